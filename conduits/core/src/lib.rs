@@ -1,0 +1,228 @@
+//! The contract between vgasnet and its transports.
+//!
+//! A *conduit* starts the ranks of a job, carries their Active Messages, moves pages between their pools by one-sided
+//! puts and gets, and lets a rank sleep until something arrives. Everything above it is the same on every conduit;
+//! where conduits differ, [`Capabilities`] says so.
+//!
+//! # Rules
+//! - Messages are reliable and unordered. [`Conduit::send`] may refuse with [`Busy`]; then nothing was sent and the
+//!   caller tries again after a [`Conduit::poll`].
+//! - A sink given to `poll` notes what it is handed and returns: it calls nothing of the conduit.
+//! - One thread at a time calls `poll`; any thread may call anything else at any time.
+//! - Start-up ([`Conduit::exchange`], [`Conduit::attach`]) is collective and blocks: every rank makes the same calls in
+//!   the same order.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// A process of the job: `0..ranks`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank(pub u32);
+
+impl Rank {
+    /// The rank as an index into a table of all ranks.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+/// What a conduit can do beyond the least that the contract asks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The regions of ranks on the same host are mapped in this process: [`Conduit::pool`] and [`Conduit::table`]
+    /// answer for them too.
+    pub peer_memory: bool,
+    /// [`Conduit::sleep`] returns as soon as a message arrives. Without it, `sleep` backs off and looks again.
+    pub wakes_on_arrival: bool,
+    /// The pool is a file that can be mapped a second time: [`Conduit::pool_file`].
+    pub second_mapping: bool,
+}
+
+/// The largest message that [`Conduit::send`] takes, in bytes.
+pub const MESSAGE_BYTES_MAX: usize = 256;
+
+/// The largest contribution to [`Conduit::exchange`], in bytes.
+pub const EXCHANGE_BYTES_MAX: usize = 512;
+
+/// Memory that is mapped in this process until it ends.
+///
+/// Other threads and processes read and write it at any time, so it is reached through raw pointers and atomics, never
+/// through references to plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Address of the first byte, a multiple of the system's page size.
+    pub address: usize,
+    /// Length in bytes.
+    pub len_bytes: usize,
+}
+
+impl Region {
+    /// The byte at `offset_bytes`, which must lie inside the region.
+    pub fn at(self, offset_bytes: usize) -> *mut u8 {
+        assert!(offset_bytes <= self.len_bytes, "offset {offset_bytes} in a region of {} bytes", self.len_bytes);
+        std::ptr::with_exposed_provenance_mut(self.address + offset_bytes)
+    }
+}
+
+/// What a rank asks of [`Conduit::attach`]. Ranks may ask for different sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionSizes {
+    /// The pool: page frames, the source and target of [`Conduit::put`] and [`Conduit::get`].
+    pub pool_bytes: usize,
+    /// The page table and what else the ranks of a host share. Zero at first; costs only what is touched.
+    pub table_bytes: usize,
+}
+
+/// Part of a pool file, for a second mapping of frames.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolFile<'a> {
+    /// The file.
+    pub file: BorrowedFd<'a>,
+    /// Where in it the own pool starts.
+    pub offset_bytes: u64,
+}
+
+/// Names an operation to the one who started it; the conduit hands it back in [`Arrival::Complete`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Token(pub u64);
+
+/// One page on its way between the own pool and a peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// The peer. It may be the own rank.
+    pub peer: Rank,
+    /// Where in the peer's pool.
+    pub peer_offset_bytes: usize,
+    /// Where in the own pool.
+    pub own_offset_bytes: usize,
+    /// How much.
+    pub len_bytes: usize,
+    /// Comes back when the bytes are at their target, visible to whoever hears of it by a message.
+    pub token: Token,
+}
+
+/// What [`Conduit::poll`] found.
+#[derive(Debug)]
+pub enum Arrival<'a> {
+    /// An Active Message.
+    Message {
+        /// Who sent it.
+        from: Rank,
+        /// What was given to `send`; valid until the sink returns.
+        bytes: &'a [u8],
+    },
+    /// A put or get is complete at its target.
+    Complete(Token),
+}
+
+/// The conduit cannot take more now. Nothing was done; try again after a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+/// Who sleeps. A rank has one seat of each kind.
+///
+/// A wake-up goes to the caller when one sleeps, else to the helper, so that a miss costs no thread switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seat {
+    /// A client thread that waits in a call and drives the engine itself.
+    Caller,
+    /// The helper thread, which drives when no client thread does.
+    Helper,
+}
+
+/// Why a conduit could not start or attach: one line that says what failed, with the system's reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConduitError(pub String);
+
+impl fmt::Display for ConduitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConduitError {}
+
+/// A transport.
+pub trait Conduit: Send + Sync {
+    /// The conduit's name as users write it: `smp`, `mpi`, `gasnet-udp`.
+    fn name(&self) -> &str;
+
+    /// This process.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks the job has; at least 1.
+    fn ranks(&self) -> u32;
+
+    /// The host a rank runs on: equal numbers share memory and disks. Hosts are numbered from 0 without gaps.
+    fn host_of(&self, rank: Rank) -> u32;
+
+    /// What this conduit can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Gives every rank the contribution of every rank, in rank order. At most [`EXCHANGE_BYTES_MAX`] each.
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
+
+    /// Makes the pool and the table. Once a job, before any message or transfer; returns when every rank's exist.
+    fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError>;
+
+    /// The pool of `rank`, after attach: the own always, a peer's where [`Capabilities::peer_memory`] and the host allow.
+    fn pool(&self, rank: Rank) -> Option<Region>;
+
+    /// The table of `rank`, likewise.
+    fn table(&self, rank: Rank) -> Option<Region>;
+
+    /// The file behind the own pool, where [`Capabilities::second_mapping`] says so.
+    fn pool_file(&self) -> Option<PoolFile<'_>>;
+
+    /// Sends an Active Message of at most [`MESSAGE_BYTES_MAX`] bytes; `to` may be the own rank. `message` is free for
+    /// reuse on return.
+    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy>;
+
+    /// Copies from the own pool into the peer's. The own bytes must stay as they are until completion.
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy>;
+
+    /// Copies from the peer's pool into the own. The target bytes are undefined until completion.
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy>;
+
+    /// Hands what has arrived to `sink`, a bounded amount at a time. Returns whether there was anything.
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
+
+    /// Says that a client thread drives the engine from now on (`true`), so that arrivals wake nobody, or no longer does
+    /// (`false`). Returns whether something has arrived that nobody was woken for.
+    fn occupy(&self, driving: bool) -> bool;
+
+    /// Sleeps in the kernel until something arrives, [`Conduit::wake`] is called for this rank, `also` becomes readable,
+    /// or `timeout` is over. `stay_awake` is asked once after arrivals have begun to wake this seat; `true` returns at
+    /// once, so a condition set before a `wake` is never slept through. The caller's seat counts as occupied before and
+    /// after the call, not during it. May return early.
+    fn sleep(
+        &self,
+        seat: Seat,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    );
+
+    /// Wakes whoever sleeps at `rank`, as an arrival there would. Other ranks than the own only where
+    /// [`Capabilities::peer_memory`] says so. May be called from any thread, and costs no system call if nobody sleeps.
+    fn wake(&self, rank: Rank);
+
+    /// Ends this process as part of the job's end: the launcher ends the others and reports `status`, the lowest non-zero
+    /// one winning where several race. Does not flush the client's streams. Does not return.
+    fn exit(&self, status: i32) -> !;
+}

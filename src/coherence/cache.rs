@@ -1,0 +1,564 @@
+//! The cache side: the pages in a rank's frames, and the operations that wait for them.
+//!
+//! ```text
+//!  Want                      frame              Data                Want to write            Grant
+//!   ──▶ Starving ──────────────▶ Fetching ────────▶ Shared ─────────────▶ Upgrading ──────────▶ Owned
+//!                                  ▲    └─────── Data and Grant ───────────────────────────────▲ │
+//!                                  └──────────── Invalidate or Take ─────────┘                 │ │ serves a read
+//!                                                                                Shared ◀──────│─┘
+//!   Shared, Owned ──Evict──▶ frame is free, or Evicting ──Evicted──▶ frame is free
+//!   any with a copy ──Invalidate──▶ frame is free;  ──Take──▶ Leaving ──Transferred──▶ frame is free
+//! ```
+//!
+//! A page with a copy is open (operations here use it), closing, or closed. What has to wait until it is closed is noted
+//! as its duties, and [`Cache::settle`] does them in one place.
+
+use super::{Access, Action, Body, Forward, FrameId, Message, Outgoing, PageId, Ticket, ToCache, ToHome, Waiter};
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many notices of clean evictions are put off at most.
+const NOTICES_MAX: usize = 16;
+
+/// The pages of one rank's pool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cache {
+    pages: BTreeMap<PageId, Cached>,
+    /// The page in each frame.
+    frames: Vec<Option<PageId>>,
+    free: Vec<FrameId>,
+    /// Pages that wait for a frame, first come first served.
+    starving: VecDeque<PageId>,
+    /// Pages whose frame was asked back by [`Cache::on_evict`] and is not free yet.
+    evictions: u32,
+    /// Pages that are to be written back by [`Cache::on_flush`].
+    flushes: u32,
+    notices: Vec<(PageId, Ticket)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Cached {
+    frame: Option<FrameId>,
+    phase: Phase,
+    door: Door,
+    /// The copy, in the phases that have one.
+    copy: Ticket,
+    /// This rank accounts for bytes that the backing file lacks.
+    dirty: bool,
+    /// An Evict that keeps the copy is on its way.
+    flushing: bool,
+    /// Transfers to readers under way out of the frame.
+    outgoing: u32,
+    duties: Duties,
+    readers: Vec<Waiter>,
+    writers: Vec<Waiter>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Phase {
+    /// Waits for a frame.
+    Starving,
+    /// Asked its home; no copy yet.
+    Fetching { access: Access, data: bool, granted: bool },
+    /// Has a copy to read.
+    Shared,
+    /// Has a copy to read, and asked its home to write.
+    Upgrading,
+    /// Has the only copy, to read and write.
+    Owned,
+    /// Has a copy that its home is writing back; the frame is free then.
+    Evicting,
+    /// Its copy is on the way to a writer. `upgrade`: this rank's own request to write is at the home.
+    Leaving { upgrade: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Door {
+    Open(Access),
+    Closing,
+    Closed,
+}
+
+/// What is to be done once the page is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Duties {
+    invalidate: Option<Ticket>,
+    take: Option<Forward>,
+    serve: Vec<Forward>,
+    flush: bool,
+    evict: bool,
+}
+
+impl Phase {
+    fn has_copy(self) -> bool {
+        matches!(self, Phase::Shared | Phase::Upgrading | Phase::Owned | Phase::Evicting)
+    }
+}
+
+impl Cached {
+    fn starving() -> Cached {
+        Cached {
+            frame: None,
+            phase: Phase::Starving,
+            door: Door::Closed,
+            copy: Ticket(0),
+            dirty: false,
+            flushing: false,
+            outgoing: 0,
+            duties: Duties::default(),
+            readers: Vec::new(),
+            writers: Vec::new(),
+        }
+    }
+
+    fn frame(&self) -> FrameId {
+        self.frame.expect("every phase but Starving has a frame")
+    }
+
+    /// The request that gets this page what its waiters need.
+    fn fetch(&mut self) -> ToHome {
+        let frame = self.frame();
+        let access = if self.writers.is_empty() { Access::Read } else { Access::Write };
+        self.phase = Phase::Fetching { access, data: false, granted: false };
+        match access {
+            Access::Read => ToHome::Read { frame },
+            Access::Write => ToHome::Write { frame, copy: None },
+        }
+    }
+
+    fn is_evictable(&self) -> bool {
+        matches!(self.phase, Phase::Shared | Phase::Owned)
+            && matches!(self.door, Door::Open(_))
+            && self.outgoing == 0
+            && !self.flushing
+    }
+}
+
+impl Cache {
+    /// A pool of `frames` free frames.
+    pub fn new(frames: u32) -> Cache {
+        assert!(frames > 0, "a pool has at least one frame");
+        Cache {
+            pages: BTreeMap::new(),
+            frames: vec![None; frames as usize],
+            free: (0..frames).rev().map(FrameId).collect(),
+            starving: VecDeque::new(),
+            evictions: 0,
+            flushes: 0,
+            notices: Vec::new(),
+        }
+    }
+
+    /// Whether some page waits for a frame that no eviction under way will give it.
+    pub fn wants_frame(&self) -> bool {
+        self.starving.len() > self.evictions as usize
+    }
+
+    /// Whether [`super::Event::Evict`] may name this frame.
+    pub fn evictable(&self, frame: FrameId) -> bool {
+        self.page_in(frame).is_some_and(|page| self.pages[&page].is_evictable())
+    }
+
+    /// The page that a frame holds or waits for.
+    pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
+        self.frames[frame.0 as usize]
+    }
+
+    /// Whether everything that was dirty at the last [`super::Event::Flush`] is written back.
+    pub fn flushed(&self) -> bool {
+        self.flushes == 0
+    }
+
+    /// Whether nothing is under way or waiting.
+    pub fn is_quiet(&self) -> bool {
+        self.starving.is_empty()
+            && self.pages.values().all(|cached| {
+                matches!((cached.phase, cached.door), (Phase::Shared | Phase::Owned, Door::Open(_))) && !cached.flushing
+            })
+    }
+
+    /// The pages that operations here may use, now or after a duty is done, with their frame and what may be done.
+    pub fn copies(&self) -> impl Iterator<Item = (PageId, FrameId, Access)> + '_ {
+        let usable = |cached: &Cached| cached.phase.has_copy() && cached.phase != Phase::Evicting;
+        self.pages.iter().filter(move |(_, cached)| usable(cached)).map(|(page, cached)| {
+            let access = if cached.phase == Phase::Owned { Access::Write } else { Access::Read };
+            (*page, cached.frame(), access)
+        })
+    }
+
+    /// The frame whose bytes of `page` this rank accounts for.
+    pub fn dirty_frame(&self, page: PageId) -> Option<FrameId> {
+        self.pages.get(&page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)
+    }
+
+    /// Every ticket this cache remembers, for renumbering in the exhaustive exploration.
+    pub fn tickets_mut(&mut self) -> Vec<(PageId, &mut Ticket)> {
+        let mut tickets: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
+        for (page, cached) in &mut self.pages {
+            let duties = &mut cached.duties;
+            let forwards = duties.take.iter_mut().chain(&mut duties.serve).map(|forward| &mut forward.ticket);
+            let all = forwards.chain(&mut duties.invalidate).chain([&mut cached.copy]);
+            tickets.extend(all.map(|ticket| (*page, ticket)));
+        }
+        tickets
+    }
+
+    pub(super) fn on_message(&mut self, page: PageId, body: ToCache, actions: &mut Vec<Action>) {
+        match body {
+            ToCache::Forward(forward) => self.on_forward(page, forward, actions),
+            ToCache::Invalidate { ticket } => self.on_invalidate(page, ticket, actions),
+            ToCache::Grant { ticket } => self.on_grant(page, ticket, actions),
+            ToCache::Data { ticket, grant, zeros } => self.on_data(page, ticket, grant, zeros, actions),
+            ToCache::Evicted { copy } => self.on_evicted(page, copy, actions),
+            ToCache::Recall { copy } => self.on_recall(page, copy, actions),
+        }
+    }
+
+    pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {
+        let is_new = !self.pages.contains_key(&page);
+        let cached = self.pages.entry(page).or_insert_with(Cached::starving);
+        match access {
+            Access::Read => cached.readers.push(waiter),
+            Access::Write => cached.writers.push(waiter),
+        }
+        if is_new {
+            self.starving.push_back(page);
+            self.feed(actions);
+        } else if matches!(cached.door, Door::Open(_)) {
+            self.open(page, actions);
+        }
+    }
+
+    pub(super) fn on_evict(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
+        assert!(self.evictable(frame), "{frame:?} cannot be evicted now");
+        let page = self.page_in(frame).expect("an evictable frame has a page");
+        self.evictions += 1;
+        self.cached(page).duties.evict = true;
+        self.close(page, actions);
+    }
+
+    pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
+        let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| *page).collect();
+        for page in dirty {
+            if !self.cached(page).duties.flush {
+                self.cached(page).duties.flush = true;
+                self.flushes += 1;
+                self.write_back(page, actions);
+            }
+        }
+    }
+
+    pub(super) fn on_idle(&mut self, actions: &mut Vec<Action>) {
+        for (page, copy) in std::mem::take(&mut self.notices) {
+            actions.push(send_home(page, ToHome::Forget { copy }));
+        }
+    }
+
+    pub(super) fn on_closed(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        assert_eq!(cached.door, Door::Closing, "{page:?} was not closing");
+        cached.door = Door::Closed;
+        self.settle(page, actions);
+    }
+
+    pub(super) fn on_transferred(&mut self, outgoing: Outgoing, actions: &mut Vec<Action>) {
+        let Outgoing { page, forward, .. } = outgoing;
+        let data = ToCache::Data { ticket: forward.ticket, grant: forward.grant, zeros: false };
+        actions.push(Action::Send { to: forward.to, message: Message { page, body: Body::Cache(data) } });
+        let cached = self.cached(page);
+        match (forward.access, cached.phase) {
+            (Access::Write, Phase::Leaving { upgrade: true }) => {
+                cached.phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+            }
+            (Access::Write, Phase::Leaving { upgrade: false }) => self.release(page, actions),
+            (Access::Read, _) => {
+                cached.outgoing -= 1;
+                if cached.outgoing == 0 && cached.door == Door::Closed && cached.duties.evict {
+                    self.settle(page, actions);
+                }
+            }
+            (Access::Write, phase) => panic!("{page:?} was taken in {phase:?}"),
+        }
+    }
+
+    pub(super) fn on_cleared(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let Phase::Fetching { data, .. } = &mut self.cached(page).phase else { panic!("{page:?} was not being fetched") };
+        *data = true;
+        self.finish_fetch(page, actions);
+    }
+
+    /// A home asks this rank to serve a requester.
+    fn on_forward(&mut self, page: PageId, forward: Forward, actions: &mut Vec<Action>) {
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.phase.has_copy()) else {
+            actions.push(send_home(page, ToHome::Bounce { ticket: forward.ticket }));
+            return;
+        };
+        match forward.access {
+            Access::Write => {
+                cached.duties.take = Some(forward);
+                self.close(page, actions);
+            }
+            Access::Read if cached.phase == Phase::Owned => {
+                cached.duties.serve.push(forward);
+                self.close(page, actions);
+            }
+            Access::Read => {
+                cached.outgoing += 1;
+                actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
+            }
+        }
+    }
+
+    fn on_invalidate(&mut self, page: PageId, ticket: Ticket, actions: &mut Vec<Action>) {
+        match self.pages.get_mut(&page) {
+            Some(cached) if cached.phase.has_copy() => {
+                assert_ne!(cached.phase, Phase::Owned, "{page:?} is owned here and nobody else can have a copy");
+                cached.duties.invalidate = Some(ticket);
+                self.close(page, actions);
+            }
+            _ => actions.push(send_home(page, ToHome::Acknowledge { ticket })),
+        }
+    }
+
+    fn on_grant(&mut self, page: PageId, ticket: Ticket, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match &mut cached.phase {
+            Phase::Upgrading => {
+                cached.copy = ticket;
+                self.own(page, actions);
+            }
+            Phase::Fetching { granted, .. } => {
+                cached.copy = ticket;
+                *granted = true;
+                self.finish_fetch(page, actions);
+            }
+            phase => panic!("{page:?} was granted in {phase:?}"),
+        }
+    }
+
+    fn on_data(&mut self, page: PageId, ticket: Ticket, grant: bool, zeros: bool, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let frame = cached.frame();
+        let Phase::Fetching { data, granted, .. } = &mut cached.phase else { panic!("{page:?} was not asked for") };
+        cached.copy = ticket;
+        *granted |= grant;
+        if zeros {
+            actions.push(Action::Clear { page, frame });
+        } else {
+            *data = true;
+            self.finish_fetch(page, actions);
+        }
+    }
+
+    fn on_evicted(&mut self, page: PageId, copy: Ticket, actions: &mut Vec<Action>) {
+        // A grant may have overtaken this; the copy it speaks of is history then.
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.copy == copy) else { return };
+        if cached.phase == Phase::Evicting {
+            self.release(page, actions);
+        } else if cached.flushing {
+            cached.flushing = false;
+            cached.dirty = false;
+            self.end_flush(page);
+        }
+    }
+
+    fn on_recall(&mut self, page: PageId, copy: Ticket, actions: &mut Vec<Action>) {
+        let current = |cached: &Cached| cached.phase.has_copy() && cached.copy == copy;
+        if !self.pages.get(&page).is_some_and(current) {
+            return;
+        }
+        let cached = self.cached(page);
+        if !cached.duties.flush && cached.dirty {
+            cached.duties.flush = true;
+            self.flushes += 1;
+            self.write_back(page, actions);
+        }
+    }
+
+    /// Starts the flush that the page's duties ask for, unless an eviction writes it back anyway.
+    fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.phase {
+            Phase::Owned => self.close(page, actions),
+            Phase::Shared | Phase::Upgrading if !cached.flushing && !cached.duties.evict => {
+                cached.flushing = true;
+                let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true };
+                actions.push(send_home(page, evict));
+            }
+            _ => {}
+        }
+    }
+
+    fn end_flush(&mut self, page: PageId) {
+        let cached = self.cached(page);
+        cached.flushing = false;
+        if std::mem::take(&mut cached.duties.flush) {
+            self.flushes -= 1;
+        }
+    }
+
+    /// Data, grant or both have come: opens the page once that is enough.
+    fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.phase {
+            Phase::Fetching { access: Access::Read, data: true, .. } => {
+                cached.phase = Phase::Shared;
+                actions.push(send_home(page, ToHome::Done { ticket: cached.copy }));
+                self.open(page, actions);
+            }
+            Phase::Fetching { access: Access::Write, data: true, granted: true } => self.own(page, actions),
+            _ => {}
+        }
+    }
+
+    fn own(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        cached.phase = Phase::Owned;
+        cached.dirty = true;
+        // A flush that was under way is void: it named the copy from before the grant.
+        cached.flushing = false;
+        let flush = cached.duties.flush;
+        actions.push(send_home(page, ToHome::Done { ticket: cached.copy }));
+        self.open(page, actions);
+        if flush {
+            self.write_back(page, actions);
+        }
+    }
+
+    /// Lets operations at the page, and those waiters whose turn it is; asks for more where others wait.
+    fn open(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let access = if cached.phase == Phase::Owned { Access::Write } else { Access::Read };
+        let mut waiters = std::mem::take(&mut cached.readers);
+        if access == Access::Write {
+            waiters.append(&mut cached.writers);
+        }
+        if cached.door != Door::Open(access) || !waiters.is_empty() {
+            cached.door = Door::Open(access);
+            actions.push(Action::Open { page, frame: cached.frame(), access, waiters });
+        }
+        if cached.phase == Phase::Shared && !cached.writers.is_empty() {
+            cached.phase = Phase::Upgrading;
+            let write = ToHome::Write { frame: cached.frame(), copy: Some(cached.copy) };
+            actions.push(send_home(page, write));
+        }
+    }
+
+    /// Does the page's duties as soon as nobody here uses it.
+    fn close(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.door {
+            Door::Open(_) => {
+                cached.door = Door::Closing;
+                actions.push(Action::Close(page));
+            }
+            Door::Closing => {}
+            Door::Closed => self.settle(page, actions),
+        }
+    }
+
+    /// Does the duties of a closed page, then opens it again if its copy stays.
+    fn settle(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let upgrade = cached.phase == Phase::Upgrading;
+        if let Some(ticket) = cached.duties.invalidate.take() {
+            actions.push(send_home(page, ToHome::Acknowledge { ticket }));
+            self.lose(page, upgrade, actions);
+            return;
+        }
+        if let Some(forward) = cached.duties.take.take() {
+            let from = cached.frame();
+            self.end_flush(page);
+            let cached = self.cached(page);
+            cached.phase = Phase::Leaving { upgrade };
+            cached.dirty = false;
+            actions.push(Action::Transfer(Outgoing { page, from, forward }));
+            return;
+        }
+        if cached.phase == Phase::Owned {
+            cached.phase = Phase::Shared;
+        }
+        for forward in std::mem::take(&mut cached.duties.serve) {
+            cached.outgoing += 1;
+            actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
+        }
+        if cached.duties.evict {
+            self.leave(page, actions);
+            return;
+        }
+        if cached.duties.flush {
+            self.write_back(page, actions);
+        }
+        self.open(page, actions);
+    }
+
+    /// Gives up the frame of a closed page: at once if it is clean, when the home has written it if it is dirty.
+    fn leave(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let copy = cached.copy;
+        if cached.outgoing > 0 || cached.phase == Phase::Evicting {
+            return;
+        }
+        if cached.dirty {
+            cached.phase = Phase::Evicting;
+            actions.push(send_home(page, ToHome::Evict { frame: cached.frame(), copy, keep: false }));
+            return;
+        }
+        self.notices.push((page, copy));
+        self.release(page, actions);
+        if self.notices.len() >= NOTICES_MAX {
+            self.on_idle(actions);
+        }
+    }
+
+    /// The copy is invalid. The frame stays if this rank's own request to write is at the home.
+    fn lose(&mut self, page: PageId, upgrade: bool, actions: &mut Vec<Action>) {
+        self.end_flush(page);
+        let cached = self.cached(page);
+        cached.dirty = false;
+        if upgrade {
+            cached.phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+        } else {
+            self.release(page, actions);
+        }
+    }
+
+    /// Frees the page's frame. Operations that wait for the page make it queue for a frame again.
+    fn release(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        self.end_flush(page);
+        let cached = self.pages.remove(&page).expect("a page with a frame is known");
+        assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
+        let frame = cached.frame();
+        self.frames[frame.0 as usize] = None;
+        self.free.push(frame);
+        if cached.duties.evict {
+            self.evictions -= 1;
+        }
+        if !cached.readers.is_empty() || !cached.writers.is_empty() {
+            let again = Cached { readers: cached.readers, writers: cached.writers, ..Cached::starving() };
+            self.pages.insert(page, again);
+            self.starving.push_back(page);
+        }
+        self.feed(actions);
+    }
+
+    /// Gives free frames to the pages that wait for one.
+    fn feed(&mut self, actions: &mut Vec<Action>) {
+        while !self.free.is_empty() {
+            let Some(page) = self.starving.pop_front() else { break };
+            let frame = self.free.pop().expect("it was just seen");
+            self.frames[frame.0 as usize] = Some(page);
+            let cached = self.cached(page);
+            cached.frame = Some(frame);
+            let request = cached.fetch();
+            actions.push(send_home(page, request));
+        }
+    }
+
+    fn cached(&mut self, page: PageId) -> &mut Cached {
+        self.pages.get_mut(&page).expect("the page is known here")
+    }
+}
+
+fn send_home(page: PageId, body: ToHome) -> Action {
+    Action::Send { to: page.home, message: Message { page, body: Body::Home(body) } }
+}

@@ -1,0 +1,177 @@
+//! How much memory this process may still use: the machine's own figure, and the limits of its control groups.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the defaults depend on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Machine {
+    /// Bytes of memory that all processes of this host together may still take without swapping: the lesser of
+    /// `MemAvailable` and what is left under each memory limit (cgroup v1 or v2) above this process.
+    pub memory_available_bytes: u64,
+}
+
+impl Machine {
+    /// Looks at the machine now. A limit that cannot be read does not limit; without `/proc`, the kernel's count of
+    /// unused memory stands for `MemAvailable`, which is less, since it leaves out the file cache.
+    pub fn observe() -> Machine {
+        let read = |path: &Path| fs::read_to_string(path).ok();
+        let machine = read(Path::new("/proc/meminfo"))
+            .and_then(|text| available_from_meminfo(&text))
+            .or_else(|| nix::sys::sysinfo::sysinfo().ok().map(|info| info.ram_unused()));
+        let groups = read(Path::new("/proc/self/cgroup")).unwrap_or_default();
+        let mounts = read(Path::new("/proc/self/mountinfo")).unwrap_or_default();
+        let left = left_under_limits(&groups, &mounts, read);
+        let memory_available_bytes = machine.into_iter().chain(left).min().unwrap_or(0);
+        Machine { memory_available_bytes }
+    }
+}
+
+fn available_from_meminfo(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// The files in which a version of cgroups says what a group may use and uses.
+struct GroupFiles {
+    limit: &'static str,
+    usage: &'static str,
+    /// The key in `memory.stat` of the file cache that the kernel drops first.
+    cache: &'static str,
+}
+
+const V1: GroupFiles =
+    GroupFiles { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file" };
+const V2: GroupFiles = GroupFiles { limit: "memory.max", usage: "memory.current", cache: "inactive_file" };
+
+/// The least that any memory group above this process has left, if any of them has a limit. `groups` and `mounts`
+/// are `/proc/self/cgroup` and `/proc/self/mountinfo`; `read` reads a file, or says that it is not there.
+fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let mut least: Option<u64> = None;
+    for line in mounts.lines() {
+        let Some(mount) = parse_mount(line) else { continue };
+        let Some(group) = group_path(groups, mount.is_v2) else { continue };
+        let files = if mount.is_v2 { &V2 } else { &V1 };
+        // A container without a cgroup namespace sees the host's path but mounts its own group as the root, so the
+        // path below the mount does not exist there: then the mount's own root is the group.
+        let below = group.strip_prefix(mount.root.as_str()).unwrap_or(group).trim_start_matches('/');
+        let mount_point = Path::new(&mount.point);
+        let mut directory = PathBuf::from(mount_point);
+        directory.push(below);
+        while directory.starts_with(mount_point) {
+            let left = left_in_group(&directory, files, &read);
+            least = least.into_iter().chain(left).min();
+            if !directory.pop() {
+                break;
+            }
+        }
+    }
+    least
+}
+
+/// What one group has left: its limit less what it uses. File cache that the kernel gives up first counts as unused,
+/// as it does in `MemAvailable`; otherwise a group that has read large files would appear to be full.
+fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let number = |name: &str| -> Option<u64> { read(&directory.join(name))?.trim().parse().ok() };
+    let limit = number(files.limit)?;
+    let usage = number(files.usage)?;
+    let stat = read(&directory.join("memory.stat")).unwrap_or_default();
+    let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok());
+    Some(limit.saturating_sub(usage.saturating_sub(cache.unwrap_or(0))))
+}
+
+struct CgroupMount {
+    root: String,
+    point: String,
+    is_v2: bool,
+}
+
+/// A line of mountinfo that mounts cgroups with memory limits: `… ROOT POINT OPTIONS … - TYPE SOURCE SUPER`.
+fn parse_mount(line: &str) -> Option<CgroupMount> {
+    let (mount, kind) = line.split_once(" - ")?;
+    let mut kind = kind.split(' ');
+    let is_v2 = match kind.next()? {
+        "cgroup2" => true,
+        "cgroup" => false,
+        _ => return None,
+    };
+    if !is_v2 && !kind.nth(1)?.split(',').any(|controller| controller == "memory") {
+        return None;
+    }
+    let mut fields = mount.split(' ').skip(3);
+    let root = fields.next()?.trim_end_matches('/').to_string();
+    Some(CgroupMount { root, point: fields.next()?.to_string(), is_v2 })
+}
+
+/// This process's group: `0::PATH` for v2, `N:…,memory,…:PATH` for v1.
+fn group_path(groups: &str, is_v2: bool) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let hierarchy = fields.next()?;
+        let mut controllers = fields.next()?.split(',');
+        let path = fields.next()?;
+        let found = if is_v2 { hierarchy == "0" } else { controllers.any(|name| name == "memory") };
+        found.then_some(path)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn left(groups: &str, mounts: &str, files: &[(&str, &str)]) -> Option<u64> {
+        let files: HashMap<&str, &str> = files.iter().copied().collect();
+        left_under_limits(groups, mounts, |path| files.get(path.to_str()?).map(|text| text.to_string()))
+    }
+
+    const V2_MOUNT: &str = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn reads_meminfo() {
+        let text = "MemTotal:       24684084 kB\nMemAvailable:   1000 kB\n";
+        assert_eq!(available_from_meminfo(text), Some(1_024_000));
+        assert_eq!(available_from_meminfo("MemTotal: 1 kB\n"), None);
+    }
+
+    #[test]
+    fn v2_takes_the_tightest_ancestor() {
+        let files = [
+            ("/sys/fs/cgroup/a/memory.max", "1000\n"),
+            ("/sys/fs/cgroup/a/memory.current", "900\n"),
+            ("/sys/fs/cgroup/a/memory.stat", "file 700\ninactive_file 300\nactive_file 400\n"),
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/b/memory.current", "100\n"),
+        ];
+        assert_eq!(left("0::/a/b\n", V2_MOUNT, &files), Some(400));
+        assert_eq!(left("0::/\n", V2_MOUNT, &files), None);
+    }
+
+    #[test]
+    fn v1_counts_only_the_memory_controller() {
+        let mounts = "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n36 31 0:33 / /cg/cpu rw - cgroup cgroup rw,cpu\n";
+        let files = [
+            ("/cg/memory/j/memory.limit_in_bytes", "5000\n"),
+            ("/cg/memory/j/memory.usage_in_bytes", "2000\n"),
+            ("/cg/memory/j/memory.stat", "inactive_file 1\ntotal_inactive_file 500\n"),
+            ("/cg/cpu/j/memory.limit_in_bytes", "1\n"),
+            ("/cg/cpu/j/memory.usage_in_bytes", "1\n"),
+        ];
+        assert_eq!(left("4:memory:/j\n2:cpu:/j\n0::/\n", mounts, &files), Some(3500));
+    }
+
+    #[test]
+    fn finds_the_group_that_a_container_mounts_as_its_root() {
+        let files = [("/cg/memory.limit_in_bytes", "800"), ("/cg/memory.usage_in_bytes", "900")];
+        let mounts = "35 31 0:32 /docker/x /cg ro - cgroup cgroup rw,memory\n";
+        assert_eq!(left("4:memory:/docker/x\n", mounts, &files), Some(0));
+        let mounts = "35 31 0:32 / /cg ro - cgroup cgroup rw,memory\n";
+        assert_eq!(left("4:memory:/docker/x\n", mounts, &files), Some(0));
+    }
+
+    #[test]
+    fn this_machine_has_memory() {
+        assert!(Machine::observe().memory_available_bytes > 0);
+    }
+}

@@ -1,0 +1,325 @@
+//! What environment variables set: one table, which is also the help text.
+
+mod machine;
+mod size;
+
+pub use machine::Machine;
+pub use size::{format_size, format_size_about, parse_size};
+
+use crate::error::UserError;
+use std::path::PathBuf;
+
+/// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
+pub const PAGE_BYTES_MIN: u64 = 64 << 10;
+/// The largest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
+pub const PAGE_BYTES_MAX: u64 = 64 << 20;
+const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
+
+/// The largest pool that is taken without being asked for, in bytes. A conduit registers the pool, which makes every
+/// byte of it resident at start: more than this takes seconds, and should be somebody's decision.
+pub const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
+
+/// A transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conduit {
+    /// Shared memory between the ranks of one host.
+    Smp,
+}
+
+/// Which kind of storage operation a fault hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoDirection {
+    /// From the backing file into memory.
+    Read,
+    /// From memory into the backing file.
+    Write,
+}
+
+/// One I/O error made on purpose: the `nth` operation (1 is the next one) in `direction` fails with `EIO`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoFault {
+    /// Which operations are counted.
+    pub direction: IoDirection,
+    /// The one that fails, counted from 1.
+    pub nth: u64,
+}
+
+/// What the user configured, with the defaults filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The directory of the backing files: an absolute path, not checked for existence.
+    pub storage_dir: PathBuf,
+    /// The size of a page in bytes: a power of two from [`PAGE_BYTES_MIN`] to [`PAGE_BYTES_MAX`].
+    pub page_bytes: u64,
+    /// The size of this rank's pool in bytes: whole pages, at least one.
+    pub pool_bytes: u64,
+    /// The user's limit on this rank's segment in bytes, as given; [`Config::max_segment_bytes`] applies it.
+    pub segment_limit_bytes: Option<u64>,
+    /// Whether a page that some rank holds is fetched from there, and not from the backing file.
+    pub cooperative: bool,
+    /// The transport.
+    pub conduit: Conduit,
+    /// The I/O error to make, for tests.
+    pub io_fault: Option<IoFault>,
+}
+
+/// A variable: what `help` says of it, and what its value does.
+struct Variable {
+    name: &'static str,
+    meaning: &'static str,
+    allowed: &'static str,
+    default: &'static str,
+    /// Takes the value, or says what is wrong with it as the end of a sentence that begins `NAME=VALUE`.
+    set: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+/// The values that were set, each valid by itself.
+#[derive(Default)]
+struct Settings {
+    storage_dir: Option<PathBuf>,
+    page_bytes: Option<u64>,
+    pool_bytes: Option<u64>,
+    segment_limit_bytes: Option<u64>,
+    cooperative: Option<bool>,
+    conduit: Option<Conduit>,
+    io_fault: Option<IoFault>,
+}
+
+const PREFIX: &str = "VGASNET_";
+
+const VARIABLES: [Variable; 8] = [
+    Variable {
+        name: "VGASNET_STORAGE_DIR",
+        meaning: "directory of the backing files, one per rank, on the node's fastest disk",
+        allowed: "an absolute path",
+        default: "TMPDIR if set, else /var/tmp",
+        set: |settings, value| parse_directory(value).map(|dir| settings.storage_dir = Some(dir)),
+    },
+    Variable {
+        name: "VGASNET_PAGE_SIZE",
+        meaning: "unit of caching and coherence; the same on every rank",
+        allowed: "a power of two from 64K to 64M",
+        default: "4M",
+        set: |settings, value| parse_page_size(value).map(|bytes| settings.page_bytes = Some(bytes)),
+    },
+    Variable {
+        name: "VGASNET_POOL_SIZE",
+        meaning: "DRAM cache of each rank, rounded down to whole pages",
+        allowed: "a size of at least one page and at most the rank's share of the host's available memory",
+        default: "half of the rank's share of the host's available memory, at most 64G",
+        set: |settings, value| parse_size(value).map(|bytes| settings.pool_bytes = Some(bytes)),
+    },
+    Variable {
+        name: "VGASNET_MAX_SEGSIZE",
+        meaning: "largest segment of each rank, rounded down to whole pages",
+        allowed: "a size of at least one page; no more than the free space is ever offered",
+        default: "half of the rank's share of the free space in VGASNET_STORAGE_DIR",
+        set: |settings, value| parse_size(value).map(|bytes| settings.segment_limit_bytes = Some(bytes)),
+    },
+    Variable {
+        name: "VGASNET_COOPERATIVE",
+        meaning: "whether a page that some rank holds is fetched from there and not from the disk",
+        allowed: "0 or 1",
+        default: "1",
+        set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_CONDUIT",
+        meaning: "transport between ranks",
+        allowed: "smp",
+        default: "smp",
+        set: |settings, value| parse_conduit(value).map(|conduit| settings.conduit = Some(conduit)),
+    },
+    Variable {
+        name: "VGASNET_TEST_IO_ERROR",
+        meaning: "for tests: the N-th read or write of the backing file fails",
+        allowed: "read:N or write:N, N from 1",
+        default: "none",
+        set: |settings, value| parse_io_fault(value).map(|fault| settings.io_fault = Some(fault)),
+    },
+    Variable {
+        name: "VGASNET_SMP_JOB",
+        meaning: "set by vgasnetrun for the ranks that it starts; not for users",
+        allowed: "what vgasnetrun writes",
+        default: "none",
+        set: |_, _| Ok(()),
+    },
+];
+
+impl Config {
+    /// The configuration that `vars` (name, value) describe on a host that has `ranks_on_host` ranks of this job.
+    /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default.
+    ///
+    /// # Errors
+    /// An unknown `VGASNET_` name, a malformed value, or a pool that is under a page or over the rank's share of
+    /// the available memory.
+    ///
+    /// # Panics
+    /// If `ranks_on_host` is 0.
+    pub fn from_env(
+        vars: impl Iterator<Item = (String, String)>,
+        ranks_on_host: u32,
+        machine: &Machine,
+    ) -> Result<Config, UserError> {
+        assert!(ranks_on_host > 0, "the calling rank is on this host");
+        let mut settings = Settings::default();
+        let mut tmpdir = None;
+        for (name, value) in vars {
+            if name == "TMPDIR" && !value.is_empty() {
+                tmpdir = Some(value);
+            } else if name.starts_with(PREFIX) {
+                set(&mut settings, &name, &value)?;
+            }
+        }
+        let storage_dir = match (settings.storage_dir, tmpdir) {
+            (Some(dir), _) => dir,
+            (None, Some(tmpdir)) => parse_directory(&tmpdir)
+                .map_err(|why| UserError::new(format!("TMPDIR={tmpdir} {why}; set VGASNET_STORAGE_DIR")))?,
+            (None, None) => PathBuf::from("/var/tmp"),
+        };
+        let page_bytes = settings.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
+        if let Some(limit) = settings.segment_limit_bytes {
+            require_a_page("VGASNET_MAX_SEGSIZE", limit, page_bytes)?;
+        }
+        let share_bytes = machine.memory_available_bytes / u64::from(ranks_on_host);
+        let pool_bytes = match settings.pool_bytes {
+            Some(pool_bytes) => check_pool(pool_bytes, page_bytes, share_bytes, ranks_on_host)?,
+            None => (share_bytes / 2).min(POOL_BYTES_DEFAULT_MAX).max(page_bytes),
+        };
+        Ok(Config {
+            storage_dir,
+            page_bytes,
+            pool_bytes: pool_bytes / page_bytes * page_bytes,
+            segment_limit_bytes: settings.segment_limit_bytes,
+            cooperative: settings.cooperative.unwrap_or(true),
+            conduit: settings.conduit.unwrap_or(Conduit::Smp),
+            io_fault: settings.io_fault,
+        })
+    }
+
+    /// The largest segment of this rank in bytes, where the storage directory has `free_bytes` free and is shared by
+    /// `ranks_on_host` ranks: whole pages, 0 if not even one fits. All ranks of the host can have this much at once.
+    ///
+    /// # Panics
+    /// If `ranks_on_host` is 0.
+    pub fn max_segment_bytes(&self, free_bytes: u64, ranks_on_host: u32) -> u64 {
+        assert!(ranks_on_host > 0, "the calling rank is on this host");
+        let share_bytes = free_bytes / u64::from(ranks_on_host);
+        let limit = self.segment_limit_bytes.unwrap_or(share_bytes / 2).min(share_bytes);
+        limit / self.page_bytes * self.page_bytes
+    }
+
+    /// The table of variables as text for a terminal, ending in a newline.
+    pub fn help() -> String {
+        let mut text = String::from("Environment variables. A size is digits, then at most one of K, M, G, T.\n");
+        for variable in &VARIABLES {
+            let Variable { name, meaning, allowed, default, .. } = variable;
+            text += &format!("\n{name}\n    {meaning}\n    allowed: {allowed}\n    default: {default}\n");
+        }
+        text
+    }
+}
+
+/// This process's environment for [`Config::from_env`]. Bytes that are not UTF-8 become U+FFFD, which no name and no
+/// size contains and hardly any directory, so that they are refused further on with their name.
+pub fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+}
+
+fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), UserError> {
+    let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
+        let nearest = VARIABLES.iter().map(|variable| variable.name).min_by_key(|known| edit_distance(name, known));
+        let nearest = nearest.expect("the table is not empty");
+        return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
+    };
+    (variable.set)(settings, value)
+        .map_err(|why| UserError::new(format!("{name}={value} {why}; allowed: {}", variable.allowed)))
+}
+
+fn parse_directory(value: &str) -> Result<PathBuf, String> {
+    if value.starts_with('/') && !value.contains('\0') {
+        Ok(PathBuf::from(value))
+    } else {
+        Err("is not an absolute path".into())
+    }
+}
+
+fn parse_page_size(value: &str) -> Result<u64, String> {
+    let bytes = parse_size(value)?;
+    if !bytes.is_power_of_two() {
+        return Err("is not a power of two".into());
+    }
+    if !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&bytes) {
+        return Err("is out of range".into());
+    }
+    Ok(bytes)
+}
+
+fn parse_switch(value: &str) -> Result<bool, String> {
+    match value {
+        "0" => Ok(false),
+        "1" => Ok(true),
+        _ => Err("is neither 0 nor 1".into()),
+    }
+}
+
+fn parse_conduit(value: &str) -> Result<Conduit, String> {
+    match value {
+        "smp" => Ok(Conduit::Smp),
+        _ => Err("is not a conduit of this library".into()),
+    }
+}
+
+fn parse_io_fault(value: &str) -> Result<IoFault, String> {
+    let (direction, nth) = value.split_once(':').ok_or("lacks a colon")?;
+    let direction = match direction {
+        "read" => IoDirection::Read,
+        "write" => IoDirection::Write,
+        _ => return Err("names neither read nor write".into()),
+    };
+    let is_number = !nth.is_empty() && nth.bytes().all(|byte| byte.is_ascii_digit());
+    match nth.parse() {
+        Ok(nth) if is_number && nth > 0 => Ok(IoFault { direction, nth }),
+        _ => Err("has no count from 1 after the colon".into()),
+    }
+}
+
+fn require_a_page(name: &str, bytes: u64, page_bytes: u64) -> Result<(), UserError> {
+    if bytes >= page_bytes {
+        return Ok(());
+    }
+    let (value, page) = (format_size(bytes), format_size(page_bytes));
+    let line = format!("{name}={value} is less than one page; set it to at least {page}, or lower VGASNET_PAGE_SIZE");
+    Err(UserError::new(line))
+}
+
+fn check_pool(pool_bytes: u64, page_bytes: u64, share_bytes: u64, ranks_on_host: u32) -> Result<u64, UserError> {
+    require_a_page("VGASNET_POOL_SIZE", pool_bytes, page_bytes)?;
+    if pool_bytes <= share_bytes {
+        return Ok(pool_bytes);
+    }
+    let (value, share) = (format_size(pool_bytes), format_size_about(share_bytes));
+    Err(UserError::new(format!(
+        "VGASNET_POOL_SIZE={value} is more than this rank's share of the memory available on this host, {share} \
+         with {ranks_on_host} ranks here; set it to at most {share}, or start fewer ranks per host"
+    )))
+}
+
+/// How many insertions, deletions and replacements of a character turn `from` into `to`.
+fn edit_distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, from_char) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to_char) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(from_char != *to_char);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests;

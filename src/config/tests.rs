@@ -1,0 +1,155 @@
+use super::*;
+use std::path::Path;
+
+const GIB: u64 = 1 << 30;
+
+fn config(vars: &[(&str, &str)], ranks_on_host: u32, memory_available_bytes: u64) -> Result<Config, String> {
+    let vars = vars.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+    Config::from_env(vars, ranks_on_host, &Machine { memory_available_bytes }).map_err(|error| error.to_string())
+}
+
+fn refused(name: &str, value: &str) -> String {
+    let line = config(&[(name, value)], 2, 16 * GIB).expect_err(&format!("{name}={value:?} is refused"));
+    assert!(line.contains(name), "{line}");
+    line
+}
+
+#[test]
+fn defaults() {
+    let config = config(&[("PATH", "/bin"), ("GASNET_X", "1")], 2, 16 * GIB).unwrap();
+    assert_eq!(
+        config,
+        Config {
+            storage_dir: "/var/tmp".into(),
+            page_bytes: 4 << 20,
+            pool_bytes: 4 * GIB,
+            segment_limit_bytes: None,
+            cooperative: true,
+            conduit: Conduit::Smp,
+            io_fault: None,
+        }
+    );
+}
+
+#[test]
+fn the_default_pool_is_whole_pages_between_one_and_the_maximum() {
+    assert_eq!(config(&[], 1, 4 << 40).unwrap().pool_bytes, POOL_BYTES_DEFAULT_MAX);
+    assert_eq!(config(&[], 1, 0).unwrap().pool_bytes, 4 << 20);
+    assert_eq!(config(&[], 3, (100 << 20) + 1).unwrap().pool_bytes, 16 << 20);
+    assert_eq!(config(&[("VGASNET_PAGE_SIZE", "64M")], 64, GIB).unwrap().pool_bytes, 64 << 20);
+}
+
+#[test]
+fn every_variable_is_taken() {
+    let vars = [
+        ("TMPDIR", "/ignored"),
+        ("VGASNET_STORAGE_DIR", "/mnt/nvme"),
+        ("VGASNET_PAGE_SIZE", "64k"),
+        ("VGASNET_POOL_SIZE", "100K"),
+        ("VGASNET_MAX_SEGSIZE", "1T"),
+        ("VGASNET_COOPERATIVE", "0"),
+        ("VGASNET_CONDUIT", "smp"),
+        ("VGASNET_TEST_IO_ERROR", "write:3"),
+        ("VGASNET_SMP_JOB", "anything at all"),
+    ];
+    assert_eq!(vars.len() - 1, VARIABLES.len());
+    assert_eq!(
+        config(&vars, 1, GIB).unwrap(),
+        Config {
+            storage_dir: "/mnt/nvme".into(),
+            page_bytes: 64 << 10,
+            pool_bytes: 64 << 10,
+            segment_limit_bytes: Some(1 << 40),
+            cooperative: false,
+            conduit: Conduit::Smp,
+            io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
+        }
+    );
+}
+
+#[test]
+fn tmpdir_is_the_default_directory() {
+    assert_eq!(config(&[("TMPDIR", "/fast")], 1, GIB).unwrap().storage_dir, Path::new("/fast"));
+    assert_eq!(config(&[("TMPDIR", "")], 1, GIB).unwrap().storage_dir, Path::new("/var/tmp"));
+    let line = config(&[("TMPDIR", "here")], 1, GIB).unwrap_err();
+    assert_eq!(line, "TMPDIR=here is not an absolute path; set VGASNET_STORAGE_DIR");
+}
+
+#[test]
+fn refuses_malformed_values() {
+    for value in ["", "tmp", "./x"] {
+        assert!(refused("VGASNET_STORAGE_DIR", value).contains("absolute path"));
+    }
+    for value in ["", "0", "32K", "128M", "3M", "4 M", "4MB", "-4M", "18446744073709551616"] {
+        assert!(refused("VGASNET_PAGE_SIZE", value).ends_with("allowed: a power of two from 64K to 64M"));
+    }
+    for value in ["", "lots", "1.5G", "2Q"] {
+        assert!(refused("VGASNET_POOL_SIZE", value).contains("is not a size"));
+        assert!(refused("VGASNET_MAX_SEGSIZE", value).contains("is not a size"));
+    }
+    for value in ["", "yes", "2", "01", "true"] {
+        assert!(refused("VGASNET_COOPERATIVE", value).ends_with("allowed: 0 or 1"));
+    }
+    for value in ["", "SMP", "mpi"] {
+        assert!(refused("VGASNET_CONDUIT", value).ends_with("allowed: smp"));
+    }
+    for value in ["", "read", "read:", "read:0", "read:+1", "read:x", "erase:1", "read:1:2", "read:18446744073709551616"] {
+        assert!(refused("VGASNET_TEST_IO_ERROR", value).ends_with("N from 1"), "{value}");
+    }
+}
+
+#[test]
+fn refuses_a_pool_that_cannot_work() {
+    assert_eq!(
+        refused("VGASNET_POOL_SIZE", "1M"),
+        "VGASNET_POOL_SIZE=1M is less than one page; set it to at least 4M, or lower VGASNET_PAGE_SIZE"
+    );
+    assert_eq!(
+        refused("VGASNET_POOL_SIZE", "9G"),
+        "VGASNET_POOL_SIZE=9G is more than this rank's share of the memory available on this host, 8192M \
+         with 2 ranks here; set it to at most 8192M, or start fewer ranks per host"
+    );
+    assert_eq!(config(&[("VGASNET_POOL_SIZE", "8192M")], 2, 16 * GIB).unwrap().pool_bytes, 8 * GIB);
+    assert!(refused("VGASNET_MAX_SEGSIZE", "4095K").contains("at least 4M"));
+}
+
+#[test]
+fn an_unknown_name_is_an_error_with_the_nearest_name() {
+    let cases = [
+        ("VGASNET_POOLSIZE", "VGASNET_POOL_SIZE"),
+        ("VGASNET_PAGE_SIZ", "VGASNET_PAGE_SIZE"),
+        ("VGASNET_STORAGE", "VGASNET_STORAGE_DIR"),
+        ("VGASNET_max_segsize", "VGASNET_MAX_SEGSIZE"),
+    ];
+    for (unknown, nearest) in cases {
+        let line = refused(unknown, "1");
+        assert_eq!(line, format!("{unknown} is not a variable of vgasnet; the nearest is {nearest}"));
+    }
+}
+
+#[test]
+fn the_segment_is_whole_pages_of_what_is_free() {
+    let default = config(&[], 1, GIB).unwrap();
+    assert_eq!(default.max_segment_bytes(100 * GIB, 4), 25 * GIB / 2 / (4 << 20) * (4 << 20));
+    assert_eq!(default.max_segment_bytes(0, 1), 0);
+    assert_eq!(default.max_segment_bytes((8 << 20) - 1, 1), 0);
+    let limited = config(&[("VGASNET_MAX_SEGSIZE", "10M")], 1, GIB).unwrap();
+    assert_eq!(limited.max_segment_bytes(100 * GIB, 4), 8 << 20);
+    assert_eq!(limited.max_segment_bytes(20 << 20, 4), 4 << 20);
+}
+
+#[test]
+fn help_names_every_variable() {
+    let help = Config::help();
+    for variable in &VARIABLES {
+        assert!(variable.name.starts_with(PREFIX) && help.contains(variable.name));
+        assert!(help.contains(variable.meaning) && help.contains(variable.allowed) && help.contains(variable.default));
+    }
+}
+
+#[test]
+fn edit_distances() {
+    for (from, to, distance) in [("", "", 0), ("abc", "", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
+        assert_eq!(edit_distance(from, to), distance);
+    }
+}

@@ -1,0 +1,3 @@
+//! vgasnet
+
+pub mod coherence;
