@@ -108,6 +108,12 @@ impl Entry {
         self.holders.contains(&holder)
     }
 
+    /// Puts a new holder on top.
+    fn push(&mut self, holder: Holder) {
+        assert!(self.position(holder.rank).is_none(), "{:?} has one copy at most", holder.rank);
+        self.holders.push_back(holder);
+    }
+
     /// Forgets a copy, if it is still that one.
     fn forget(&mut self, holder: Holder) {
         if let Some(at) = self.holders.iter().position(|known| *known == holder) {
@@ -264,12 +270,12 @@ impl Home {
                 if readers.is_empty() {
                     entry.exchange = Exchange::Idle;
                 }
-                entry.holders.push_back(holder);
+                entry.push(holder);
             }
             Exchange::First { ticket: expected, .. } => {
                 assert_eq!(*expected, ticket);
                 entry.exchange = Exchange::Idle;
-                entry.holders.push_back(holder);
+                entry.push(holder);
             }
             Exchange::Write(write) => {
                 assert!(write.ticket == ticket && write.acknowledgements == 0 && write.granted);

@@ -16,6 +16,7 @@ pub struct Shape {
     /// Pages in each rank's segment.
     pub pages: u32,
     pub frames: u32,
+    /// Pages of one byte move in one go, others in two halves.
     pub page_bytes: usize,
     pub cooperative: bool,
 }
@@ -58,7 +59,6 @@ pub struct Node {
     file: BTreeMap<u32, Vec<u8>>,
     words: BTreeMap<PageId, Word>,
     waiting: BTreeMap<Waiter, (PageId, Op)>,
-    next_waiter: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +80,6 @@ impl World {
             file: BTreeMap::new(),
             words: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            next_waiter: 0,
         };
         let nodes = (0..shape.ranks).map(node).collect();
         World { shape, nodes, flights: Vec::new(), model: BTreeMap::new(), trace: None }
@@ -211,16 +210,17 @@ impl World {
     }
 
     fn act(&mut self, rank: Rank, action: Action) {
+        let second_half = self.shape.page_bytes == 1;
         let node = &mut self.nodes[rank.index()];
         match action {
             Action::Send { to, message } => self.flights.push(Flight::Message { from: rank, to, message }),
             Action::Transfer(outgoing) => {
-                self.flights.push(Flight::Transfer { outgoing, source: rank, second_half: false });
+                self.flights.push(Flight::Transfer { outgoing, source: rank, second_half });
             }
             Action::Clear { page, frame } => self.flights.push(Flight::Clear { rank, page, frame }),
-            Action::Load { page, to, frame } => self.flights.push(Flight::Load { page, to, frame, second_half: false }),
+            Action::Load { page, to, frame } => self.flights.push(Flight::Load { page, to, frame, second_half }),
             Action::Store { page, from, frame } => {
-                self.flights.push(Flight::Store { page, from, frame, second_half: false });
+                self.flights.push(Flight::Store { page, from, frame, second_half });
             }
             Action::Open { page, frame, access, waiters } => {
                 let word = node.words.entry(page).or_default();
@@ -341,35 +341,29 @@ impl World {
         world
     }
 
+    /// Pages become all 0 (never written) or all 1 (the newest bytes); a byte that is not the newest becomes 0xEE.
     fn abstract_bytes(&mut self) {
         let model = std::mem::take(&mut self.model);
         let zeros = vec![0; self.shape.page_bytes];
         let newest = |page: &PageId| model.get(page).unwrap_or(&zeros);
-        for at in 0..self.nodes.len() {
-            let node = &mut self.nodes[at];
-            for frame in 0..self.shape.frames {
-                let fresh = node.protocol.cache.page_in(FrameId(frame)).is_some_and(|page| {
-                    node.frames[frame as usize] == *newest(&page)
-                });
-                node.frames[frame as usize].fill(u8::from(fresh));
+        let value = |page: &PageId| u8::from(newest(page) != &zeros);
+        let abstract_page = |page: Option<PageId>, bytes: &mut Vec<u8>| {
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = page.filter(|page| *byte == newest(page)[at]).map_or(0xEE, |page| value(&page));
             }
-            for (index, bytes) in &mut node.file {
-                let fresh = bytes == newest(&PageId { home: Rank(at as u32), index: *index });
-                bytes.fill(u8::from(fresh));
+        };
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            for frame in 0..self.shape.frames {
+                let page = node.protocol.cache.page_in(FrameId(frame));
+                abstract_page(page, &mut node.frames[frame as usize]);
+            }
+            for index in 0..self.shape.pages {
+                let bytes = node.file.entry(index).or_insert_with(|| zeros.clone());
+                abstract_page(Some(PageId { home: Rank(at as u32), index }), bytes);
             }
             node.words.retain(|_, word| *word != Word::default());
         }
-        for page in self.pages() {
-            self.model.insert(page, vec![1; self.shape.page_bytes]);
-        }
-        for index in 0..self.nodes.len() {
-            for page in 0..self.shape.pages {
-                let id = PageId { home: Rank(index as u32), index: page };
-                let fresh = u8::from(newest(&id) == &zeros);
-                let len = self.shape.page_bytes;
-                self.nodes[index].file.entry(page).or_insert_with(|| vec![fresh; len]);
-            }
-        }
+        self.model = self.pages().map(|page| (page, vec![value(&page); self.shape.page_bytes])).collect();
     }
 
     fn tickets_of(&mut self, home: Rank) -> Vec<&mut Ticket> {
