@@ -1,3 +1,6 @@
 //! vgasnet
 
 pub mod coherence;
+pub mod config;
+pub mod error;
+pub mod storage;

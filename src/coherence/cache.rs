@@ -148,6 +148,11 @@ impl Cache {
         }
     }
 
+    /// How many frames the pool has.
+    pub fn frames(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
     /// Whether some page waits for a frame that no eviction under way will give it.
     pub fn wants_frame(&self) -> bool {
         self.starving.len() > self.evictions as usize

@@ -150,7 +150,8 @@ mod tests {
 
     #[test]
     fn v1_counts_only_the_memory_controller() {
-        let mounts = "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n36 31 0:33 / /cg/cpu rw - cgroup cgroup rw,cpu\n";
+        let mounts =
+            "35 31 0:32 / /cg/memory rw - cgroup cgroup rw,memory\n36 31 0:33 / /cg/cpu rw - cgroup cgroup rw,cpu\n";
         let files = [
             ("/cg/memory/j/memory.limit_in_bytes", "5000\n"),
             ("/cg/memory/j/memory.usage_in_bytes", "2000\n"),

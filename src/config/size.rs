@@ -67,8 +67,26 @@ mod tests {
     #[test]
     fn refuses_everything_else() {
         let malformed = [
-            "", "M", " 1", "1 ", "1 M", "+1", "-1", "1.5G", "1e3", "0x10", "1B", "1KB", "1KiB", "1MM", "1P", "١", "1\0",
-            "ſ", "1K\u{212A}", "nonsense",
+            "",
+            "M",
+            " 1",
+            "1 ",
+            "1 M",
+            "+1",
+            "-1",
+            "1.5G",
+            "1e3",
+            "0x10",
+            "1B",
+            "1KB",
+            "1KiB",
+            "1MM",
+            "1P",
+            "١",
+            "1\0",
+            "ſ",
+            "1K\u{212A}",
+            "nonsense",
         ];
         for text in malformed {
             assert!(parse_size(text).is_err_and(|why| why.contains("not a size")), "{text:?}");

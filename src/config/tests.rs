@@ -93,7 +93,9 @@ fn refuses_malformed_values() {
     for value in ["", "SMP", "mpi"] {
         assert!(refused("VGASNET_CONDUIT", value).ends_with("allowed: smp"));
     }
-    for value in ["", "read", "read:", "read:0", "read:+1", "read:x", "erase:1", "read:1:2", "read:18446744073709551616"] {
+    for value in
+        ["", "read", "read:", "read:0", "read:+1", "read:x", "erase:1", "read:1:2", "read:18446744073709551616"]
+    {
         assert!(refused("VGASNET_TEST_IO_ERROR", value).ends_with("N from 1"), "{value}");
     }
 }
@@ -106,8 +108,8 @@ fn refuses_a_pool_that_cannot_work() {
     );
     assert_eq!(
         refused("VGASNET_POOL_SIZE", "9G"),
-        "VGASNET_POOL_SIZE=9G is more than this rank's share of the memory available on this host, 8192M \
-         with 2 ranks here; set it to at most 8192M, or start fewer ranks per host"
+        "VGASNET_POOL_SIZE=9G is more than this rank's share of the memory available on this host, 8G \
+         with 2 ranks here; set it to at most 8G, or start fewer ranks per host"
     );
     assert_eq!(config(&[("VGASNET_POOL_SIZE", "8192M")], 2, 16 * GIB).unwrap().pool_bytes, 8 * GIB);
     assert!(refused("VGASNET_MAX_SEGSIZE", "4095K").contains("at least 4M"));

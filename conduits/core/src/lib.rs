@@ -12,7 +12,9 @@
 //! - Start-up ([`Conduit::exchange`], [`Conduit::attach`]) is collective and blocks: every rank makes the same calls in
 //!   the same order.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+
+pub mod conformance;
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -210,13 +212,7 @@ pub trait Conduit: Send + Sync {
     /// or `timeout` is over. `stay_awake` is asked once after arrivals have begun to wake this seat; `true` returns at
     /// once, so a condition set before a `wake` is never slept through. The caller's seat counts as occupied before and
     /// after the call, not during it. May return early.
-    fn sleep(
-        &self,
-        seat: Seat,
-        also: Option<BorrowedFd<'_>>,
-        timeout: Option<Duration>,
-        stay_awake: &dyn Fn() -> bool,
-    );
+    fn sleep(&self, seat: Seat, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>, stay_awake: &dyn Fn() -> bool);
 
     /// Wakes whoever sleeps at `rank`, as an arrival there would. Other ranks than the own only where
     /// [`Capabilities::peer_memory`] says so. May be called from any thread, and costs no system call if nobody sleeps.

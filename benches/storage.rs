@@ -1,0 +1,179 @@
+//! Sequential reads of 4 MiB pages from the backing file, as ratios to a plain loop of `O_DIRECT` `pread`s over the
+//! same file. `cargo bench --bench storage`; the directory is `VGASNET_STORAGE_DIR`, else `/var/tmp`.
+//!
+//! Each row is the median of its rounds. In a round every row runs once, and each round begins with another row, so
+//! that a slow moment of the disk hits all alike. All rows fill the same frames in turn: a single one would stay in
+//! the processor's cache, which speeds up a virtual disk that copies.
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use std::collections::VecDeque;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+use vgasnet::storage::{BackingFile, RingStorage, Storage, ThreadStorage};
+
+const PAGE_BYTES: usize = 4 << 20;
+const PAGES: u64 = 192;
+const ROUNDS: usize = 9;
+const FRAMES: usize = 16;
+const DEPTHS: [usize; 4] = [1, 2, 4, 8];
+
+/// Memory for [`FRAMES`] pages, shared between processes as a pool is, and never unmapped.
+#[derive(Clone, Copy)]
+struct Frames(*mut u8);
+
+impl Frames {
+    fn new() -> Frames {
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        // SAFETY: a mapping at an address that the kernel chooses replaces nothing.
+        let memory = unsafe { libc::mmap(std::ptr::null_mut(), FRAMES * PAGE_BYTES, protection, flags, -1, 0) };
+        assert_ne!(memory, libc::MAP_FAILED, "{}", std::io::Error::last_os_error());
+        // SAFETY: the mapping is that long, and nobody else has it yet.
+        unsafe { memory.write_bytes(0x5A, FRAMES * PAGE_BYTES) };
+        Frames(memory.cast())
+    }
+
+    fn frame(self, index: usize) -> *mut u8 {
+        assert!(index < FRAMES);
+        self.0.wrapping_add(index * PAGE_BYTES)
+    }
+}
+
+/// Sleeps until `storage` has something to hand out.
+fn sleep(storage: &dyn Storage) {
+    let descriptor = storage.doorbell().expect("storage on a file has a doorbell").as_raw_fd();
+    let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: `entry` is one entry, and lives during the call.
+    unsafe { libc::poll(&mut entry, 1, -1) };
+}
+
+/// Moves every page of the file once, with as many in flight as `storage` takes.
+fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
+    let mut idle: VecDeque<usize> = (0..FRAMES).collect();
+    let mut next = 0;
+    while next < PAGES || storage.in_flight() > 0 {
+        while next < PAGES {
+            let Some(&frame) = idle.front() else { break };
+            let (offset_bytes, memory) = (next * PAGE_BYTES as u64, frames.frame(frame));
+            // SAFETY: a frame is a page long and stays mapped; it is idle, and not used again before its
+            // operation is handed out below.
+            let started = unsafe {
+                if is_write {
+                    storage.write(offset_bytes, memory, PAGE_BYTES, frame as u64)
+                } else {
+                    storage.read(offset_bytes, memory, PAGE_BYTES, frame as u64)
+                }
+            };
+            if started.is_err() {
+                break;
+            }
+            idle.pop_front();
+            next += 1;
+        }
+        sleep(storage);
+        storage.poll(&mut |frame, result| {
+            result.expect("the disk works");
+            idle.push_back(frame as usize);
+        });
+    }
+}
+
+/// What is compared with.
+fn scan_plainly(file: &File, frames: Frames) {
+    for page in 0..PAGES {
+        let memory = frames.frame(page as usize % FRAMES);
+        let offset = (page * PAGE_BYTES as u64) as libc::off_t;
+        // SAFETY: the frame is a page long, and nothing else uses it.
+        let moved = unsafe { libc::pread(file.as_raw_fd(), memory.cast(), PAGE_BYTES, offset) };
+        assert_eq!(moved, PAGE_BYTES as isize, "{}", std::io::Error::last_os_error());
+    }
+}
+
+/// A way to read: its name, and what reads all pages once.
+struct Row {
+    name: String,
+    run: Box<dyn FnMut()>,
+    seconds: Vec<f64>,
+    cpu_seconds: Vec<f64>,
+}
+
+fn row(name: String, run: impl FnMut() + 'static) -> Row {
+    Row { name, run: Box::new(run), seconds: Vec::new(), cpu_seconds: Vec::new() }
+}
+
+fn scanning(mut storage: Box<dyn Storage>, frames: Frames, name: String) -> Row {
+    row(name, move || scan(&mut *storage, frames, false))
+}
+
+/// One row for each kind of storage and depth. All read the same file, since places on a disk differ in speed.
+fn rows(dir: &Path) -> Vec<Row> {
+    let file = BackingFile::create(dir, PAGES * PAGE_BYTES as u64).unwrap_or_else(|error| panic!("{error}"));
+    for line in file.warnings() {
+        println!("{line}");
+    }
+    let frames = Frames::new();
+    let again = || file.try_clone().expect("a descriptor");
+    // A disk is not asked for what was never written.
+    scan(&mut ThreadStorage::new(again(), 1).expect("threads"), frames, true);
+    let descriptor = File::from(file.as_fd().try_clone_to_owned().expect("a descriptor"));
+    let mut rows = vec![row("plain pread".into(), move || scan_plainly(&descriptor, frames))];
+    for (depth, is_pinned) in DEPTHS.into_iter().flat_map(|depth| [(depth, false), (depth, true)]) {
+        let mut ring = match RingStorage::new(again(), depth) {
+            Ok(ring) => ring,
+            Err(refused) => {
+                println!("no io_uring: {}", refused.error);
+                break;
+            }
+        };
+        if is_pinned {
+            let refused = ring.register(&[(frames.frame(0), FRAMES * PAGE_BYTES)]);
+            if let Some(line) = refused {
+                println!("{line}");
+                continue;
+            }
+        }
+        let name = format!("io_uring{}, depth {depth}", if is_pinned { " pinned" } else { "" });
+        rows.push(scanning(Box::new(ring), frames, name));
+    }
+    for depth in DEPTHS {
+        let threads = ThreadStorage::new(again(), depth).expect("threads");
+        rows.push(scanning(Box::new(threads), frames, format!("threads, depth {depth}")));
+    }
+    rows
+}
+
+fn cpu_seconds() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("own usage");
+    (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let dir = std::env::var_os("VGASNET_STORAGE_DIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
+    let mut rows = rows(&dir);
+    let count = rows.len();
+    for round in 0..ROUNDS {
+        for turn in 0..count {
+            let row = &mut rows[(round + turn) % count];
+            let (start, cpu) = (Instant::now(), cpu_seconds());
+            (row.run)();
+            row.seconds.push(start.elapsed().as_secs_f64());
+            row.cpu_seconds.push(cpu_seconds() - cpu);
+        }
+    }
+    let total_bytes = (PAGES * PAGE_BYTES as u64) as f64;
+    let results: Vec<(f64, f64)> =
+        rows.iter_mut().map(|row| (median(&mut row.seconds), median(&mut row.cpu_seconds))).collect();
+    println!("{PAGES} pages of 4 MiB in {}; ratios to the plain loop", dir.display());
+    println!("{:<26} {:>8} {:>12} {:>10}", "", "GB/s", "throughput", "CPU time");
+    for (row, (seconds, cpu)) in rows.iter().zip(&results) {
+        let (ratio, cpu_ratio) = (results[0].0 / seconds, cpu / results[0].1);
+        println!("{:<26} {:>8.2} {:>12.2} {:>10.2}", row.name, total_bytes / seconds / 1e9, ratio, cpu_ratio);
+    }
+}

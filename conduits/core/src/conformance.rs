@@ -1,0 +1,150 @@
+//! The conformance suite: what every conduit must do, told by programs.
+//!
+//! All ranks of a fresh job call [`run`]. It uses the contract only; what a conduit cannot do, its [`Capabilities`] say,
+//! and nothing else decides what is skipped. The suite is deterministic: contents are computed from sender, receiver and
+//! size, so a failure shows the same bytes every time.
+//!
+//! [`Capabilities`]: crate::Capabilities
+
+mod memory;
+mod messages;
+mod sleeping;
+mod start;
+mod transfers;
+
+use std::time::{Duration, Instant};
+
+use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Seat, Token};
+
+/// After this long without the arrival that a test waits for, something was lost.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a rank waits before it looks again by itself. Far below [`PATIENCE`]: a lost wake-up is a matter for the tests
+/// of sleeping, not of every test.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Runs the suite as one rank of a job in which nothing but start-up has happened. An error says what is broken.
+pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
+    let mut suite = Suite { conduit, messages: Vec::new(), completions: Vec::new() };
+    let tests: [(&str, Test); 11] = [
+        ("ranks and hosts", start::ranks_and_hosts),
+        ("exchange", start::exchange),
+        ("attach", start::attach),
+        ("messages of every size", messages::of_every_size),
+        ("flood", messages::flood),
+        ("put", transfers::put),
+        ("get", transfers::get),
+        ("many transfers in flight", transfers::many_in_flight),
+        ("peer memory", transfers::peer_memory),
+        ("second mapping", transfers::second_mapping),
+        ("sleeping", sleeping::all),
+    ];
+    conduit.occupy(true);
+    for (name, test) in tests {
+        test(&mut suite).map_err(|what| suite.blame(name, &what))?;
+        suite.meet().map_err(|what| suite.blame(name, &what))?;
+        suite.poll();
+        if !suite.messages.is_empty() || !suite.completions.is_empty() {
+            let what = format!("left over: {:?} {:?}", suite.messages, suite.completions);
+            return Err(suite.blame(name, &what));
+        }
+        // Nobody begins the next test, and sends, while another still looks for what is left over.
+        suite.meet()?;
+    }
+    conduit.occupy(false);
+    Ok(())
+}
+
+type Test = fn(&mut Suite<'_>) -> Result<(), String>;
+
+/// One rank's view of the run: the conduit, and what has arrived and not been looked at.
+struct Suite<'a> {
+    conduit: &'a dyn Conduit,
+    messages: Vec<(Rank, Vec<u8>)>,
+    completions: Vec<Token>,
+}
+
+impl Suite<'_> {
+    fn rank(&self) -> Rank {
+        self.conduit.rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.conduit.ranks()
+    }
+
+    fn all_ranks(&self) -> impl Iterator<Item = Rank> + use<> {
+        (0..self.ranks()).map(Rank)
+    }
+
+    fn blame(&self, test: &str, what: &str) -> String {
+        format!("{} conduit, rank {} of {}, {test}: {what}", self.conduit.name(), self.rank(), self.ranks())
+    }
+
+    /// Waits for all ranks. Their messages stay in the conduit meanwhile.
+    fn meet(&self) -> Result<(), String> {
+        self.conduit.exchange(&[]).map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Takes in what has arrived. Returns whether there was anything.
+    fn poll(&mut self) -> bool {
+        let (messages, completions) = (&mut self.messages, &mut self.completions);
+        self.conduit.poll(&mut |arrival| match arrival {
+            Arrival::Message { from, bytes } => messages.push((from, bytes.to_vec())),
+            Arrival::Complete(token) => completions.push(token),
+        })
+    }
+
+    /// Polls and sleeps until `done` is happy with what has arrived.
+    fn wait(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Result<bool, String>) -> Result<(), String> {
+        let begin = Instant::now();
+        loop {
+            let found = self.poll();
+            if done(self)? {
+                return Ok(());
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(format!("{what} did not come within {PATIENCE:?}"));
+            }
+            if !found {
+                self.conduit.sleep(Seat::Caller, None, Some(LOOK_AGAIN), &|| false);
+            }
+        }
+    }
+
+    /// Starts something that may be refused, and takes in arrivals until it is not.
+    fn insist(&mut self, what: &str, start: impl Fn(&dyn Conduit) -> Result<(), crate::Busy>) -> Result<(), String> {
+        let begin = Instant::now();
+        while start(self.conduit).is_err() {
+            if begin.elapsed() > PATIENCE {
+                return Err(format!("{what}: busy for {PATIENCE:?}"));
+            }
+            if !self.poll() {
+                self.conduit.sleep(Seat::Caller, None, Some(Duration::from_millis(1)), &|| false);
+            }
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, to: Rank, message: &[u8]) -> Result<(), String> {
+        self.insist("send", |conduit| conduit.send(to, message))
+    }
+}
+
+/// `len_bytes` bytes that differ with the sender, the receiver and the length.
+fn pattern(from: Rank, to: Rank, len_bytes: usize) -> Vec<u8> {
+    let mut state = (u64::from(from.0) << 40) ^ (u64::from(to.0) << 20) ^ len_bytes as u64;
+    let mut next = || {
+        // splitmix64: short, and every bit of the seed counts.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as u8
+    };
+    (0..len_bytes).map(|_| next()).collect()
+}
+
+/// An error unless `holds`.
+fn check(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}

@@ -1,0 +1,67 @@
+//! Active Messages: every size between every pair, and more than fits at once.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use super::{Suite, check, pattern};
+use crate::{MESSAGE_BYTES_MAX, Rank, Seat};
+
+/// Messages that each rank sends in the flood, and their size.
+const FLOOD: u32 = 4_000;
+const FLOOD_BYTES: usize = 200;
+
+pub(super) fn of_every_size(suite: &mut Suite<'_>) -> Result<(), String> {
+    let own = suite.rank();
+    for len_bytes in 0..=MESSAGE_BYTES_MAX {
+        for to in suite.all_ranks() {
+            let mut message = pattern(own, to, len_bytes);
+            suite.send(to, &message)?;
+            // It is free for reuse.
+            message.fill(0xff);
+        }
+    }
+    let expected = suite.ranks() as usize * (MESSAGE_BYTES_MAX + 1);
+    let mut seen = HashSet::new();
+    suite.wait("a message of some size", |suite| {
+        for (from, bytes) in suite.messages.drain(..) {
+            let len_bytes = bytes.len();
+            check(bytes == pattern(from, own, len_bytes), || format!("{len_bytes} bytes from {from} are wrong"))?;
+            check(seen.insert((from, len_bytes)), || format!("{len_bytes} bytes from {from} came twice"))?;
+        }
+        Ok(seen.len() == expected)
+    })
+}
+
+/// Everybody sends to rank 0 more than it can hold, while it does not poll. What is refused is sent again.
+pub(super) fn flood(suite: &mut Suite<'_>) -> Result<(), String> {
+    let own = suite.rank();
+    let to = Rank(0);
+    if own == to {
+        // The others run into a full inbox meanwhile, on conduits that have one. The own flood must not be in their way.
+        suite.conduit.sleep(Seat::Caller, None, Some(Duration::from_millis(20)), &|| false);
+    }
+    for n in 0..FLOOD {
+        suite.send(to, &flood_message(own, n))?;
+    }
+    if own != to {
+        return Ok(());
+    }
+    let mut next = vec![HashSet::new(); suite.ranks() as usize];
+    let mut count = 0;
+    let expected = FLOOD as usize * suite.ranks() as usize;
+    suite.wait("a message of the flood", |suite| {
+        for (from, bytes) in suite.messages.drain(..) {
+            let n = bytes.first_chunk().map_or(u32::MAX, |number| u32::from_le_bytes(*number));
+            check(bytes == flood_message(from, n), || format!("message {n} from {from} is wrong"))?;
+            check(next[from.index()].insert(n), || format!("message {n} from {from} came twice"))?;
+            count += 1;
+        }
+        Ok(count == expected)
+    })
+}
+
+fn flood_message(from: Rank, n: u32) -> Vec<u8> {
+    let mut message = pattern(from, Rank(n), FLOOD_BYTES);
+    message[..4].copy_from_slice(&n.to_le_bytes());
+    message
+}

@@ -1,0 +1,180 @@
+//! Sleeping and waking. What must wake a sleeper does so long before its timeout; that it may wake early is no excuse
+//! for a lost wake-up, which shows as a sleep that took all its time.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{PATIENCE, Suite, check};
+use crate::{Arrival, Conduit, Rank, Seat};
+
+/// A sleep that nothing ends takes this long.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Long enough for another thread to fall asleep, most of the time. Nothing breaks when it is not.
+const SHORT: Duration = Duration::from_millis(20);
+
+pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
+    timeout(suite)?;
+    for seat in [Seat::Caller, Seat::Helper] {
+        // The helper's turn comes when no caller drives.
+        suite.conduit.occupy(seat == Seat::Caller);
+        stay_awake(suite.conduit, seat)?;
+        also(suite.conduit, seat)?;
+        wake(suite.conduit, seat)?;
+    }
+    handover(suite)?;
+    suite.conduit.occupy(true);
+    suite.meet()?;
+    arrival(suite)
+}
+
+/// One sleep, which must not take its whole time.
+fn sleep_briefly(
+    conduit: &dyn Conduit,
+    seat: Seat,
+    also: Option<BorrowedFd<'_>>,
+    stay_awake: &dyn Fn() -> bool,
+) -> Result<(), String> {
+    let begin = Instant::now();
+    conduit.sleep(seat, also, Some(LONG), stay_awake);
+    check(begin.elapsed() < LONG, || format!("{seat:?} slept through what should have woken it"))
+}
+
+fn timeout(suite: &mut Suite<'_>) -> Result<(), String> {
+    let begin = Instant::now();
+    let mut sleeps = 0;
+    while begin.elapsed() < 3 * SHORT {
+        suite.conduit.sleep(Seat::Caller, None, Some(SHORT), &|| false);
+        sleeps += 1;
+    }
+    check(begin.elapsed() < LONG, || format!("{sleeps} sleeps of {SHORT:?} took {:?}", begin.elapsed()))?;
+    // A conduit that backs off and looks again may return as often as it likes.
+    let sleeps_soundly = suite.conduit.capabilities().wakes_on_arrival;
+    check(!sleeps_soundly || sleeps < 100, || {
+        format!("{sleeps} sleeps of {SHORT:?} took {:?}: nobody sleeps", begin.elapsed())
+    })
+}
+
+fn stay_awake(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+    let asked = Cell::new(0);
+    let stay_awake = || {
+        asked.set(asked.get() + 1);
+        true
+    };
+    sleep_briefly(conduit, seat, None, &stay_awake)?;
+    check(asked.get() == 1, || format!("stay_awake was asked {} times", asked.get()))
+}
+
+/// A descriptor wakes, whether it becomes readable before or during the sleep.
+fn also(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+    let (mut writer, reader) = UnixStream::pair().map_err(|error| error.to_string())?;
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(SHORT);
+            writer.write_all(b"x").expect("the reader is open");
+        });
+        while begin.elapsed() < SHORT {
+            sleep_briefly(conduit, seat, Some(reader.as_fd()), &|| false)?;
+        }
+        sleep_briefly(conduit, seat, Some(reader.as_fd()), &|| false)
+    })
+}
+
+/// A flag that is set before a wake is never slept through.
+fn wake(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+    const ROUNDS: u32 = 2_000;
+    let (set, seen) = (AtomicU32::new(0), AtomicU32::new(0));
+    let gave_up = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let waker = scope.spawn(|| {
+            for round in 1..=ROUNDS {
+                set.store(round, Ordering::Release);
+                conduit.wake(conduit.rank());
+                while seen.load(Ordering::Acquire) < round && !gave_up.load(Ordering::Relaxed) {
+                    thread::park_timeout(LONG);
+                }
+            }
+        });
+        for round in 1..=ROUNDS {
+            while set.load(Ordering::Acquire) < round {
+                let slept = sleep_briefly(conduit, seat, None, &|| set.load(Ordering::Acquire) >= round);
+                if slept.is_err() {
+                    gave_up.store(true, Ordering::Relaxed);
+                    waker.thread().unpark();
+                    return slept;
+                }
+            }
+            seen.store(round, Ordering::Release);
+            waker.thread().unpark();
+        }
+        Ok(())
+    })
+}
+
+/// A message that arrives while a caller drives wakes nobody; the caller learns of it when it leaves, and the helper
+/// takes over.
+fn handover(suite: &mut Suite<'_>) -> Result<(), String> {
+    let conduit = suite.conduit;
+    if !conduit.capabilities().wakes_on_arrival {
+        return Ok(());
+    }
+    for _ in 0..200 {
+        let arrived = AtomicBool::new(false);
+        conduit.occupy(true);
+        thread::scope(|scope| {
+            let helper = scope.spawn(|| helper_polls(conduit, &arrived));
+            suite.send(conduit.rank(), b"self")?;
+            if conduit.occupy(false) {
+                conduit.wake(conduit.rank());
+            }
+            helper.join().map_err(|_| "the helper panicked".to_owned())?
+        })?;
+        check(arrived.load(Ordering::Relaxed), || "the helper did not find the message".to_owned())?;
+    }
+    Ok(())
+}
+
+fn helper_polls(conduit: &dyn Conduit, arrived: &AtomicBool) -> Result<(), String> {
+    let begin = Instant::now();
+    while !arrived.load(Ordering::Relaxed) {
+        sleep_briefly(conduit, Seat::Helper, None, &|| false)?;
+        check(begin.elapsed() < PATIENCE, || "the helper never finds the message".to_owned())?;
+        // The caller does not poll in this test, so there is one poller.
+        conduit.poll(&mut |arrival| {
+            if let Arrival::Message { bytes, .. } = arrival {
+                arrived.store(bytes == b"self", Ordering::Relaxed);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// A token goes round all ranks, which sleep until it comes.
+fn arrival(suite: &mut Suite<'_>) -> Result<(), String> {
+    const LAPS: u32 = 200;
+    let (own, ranks) = (suite.rank(), suite.ranks());
+    let next = Rank((own.0 + 1) % ranks);
+    let wakes = suite.conduit.capabilities().wakes_on_arrival;
+    if own == Rank(0) {
+        suite.send(next, b"token")?;
+    }
+    for lap in 0..LAPS {
+        while suite.messages.pop().is_none() {
+            if !suite.poll() {
+                let begin = Instant::now();
+                suite.conduit.sleep(Seat::Caller, None, Some(LONG), &|| false);
+                check(!wakes || begin.elapsed() < LONG, || format!("slept through the token in lap {lap}"))?;
+            }
+        }
+        if lap + 1 < LAPS || own != Rank(0) {
+            suite.send(next, b"token")?;
+        }
+    }
+    Ok(())
+}

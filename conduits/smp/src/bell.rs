@@ -1,0 +1,114 @@
+//! The doorbell word: who at a rank must be woken when something arrives there.
+//!
+//! A *poster* makes something visible (a committed record in the inbox, a completion, a flag that `stay_awake` reads) and
+//! then calls [`Bell::take_sleeper`]. A *sleeper* calls [`Bell::lie_down`], looks for what posters may have posted, and
+//! only then blocks on its eventfd. A *vacating* caller calls [`Bell::vacate`] and looks likewise.
+//!
+//! # Why no wake-up is lost
+//! Poster: write the news; `fence(SeqCst)`; read the word. Sleeper and vacating caller: write the word;
+//! `fence(SeqCst)`; read the news. The two fences are ordered one way or the other. If the poster's is first, the sleeper
+//! sees the news and does not block. If the sleeper's is first, the poster sees the word as the sleeper left it or newer:
+//! - It finds the seat's bit: it clears the bit and writes the seat's eventfd. The eventfd remembers, so it does not
+//!   matter whether the sleeper blocks before or after. Only the one who cleared a bit writes the eventfd.
+//! - It finds [`DRIVING`]: a caller is awake. The bit is cleared only by [`Bell::vacate`] or [`Bell::lie_down`], and
+//!   both are followed by a look at the news, so the caller sees it then at the latest. That is why a helper that finds
+//!   `DRIVING` while it lies down may leave arrivals alone.
+//! - It finds nothing: somebody cleared the sleeper's bit before, so the sleeper has been rung and is getting up; after
+//!   that it looks at everything again before it next sleeps.
+//!
+//! A poster that rings a caller hands it `DRIVING` in the same step: a rung caller is as good as awake, so the arrivals
+//! between the ring and its first instruction do not wake the helper too.
+//!
+//! An eventfd may be written after its sleeper got up for another reason. Then the next sleep returns early; nothing is lost.
+
+use vgasnet_conduit::Seat;
+
+use crate::sync::{AtomicU32, Ordering, fence};
+
+/// A client thread drives: wake nobody.
+const DRIVING: u32 = 1;
+/// The caller's seat sleeps, or is about to.
+const CALLER: u32 = 2;
+/// The helper's seat sleeps, or is about to.
+const HELPER: u32 = 4;
+
+/// The doorbell word of one rank, in shared memory. All zero at first: nobody sleeps, nobody drives.
+#[repr(C, align(64))]
+pub(crate) struct Bell {
+    bits: AtomicU32,
+}
+
+impl Bell {
+    #[cfg(test)]
+    pub(crate) fn new() -> Self {
+        Bell { bits: AtomicU32::new(0) }
+    }
+
+    /// For a poster, after its news: the seat to ring, if any. Whoever is given a seat must write its eventfd.
+    pub(crate) fn take_sleeper(&self) -> Option<Seat> {
+        fence(Ordering::SeqCst);
+        let mut bits = self.bits.load(Ordering::Relaxed);
+        loop {
+            let (seat, rung) = if bits & DRIVING != 0 {
+                return None;
+            } else if bits & CALLER != 0 {
+                (Seat::Caller, (bits & !CALLER) | DRIVING)
+            } else if bits & HELPER != 0 {
+                (Seat::Helper, bits & !HELPER)
+            } else {
+                return None;
+            };
+            match self.bits.compare_exchange_weak(bits, rung, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Some(seat),
+                Err(now) => bits = now,
+            }
+        }
+    }
+
+    /// A caller drives from now on.
+    pub(crate) fn occupy(&self) {
+        self.bits.fetch_or(DRIVING, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+    }
+
+    /// The caller no longer drives; it must look for news next.
+    pub(crate) fn vacate(&self) {
+        self.bits.fetch_and(!DRIVING, Ordering::AcqRel);
+        fence(Ordering::SeqCst);
+    }
+
+    /// `seat` is about to sleep; it must look for news next. Returns whether arrivals are this seat's business: a helper
+    /// leaves them to a caller that drives.
+    pub(crate) fn lie_down(&self, seat: Seat) -> bool {
+        let arrivals_matter = match seat {
+            Seat::Caller => {
+                self.update(|bits| (bits | CALLER) & !DRIVING);
+                true
+            }
+            Seat::Helper => self.bits.fetch_or(HELPER, Ordering::AcqRel) & DRIVING == 0,
+        };
+        fence(Ordering::SeqCst);
+        arrivals_matter
+    }
+
+    /// `seat` is awake again. A caller drives from here on, as it did before it lay down.
+    pub(crate) fn get_up(&self, seat: Seat) {
+        match seat {
+            Seat::Caller => self.update(|bits| (bits & !CALLER) | DRIVING),
+            Seat::Helper => {
+                self.bits.fetch_and(!HELPER, Ordering::AcqRel);
+            }
+        }
+    }
+
+    fn update(&self, change: impl Fn(u32) -> u32) {
+        let mut bits = self.bits.load(Ordering::Relaxed);
+        while let Err(now) = self.bits.compare_exchange_weak(bits, change(bits), Ordering::AcqRel, Ordering::Relaxed) {
+            bits = now;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "bell_tests.rs"]
+mod tests;

@@ -1,0 +1,294 @@
+//! The conduit itself.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use vgasnet_conduit::{
+    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer,
+};
+
+use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
+use crate::completions::Completions;
+use crate::job::Job;
+use crate::mapping::Mapping;
+
+/// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
+const POLL_ARRIVALS_MAX: usize = 64;
+
+/// The longest that one call sleeps: the kernel's clocks do not take every `Duration`.
+const SLEEP_MAX: Duration = Duration::from_secs(1 << 30);
+
+/// The shared-memory conduit of one rank.
+pub struct SmpConduit {
+    rank: u32,
+    ranks: u32,
+    job: Job,
+    completions: Completions,
+    attached: OnceLock<Attached>,
+    /// Held through a collective call: the own bulletin has one writer.
+    collective: Mutex<()>,
+}
+
+/// All ranks' regions. They stay mapped until the process ends, as the contract says.
+struct Attached {
+    pools: Vec<Region>,
+    tables: Vec<Region>,
+    own_pool_offset_bytes: u64,
+}
+
+impl SmpConduit {
+    /// Makes this process a rank of the job that launched it, or, started by hand, the only rank of its own job.
+    pub fn start() -> Result<Self, ConduitError> {
+        let job = Job::join()?;
+        let (rank, ranks) = (job.rank, job.ranks);
+        let block = job.control.block(rank);
+        block.take(std::process::id()).map_err(|pid| ConduitError(format!("process {pid} is rank {rank} already")))?;
+        block.set_life(Life::Initialised);
+        let (completions, attached, collective) = Default::default();
+        Ok(SmpConduit { rank, ranks, job, completions, attached, collective })
+    }
+
+    fn own_block(&self) -> &RankBlock {
+        self.job.control.block(self.rank)
+    }
+
+    fn has_arrivals(&self) -> bool {
+        self.completions.has_any() || self.job.control.inbox(self.rank).has_record()
+    }
+
+    /// Wakes whoever at `rank` must be woken for the news that was posted there before.
+    fn ring(&self, rank: u32) {
+        if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
+            let doorbell = self.job.objects.doorbell(rank, seat);
+            // It fails only when the eventfd's count is at its end, and then it is readable anyway.
+            let _ = nix::unistd::write(doorbell, &1_u64.to_ne_bytes());
+        }
+    }
+
+    fn attached(&self) -> &Attached {
+        self.attached.get().expect("attach comes before any use of pools")
+    }
+
+    /// The addresses of a transfer's two ends: the own one, the peer's.
+    fn ends(&self, transfer: &Transfer) -> (*mut u8, *mut u8) {
+        let attached = self.attached();
+        let end = |rank: u32, offset_bytes: usize| {
+            let pool = attached.pools[rank as usize];
+            assert!(
+                offset_bytes <= pool.len_bytes && transfer.len_bytes <= pool.len_bytes - offset_bytes,
+                "a transfer of {} bytes at {offset_bytes} in rank {rank}'s pool of {} bytes",
+                transfer.len_bytes,
+                pool.len_bytes
+            );
+            pool.at(offset_bytes)
+        };
+        (end(self.rank, transfer.own_offset_bytes), end(transfer.peer.0, transfer.peer_offset_bytes))
+    }
+
+    /// A copy is complete when it returns. Another thread may be the one that sleeps until this is reported.
+    fn complete(&self, transfer: &Transfer) {
+        self.completions.push(transfer.token);
+        self.ring(self.rank);
+    }
+
+    fn map_regions(&self, sizes: &[RegionSizes]) -> Result<Attached, ConduitError> {
+        let total = || sizes.iter().map(|s| s.pool_bytes as u128 + s.table_bytes as u128).sum::<u128>();
+        let placement = Placement::of(sizes).ok_or_else(|| {
+            ConduitError(format!("pools and tables of all ranks, {} bytes, are more than can be mapped", total()))
+        })?;
+        let arena = &self.job.objects.arena;
+        // Every rank sets the same length, so whoever is first, nobody shrinks it.
+        nix::unistd::ftruncate(arena, placement.end_bytes as i64)
+            .map_err(|error| ConduitError(format!("shared memory of {} bytes: {error}", placement.end_bytes)))?;
+        let len_bytes = placement.end_bytes - placement.start_bytes;
+        let mapping = Mapping::new(arena.as_fd(), placement.start_bytes as u64, len_bytes, POOL_ALIGN_BYTES)
+            .map_err(|error| ConduitError(format!("mapping {len_bytes} bytes of shared memory: {error}")))?;
+        let region = |offset_bytes: &usize, len_bytes: usize| Region {
+            address: mapping.at(offset_bytes - placement.start_bytes).expose_provenance(),
+            len_bytes,
+        };
+        let attached = Attached {
+            pools: placement.pools.iter().zip(sizes).map(|(at, s)| region(at, s.pool_bytes)).collect(),
+            tables: placement.tables.iter().zip(sizes).map(|(at, s)| region(at, s.table_bytes)).collect(),
+            own_pool_offset_bytes: placement.pools[self.rank as usize] as u64,
+        };
+        // Regions are handed out without a lifetime.
+        std::mem::forget(mapping);
+        Ok(attached)
+    }
+
+    /// Tells every rank how this one fared; the error of the lowest rank that failed becomes everybody's.
+    fn agree<T>(&self, mine: Result<T, ConduitError>) -> Result<T, ConduitError> {
+        let text = mine.as_ref().err().map_or("", |error| &error.0);
+        let cut = (0..=text.len().min(vgasnet_conduit::EXCHANGE_BYTES_MAX)).rev().find(|&at| text.is_char_boundary(at));
+        let all = self.exchange(&text.as_bytes()[..cut.unwrap_or(0)])?;
+        match all.iter().enumerate().find(|(_, text)| !text.is_empty()) {
+            Some((rank, text)) => Err(ConduitError(format!("rank {rank}: {}", String::from_utf8_lossy(text)))),
+            None => mine,
+        }
+    }
+}
+
+impl Conduit for SmpConduit {
+    fn name(&self) -> &str {
+        "smp"
+    }
+
+    fn rank(&self) -> Rank {
+        Rank(self.rank)
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn host_of(&self, rank: Rank) -> u32 {
+        assert!(rank.0 < self.ranks, "rank {rank} of {}", self.ranks);
+        0
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { peer_memory: true, wakes_on_arrival: true, second_mapping: true }
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        let _one_at_a_time = self.collective.lock().unwrap_or_else(PoisonError::into_inner);
+        let (control, barrier) = (&self.job.control, &self.job.control.header().barrier);
+        // SAFETY: the lock keeps other threads of this rank out; the barriers of this exchange and of the one before lie
+        // between this write and every read.
+        unsafe { self.own_block().post_bulletin(mine) };
+        barrier.wait(self.ranks);
+        // SAFETY: every bulletin was posted before the barrier above, and is not posted again before the one below.
+        let all = (0..self.ranks).map(|rank| unsafe { control.block(rank).bulletin() }).collect();
+        barrier.wait(self.ranks);
+        Ok(all)
+    }
+
+    fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
+        assert!(self.attached.get().is_none(), "attach was called before");
+        let mine = [sizes.pool_bytes as u64, sizes.table_bytes as u64].map(u64::to_ne_bytes);
+        let all = self.exchange(mine.as_flattened())?;
+        let sizes: Vec<_> = all.iter().map(|bytes| decode_sizes(bytes)).collect();
+        let attached = self.agree(self.map_regions(&sizes))?;
+        assert!(self.attached.set(attached).is_ok(), "attach was called twice at once");
+        self.own_block().set_life(Life::Attached);
+        Ok(())
+    }
+
+    fn pool(&self, rank: Rank) -> Option<Region> {
+        self.attached.get()?.pools.get(rank.index()).copied()
+    }
+
+    fn table(&self, rank: Rank) -> Option<Region> {
+        self.attached.get()?.tables.get(rank.index()).copied()
+    }
+
+    fn pool_file(&self) -> Option<PoolFile<'_>> {
+        let offset_bytes = self.attached.get()?.own_pool_offset_bytes;
+        Some(PoolFile { file: self.job.objects.arena.as_fd(), offset_bytes })
+    }
+
+    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy> {
+        self.job.control.inbox(to.0).push(self.rank, message)?;
+        self.ring(to.0);
+        Ok(())
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        let (own, peer) = self.ends(transfer);
+        self.completions.check_room()?;
+        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
+        // That nobody else accesses them until completion is the caller's part of the contract.
+        unsafe { peer.copy_from(own, transfer.len_bytes) };
+        self.complete(transfer);
+        Ok(())
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        let (own, peer) = self.ends(transfer);
+        self.completions.check_room()?;
+        // SAFETY: as in `put`.
+        unsafe { own.copy_from(peer, transfer.len_bytes) };
+        self.complete(transfer);
+        Ok(())
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        let inbox = self.job.control.inbox(self.rank);
+        for arrivals in 0..POLL_ARRIVALS_MAX {
+            if let Some(token) = self.completions.pop() {
+                sink(Arrival::Complete(token));
+            } else if !inbox.pop(|from, bytes| sink(Arrival::Message { from: self.checked_sender(from), bytes })) {
+                return arrivals > 0;
+            }
+        }
+        true
+    }
+
+    fn occupy(&self, driving: bool) -> bool {
+        let bell = &self.own_block().bell;
+        if driving {
+            bell.occupy();
+        } else {
+            bell.vacate();
+        }
+        self.has_arrivals()
+    }
+
+    fn sleep(
+        &self,
+        seat: Seat,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    ) {
+        let bell = &self.own_block().bell;
+        let arrivals_matter = bell.lie_down(seat);
+        // In this order: `stay_awake` is asked even when something has arrived, as the contract promises.
+        let stay = stay_awake() || (arrivals_matter && self.has_arrivals());
+        let doorbell = self.job.objects.doorbell(self.rank, seat);
+        let rung = !stay && wait_readable(doorbell.as_fd(), also, timeout);
+        bell.get_up(seat);
+        if rung {
+            // Empty when another wake-up was quicker; then there is nothing to take.
+            let _ = nix::unistd::read(doorbell, &mut [0; 8]);
+        }
+    }
+
+    fn wake(&self, rank: Rank) {
+        self.ring(rank.0);
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        self.own_block().set_life(Life::Exiting(status));
+        // SAFETY: ends the process at once; no destructor or exit handler runs.
+        unsafe { libc::_exit(status) }
+    }
+}
+
+impl SmpConduit {
+    fn checked_sender(&self, from: u32) -> Rank {
+        assert!(from < self.ranks, "corrupt inbox: a message from rank {from} of {}", self.ranks);
+        Rank(from)
+    }
+}
+
+fn decode_sizes(bytes: &[u8]) -> RegionSizes {
+    let word = |at: usize| {
+        let bytes = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
+        u64::from_ne_bytes(bytes.expect("every rank attaches at this point of the start-up")) as usize
+    };
+    RegionSizes { pool_bytes: word(0), table_bytes: word(8) }
+}
+
+/// Blocks until one of the two is readable, a signal arrives or the time is over. Returns whether `doorbell` is readable.
+fn wait_readable(doorbell: BorrowedFd<'_>, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>) -> bool {
+    let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
+    let mut watched = [watch(doorbell), watch(also.unwrap_or(doorbell))];
+    let count = if also.is_some() { 2 } else { 1 };
+    let timeout = timeout.map(|limit| TimeSpec::from_duration(limit.min(SLEEP_MAX)));
+    ppoll(&mut watched[..count], timeout, None).is_ok_and(|ready| ready > 0) && watched[0].any() == Some(true)
+}

@@ -1,0 +1,149 @@
+//! The launcher's decisions, without processes.
+
+use super::*;
+
+/// A job of four ranks at some moment: their lives, all running.
+fn four(lives: [Life; 4]) -> Vec<RankView> {
+    (100..).zip(lives).map(|(pid, life)| RankView { pid, life, is_running: true }).collect()
+}
+
+fn step(signal: Option<i32>, say: Option<&str>) -> Step {
+    Step { signal, say: say.map(str::to_owned) }
+}
+
+const QUIET: Step = Step { signal: None, say: None };
+
+struct Bench {
+    verdict: Verdict,
+    ranks: Vec<RankView>,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(lives: [Life; 4]) -> Self {
+        Bench { verdict: Verdict::new(None), ranks: four(lives), now: Instant::now() }
+    }
+
+    fn end(&mut self, rank: usize, end: End) -> Step {
+        self.ranks[rank].is_running = false;
+        self.verdict.on_end(rank, end, &self.ranks, self.now)
+    }
+
+    fn pass(&mut self, seconds: f64) -> Step {
+        self.now += Duration::from_secs_f64(seconds);
+        self.verdict.on_time(&self.ranks, self.now)
+    }
+
+    fn signal(&mut self, signal: i32, from_terminal: bool) -> Step {
+        self.verdict.on_signal(signal, from_terminal, self.now)
+    }
+
+    fn status(&self) -> i32 {
+        self.verdict.outcome().status
+    }
+}
+
+#[test]
+fn the_first_failure_ends_the_job_and_decides_its_status() {
+    let mut job = Bench::new([Life::Attached; 4]);
+    let line = "rank 2 (pid 102) was killed by signal 9 (SIGKILL); the other ranks were ended";
+    assert_eq!(job.end(2, End::Signal(9)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(job.end(1, End::Status(3)), QUIET);
+    assert_eq!(job.pass(0.9), QUIET);
+    assert_eq!(job.pass(0.2), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.pass(100.0), QUIET);
+    assert_eq!(job.status(), 137);
+    assert_eq!(job.verdict.outcome().failure, Some(Failure { rank: 2, pid: 102, end: End::Signal(9) }));
+}
+
+#[test]
+fn the_lowest_status_wins_among_ranks_that_race_to_exit() {
+    let mut job = Bench::new([Life::Attached, Life::Exiting(5), Life::Exiting(0), Life::Exiting(3)]);
+    let line = "rank 3 (pid 103) ended with exit status 3; the other ranks were ended";
+    assert_eq!(job.end(1, End::Status(5)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(job.status(), 3);
+}
+
+#[test]
+fn an_orderly_exit_gives_the_others_ten_seconds() {
+    let mut job = Bench::new([Life::Exiting(0), Life::Attached, Life::Attached, Life::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.pass(9.0), QUIET);
+    assert_eq!(job.end(1, End::Status(0)), QUIET);
+    assert_eq!(job.pass(1.0), step(Some(libc::SIGQUIT), None));
+    assert_eq!(job.end(2, End::Signal(libc::SIGQUIT)), QUIET);
+    assert_eq!(job.pass(1.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.end(3, End::Signal(libc::SIGKILL)), QUIET);
+    assert_eq!(job.status(), 0);
+}
+
+#[test]
+fn a_failure_while_others_leave_still_counts() {
+    let mut job = Bench::new([Life::Exiting(0), Life::Attached, Life::Attached, Life::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.end(1, End::Signal(11)).signal, Some(libc::SIGTERM));
+    assert_eq!(job.status(), 139);
+}
+
+#[test]
+fn programs_that_never_initialise_just_run() {
+    let mut job = Bench::new([Life::Fresh; 4]);
+    for rank in 0..4 {
+        assert_eq!(job.end(rank, End::Status(0)), QUIET);
+        assert_eq!(job.pass(60.0), QUIET);
+    }
+    assert_eq!(job.status(), 0);
+}
+
+#[test]
+fn a_rank_that_skips_init_is_an_error_whenever_another_initialises() {
+    let line = "rank 1 (pid 101) ended before vgasnet_init, which other ranks have called; all ranks must call it";
+    let mut early = Bench::new([Life::Initialised, Life::Fresh, Life::Fresh, Life::Fresh]);
+    assert_eq!(early.end(1, End::Status(0)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(early.status(), 1);
+
+    let mut late = Bench::new([Life::Fresh; 4]);
+    assert_eq!(late.end(1, End::Status(0)), QUIET);
+    assert!(late.verdict.must_look_again());
+    late.ranks[3].life = Life::Initialised;
+    assert_eq!(late.pass(0.1), step(Some(libc::SIGTERM), Some(line)));
+    assert!(!late.verdict.must_look_again());
+
+    let mut left = Bench::new([Life::Exiting(0), Life::Fresh, Life::Fresh, Life::Fresh]);
+    assert_eq!(left.end(0, End::Status(0)), QUIET);
+    assert_eq!(left.end(1, End::Status(0)), step(Some(libc::SIGTERM), Some(line)));
+}
+
+#[test]
+fn signals_are_forwarded_unless_the_terminal_did_it() {
+    let mut job = Bench::new([Life::Attached; 4]);
+    assert_eq!(job.signal(libc::SIGUSR1, false), step(Some(libc::SIGUSR1), None));
+    assert_eq!(job.signal(libc::SIGHUP, true), step(Some(libc::SIGHUP), None));
+    assert_eq!(job.verdict.deadline(), None);
+    assert_eq!(job.signal(libc::SIGINT, true), QUIET);
+    assert_eq!(job.end(0, End::Signal(libc::SIGINT)), QUIET);
+    assert_eq!(job.pass(4.9), QUIET);
+    assert_eq!(job.pass(0.2), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.status(), 130);
+}
+
+#[test]
+fn ranks_that_ignore_an_interrupt_are_killed() {
+    let mut job = Bench::new([Life::Fresh; 4]);
+    assert_eq!(job.signal(libc::SIGTERM, false), step(Some(libc::SIGTERM), None));
+    assert_eq!(job.pass(5.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.end(0, End::Signal(libc::SIGKILL)), QUIET);
+    assert_eq!(job.status(), 143);
+}
+
+#[test]
+fn the_time_limit_ends_the_job() {
+    let mut job = Bench::new([Life::Attached; 4]);
+    let limit = Duration::from_secs(7);
+    job.verdict = Verdict::new(Some((limit, job.now + limit)));
+    assert_eq!(job.pass(6.0), QUIET);
+    let line = "the time limit of 7 s is over; still running: ranks [0, 1, 2, 3]";
+    assert_eq!(job.pass(1.0), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(job.pass(1.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.status(), 124);
+}

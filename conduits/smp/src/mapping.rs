@@ -1,0 +1,101 @@
+//! Shared mappings of the arena's file.
+
+use std::num::NonZeroUsize;
+use std::os::fd::BorrowedFd;
+use std::ptr::NonNull;
+
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+
+/// A part of the arena, mapped readable and writable. Costs memory only where it is touched.
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    len_bytes: usize,
+}
+
+// SAFETY: a mapping is an address range; what threads do inside it is the business of those who access it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `len_bytes` of `file` from `offset_bytes` on, at an address that is a multiple of `align_bytes`, a power of two
+    /// that is at least the system's page size. The file must be that long and never shrink.
+    pub(crate) fn new(
+        file: BorrowedFd<'_>,
+        offset_bytes: u64,
+        len_bytes: usize,
+        align_bytes: usize,
+    ) -> Result<Self, Errno> {
+        let reserved_bytes = len_bytes.checked_add(align_bytes).and_then(NonZeroUsize::new).ok_or(Errno::ENOMEM)?;
+        let len = NonZeroUsize::new(len_bytes).ok_or(Errno::EINVAL)?;
+        let offset = i64::try_from(offset_bytes).map_err(|_| Errno::EOVERFLOW)?;
+        let lazily = MapFlags::MAP_NORESERVE;
+        // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+        let reserved =
+            unsafe { mmap_anonymous(None, reserved_bytes, ProtFlags::PROT_NONE, MapFlags::MAP_PRIVATE | lazily)? };
+        let start = reserved.as_ptr().addr();
+        let aligned = start.next_multiple_of(align_bytes);
+        // SAFETY: the target lies inside the range just reserved, which nobody else knows of.
+        let mapped = unsafe {
+            mmap(
+                NonZeroUsize::new(aligned),
+                len,
+                ProtFlags::PROT_READ | ProtFlags::PROT_WRITE,
+                MapFlags::MAP_SHARED | MapFlags::MAP_FIXED | lazily,
+                file,
+                offset,
+            )
+        };
+        let unused = match mapped {
+            Ok(_) => {
+                [(start, aligned), (aligned + len_bytes.next_multiple_of(page_bytes()), start + reserved_bytes.get())]
+            }
+            Err(_) => [(start, start + reserved_bytes.get()), (0, 0)],
+        };
+        for (from, to) in unused {
+            if from < to {
+                // SAFETY: this part of the reserved range holds nothing.
+                let unmapped = unsafe { unmap(from, to - from) };
+                debug_assert_eq!(unmapped, Ok(()));
+            }
+        }
+        mapped.map(|base| Mapping { base: base.cast(), len_bytes })
+    }
+
+    /// The first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base.as_ptr()
+    }
+
+    /// The byte at `offset_bytes`.
+    pub(crate) fn at(&self, offset_bytes: usize) -> *mut u8 {
+        assert!(offset_bytes <= self.len_bytes, "offset {offset_bytes} in a mapping of {} bytes", self.len_bytes);
+        self.base().wrapping_add(offset_bytes)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: references into the mapping borrow it, so none is left.
+        let unmapped = unsafe { unmap(self.base().addr(), self.len_bytes) };
+        debug_assert_eq!(unmapped, Ok(()));
+    }
+}
+
+/// # Safety
+/// Nothing in the range is used any more.
+unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
+    let start = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or(Errno::EINVAL)?;
+    // SAFETY: the caller's promise.
+    unsafe { munmap(start, len_bytes) }
+}
+
+/// The system's page size.
+pub(crate) fn page_bytes() -> usize {
+    nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .expect("every Linux system knows its page size")
+}

@@ -1,0 +1,234 @@
+//! The inbox: a ring of records in shared memory, many producers, one consumer.
+//!
+//! Positions count 64-byte lines and never wrap; a position's place in memory is its remainder by the ring's length. A
+//! producer reserves lines by moving `tail`, writes its record, and commits it by storing the record's position + 1 in
+//! the commit word of the record's first line. Positions only grow, so what an earlier lap left in a commit word never
+//! looks like a commit of this one, and nothing is zeroed between laps. A record is contiguous: the rest of a lap that is
+//! too short for it is filled by a padding record in the same reservation.
+//!
+//! The consumer reads in order and stops at the first record that is not committed. Every producer rings the bell after
+//! its own commit, so the one that holds the others up wakes the consumer when it is done.
+
+use vgasnet_conduit::{Busy, MESSAGE_BYTES_MAX};
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// The unit of allocation in a ring.
+const LINE_BYTES: usize = 64;
+
+/// Length and sender, two `u32`, before each record's payload.
+const HEADER_BYTES: usize = 8;
+
+/// In place of the sender: this record is padding, and its length counts lines.
+const PADDING: u32 = u32::MAX;
+
+/// The lines of the messages' lane. A lane for larger payloads would be a second ring with its own number.
+pub(crate) const INBOX_LINES: u64 = 4096;
+
+/// One ring of [`Ring::bytes`] bytes somewhere in shared memory, all zero at first.
+pub(crate) struct Ring<'a> {
+    /// First line not yet read. Written by the consumer only.
+    head: &'a AtomicU64,
+    /// First line not yet reserved.
+    tail: &'a AtomicU64,
+    /// Per line: position + 1 of the last record that began there and was committed.
+    committed: &'a [AtomicU64],
+    /// `committed.len()` lines.
+    lines: *mut u8,
+}
+
+impl<'a> Ring<'a> {
+    /// The memory that a ring of `lines` lines takes: head, tail, commit words, lines.
+    pub(crate) const fn bytes(lines: u64) -> usize {
+        2 * LINE_BYTES + lines as usize * (size_of::<u64>() + LINE_BYTES)
+    }
+
+    /// The ring at `base`.
+    ///
+    /// # Safety
+    /// `base` is a multiple of 64 and the start of [`Ring::bytes`] bytes that stay mapped, readable and writable, for
+    /// `'a`, that were all zero at first, and that only rings of the same length access.
+    #[cfg(not(all(loom, test)))]
+    pub(crate) unsafe fn at(base: *mut u8, lines: u64) -> Self {
+        assert!(base.addr() % LINE_BYTES == 0 && lines % 8 == 0, "ring of {lines} lines at {base:?}");
+        // SAFETY: the caller promises the memory and its lifetime; zero is a valid value of every atomic, the offsets are
+        // multiples of 64, and all accesses by other processes are by these same atomics.
+        unsafe {
+            Ring {
+                head: &*base.cast::<AtomicU64>(),
+                tail: &*base.add(LINE_BYTES).cast::<AtomicU64>(),
+                committed: std::slice::from_raw_parts(base.add(2 * LINE_BYTES).cast::<AtomicU64>(), lines as usize),
+                lines: base.add(2 * LINE_BYTES + lines as usize * size_of::<u64>()),
+            }
+        }
+    }
+
+    /// Appends a record. Any process may call this at any time.
+    pub(crate) fn push(&self, from: u32, payload: &[u8]) -> Result<(), Busy> {
+        assert!(payload.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", payload.len());
+        assert_ne!(from, PADDING);
+        let need = lines_of(payload.len());
+        let start = self.reserve(need)?;
+        let record = self.line(start);
+        // SAFETY: `reserve` gave lines `start..start + need` to this call alone, contiguous in memory, and had seen the
+        // consumer's release of `head` beyond their last lap, so nobody reads or writes them until the commit below.
+        unsafe {
+            record.cast::<[u32; 2]>().write([payload.len() as u32, from]);
+            record.add(HEADER_BYTES).copy_from_nonoverlapping(payload.as_ptr(), payload.len());
+        }
+        self.commit(start);
+        Ok(())
+    }
+
+    /// Hands the oldest record to `sink`, if it is committed. Returns whether it did. One thread at a time.
+    pub(crate) fn pop(&self, sink: impl FnOnce(u32, &[u8])) -> bool {
+        loop {
+            let head = self.head.load(Ordering::Relaxed);
+            if !self.is_committed(head) {
+                return false;
+            }
+            let record = self.line(head);
+            // SAFETY: the acquiring load in `is_committed` saw the producer's commit, and nobody writes a committed record
+            // until `head` has moved beyond it, which only this consumer does.
+            let [len, from] = unsafe { record.cast::<[u32; 2]>().read() };
+            let before_lap_end = self.committed.len() as u64 - self.index(head) as u64;
+            if from == PADDING {
+                assert_eq!(u64::from(len), before_lap_end, "corrupt padding at {head} in an inbox");
+                self.head.store(head + before_lap_end, Ordering::Release);
+                continue;
+            }
+            let need = lines_of(len as usize);
+            assert!(
+                len as usize <= MESSAGE_BYTES_MAX && need <= before_lap_end,
+                "corrupt record of {len} bytes at {head} in an inbox"
+            );
+            // SAFETY: as above; the length was just checked to stay inside the ring, and the slice ends before `head` moves.
+            sink(from, unsafe { std::slice::from_raw_parts(record.add(HEADER_BYTES), len as usize) });
+            self.head.store(head + need, Ordering::Release);
+            return true;
+        }
+    }
+
+    /// Whether `pop` would find a record.
+    pub(crate) fn has_record(&self) -> bool {
+        self.is_committed(self.head.load(Ordering::Acquire))
+    }
+
+    /// Takes `need` contiguous lines, after padding where the lap is too short, and returns the first one's position.
+    fn reserve(&self, need: u64) -> Result<u64, Busy> {
+        let lap = self.committed.len() as u64;
+        let mut tail = self.tail.load(Ordering::Relaxed);
+        loop {
+            let before_lap_end = lap - tail % lap;
+            let padding = if before_lap_end < need { before_lap_end } else { 0 };
+            let end = tail + padding + need;
+            // Acquire: the consumer has finished with the lines that this lap reuses. `head` may be beyond an outdated
+            // `tail`; then the exchange fails.
+            if end.saturating_sub(self.head.load(Ordering::Acquire)) > lap {
+                return Err(Busy);
+            }
+            match self.tail.compare_exchange_weak(tail, end, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) if padding > 0 => {
+                    // SAFETY: as in `push`: these lines now belong to this call alone until they are committed.
+                    unsafe { self.line(tail).cast::<[u32; 2]>().write([padding as u32, PADDING]) };
+                    self.commit(tail);
+                    return Ok(tail + padding);
+                }
+                Ok(_) => return Ok(tail),
+                Err(now) => tail = now,
+            }
+        }
+    }
+
+    fn commit(&self, position: u64) {
+        self.committed[self.index(position)].store(position + 1, Ordering::Release);
+    }
+
+    fn is_committed(&self, position: u64) -> bool {
+        self.committed[self.index(position)].load(Ordering::Acquire) == position + 1
+    }
+
+    fn index(&self, position: u64) -> usize {
+        (position % self.committed.len() as u64) as usize
+    }
+
+    fn line(&self, position: u64) -> *mut u8 {
+        self.lines.wrapping_add(self.index(position) * LINE_BYTES)
+    }
+}
+
+fn lines_of(payload_bytes: usize) -> u64 {
+    (HEADER_BYTES + payload_bytes).div_ceil(LINE_BYTES) as u64
+}
+
+#[cfg(test)]
+pub(crate) mod test_support {
+    use super::{AtomicU64, LINE_BYTES, Ring};
+
+    /// A ring in the memory of this process.
+    pub(crate) struct OwnedRing {
+        head: AtomicU64,
+        tail: AtomicU64,
+        committed: Vec<AtomicU64>,
+        lines: *mut u8,
+    }
+
+    // SAFETY: the lines are only reached through `Ring`, whose protocol keeps producers and consumer apart.
+    unsafe impl Send for OwnedRing {}
+    // SAFETY: as above.
+    unsafe impl Sync for OwnedRing {}
+
+    impl OwnedRing {
+        pub(crate) fn new(lines: usize) -> Self {
+            let memory = vec![[0_u64; LINE_BYTES / 8]; lines].leak();
+            OwnedRing {
+                head: AtomicU64::new(0),
+                tail: AtomicU64::new(0),
+                committed: (0..lines).map(|_| AtomicU64::new(0)).collect(),
+                lines: memory.as_mut_ptr().cast(),
+            }
+        }
+
+        pub(crate) fn ring(&self) -> Ring<'_> {
+            Ring { head: &self.head, tail: &self.tail, committed: &self.committed, lines: self.lines }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::test_support::OwnedRing;
+    use super::*;
+
+    #[test]
+    fn records_of_all_sizes_come_out_in_order_over_many_laps() {
+        let owned = OwnedRing::new(16);
+        let ring = owned.ring();
+        let mut expected = std::collections::VecDeque::new();
+        for n in 0..5_000_usize {
+            let payload = vec![n as u8; (n * 37) % (MESSAGE_BYTES_MAX + 1)];
+            while ring.push(n as u32, &payload).is_err() {
+                let (from, bytes): (u32, Vec<u8>) = expected.pop_front().expect("a full ring holds something");
+                assert!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))));
+            }
+            expected.push_back((n as u32, payload));
+        }
+        for (from, bytes) in expected {
+            assert!(ring.has_record());
+            assert!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))));
+        }
+        assert!(!ring.has_record() && !ring.pop(|_, _| panic!("empty")));
+    }
+
+    #[test]
+    fn a_full_ring_is_busy_and_takes_more_after_a_pop() {
+        let owned = OwnedRing::new(8);
+        let ring = owned.ring();
+        for n in 0..8 {
+            assert_eq!(ring.push(n, &[1; 56]), Ok(()));
+        }
+        assert_eq!(ring.push(8, &[]), Err(Busy));
+        assert!(ring.pop(|from, _| assert_eq!(from, 0)));
+        assert_eq!(ring.push(8, &[]), Ok(()));
+    }
+}

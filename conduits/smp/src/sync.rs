@@ -1,0 +1,8 @@
+//! The atomics of the parts that a model checker can take over.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-smp --lib --release model` runs those tests.
+
+#[cfg(all(loom, test))]
+pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+#[cfg(not(all(loom, test)))]
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};

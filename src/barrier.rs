@@ -1,0 +1,286 @@
+//! The split-phase barrier, as a state machine without I/O.
+//!
+//! Ranks form a tree. A rank that has notified and heard from all its children tells its parent; the root sends the
+//! outcome back down. A phase costs 2 (n - 1) messages.
+//!
+//! Source: GASNet specification 1.8, barriers; the rule for ids and flags is the one GASNet has had since 1.20.
+
+use vgasnet_conduit::Rank;
+
+/// Children of a rank in the tree.
+const CHILDREN_MAX: u32 = 4;
+
+/// Length of every encoded message in bytes.
+pub const MESSAGE_BYTES: usize = 16;
+
+/// What ranks say about a phase: alone in [`Barrier::notify`], together in the outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Name {
+    /// Any id will do.
+    Anonymous,
+    /// This id.
+    Id(i32),
+    /// The ids differ, or somebody asked for a mismatch.
+    Mismatch,
+}
+
+impl Name {
+    /// What two ranks, or two parts of the tree, say together.
+    fn join(self, other: Name) -> Name {
+        match (self, other) {
+            (Name::Anonymous, name) | (name, Name::Anonymous) => name,
+            (Name::Id(a), Name::Id(b)) if a == b => self,
+            _ => Name::Mismatch,
+        }
+    }
+}
+
+/// A message between a rank and its parent or child in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// To the parent: everyone below has notified.
+    Arrived(Name),
+    /// To a child: everyone has notified.
+    Released(Name),
+}
+
+/// A call that the specification forbids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misuse {
+    /// A second notify before the phase was waited for.
+    NotifiedTwice,
+    /// A wait or try without a notify.
+    NotNotified,
+}
+
+/// One rank's part of the barrier.
+#[derive(Debug)]
+pub struct Barrier {
+    rank: u32,
+    ranks: u32,
+    /// Children that have arrived for the phase being gathered.
+    arrived: u32,
+    /// What they say together, with this rank once it has notified.
+    gathered: Name,
+    phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The client has not notified.
+    Between,
+    /// It has, with this name.
+    Notified(Name),
+    /// Everyone has; the client does not know yet.
+    Released { own: Name, outcome: Name },
+}
+
+impl Barrier {
+    /// A barrier among `ranks` ranks.
+    pub fn new(rank: Rank, ranks: u32) -> Barrier {
+        Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between }
+    }
+
+    /// The client arrives. Messages to send are handed to `send`.
+    pub fn notify(&mut self, name: Name, send: &mut dyn FnMut(Rank, Message)) -> Result<(), Misuse> {
+        if self.phase != Phase::Between {
+            return Err(Misuse::NotifiedTwice);
+        }
+        self.phase = Phase::Notified(name);
+        self.gathered = self.gathered.join(name);
+        self.pass_on(send);
+        Ok(())
+    }
+
+    /// A message came.
+    pub fn on_message(&mut self, message: Message, send: &mut dyn FnMut(Rank, Message)) {
+        match message {
+            Message::Arrived(name) => {
+                self.arrived += 1;
+                self.gathered = self.gathered.join(name);
+                self.pass_on(send);
+            }
+            Message::Released(outcome) => self.release(outcome, send),
+        }
+    }
+
+    /// Whether everyone has notified.
+    pub fn is_released(&self) -> bool {
+        matches!(self.phase, Phase::Released { .. })
+    }
+
+    /// Ends the phase if everyone has notified: whether the names match as seen from here.
+    pub fn finish(&mut self, name: Name) -> Result<Option<bool>, Misuse> {
+        match self.phase {
+            Phase::Between => Err(Misuse::NotNotified),
+            Phase::Notified(_) => Ok(None),
+            Phase::Released { own, outcome } => {
+                self.phase = Phase::Between;
+                let named = |name| if own == Name::Anonymous { outcome.join(name) } else { own.join(name) };
+                Ok(Some(outcome != Name::Mismatch && named(self.named_at_wait(name, outcome)) != Name::Mismatch))
+            }
+        }
+    }
+
+    /// An id given at the wait counts only where some rank named one.
+    fn named_at_wait(&self, name: Name, outcome: Name) -> Name {
+        if outcome == Name::Anonymous && name != Name::Mismatch { Name::Anonymous } else { name }
+    }
+
+    fn children(&self) -> impl Iterator<Item = Rank> + use<> {
+        let first = u64::from(self.rank) * u64::from(CHILDREN_MAX) + 1;
+        let end = (first + u64::from(CHILDREN_MAX)).min(u64::from(self.ranks));
+        (first..end).map(|child| Rank(child as u32))
+    }
+
+    /// Tells the parent, or everyone, once this part of the tree is complete.
+    fn pass_on(&mut self, send: &mut dyn FnMut(Rank, Message)) {
+        let complete = matches!(self.phase, Phase::Notified(_)) && self.arrived as usize == self.children().count();
+        if !complete {
+            return;
+        }
+        let gathered = std::mem::replace(&mut self.gathered, Name::Anonymous);
+        self.arrived = 0;
+        if self.rank == 0 {
+            self.release(gathered, send);
+        } else {
+            send(Rank((self.rank - 1) / CHILDREN_MAX), Message::Arrived(gathered));
+        }
+    }
+
+    fn release(&mut self, outcome: Name, send: &mut dyn FnMut(Rank, Message)) {
+        let Phase::Notified(own) = self.phase else { panic!("a barrier was released that rank {} has not joined", self.rank) };
+        self.phase = Phase::Released { own, outcome };
+        for child in self.children() {
+            send(child, Message::Released(outcome));
+        }
+    }
+}
+
+impl Message {
+    /// The message as bytes, the first of which is `tag`.
+    pub fn encode(self, tag: u8) -> [u8; MESSAGE_BYTES] {
+        let (kind, name) = match self {
+            Message::Arrived(name) => (0, name),
+            Message::Released(name) => (1, name),
+        };
+        let (form, id) = match name {
+            Name::Anonymous => (0, 0),
+            Name::Id(id) => (1, id),
+            Name::Mismatch => (2, 0),
+        };
+        let mut bytes = [0; MESSAGE_BYTES];
+        bytes[..3].copy_from_slice(&[tag, kind, form]);
+        bytes[4..8].copy_from_slice(&id.to_le_bytes());
+        bytes
+    }
+
+    /// Reads what [`Message::encode`] wrote; `None` if it is something else.
+    pub fn decode(bytes: &[u8]) -> Option<Message> {
+        let bytes: &[u8; MESSAGE_BYTES] = bytes.try_into().ok()?;
+        let name = match bytes[2] {
+            0 => Name::Anonymous,
+            1 => Name::Id(i32::from_le_bytes([bytes[4], bytes[5], bytes[6], bytes[7]])),
+            2 => Name::Mismatch,
+            _ => return None,
+        };
+        match bytes[1] {
+            0 => Some(Message::Arrived(name)),
+            1 => Some(Message::Released(name)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Job {
+        ranks: Vec<Barrier>,
+        mail: Vec<(Rank, Message)>,
+        random: fastrand::Rng,
+    }
+
+    impl Job {
+        fn new(ranks: u32, seed: u64) -> Job {
+            let barrier = |rank| Barrier::new(Rank(rank), ranks);
+            Job { ranks: (0..ranks).map(barrier).collect(), mail: Vec::new(), random: fastrand::Rng::with_seed(seed) }
+        }
+
+        fn notify(&mut self, rank: usize, name: Name) -> Result<(), Misuse> {
+            self.ranks[rank].notify(name, &mut |to, message| self.mail.push((to, message)))
+        }
+
+        fn deliver(&mut self) {
+            while !self.mail.is_empty() {
+                let (to, message) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
+                let bytes = message.encode(99);
+                let message = Message::decode(&bytes).expect("a message survives encoding");
+                self.ranks[to.index()].on_message(message, &mut |to, message| self.mail.push((to, message)));
+            }
+        }
+
+        /// One phase: what each rank notifies and waits with, and whether it sees a match.
+        fn phase(&mut self, names: &[(Name, Name)]) -> Vec<bool> {
+            let mut order: Vec<usize> = (0..names.len()).collect();
+            self.random.shuffle(&mut order);
+            for rank in order {
+                assert_eq!(self.ranks[rank].finish(names[rank].1), Err(Misuse::NotNotified));
+                self.notify(rank, names[rank].0).expect("between phases");
+                assert_eq!(self.notify(rank, names[rank].0), Err(Misuse::NotifiedTwice));
+                if self.random.bool() {
+                    self.deliver();
+                }
+            }
+            self.deliver();
+            let finish = |(rank, name): (&mut Barrier, &(Name, Name))| rank.finish(name.1);
+            let outcomes = self.ranks.iter_mut().zip(names).map(finish);
+            outcomes.map(|outcome| outcome.expect("notified").expect("released")).collect()
+        }
+    }
+
+    const A: Name = Name::Anonymous;
+    const M: Name = Name::Mismatch;
+    const fn id(id: i32) -> Name {
+        Name::Id(id)
+    }
+
+    #[test]
+    fn nobody_passes_before_all_have_come() {
+        for ranks in 1..=40 {
+            let mut job = Job::new(ranks, u64::from(ranks));
+            for phase in 0..5 {
+                for rank in 1..ranks as usize {
+                    job.notify(rank, id(phase)).expect("between phases");
+                    job.deliver();
+                    assert!(job.ranks.iter().all(|rank| !rank.is_released()));
+                }
+                job.notify(0, id(phase)).expect("between phases");
+                job.deliver();
+                for rank in &mut job.ranks {
+                    assert_eq!(rank.finish(id(phase)), Ok(Some(true)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ids_and_flags_match_as_gasnet_has_it() {
+        let mut job = Job::new(3, 1);
+        let all = |name| [(name, name); 3];
+        assert_eq!(job.phase(&all(A)), [true; 3]);
+        assert_eq!(job.phase(&all(id(5))), [true; 3]);
+        assert_eq!(job.phase(&all(M)), [false; 3]);
+        assert_eq!(job.phase(&[(id(5), id(5)), (id(6), id(6)), (id(5), id(5))]), [false; 3]);
+        assert_eq!(job.phase(&[(A, A), (id(5), id(5)), (A, A)]), [true; 3]);
+        assert_eq!(job.phase(&[(A, A), (M, M), (id(1), id(1))]), [false; 3]);
+        // Named at the notify, anonymous at the wait; and the other way round, with the others' id and with another.
+        assert_eq!(job.phase(&[(id(5), A), (id(5), id(5)), (id(5), A)]), [true; 3]);
+        assert_eq!(job.phase(&[(A, id(5)), (id(5), id(5)), (A, id(6))]), [true, true, false]);
+        assert_eq!(job.phase(&[(A, id(5)), (A, id(6)), (A, A)]), [true; 3]);
+        // A different id at the wait than at the notify is a mismatch there only.
+        assert_eq!(job.phase(&[(id(5), id(6)), (id(5), id(5)), (id(5), id(5))]), [false, true, true]);
+        assert_eq!(job.phase(&[(id(5), M), (id(5), id(5)), (A, A)]), [false, true, true]);
+    }
+}

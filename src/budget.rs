@@ -1,0 +1,54 @@
+//! A bound on memory that is taken and given back while the job runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// So many bytes and no more.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    left_bytes: Arc<AtomicUsize>,
+}
+
+/// Bytes taken from a budget; dropping gives them back.
+#[derive(Debug)]
+pub struct Reserved {
+    len_bytes: usize,
+    left_bytes: Arc<AtomicUsize>,
+}
+
+impl Budget {
+    /// A budget of `len_bytes` bytes.
+    pub fn new(len_bytes: usize) -> Budget {
+        Budget { left_bytes: Arc::new(AtomicUsize::new(len_bytes)) }
+    }
+
+    /// Takes bytes, if as many are left.
+    pub fn take(&self, len_bytes: usize) -> Option<Reserved> {
+        let less = |left: usize| left.checked_sub(len_bytes);
+        self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;
+        Some(Reserved { len_bytes, left_bytes: Arc::clone(&self.left_bytes) })
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        self.left_bytes.fetch_add(self.len_bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_dropped_can_be_taken_again() {
+        let budget = Budget::new(10);
+        let seven = budget.take(7).expect("ten are left");
+        assert!(budget.take(4).is_none());
+        let three = budget.take(3).expect("three are left");
+        drop(seven);
+        assert!(budget.take(8).is_none());
+        drop(three);
+        assert!(budget.take(10).is_some());
+    }
+}

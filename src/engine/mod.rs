@@ -1,0 +1,324 @@
+//! Runs the protocol of one rank: takes its actions to the conduit and the storage, and brings their completions back.
+//!
+//! The [`Engine`] is single-threaded state behind a lock. Whoever holds the lock calls [`Engine::drive`], then, without
+//! the lock, carries out the [`Work`] that came of it: nothing touches the client's memory or copies a page under the
+//! lock. [`Progress`] decides who drives and who sleeps.
+
+mod progress;
+mod storage_server;
+mod work;
+
+pub use progress::Progress;
+pub use storage_server::StorageServer;
+pub use work::{Copy, Part, Work};
+
+use crate::barrier::{self, Barrier};
+use crate::coherence::{Action, Event, Message, Outgoing, PageId, Protocol, Waiter};
+use crate::error::UserError;
+use crate::page_table::Closing;
+use crate::pool::Lru;
+use crate::space::AddressSpace;
+use slab::Slab;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vgasnet_conduit::{Arrival, Busy, Conduit, Rank, Token, Transfer};
+
+/// First byte of a barrier's messages; the protocol's own tags are smaller.
+const TAG_BARRIER: u8 = 32;
+
+/// The engine of one rank.
+pub struct Engine {
+    conduit: Arc<dyn Conduit>,
+    space: Arc<AddressSpace>,
+    protocol: Protocol,
+    barrier: Barrier,
+    storage: StorageServer,
+    lru: Lru,
+    /// Parts that wait for a page; a [`Waiter`] is a place in it.
+    parts: Slab<Part>,
+    /// Page transfers under way.
+    transfers: Slab<Outgoing>,
+    /// Closing pages that somebody still uses.
+    closing: Vec<PageId>,
+    events: VecDeque<Event>,
+    actions: Vec<Action>,
+    /// Messages that the conduit has not taken yet.
+    outbox: VecDeque<(Rank, Vec<u8>)>,
+    inbox: Vec<Arrived>,
+    work: VecDeque<Work>,
+    /// Something happened that waiting threads may wait for, besides completed operations.
+    news: bool,
+}
+
+#[derive(Debug)]
+enum Arrived {
+    Protocol(Rank, Message),
+    Barrier(barrier::Message),
+    Complete(Token),
+    Malformed(Rank, u8),
+}
+
+impl Engine {
+    /// An engine for a rank whose cache has as many frames as `protocol` says.
+    pub fn new(
+        conduit: Arc<dyn Conduit>,
+        space: Arc<AddressSpace>,
+        protocol: Protocol,
+        storage: StorageServer,
+    ) -> Engine {
+        Engine {
+            barrier: Barrier::new(conduit.rank(), conduit.ranks()),
+            lru: Lru::new(protocol.cache.frames()),
+            conduit,
+            space,
+            protocol,
+            storage,
+            parts: Slab::new(),
+            transfers: Slab::new(),
+            closing: Vec::new(),
+            events: VecDeque::new(),
+            actions: Vec::new(),
+            outbox: VecDeque::new(),
+            inbox: Vec::new(),
+            work: VecDeque::new(),
+            news: false,
+        }
+    }
+
+    /// The protocol's state.
+    pub fn protocol(&self) -> &Protocol {
+        &self.protocol
+    }
+
+    /// The storage server.
+    pub fn storage(&self) -> &StorageServer {
+        &self.storage
+    }
+
+    /// The barrier.
+    pub fn barrier(&mut self) -> &mut Barrier {
+        &mut self.barrier
+    }
+
+    /// Makes a part of an operation wait for its page.
+    pub fn submit(&mut self, part: Part) {
+        let (page, access) = (part.piece.page, part.copy.access());
+        let waiter = Waiter(self.parts.insert(part) as u32);
+        self.handle(Event::Want { page, access, waiter });
+    }
+
+    /// Starts writing every dirty page back; done when `protocol().cache.flushed()`.
+    pub fn flush(&mut self) {
+        self.handle(Event::Flush);
+    }
+
+    /// Arrives at the barrier.
+    ///
+    /// # Errors
+    /// The client has notified already.
+    pub fn notify(&mut self, name: barrier::Name) -> Result<(), barrier::Misuse> {
+        let outbox = &mut self.outbox;
+        self.barrier.notify(name, &mut |to, message| outbox.push_back((to, message.encode(TAG_BARRIER).to_vec())))?;
+        self.news |= self.barrier.is_released();
+        self.flush_outbox();
+        Ok(())
+    }
+
+    /// An event that work outside the lock has led to.
+    pub fn complete(&mut self, event: Event) {
+        self.handle(event);
+    }
+
+    /// Takes up everything that has arrived and sets off what it calls for. Returns whether there was anything.
+    ///
+    /// # Errors
+    /// A page could not be read or written, or a message made no sense: the job has to end.
+    pub fn drive(&mut self) -> Result<bool, UserError> {
+        let mut worked = self.flush_outbox();
+        worked |= self.poll_conduit()?;
+        worked |= self.storage.poll(&mut self.events, &mut self.work)?;
+        worked |= self.poll_closing();
+        self.handle_events();
+        if !worked && self.work.is_empty() {
+            self.handle(Event::Idle);
+        }
+        Ok(worked)
+    }
+
+    /// What is to be done without the lock, in this order.
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.work.pop_front()
+    }
+
+    /// The conduit had no room for a transfer: it is to be done again.
+    pub fn put_back(&mut self, work: Work) {
+        self.work.push_front(work);
+    }
+
+    /// Whether something happened since the last call that waiting threads may wait for.
+    pub fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+
+    /// Whether messages wait for room in the conduit, so that nobody may sleep long.
+    pub fn is_held_up(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    fn poll_conduit(&mut self) -> Result<bool, UserError> {
+        let inbox = &mut self.inbox;
+        let mut worked = self.conduit.poll(&mut |arrival| inbox.push(note(arrival)));
+        let mut inbox = std::mem::take(&mut self.inbox);
+        for arrived in inbox.drain(..) {
+            worked = true;
+            self.on_arrived(arrived)?;
+        }
+        self.inbox = inbox;
+        Ok(worked)
+    }
+
+    fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
+        match arrived {
+            Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
+            Arrived::Barrier(message) => {
+                let outbox = &mut self.outbox;
+                let mut send = |to, message: barrier::Message| outbox.push_back((to, message.encode(TAG_BARRIER).to_vec()));
+                self.barrier.on_message(message, &mut send);
+                self.news |= self.barrier.is_released();
+                self.flush_outbox();
+            }
+            Arrived::Complete(token) => match storage_server::operation_of(token) {
+                Some(id) => self.storage.on_transferred(id, &mut self.events, &mut self.work),
+                None => {
+                    let outgoing = self.transfers.remove(token.0 as usize / 2);
+                    self.handle(Event::Transferred(outgoing));
+                }
+            },
+            Arrived::Malformed(from, tag) => {
+                return Err(UserError::new(format!(
+                    "rank {from} sent a message of unknown kind {tag}; do all ranks run the same version of vgasnet?"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn poll_closing(&mut self) -> bool {
+        let (space, events) = (&self.space, &mut self.events);
+        let before = self.closing.len();
+        self.closing.retain(|page| {
+            let closed = space.own.table.poll_closed(space.slots.of(*page));
+            if closed {
+                events.push_back(Event::Closed(*page));
+            }
+            !closed
+        });
+        before != self.closing.len()
+    }
+
+    fn handle(&mut self, event: Event) {
+        self.events.push_back(event);
+        self.handle_events();
+    }
+
+    fn handle_events(&mut self) {
+        loop {
+            while let Some(event) = self.events.pop_front() {
+                let mut actions = std::mem::take(&mut self.actions);
+                let flushing = !self.protocol.cache.flushed();
+                self.protocol.handle(event, &mut actions);
+                self.news |= flushing && self.protocol.cache.flushed();
+                for action in actions.drain(..) {
+                    self.act(action);
+                }
+                self.actions = actions;
+            }
+            if !self.protocol.cache.wants_frame() {
+                return;
+            }
+            let Some(frame) = self.victim() else { return };
+            self.events.push_back(Event::Evict(frame));
+        }
+    }
+
+    /// The frame to give up: the least recently used that nobody uses now, else the least recently used.
+    fn victim(&mut self) -> Option<crate::coherence::FrameId> {
+        let (space, cache) = (&self.space, &self.protocol.cache);
+        let unused = |frame| {
+            let page = cache.page_in(frame).filter(|_| cache.evictable(frame));
+            page.is_some_and(|page| !space.own.table.is_pinned(space.slots.of(page)))
+        };
+        let found = self.lru.find(&space.own.pool, unused);
+        found.or_else(|| self.lru.find(&space.own.pool, |frame| cache.evictable(frame)))
+    }
+
+    fn act(&mut self, action: Action) {
+        let table = &self.space.own.table;
+        match action {
+            Action::Send { to, message } if to == self.space.rank => {
+                self.events.push_back(Event::Message { from: to, message });
+            }
+            Action::Send { to, message } => self.send(to, &message.encode()),
+            Action::Open { page, frame, access, waiters } => {
+                self.space.own.pool.touch(frame);
+                table.open(self.space.slots.of(page), frame, access, !waiters.is_empty());
+                if !waiters.is_empty() {
+                    let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
+                    self.work.push_back(Work::Copies { page, frame, parts });
+                }
+            }
+            Action::Close(page) => match table.close(self.space.slots.of(page)) {
+                Closing::Done => self.events.push_back(Event::Closed(page)),
+                Closing::Pinned => self.closing.push(page),
+            },
+            Action::Transfer(outgoing) => {
+                let pool = &self.space.own.pool;
+                let token = Token(self.transfers.insert(outgoing) as u64 * 2);
+                self.work.push_back(Work::Put(Transfer {
+                    peer: outgoing.forward.to,
+                    peer_offset_bytes: pool.offset_bytes(outgoing.forward.frame),
+                    own_offset_bytes: pool.offset_bytes(outgoing.from),
+                    len_bytes: pool.page_bytes(),
+                    token,
+                }));
+            }
+            Action::Clear { page, frame } => self.work.push_back(Work::Clear { page, frame }),
+            Action::Load { page, to, frame } => self.storage.load(page, to, frame, &mut self.work),
+            Action::Store { page, from, frame } => self.storage.store(page, from, frame, &mut self.work),
+        }
+    }
+
+    fn send(&mut self, to: Rank, bytes: &[u8]) {
+        let taken = if self.outbox.is_empty() { self.conduit.send(to, bytes) } else { Err(Busy) };
+        if taken == Err(Busy) {
+            self.outbox.push_back((to, bytes.to_vec()));
+        }
+    }
+
+    fn flush_outbox(&mut self) -> bool {
+        let mut sent = false;
+        while let Some((to, bytes)) = self.outbox.front() {
+            if self.conduit.send(*to, bytes) == Err(Busy) {
+                break;
+            }
+            self.outbox.pop_front();
+            sent = true;
+        }
+        sent
+    }
+}
+
+/// What a sink does: decodes and notes.
+fn note(arrival: Arrival<'_>) -> Arrived {
+    match arrival {
+        Arrival::Complete(token) => Arrived::Complete(token),
+        Arrival::Message { from, bytes } => {
+            let tag = bytes.first().copied().unwrap_or_default();
+            let known = match tag {
+                TAG_BARRIER => barrier::Message::decode(bytes).map(Arrived::Barrier),
+                _ => Message::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
+            };
+            known.unwrap_or(Arrived::Malformed(from, tag))
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Completions: what a client waits for when it waits for operations.
+//!
+//! A completion counts the parts of operations that are under way. Completions live in an array that grows in blocks,
+//! each twice as large as the one before, and never moves or shrinks; free ones are used again.
+
+use crate::error::UserError;
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+/// Completions in the first block.
+const FIRST_BLOCK: u32 = 1024;
+
+/// Blocks that cover 32-bit numbers.
+const BLOCKS: usize = 22;
+
+/// Counts parts of operations that are under way.
+#[derive(Debug, Default)]
+pub struct Completion {
+    /// Parts not done yet.
+    pending: AtomicU64,
+    /// Odd while in use; a handle names the generation it was made in.
+    generation: AtomicU32,
+    /// Where a get by value puts its bytes.
+    value: AtomicU64,
+}
+
+/// The number of a completion that is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompletionId(u32);
+
+/// Names a completion to the client. Never zero, and never the same twice within 2^31 uses of one completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle(NonZeroU64);
+
+impl Handle {
+    /// The handle as the client keeps it.
+    pub fn to_bits(self) -> u64 {
+        self.0.get()
+    }
+
+    /// A handle that a client hands back; `None` for the invalid handle, which names no operation.
+    pub fn from_bits(bits: u64) -> Option<Handle> {
+        NonZeroU64::new(bits).map(Handle)
+    }
+}
+
+/// All completions of this rank.
+#[derive(Debug, Default)]
+pub struct Completions {
+    blocks: [OnceLock<Box<[Completion]>>; BLOCKS],
+    free: Mutex<Free>,
+}
+
+#[derive(Debug, Default)]
+struct Free {
+    numbers: Vec<u32>,
+    /// Numbers from here on were never used.
+    fresh: u32,
+}
+
+/// Block and place in it of a number.
+fn place(number: u32) -> (usize, usize) {
+    let shifted = u64::from(number) + u64::from(FIRST_BLOCK);
+    let block = shifted.ilog2() - FIRST_BLOCK.ilog2();
+    (block as usize, (shifted - (u64::from(FIRST_BLOCK) << block)) as usize)
+}
+
+impl Completions {
+    /// Takes a completion with nothing pending into use.
+    pub fn begin(&self) -> CompletionId {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = free.numbers.pop().unwrap_or_else(|| {
+            let fresh = free.fresh;
+            let (block, _) = place(fresh);
+            self.blocks[block].get_or_init(|| {
+                (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Completion::default()).collect()
+            });
+            free.fresh += 1;
+            fresh
+        });
+        let completion = self.at(number);
+        let generation = completion.generation.fetch_add(1, Ordering::Relaxed);
+        assert!(generation % 2 == 0 && completion.pending.load(Ordering::Relaxed) == 0);
+        CompletionId(number)
+    }
+
+    /// Gives a completion with nothing pending back. Its handle is dead.
+    pub fn end(&self, id: CompletionId) {
+        let completion = self.at(id.0);
+        assert!(self.is_done(id), "a completion ends when nothing is pending");
+        completion.generation.fetch_add(1, Ordering::Relaxed);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(id.0);
+    }
+
+    /// One more part is under way.
+    pub fn add(&self, id: CompletionId) {
+        self.at(id.0).pending.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A part is done. Returns whether it was the last.
+    pub fn finish(&self, id: CompletionId) -> bool {
+        let before = self.at(id.0).pending.fetch_sub(1, Ordering::AcqRel);
+        debug_assert!(before > 0);
+        before == 1
+    }
+
+    /// Whether nothing is pending; what the parts wrote is visible then.
+    pub fn is_done(&self, id: CompletionId) -> bool {
+        self.at(id.0).pending.load(Ordering::Acquire) == 0
+    }
+
+    /// The eight bytes where a get by value puts its result; zero at first if `clear` was called.
+    pub fn value(&self, id: CompletionId) -> &AtomicU64 {
+        &self.at(id.0).value
+    }
+
+    /// The handle of a completion.
+    pub fn handle(&self, id: CompletionId) -> Handle {
+        let generation = self.at(id.0).generation.load(Ordering::Relaxed);
+        let bits = u64::from(generation) << 32 | u64::from(id.0);
+        Handle(NonZeroU64::new(bits).expect("a generation in use is odd"))
+    }
+
+    /// The completion that a handle names.
+    ///
+    /// # Errors
+    /// The handle was synced before, or never given out.
+    pub fn find(&self, handle: Handle) -> Result<CompletionId, UserError> {
+        let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
+        let (block, at) = place(number);
+        let known = self.blocks.get(block).and_then(|block| block.get()).map(|block| &block[at]);
+        let in_use = known.is_some_and(|completion| completion.generation.load(Ordering::Relaxed) == generation);
+        if in_use && generation % 2 == 1 {
+            return Ok(CompletionId(number));
+        }
+        Err(UserError::new(format!(
+            "handle {:#x} names no operation in flight: it was synced before or never given out; sync each handle once",
+            handle.to_bits()
+        )))
+    }
+
+    fn at(&self, number: u32) -> &Completion {
+        let (block, at) = place(number);
+        &self.blocks[block].get().expect("a completion in use has its block")[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_fill_block_after_block() {
+        assert_eq!(place(0), (0, 0));
+        assert_eq!(place(FIRST_BLOCK - 1), (0, FIRST_BLOCK as usize - 1));
+        assert_eq!(place(FIRST_BLOCK), (1, 0));
+        assert_eq!(place(3 * FIRST_BLOCK), (2, 0));
+        assert!(place(u32::MAX).0 < BLOCKS);
+    }
+
+    #[test]
+    fn a_handle_is_good_for_one_sync() {
+        let completions = Completions::default();
+        let ids: Vec<_> = (0..5000).map(|_| completions.begin()).collect();
+        let handles: Vec<_> = ids.iter().map(|id| completions.handle(*id)).collect();
+        for (id, handle) in ids.iter().zip(&handles) {
+            assert_eq!(completions.find(*handle), Ok(*id));
+            completions.add(*id);
+            assert!(!completions.is_done(*id));
+            assert!(completions.finish(*id));
+            completions.end(*id);
+            assert!(completions.find(*handle).is_err());
+        }
+        let again = completions.begin();
+        assert!(handles.iter().all(|handle| *handle != completions.handle(again)), "a number comes with a new generation");
+    }
+
+    #[test]
+    fn nonsense_names_nothing() {
+        let completions = Completions::default();
+        assert_eq!(Handle::from_bits(0), None);
+        for bits in [1, u64::MAX, 1 << 32, 0x1_0000_0001] {
+            let handle = Handle::from_bits(bits).expect("not zero");
+            assert!(completions.find(handle).is_err());
+        }
+    }
+}

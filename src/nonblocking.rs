@@ -1,0 +1,213 @@
+//! Operations that are started now and synchronised later: explicit handles, implicit handles, access regions.
+
+use crate::error::UserError;
+use crate::handles::{CompletionId, Handle};
+use crate::job;
+use crate::ops::{Client, Remote};
+use crate::runtime::Runtime;
+use std::cell::RefCell;
+
+/// Which implicit operations a sync is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Implicit {
+    /// Gets.
+    Gets,
+    /// Puts and memsets.
+    Puts,
+    /// Both.
+    All,
+}
+
+/// The implicit operations of a thread.
+#[derive(Default)]
+struct Thread {
+    gets: Option<CompletionId>,
+    puts: Option<CompletionId>,
+    /// The access region that is open.
+    region: Option<CompletionId>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let Some(runtime) = job::runtime() else { return };
+        // What a thread leaves pending stays so: its operations still count there.
+        for completion in [self.gets, self.puts, self.region].into_iter().flatten() {
+            if runtime.completions().is_done(completion) {
+                runtime.completions().end(completion);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> = RefCell::default();
+}
+
+impl Runtime {
+    /// Starts an operation. `None`: it is complete already.
+    ///
+    /// # Errors
+    /// As [`Runtime::transfer`].
+    ///
+    /// # Safety
+    /// As [`Runtime::start`]; the completion is done when the handle has been synced.
+    pub unsafe fn start_explicit(&self, client: Client, remote: Remote) -> Result<Option<Handle>, UserError> {
+        let completion = self.completions().begin();
+        // SAFETY: the caller's promise.
+        let started = unsafe { self.start(client, remote, completion) };
+        if self.completions().is_done(completion) {
+            self.completions().end(completion);
+            return started.map(|()| None);
+        }
+        Ok(Some(self.completions().handle(completion)))
+    }
+
+    /// Starts an operation that counts among this thread's implicit ones, or in its open access region.
+    ///
+    /// # Errors
+    /// As [`Runtime::transfer`].
+    ///
+    /// # Safety
+    /// As [`Runtime::start`]; the completion is done when the thread has synced its implicit operations.
+    pub unsafe fn start_implicit(&self, client: Client, remote: Remote) -> Result<(), UserError> {
+        let completion = THREAD.with_borrow_mut(|thread| {
+            let kind = if matches!(client, Client::Get(_)) { &mut thread.gets } else { &mut thread.puts };
+            thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
+        });
+        // SAFETY: the caller's promise.
+        unsafe { self.start(client, remote, completion) }
+    }
+
+    /// Starts a get of at most eight bytes into a register of ours. Ends with [`Runtime::wait_value`].
+    ///
+    /// # Errors
+    /// As [`Runtime::transfer`].
+    pub fn start_value(&self, remote: Remote) -> Result<Handle, UserError> {
+        let completion = self.completions().begin();
+        let value = self.completions().value(completion);
+        value.store(0, std::sync::atomic::Ordering::Relaxed);
+        assert!(remote.len_bytes <= size_of::<u64>());
+        // SAFETY: the value has room for eight bytes and belongs to the completion until it ends, in wait_value.
+        if let Err(error) = unsafe { self.start(Client::Get(value.as_ptr().cast()), remote, completion) } {
+            self.completions().end(completion);
+            return Err(error);
+        }
+        Ok(self.completions().handle(completion))
+    }
+
+    /// Waits for a get by value. The bytes above those asked for are zero.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn wait_value(&self, handle: Handle) -> Result<u64, UserError> {
+        let completion = self.completions().find(handle)?;
+        self.wait(completion);
+        let value = self.completions().value(completion).load(std::sync::atomic::Ordering::Relaxed);
+        self.completions().end(completion);
+        Ok(value)
+    }
+
+    /// Waits for one operation. Its handle is dead then.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn wait_explicit(&self, handle: Handle) -> Result<(), UserError> {
+        let completion = self.completions().find(handle)?;
+        self.wait(completion);
+        self.completions().end(completion);
+        Ok(())
+    }
+
+    /// Whether an operation is complete; its handle is dead then.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn test_explicit(&self, handle: Handle) -> Result<bool, UserError> {
+        let completion = self.completions().find(handle)?;
+        let done = self.completions().is_done(completion);
+        if done {
+            self.completions().end(completion);
+        }
+        Ok(done)
+    }
+
+    /// Waits until at least one of the operations is complete.
+    ///
+    /// # Errors
+    /// A handle names no operation in flight.
+    pub fn wait_any(&self, handles: impl Iterator<Item = Handle>) -> Result<(), UserError> {
+        let completions: Vec<_> = handles.map(|handle| self.completions().find(handle)).collect::<Result<_, _>>()?;
+        if !completions.is_empty() {
+            self.progress().wait(&|| completions.iter().any(|completion| self.completions().is_done(*completion)));
+        }
+        Ok(())
+    }
+
+    /// Waits for this thread's implicit operations.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn wait_implicit(&self, which: Implicit) -> Result<(), UserError> {
+        let completions = implicit(which)?;
+        let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
+        if !done() {
+            self.progress().wait(&done);
+        }
+        Ok(())
+    }
+
+    /// Whether this thread's implicit operations are complete.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn test_implicit(&self, which: Implicit) -> Result<bool, UserError> {
+        let completions = implicit(which)?;
+        let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
+        Ok(done() || (self.progress().step() && done()))
+    }
+
+    /// Opens this thread's access region: implicit operations count there from now on.
+    ///
+    /// # Errors
+    /// It is open already.
+    pub fn begin_region(&self) -> Result<(), UserError> {
+        THREAD.with_borrow_mut(|thread| {
+            if thread.region.is_some() {
+                return Err(UserError::new("this thread's access region is open already; end it before you begin another"));
+            }
+            thread.region = Some(self.completions().begin());
+            Ok(())
+        })
+    }
+
+    /// Closes this thread's access region. `None`: its operations are complete already.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn end_region(&self) -> Result<Option<Handle>, UserError> {
+        let region = THREAD.with_borrow_mut(|thread| thread.region.take());
+        let Some(completion) = region else {
+            return Err(UserError::new("this thread has no access region to end; begin one first"));
+        };
+        if self.completions().is_done(completion) {
+            self.completions().end(completion);
+            return Ok(None);
+        }
+        Ok(Some(self.completions().handle(completion)))
+    }
+}
+
+fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 2], UserError> {
+    THREAD.with_borrow(|thread| {
+        if thread.region.is_some() {
+            return Err(UserError::new(
+                "implicit operations cannot be synced while this thread's access region is open; end it first",
+            ));
+        }
+        Ok(match which {
+            Implicit::Gets => [thread.gets, None],
+            Implicit::Puts => [None, thread.puts],
+            Implicit::All => [thread.gets, thread.puts],
+        })
+    })
+}

@@ -1,0 +1,246 @@
+//! One atomic word a page: whether operations of this rank may use it now, how many do, and in which frame it is.
+//!
+//! The words lie in memory that the ranks of a host share, so a neighbour can use a page too: it pins the page like a
+//! thread of this rank would. The array covers every page of the job and costs only what is touched.
+//!
+//! ```text
+//!  63          32 31   27   26     25     24  23            0
+//! ┌──────────────┬──────┬───────┬──────┬──────┬──────────────┐
+//! │    frame     │      │closing│write │ read │     pins     │
+//! └──────────────┴──────┴───────┴──────┴──────┴──────────────┘
+//! ```
+//!
+//! Only the engine opens and closes, under its lock. Anyone pins and unpins.
+
+use crate::coherence::{Access, FrameId, PageId};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use vgasnet_conduit::Region;
+
+const PIN: u64 = 1;
+const PINS: u64 = (1 << 24) - 1;
+const READ: u64 = 1 << 24;
+const WRITE: u64 = 1 << 25;
+const CLOSING: u64 = 1 << 26;
+const FRAME_SHIFT: u32 = 32;
+
+/// Bytes before the first word: the kick counter, in a cache line of its own.
+const HEADER_BYTES: usize = 64;
+
+/// A place in the page table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(usize);
+
+/// Where each rank's pages begin in every rank's page table.
+#[derive(Clone, Debug)]
+pub struct Slots {
+    /// One more than there are ranks.
+    first: Box<[usize]>,
+}
+
+impl Slots {
+    /// Slots for ranks whose segments have this many pages.
+    pub fn new(pages: impl IntoIterator<Item = u32>) -> Slots {
+        let mut next = 0;
+        let mut first = vec![0];
+        for pages in pages {
+            next += pages as usize;
+            first.push(next);
+        }
+        Slots { first: first.into() }
+    }
+
+    /// The slot of a page.
+    pub fn of(&self, page: PageId) -> Slot {
+        debug_assert!(self.first[page.home.index()] + (page.index as usize) < self.first[page.home.index() + 1]);
+        Slot(self.first[page.home.index()] + page.index as usize)
+    }
+
+    /// Memory that a page table needs, in bytes.
+    pub fn table_bytes(&self) -> usize {
+        HEADER_BYTES + self.first[self.first.len() - 1] * size_of::<AtomicU64>()
+    }
+}
+
+/// A rank's page table: this rank's own or a neighbour's.
+#[derive(Clone, Copy, Debug)]
+pub struct PageTable {
+    memory: Region,
+}
+
+/// What became of an attempt to close a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Closing {
+    /// Nobody uses it.
+    Done,
+    /// Somebody does; [`PageTable::poll_closed`] tells when they are through.
+    Pinned,
+}
+
+impl PageTable {
+    /// A page table in `memory`, which is zero at first and at least [`Slots::table_bytes`] long.
+    pub fn new(memory: Region) -> PageTable {
+        assert!(memory.address % HEADER_BYTES == 0);
+        PageTable { memory }
+    }
+
+    /// Begins to use a page if that is allowed now; the frame it is in. [`PageTable::unpin`] follows.
+    #[inline]
+    pub fn pin(&self, slot: Slot, access: Access) -> Option<FrameId> {
+        let word = self.word(slot);
+        let needed = match access {
+            Access::Read => READ,
+            Access::Write => READ | WRITE,
+        };
+        let mut seen = word.load(Ordering::Relaxed);
+        loop {
+            if seen & needed != needed {
+                return None;
+            }
+            match word.compare_exchange_weak(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(FrameId((seen >> FRAME_SHIFT) as u32)),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Ends a use. Returns whether the engine waits for just this: then [`PageTable::kick`] it and wake it.
+    #[inline]
+    #[must_use]
+    pub fn unpin(&self, slot: Slot) -> bool {
+        let before = self.word(slot).fetch_sub(PIN, Ordering::Release);
+        debug_assert!(before & PINS != 0);
+        before & (PINS | CLOSING) == PIN | CLOSING
+    }
+
+    /// Opens a page, or gives more rights to an open one, and pins it if `pin`.
+    pub fn open(&self, slot: Slot, frame: FrameId, access: Access, pin: bool) {
+        let rights = match access {
+            Access::Read => READ,
+            Access::Write => READ | WRITE,
+        };
+        let opened = |before: u64| {
+            assert!(before & CLOSING == 0, "a closing page is not opened");
+            let frame = u64::from(frame.0) << FRAME_SHIFT;
+            Some((before & PINS) + u64::from(pin) * PIN | rights | frame)
+        };
+        let update = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Relaxed, opened);
+        debug_assert!(update.is_ok());
+    }
+
+    /// From now on nobody begins to use the page.
+    pub fn close(&self, slot: Slot) -> Closing {
+        let closed = |before: u64| Some(if before & PINS == 0 { 0 } else { before & !(READ | WRITE) | CLOSING });
+        let before = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
+        if before & PINS == 0 { Closing::Done } else { Closing::Pinned }
+    }
+
+    /// Whether the last user of a closing page is through; the page is closed then.
+    pub fn poll_closed(&self, slot: Slot) -> bool {
+        let word = self.word(slot);
+        let seen = word.load(Ordering::Acquire);
+        assert!(seen & CLOSING != 0, "the page was not closing");
+        if seen & PINS != 0 {
+            return false;
+        }
+        word.store(0, Ordering::Release);
+        true
+    }
+
+    /// Whether somebody uses the page now.
+    pub fn is_pinned(&self, slot: Slot) -> bool {
+        self.word(slot).load(Ordering::Relaxed) & PINS != 0
+    }
+
+    /// Notes that the rank whose table this is should look at its closing pages.
+    pub fn kick(&self) {
+        self.kicks().fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often this rank was kicked; it wraps.
+    pub fn kick_count(&self) -> u32 {
+        self.kicks().load(Ordering::SeqCst)
+    }
+
+    fn kicks(&self) -> &AtomicU32 {
+        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this atomic.
+        unsafe { AtomicU32::from_ptr(self.memory.at(0).cast()) }
+    }
+
+    fn word(&self, slot: Slot) -> &AtomicU64 {
+        let offset_bytes = HEADER_BYTES + slot.0 * size_of::<AtomicU64>();
+        debug_assert!(offset_bytes < self.memory.len_bytes);
+        // SAFETY: slots come from `Slots`, whose table_bytes the region has; the region is 64-byte aligned, mapped until
+        // the process ends, and this part of it is only used as these atomics.
+        unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.memory.address + offset_bytes)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use vgasnet_conduit::Rank;
+
+    fn table(slots: &Slots) -> PageTable {
+        let words = vec![0u64; slots.table_bytes().div_ceil(8) + 8].leak();
+        let address = words.as_mut_ptr().expose_provenance().next_multiple_of(HEADER_BYTES);
+        PageTable::new(Region { address, len_bytes: slots.table_bytes() })
+    }
+
+    #[test]
+    fn slots_follow_each_other_rank_by_rank() {
+        let slots = Slots::new([3, 0, 2]);
+        let at = |home, index| slots.of(PageId { home: Rank(home), index }).0;
+        assert_eq!((at(0, 0), at(0, 2), at(2, 0), at(2, 1)), (0, 2, 3, 4));
+        assert_eq!(slots.table_bytes(), 64 + 5 * 8);
+    }
+
+    #[test]
+    fn rights_decide_who_may_pin() {
+        let slots = Slots::new([1]);
+        let (table, slot) = (table(&slots), Slot(0));
+        assert_eq!(table.pin(slot, Access::Read), None);
+        table.open(slot, FrameId(7), Access::Read, false);
+        assert_eq!(table.pin(slot, Access::Write), None);
+        assert_eq!(table.pin(slot, Access::Read), Some(FrameId(7)));
+        table.open(slot, FrameId(7), Access::Write, true);
+        assert_eq!(table.pin(slot, Access::Write), Some(FrameId(7)));
+        assert_eq!(table.close(slot), Closing::Pinned);
+        assert_eq!(table.pin(slot, Access::Read), None);
+        assert!(!table.unpin(slot));
+        assert!(!table.unpin(slot));
+        assert!(!table.poll_closed(slot));
+        assert!(table.unpin(slot), "the last pin of a closing page is told");
+        assert!(table.poll_closed(slot));
+        table.open(slot, FrameId(1), Access::Read, false);
+        assert_eq!(table.close(slot), Closing::Done);
+    }
+
+    #[test]
+    fn a_closed_page_is_never_in_use() {
+        let slots = Slots::new([1]);
+        let (table, slot, in_use, stop) = (table(&slots), Slot(0), AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    if table.pin(slot, Access::Write).is_some() {
+                        in_use.store(true, Ordering::Relaxed);
+                        in_use.store(false, Ordering::Relaxed);
+                        let _ = table.unpin(slot);
+                    }
+                    std::thread::yield_now();
+                }
+            });
+            for _ in 0..20_000 {
+                table.open(slot, FrameId(0), Access::Write, false);
+                if table.close(slot) == Closing::Pinned {
+                    while !table.poll_closed(slot) {
+                        std::thread::yield_now();
+                    }
+                }
+                assert!(!in_use.load(Ordering::Relaxed));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+    }
+}

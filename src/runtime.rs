@@ -1,0 +1,227 @@
+//! What a rank has from attach on: its place in the address space, its engine, and the helper thread.
+
+use crate::barrier::{Misuse, Name};
+use crate::budget::Budget;
+use crate::coherence::{FrameId, Protocol};
+use crate::config::Config;
+use crate::engine::{Engine, Progress, StorageServer};
+use crate::error::UserError;
+use crate::handles::{CompletionId, Completions};
+use crate::page_table::{PageTable, Slots};
+use crate::pool::Pool;
+use crate::space::{AddressSpace, RankMemory, Segment};
+use crate::storage::Storage;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use vgasnet_conduit::{Conduit, Rank, Region};
+
+/// Memory for copies of what non-blocking puts have left to write, in bytes.
+const COPIES_BYTES: usize = 16 << 20;
+
+/// Frames through which a home passes pages of ranks whose memory it cannot reach.
+pub const STAGING_FRAMES: u32 = 2;
+
+/// What each rank tells the others about its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Pages of its segment.
+    pub pages: u32,
+    /// Frames of its pool, without those for staging.
+    pub frames: u32,
+}
+
+/// A rank that has attached.
+pub struct Runtime {
+    conduit: Arc<dyn Conduit>,
+    space: Arc<AddressSpace>,
+    completions: Arc<Completions>,
+    progress: Arc<Progress>,
+    neighbours: Neighbours,
+    copies: Budget,
+    cooperative: bool,
+    leaving: AtomicBool,
+}
+
+/// The other ranks whose pools may serve this rank directly.
+pub struct Neighbours {
+    is_neighbour: Box<[bool]>,
+    others: Box<[usize]>,
+}
+
+impl Neighbours {
+    fn new(space: &AddressSpace, cooperative: bool) -> Neighbours {
+        let own = space.rank.index();
+        let is_neighbour: Box<[bool]> =
+            space.memories.iter().enumerate().map(|(rank, memory)| rank != own && memory.is_some()).collect();
+        let others = (0..is_neighbour.len()).filter(|rank| cooperative && is_neighbour[*rank]).collect();
+        Neighbours { is_neighbour, others }
+    }
+
+    /// Whether the rank's memory is mapped here.
+    pub fn contains(&self, rank: usize) -> bool {
+        self.is_neighbour[rank]
+    }
+
+    /// The ranks to look at besides the home: none without cooperative caching.
+    pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
+        self.others.iter().copied()
+    }
+}
+
+/// The memory of every rank that is mapped here, after the conduit has attached.
+pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Box<[Option<RankMemory>]> {
+    let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
+    let memory = |(rank, shape): (usize, &Shape)| {
+        let is_own = conduit.rank().index() == rank;
+        let rank = Rank(rank as u32);
+        let (pool, table) = (conduit.pool(rank)?, conduit.table(rank)?);
+        let stamp_bytes = Pool::stamp_bytes(shape.frames + STAGING_FRAMES);
+        let stamps = Region { address: table.address, len_bytes: stamp_bytes };
+        let words = Region { address: table.address + stamp_bytes, len_bytes: slots.table_bytes() };
+        let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, stamps, page_bytes) };
+        (is_own || share).then_some(memory)
+    };
+    shapes.iter().enumerate().map(memory).collect()
+}
+
+/// Bytes of shared memory that a rank's page table and stamps take.
+pub fn table_bytes(shapes: &[Shape], own: Shape) -> usize {
+    Pool::stamp_bytes(own.frames + STAGING_FRAMES) + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
+}
+
+impl Runtime {
+    /// Starts the engine of a rank whose conduit has attached with these shapes, and its helper thread.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn start(
+        conduit: Arc<dyn Conduit>,
+        config: &Config,
+        segments: Box<[Segment]>,
+        shapes: &[Shape],
+        storage: Box<dyn Storage>,
+        fail: fn(&UserError) -> !,
+    ) -> Result<Runtime, UserError> {
+        let rank = conduit.rank();
+        let own = shapes[rank.index()];
+        let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
+        let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
+        let space = Arc::new(AddressSpace::new(rank, segments, slots, memories));
+        let completions = Arc::new(Completions::default());
+        let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
+        let server = StorageServer::new(Arc::clone(&space), storage, staging);
+        let protocol = Protocol::new(rank, own.pages, own.frames, config.cooperative);
+        let engine = Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server);
+        let progress =
+            Arc::new(Progress::new(engine, Arc::clone(&conduit), Arc::clone(&space), Arc::clone(&completions), fail));
+        start_helper(Arc::clone(&progress))?;
+        Ok(Runtime {
+            neighbours: Neighbours::new(&space, config.cooperative),
+            conduit,
+            space,
+            completions,
+            progress,
+            copies: Budget::new(COPIES_BYTES),
+            cooperative: config.cooperative,
+            leaving: AtomicBool::new(false),
+        })
+    }
+
+    /// Where everything is.
+    #[inline]
+    pub fn space(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// The completions of this rank.
+    #[inline]
+    pub fn completions(&self) -> &Completions {
+        &self.completions
+    }
+
+    /// The engine with its threads.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// The ranks whose pools may serve this rank directly.
+    pub(crate) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
+    }
+
+    /// Room for copies of what non-blocking puts have left to write.
+    pub(crate) fn copies(&self) -> &Budget {
+        &self.copies
+    }
+
+    /// Tells a rank of this host that a page it is closing is not used any more.
+    #[cold]
+    pub(crate) fn kick(&self, rank: usize) {
+        if let Some(memory) = &self.space.memories[rank] {
+            memory.table.kick();
+            self.conduit.wake(Rank(rank as u32));
+        }
+    }
+
+    /// Waits until nothing is pending in a completion.
+    pub fn wait(&self, completion: CompletionId) {
+        self.progress.wait(&|| self.completions.is_done(completion));
+    }
+
+    /// Arrives at the barrier. Without cooperative caching, this rank's dirty pages are written back first.
+    ///
+    /// # Errors
+    /// The client has notified already.
+    pub fn barrier_notify(&self, name: Name) -> Result<(), Misuse> {
+        if !self.cooperative {
+            self.progress.engine().flush();
+            self.progress.wait(&|| self.progress.engine().protocol().cache.flushed());
+        }
+        let notified = self.progress.engine().notify(name);
+        self.progress.step();
+        notified
+    }
+
+    /// Waits until every rank has arrived, and says whether the names match.
+    ///
+    /// # Errors
+    /// The client has not notified.
+    pub fn barrier_wait(&self, name: Name) -> Result<bool, Misuse> {
+        loop {
+            if let Some(matched) = self.progress.engine().barrier().finish(name)? {
+                return Ok(matched);
+            }
+            self.progress.wait(&|| self.progress.engine().barrier().is_released());
+        }
+    }
+
+    /// As [`Runtime::barrier_wait`], but `None` where it would wait.
+    ///
+    /// # Errors
+    /// The client has not notified.
+    pub fn barrier_try(&self, name: Name) -> Result<Option<bool>, Misuse> {
+        self.progress.step();
+        self.progress.engine().barrier().finish(name)
+    }
+
+    /// Says that this rank's program is over, and waits until every rank's is, or `done` says that it is late enough.
+    /// Until then this rank serves the others.
+    pub fn leave(&self, done: &dyn Fn() -> bool) {
+        if !self.leaving.swap(true, Ordering::SeqCst) {
+            self.progress.engine().leave();
+            self.progress.step();
+        }
+        self.progress.wait(&|| self.progress.engine().everyone_left() || done());
+    }
+}
+
+/// The helper thread takes no signals: they are the client's.
+fn start_helper(progress: Arc<Progress>) -> Result<(), UserError> {
+    let all = nix::sys::signal::SigSet::all();
+    let before = all.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK);
+    let spawned = std::thread::Builder::new().name("vgasnet-helper".into()).spawn(move || progress.help());
+    if let Ok(before) = before {
+        before.thread_set_mask().ok();
+    }
+    spawned.map(drop).map_err(|error| UserError::new(format!("cannot start the helper thread: {error}; raise ulimit -u")))
+}

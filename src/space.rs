@@ -1,0 +1,197 @@
+//! The job's address space as this rank sees it: where the segments are, and what memory holds their pages.
+
+use crate::coherence::{FrameId, PageId};
+use crate::error::UserError;
+use crate::page_table::{PageTable, Slots};
+use crate::pool::Pool;
+use vgasnet_conduit::Rank;
+
+/// A rank's segment: a range of virtual addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// First address; a multiple of the page size.
+    pub base: usize,
+    /// Length; a multiple of the page size. Zero if the rank has no segment.
+    pub size_bytes: usize,
+}
+
+impl Segment {
+    /// Whether any of `len_bytes` bytes from `address` lies in the segment.
+    pub fn overlaps(&self, address: usize, len_bytes: usize) -> bool {
+        len_bytes > 0
+            && address < self.base.saturating_add(self.size_bytes)
+            && self.base < address.saturating_add(len_bytes)
+    }
+}
+
+/// The frames and the page table of a rank whose memory is mapped here.
+#[derive(Clone, Copy, Debug)]
+pub struct RankMemory {
+    /// Its page table.
+    pub table: PageTable,
+    /// Its frames.
+    pub pool: Pool,
+}
+
+/// Where everything is.
+#[derive(Debug)]
+pub struct AddressSpace {
+    /// This rank.
+    pub rank: Rank,
+    /// Every rank's segment.
+    pub segments: Box<[Segment]>,
+    /// Where pages are in a page table.
+    pub slots: Slots,
+    /// This rank's own memory.
+    pub own: RankMemory,
+    /// The memory of each rank that is mapped here, the own included.
+    pub memories: Box<[Option<RankMemory>]>,
+    page_shift: u32,
+}
+
+/// The part of a range that lies in one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The page.
+    pub page: PageId,
+    /// Where in the page it starts.
+    pub offset_bytes: usize,
+    /// Its length.
+    pub len_bytes: usize,
+    /// Where in the range it starts.
+    pub start_bytes: usize,
+}
+
+impl AddressSpace {
+    /// An address space of these segments and memories, one a rank; `memories[rank]` is this rank's own.
+    pub fn new(
+        rank: Rank,
+        segments: Box<[Segment]>,
+        slots: Slots,
+        memories: Box<[Option<RankMemory>]>,
+    ) -> AddressSpace {
+        let own = memories[rank.index()].expect("a rank's own memory is mapped");
+        let page_shift = own.pool.page_bytes().trailing_zeros();
+        AddressSpace { rank, segments, slots, own, memories, page_shift }
+    }
+
+    /// The size of a page in bytes.
+    pub fn page_bytes(&self) -> usize {
+        1 << self.page_shift
+    }
+
+    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages.
+    ///
+    /// # Errors
+    /// There is no such rank, or the range leaves its segment.
+    #[inline]
+    pub fn pieces(&self, rank: u32, address: usize, len_bytes: usize) -> Result<Pieces, UserError> {
+        let Some(segment) = self.segments.get(rank as usize) else { return Err(self.no_such_rank(rank)) };
+        let start = address.wrapping_sub(segment.base);
+        if start > segment.size_bytes || len_bytes > segment.size_bytes - start {
+            return Err(self.outside(rank, address, len_bytes));
+        }
+        Ok(Pieces { home: Rank(rank), page_shift: self.page_shift, at: start, end: start + len_bytes, start })
+    }
+
+    /// The frame of a rank, if its memory is mapped here.
+    pub fn frame(&self, rank: Rank, frame: FrameId) -> Option<*mut u8> {
+        self.memories[rank.index()].map(|memory| memory.pool.frame(frame))
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: u32) -> UserError {
+        UserError::new(format!("there is no rank {rank}; ranks are 0 to {}", self.segments.len() - 1))
+    }
+
+    #[cold]
+    fn outside(&self, rank: u32, address: usize, len_bytes: usize) -> UserError {
+        let Segment { base, size_bytes } = self.segments[rank as usize];
+        if size_bytes == 0 {
+            return UserError::new(format!(
+                "{len_bytes} bytes at {address:#x}: rank {rank} attached no segment; give it one in vgasnet_attach"
+            ));
+        }
+        let end = base + size_bytes;
+        UserError::new(format!(
+            "{len_bytes} bytes at {address:#x} are not inside the segment of rank {rank}, {base:#x} to {end:#x} \
+             ({size_bytes} bytes); use addresses from vgasnet_getSegmentInfo, or attach a larger segment"
+        ))
+    }
+}
+
+/// Iterates over the pages of a range.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    home: Rank,
+    page_shift: u32,
+    start: usize,
+    at: usize,
+    end: usize,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        if self.at == self.end {
+            return None;
+        }
+        let page_bytes = 1 << self.page_shift;
+        let offset_bytes = self.at & (page_bytes - 1);
+        let len_bytes = (page_bytes - offset_bytes).min(self.end - self.at);
+        let page = PageId { home: self.home, index: (self.at >> self.page_shift) as u32 };
+        let piece = Piece { page, offset_bytes, len_bytes, start_bytes: self.at - self.start };
+        self.at += len_bytes;
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_conduit::Region;
+
+    const PAGE: usize = 1 << 16;
+    const BASE: usize = 1 << 40;
+
+    fn space() -> AddressSpace {
+        let region = Region { address: 4096, len_bytes: 4096 };
+        let memory = RankMemory { table: PageTable::new(region), pool: Pool::new(region, region, PAGE) };
+        let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
+        AddressSpace::new(Rank(0), segments.into(), Slots::new([4, 0]), [Some(memory), None].into())
+    }
+
+    #[test]
+    fn a_range_is_split_at_page_borders() {
+        let pieces: Vec<_> = space().pieces(0, BASE + PAGE - 10, PAGE + 30).expect("inside").collect();
+        let piece = |index, offset_bytes, len_bytes, start_bytes| Piece {
+            page: PageId { home: Rank(0), index },
+            offset_bytes,
+            len_bytes,
+            start_bytes,
+        };
+        assert_eq!(pieces, [piece(0, PAGE - 10, 10, 0), piece(1, 0, PAGE, 10), piece(2, 0, 20, PAGE + 10)]);
+    }
+
+    #[test]
+    fn the_whole_segment_and_nothing_more_is_inside() {
+        let space = space();
+        assert_eq!(space.pieces(0, BASE, 4 * PAGE).expect("all of it").count(), 4);
+        assert_eq!(space.pieces(0, BASE + 4 * PAGE, 0).expect("nothing at its end").count(), 0);
+        for (address, len_bytes) in [(BASE, 4 * PAGE + 1), (BASE - 1, 1), (BASE + 4 * PAGE, 1), (BASE, usize::MAX), (0, 8)] {
+            let error = space.pieces(0, address, len_bytes).expect_err("outside").to_string();
+            assert!(error.contains("0x10000000000 to 0x10000040000"), "{error}");
+        }
+        assert!(space.pieces(1, BASE, 1).expect_err("no segment").to_string().contains("attached no segment"));
+        assert!(space.pieces(2, BASE, 1).expect_err("no rank").to_string().contains("ranks are 0 to 1"));
+    }
+
+    #[test]
+    fn overlap_counts_any_byte() {
+        let segment = Segment { base: 100, size_bytes: 50 };
+        assert!(segment.overlaps(149, 1) && segment.overlaps(90, 11) && segment.overlaps(0, usize::MAX));
+        assert!(!segment.overlaps(150, 10) && !segment.overlaps(90, 10) && !segment.overlaps(120, 0));
+    }
+}

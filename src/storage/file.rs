@@ -1,0 +1,358 @@
+//! The backing file itself: a file without a name, whose space is reserved before it is used.
+
+use super::BLOCK_BYTES;
+use super::operation::Request;
+use crate::config::{IoDirection, Machine, format_size, format_size_about};
+use crate::error::UserError;
+use nix::fcntl::{FallocateFlags, fallocate};
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};
+use nix::sys::statvfs::statvfs;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+/// From the kernel's `magic.h`; neither libc nor nix has it.
+const RAMFS_MAGIC: FsType = FsType(0x8584_58f6);
+
+/// A file on disk that nobody else can open and that is gone when it is closed, however the process ends.
+#[derive(Debug)]
+pub struct BackingFile {
+    file: File,
+    size_bytes: u64,
+    is_direct: bool,
+    warnings: Vec<String>,
+}
+
+impl BackingFile {
+    /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and reserves its space.
+    ///
+    /// It bypasses the page cache (`O_DIRECT`) where the file system allows. Where not, every write waits for the
+    /// disk (`O_DSYNC`): an error of a later write-back could not be told to anybody. That, and whatever else works
+    /// less well there than on a local disk, is in [`BackingFile::warnings`].
+    ///
+    /// # Errors
+    /// A line that says what to change, where `dir` does not exist, is not a directory, cannot be written to, is on
+    /// a read-only file system, has less space than asked, or fails otherwise. A size that exceeds the free space is
+    /// refused before any of it is taken.
+    ///
+    /// # Panics
+    /// If `size_bytes` is not whole blocks.
+    pub fn create(dir: &Path, size_bytes: u64) -> Result<BackingFile, UserError> {
+        assert!(size_bytes % BLOCK_BYTES as u64 == 0, "a file of {size_bytes} bytes is not whole blocks");
+        check_directory(dir)?;
+        let (file, is_direct) = open(dir).map_err(|error| explain_open(dir, &error))?;
+        check_space(dir, size_bytes)?;
+        let is_reserved = reserve(&file, size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
+        let (file, is_direct) = if is_direct && size_bytes > 0 && !reads_directly(&file) {
+            (reopen_buffered(&file).map_err(|error| explain_open(dir, &error))?, false)
+        } else {
+            (file, is_direct)
+        };
+        Ok(BackingFile { file, size_bytes, is_direct, warnings: warnings(dir, is_direct, is_reserved) })
+    }
+
+    /// The size in bytes, as asked for.
+    pub fn size_bytes(&self) -> u64 {
+        self.size_bytes
+    }
+
+    /// Whether I/O bypasses the page cache.
+    pub fn is_direct(&self) -> bool {
+        self.is_direct
+    }
+
+    /// A line for the user for each thing that works less well in this directory than on a local disk.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// A second handle to the same file, for a second storage on it; its space is free when the last one is dropped.
+    ///
+    /// # Errors
+    /// The system's, if it grants no descriptor.
+    pub fn try_clone(&self) -> io::Result<BackingFile> {
+        let file = self.file.try_clone()?;
+        Ok(BackingFile {
+            file,
+            size_bytes: self.size_bytes,
+            is_direct: self.is_direct,
+            warnings: self.warnings.clone(),
+        })
+    }
+
+    /// Does one request with a blocking call; the bytes moved.
+    ///
+    /// # Safety
+    /// The memory of the request is valid for the direction, and nothing else accesses it during the call.
+    pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
+        let Request { offset_bytes, pointer, len_bytes } = *request;
+        let offset = libc::off_t::try_from(offset_bytes).expect("an offset inside a file fits the system's type");
+        let descriptor = self.file.as_raw_fd();
+        // SAFETY: the caller answers for the memory, and the descriptor is open as long as the file lives.
+        let moved = unsafe {
+            match direction {
+                IoDirection::Read => libc::pread(descriptor, pointer.cast(), len_bytes, offset),
+                IoDirection::Write => libc::pwrite(descriptor, pointer.cast(), len_bytes, offset),
+            }
+        };
+        usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl AsFd for BackingFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
+/// The bytes that an unprivileged process may still store in `dir`. Where files lie in memory, that is also at most
+/// the memory available.
+///
+/// # Errors
+/// `dir` cannot be looked at, or is on a file system that does not say.
+pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
+    check_directory(dir)?;
+    let shown = dir.display();
+    let stat = statvfs(dir).map_err(|error| {
+        UserError::new(format!("cannot find the free space in {shown}: {}", io::Error::from(error)))
+    })?;
+    let free_bytes = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
+    let is_unlimited = stat.blocks() == 0;
+    match (memory_file_system(dir).is_some(), is_unlimited) {
+        (true, true) => Ok(Machine::observe().memory_available_bytes),
+        (true, false) => Ok(free_bytes.min(Machine::observe().memory_available_bytes)),
+        (false, false) => Ok(free_bytes),
+        (false, true) => Err(UserError::new(format!(
+            "the file system of {shown} does not tell its free space; \
+             set VGASNET_STORAGE_DIR to a directory on a local disk"
+        ))),
+    }
+}
+
+/// The name of the file system of `dir` if its files lie in memory and not on a disk, so that a segment there takes
+/// the memory that it is meant to save.
+pub fn memory_file_system(dir: &Path) -> Option<&'static str> {
+    match statfs(dir).ok()?.filesystem_type() {
+        TMPFS_MAGIC => Some("tmpfs"),
+        RAMFS_MAGIC => Some("ramfs"),
+        _ => None,
+    }
+}
+
+fn check_directory(dir: &Path) -> Result<(), UserError> {
+    let shown = dir.display();
+    match fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(UserError::new(format!("{shown} is not a directory; set VGASNET_STORAGE_DIR to one"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(UserError::new(format!(
+            "the directory {shown} does not exist; create it, or set VGASNET_STORAGE_DIR to one that does"
+        ))),
+        Err(error) => Err(UserError::new(format!(
+            "cannot use the directory {shown}: {error}; set VGASNET_STORAGE_DIR to another"
+        ))),
+    }
+}
+
+/// A new file without a name, and whether it does direct I/O.
+fn open(dir: &Path) -> io::Result<(File, bool)> {
+    match open_nameless(dir, libc::O_DIRECT) {
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open_nameless(dir, libc::O_DSYNC)?, false)),
+        result => Ok((result?, true)),
+    }
+}
+
+fn open_nameless(dir: &Path, flags: i32) -> io::Result<File> {
+    // With O_EXCL the file cannot be given a name later either. The standard library adds O_CLOEXEC.
+    let options = libc::O_TMPFILE | libc::O_EXCL | flags;
+    match OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(options).open(dir) {
+        // EISDIR is what a kernel says that does not know O_TMPFILE.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
+            open_and_unlink(dir, flags)
+        }
+        result => result,
+    }
+}
+
+/// For file systems without `O_TMPFILE`: the file has a name for a moment.
+fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        // The clock tells apart processes that have the same number in different containers.
+        let nanos = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.subsec_nanos());
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!(".vgasnet-{}-{nanos}-{count}", std::process::id()));
+        let opened =
+            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(&path);
+        match &opened {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            // A refused O_DIRECT is found out after the file has been made.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => drop(fs::remove_file(&path)),
+            Err(_) => {}
+            Ok(_) => fs::remove_file(&path)?,
+        }
+        return opened;
+    }
+}
+
+/// Refuses what cannot fit before any space is taken, and before a size limit of the process kills it by a signal.
+fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
+    let free_bytes = free_bytes(dir)?;
+    if size_bytes > free_bytes {
+        return Err(no_space(dir, size_bytes, free_bytes, ""));
+    }
+    let (limit_bytes, _) = getrlimit(Resource::RLIMIT_FSIZE).unwrap_or((libc::RLIM_INFINITY, libc::RLIM_INFINITY));
+    if size_bytes > limit_bytes {
+        let (size, limit) = (format_size(size_bytes), format_size_about(limit_bytes));
+        return Err(UserError::new(format!(
+            "a segment of {size} exceeds the limit on the size of files, {limit}; raise `ulimit -f`, \
+             or attach a smaller segment (VGASNET_MAX_SEGSIZE)"
+        )));
+    }
+    Ok(())
+}
+
+/// Takes the space for the whole file; false where the file system cannot promise it and the file is merely that long.
+fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
+    if size_bytes == 0 {
+        return Ok(true);
+    }
+    let length = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    loop {
+        match fallocate(file, FallocateFlags::empty(), 0, length) {
+            Ok(()) => return Ok(true),
+            Err(nix::Error::EINTR) => {}
+            Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => return file.set_len(size_bytes).map(|()| false),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Whether direct I/O really works: some file systems take the flag and refuse the reads, or want larger blocks.
+fn reads_directly(file: &File) -> bool {
+    #[repr(align(4096))]
+    struct Block([u8; BLOCK_BYTES]);
+    let mut block = Box::new(Block([0; BLOCK_BYTES]));
+    let read = std::os::unix::fs::FileExt::read_at(file, &mut block.0, 0);
+    !read.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+}
+
+/// The same file, with the space that it has, through the page cache. It has no name but this.
+fn reopen_buffered(file: &File) -> io::Result<File> {
+    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(same)
+}
+
+fn warnings(dir: &Path, is_direct: bool, is_reserved: bool) -> Vec<String> {
+    let shown = dir.display();
+    let mut lines = Vec::new();
+    if let Some(kind) = memory_file_system(dir) {
+        lines.push(format!(
+            "{shown} is on {kind}, which is memory and not a disk; \
+             set VGASNET_STORAGE_DIR to a directory on a local disk"
+        ));
+    }
+    if !is_direct {
+        lines.push(format!(
+            "{shown} does not support O_DIRECT: pages are cached twice and each write waits for the disk; \
+             set VGASNET_STORAGE_DIR to a directory on a local disk"
+        ));
+    }
+    if !is_reserved {
+        lines.push(format!(
+            "{shown} cannot reserve space: if it fills up, the job ends when a page is written; \
+             set VGASNET_STORAGE_DIR to a directory on a local disk"
+        ));
+    }
+    lines
+}
+
+fn explain_open(dir: &Path, error: &io::Error) -> UserError {
+    let shown = dir.display();
+    let line = match error.raw_os_error() {
+        Some(libc::EROFS) => {
+            format!(
+                "{shown} is on a read-only file system; set VGASNET_STORAGE_DIR to a directory that can be written to"
+            )
+        }
+        Some(libc::EACCES | libc::EPERM) => format!(
+            "{shown} cannot be written to by this user ({error}); \
+             set VGASNET_STORAGE_DIR to a directory that can"
+        ),
+        Some(libc::ENOSPC | libc::EDQUOT) => format!(
+            "{shown} has no room for one more file ({error}); set VGASNET_STORAGE_DIR to a directory with more space"
+        ),
+        _ => format!("cannot create a file in {shown}: {error}; set VGASNET_STORAGE_DIR to another directory"),
+    };
+    UserError::new(line)
+}
+
+fn explain_reserve(dir: &Path, size_bytes: u64, error: &io::Error) -> UserError {
+    let cause = match error.raw_os_error() {
+        Some(libc::ENOSPC) => "",
+        Some(libc::EDQUOT) => " on the disk, but this user's quota is less",
+        Some(libc::EFBIG) => " on the disk, but its file system does not take files that large",
+        _ => {
+            let (shown, size) = (dir.display(), format_size(size_bytes));
+            return UserError::new(format!(
+                "cannot reserve {size} in {shown}: {error}; set VGASNET_STORAGE_DIR to another directory"
+            ));
+        }
+    };
+    no_space(dir, size_bytes, free_bytes(dir).unwrap_or(0), cause)
+}
+
+fn no_space(dir: &Path, size_bytes: u64, free_bytes: u64, cause: &str) -> UserError {
+    let (shown, size, free) = (dir.display(), format_size(size_bytes), format_size_about(free_bytes));
+    UserError::new(format!(
+        "a segment of {size} does not fit into {shown}: {free} are available there{cause}; \
+         set VGASNET_STORAGE_DIR to a directory with more space, or attach a smaller segment (VGASNET_MAX_SEGSIZE)"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::fcntl::{FcntlArg, fcntl};
+
+    #[test]
+    fn a_file_that_had_a_name_has_none_left() {
+        let dir = std::env::temp_dir().join(format!("vgasnet-file-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let file = open_and_unlink(&dir, libc::O_DSYNC).unwrap();
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+        fs::remove_dir(&dir).unwrap();
+        assert!(reserve(&file, 8192).is_ok());
+        assert_eq!(file.metadata().unwrap().len(), 8192);
+    }
+
+    #[test]
+    fn a_file_reopened_is_the_same_file_without_direct_io() {
+        use std::os::unix::fs::FileExt;
+        let (file, is_direct) = open(&std::env::temp_dir()).unwrap();
+        assert!(reserve(&file, 8192).is_ok());
+        assert!(!is_direct || reads_directly(&file));
+        let buffered = reopen_buffered(&file).unwrap();
+        assert_eq!(buffered.metadata().unwrap().len(), 8192);
+        buffered.write_all_at(b"unaligned", 4095).unwrap();
+        let flags = fcntl(&buffered, FcntlArg::F_GETFL).unwrap();
+        assert_eq!(flags & (libc::O_DIRECT | libc::O_DSYNC), libc::O_DSYNC);
+    }
+
+    #[test]
+    fn each_cause_of_a_failed_reservation_has_its_line() {
+        let line = |errno| explain_reserve(Path::new("/"), 4 << 30, &io::Error::from_raw_os_error(errno)).to_string();
+        for errno in [libc::ENOSPC, libc::EDQUOT, libc::EFBIG] {
+            let line = line(errno);
+            assert!(line.starts_with("a segment of 4G does not fit into /: "), "{line}");
+            assert!(line.contains("VGASNET_STORAGE_DIR") && line.ends_with("(VGASNET_MAX_SEGSIZE)"), "{line}");
+        }
+        assert!(line(libc::EDQUOT).contains("quota"));
+        assert!(line(libc::EFBIG).contains("files that large"));
+        assert!(line(libc::EIO).starts_with("cannot reserve 4G in /: "));
+    }
+}

@@ -1,0 +1,177 @@
+//! The backing file of a rank's segment, and the I/O on it.
+//!
+//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are four, and one
+//! wrapper:
+//!
+//! | type | what it is | when |
+//! | --- | --- | --- |
+//! | [`RingStorage`] | the file through io_uring | wherever the kernel permits |
+//! | [`ThreadStorage`] | the file through blocking calls on a few threads | where io_uring is not permitted |
+//! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
+//! | [`Faulty`] | makes one operation of any of them fail | tests of I/O errors end to end |
+
+mod faulty;
+mod file;
+mod memory;
+mod operation;
+mod ring;
+mod threads;
+
+pub use faulty::Faulty;
+pub use file::{BackingFile, free_bytes, memory_file_system};
+pub use memory::MemoryStorage;
+pub use ring::{Refused, RingStorage};
+pub use threads::ThreadStorage;
+
+use crate::config::IoFault;
+use crate::error::UserError;
+use std::fmt;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+/// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
+pub const BLOCK_BYTES: usize = 4096;
+
+/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already occupy a disk.
+pub const DEPTH_DEFAULT: usize = 16;
+
+/// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+impl fmt::Display for Busy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("the storage has as many operations in flight as it was made for")
+    }
+}
+
+impl std::error::Error for Busy {}
+
+/// Asynchronous I/O on one backing file, with at most as many operations in flight as were fixed when it was made.
+///
+/// Any thread may call, one at a time; the thread that polls need not be the one that started the operation, which may
+/// even have ended. Operations in flight are not ordered: two that overlap, one of them a write, must not be in flight
+/// together. Dropping a storage waits for what is in flight; results are lost, the memory is free afterwards.
+///
+/// A never-written part of the file reads as zeros.
+pub trait Storage: Send {
+    /// Starts reading `len_bytes` at `offset_bytes` of the file into `memory`. `token` comes back from [`poll`]
+    /// with the result and is unlike the token of any other operation in flight. After an error the contents of
+    /// the memory are unspecified.
+    ///
+    /// [`poll`]: Storage::poll
+    ///
+    /// # Errors
+    /// [`Busy`] if the bound on operations in flight is reached; the memory is then not touched.
+    ///
+    /// # Panics
+    /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, or the range
+    /// leaves the file.
+    ///
+    /// # Safety
+    /// `memory` is valid for writes of `len_bytes`, and nothing else accesses it, until [`poll`] hands out the token
+    /// or the storage has been dropped.
+    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy>;
+
+    /// Starts writing `len_bytes` from `memory` to `offset_bytes` of the file. Otherwise as [`read`]; after an error
+    /// the contents of that part of the file are unspecified.
+    ///
+    /// [`read`]: Storage::read
+    ///
+    /// # Errors
+    /// As [`read`].
+    ///
+    /// # Panics
+    /// As [`read`].
+    ///
+    /// # Safety
+    /// `memory` is valid for reads of `len_bytes`, and nothing writes to it, until [`Storage::poll`] hands out the
+    /// token or the storage has been dropped.
+    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy>;
+
+    /// Hands every operation that has completed to `sink` as its token and result, each exactly once, and moves on
+    /// what only got half way. Never blocks; extra calls are harmless and cheap.
+    ///
+    /// A result is an error with the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] where the file turned
+    /// out shorter than it was made.
+    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>));
+
+    /// How many operations were started and not yet handed out by [`Storage::poll`].
+    fn in_flight(&self) -> usize;
+
+    /// A descriptor that is readable (`POLLIN`, level-triggered) while [`Storage::poll`] has something to do, so that
+    /// its caller can sleep. [`Storage::poll`] clears it; nobody else reads from it. `None` where completions only
+    /// ever appear inside [`Storage::poll`].
+    fn doorbell(&self) -> Option<BorrowedFd<'_>>;
+}
+
+impl<S: Storage + ?Sized> Storage for Box<S> {
+    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        // SAFETY: the caller keeps the same promises to this function.
+        unsafe { (**self).read(offset_bytes, memory, len_bytes, token) }
+    }
+
+    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        // SAFETY: the caller keeps the same promises to this function.
+        unsafe { (**self).write(offset_bytes, memory, len_bytes, token) }
+    }
+
+    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        (**self).poll(sink);
+    }
+
+    fn in_flight(&self) -> usize {
+        (**self).in_flight()
+    }
+
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        (**self).doorbell()
+    }
+}
+
+/// What [`open`] needs to know.
+#[derive(Debug, Clone, Copy)]
+pub struct Options<'a> {
+    /// The directory on whose file system the backing file lives.
+    pub dir: &'a Path,
+    /// The size of the file: a multiple of [`BLOCK_BYTES`].
+    pub size_bytes: u64,
+    /// The bound on operations in flight, 1 to 4096.
+    pub depth: usize,
+    /// Address and length in bytes of memory that most operations will use: the pool. It stays mapped as it is for
+    /// as long as the storage lives; where the kernel allows, it is made resident and pinned now instead of at each
+    /// operation.
+    pub buffers: &'a [(*mut u8, usize)],
+    /// An I/O error to make on purpose.
+    pub fault: Option<IoFault>,
+}
+
+/// Creates a backing file and the best storage for it that this machine permits. The second value has a line for each
+/// thing that works less well than it could, for the caller to print.
+///
+/// # Errors
+/// The directory cannot hold the file (see [`BackingFile::create`]), or there is neither io_uring nor threads.
+pub fn open(options: &Options<'_>) -> Result<(Box<dyn Storage>, Vec<String>), UserError> {
+    let file = BackingFile::create(options.dir, options.size_bytes)?;
+    let mut warnings = file.warnings().to_vec();
+    let storage: Box<dyn Storage> = match RingStorage::new(file, options.depth) {
+        Ok(mut ring) => {
+            warnings.extend(ring.register(options.buffers));
+            Box::new(ring)
+        }
+        Err(Refused { file, error }) => {
+            warnings.push(format!(
+                "the kernel refused io_uring ({error}): storage uses threads with blocking calls, which is slower; \
+                 allow it in sysctl kernel.io_uring_disabled or in the container's seccomp profile"
+            ));
+            let threads = ThreadStorage::new(file, options.depth);
+            Box::new(threads.map_err(|error| UserError::new(format!("cannot start threads for storage: {error}")))?)
+        }
+    };
+    let Some(fault) = options.fault else { return Ok((storage, warnings)) };
+    Ok((Box::new(Faulty::new(storage, fault)), warnings))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! One operation in flight, and what a result of the kernel means for it.
+
+use super::BLOCK_BYTES;
+use crate::config::IoDirection;
+use std::io;
+
+/// The most that one request to the kernel asks for. The kernel itself moves at most 2 GiB less a page at once, and
+/// a length in an io_uring request has 32 bits.
+pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
+
+/// Memory that the kernel (or a thread of ours) reads or writes for an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Memory(*mut u8);
+
+// SAFETY: the pointer is only used for the operation that it was given for, and whoever started that has promised
+// that nothing else accesses the memory until its end; which thread of ours does the access does not matter.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    pub(super) fn new(memory: *mut u8) -> Memory {
+        Memory(memory)
+    }
+
+    pub(super) fn pointer(self) -> *mut u8 {
+        self.0
+    }
+}
+
+/// An operation, and how far it has come.
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) direction: IoDirection,
+    pub(super) offset_bytes: u64,
+    pub(super) memory: Memory,
+    pub(super) len_bytes: usize,
+    pub(super) token: u64,
+    done_bytes: usize,
+}
+
+/// What to ask the kernel for next: a part of an operation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Request {
+    pub(super) offset_bytes: u64,
+    pub(super) pointer: *mut u8,
+    pub(super) len_bytes: usize,
+}
+
+/// What a result means.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// The operation is over.
+    Complete(io::Result<()>),
+    /// There is more to ask for.
+    Continue,
+}
+
+impl Operation {
+    /// An operation on a file of `size_bytes`; panics where the contract of `Storage::read` says so.
+    pub(super) fn new(
+        direction: IoDirection,
+        (offset_bytes, memory, len_bytes): (u64, *mut u8, usize),
+        token: u64,
+        size_bytes: u64,
+    ) -> Operation {
+        let block = BLOCK_BYTES as u64;
+        assert!(len_bytes > 0 && len_bytes % BLOCK_BYTES == 0, "a length of {len_bytes} bytes is not whole blocks");
+        assert!(offset_bytes % block == 0, "the offset {offset_bytes} is not at a block");
+        assert!(memory as usize % BLOCK_BYTES == 0, "the memory at {memory:p} is not aligned to a block");
+        let end_bytes = offset_bytes.checked_add(len_bytes as u64);
+        assert!(
+            end_bytes.is_some_and(|end_bytes| end_bytes <= size_bytes),
+            "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes} bytes"
+        );
+        Operation { direction, offset_bytes, memory: Memory::new(memory), len_bytes, token, done_bytes: 0 }
+    }
+
+    /// The part to ask for next, of at most `len_bytes_max` (a multiple of the block).
+    pub(super) fn request(&self, len_bytes_max: usize) -> Request {
+        Request {
+            offset_bytes: self.offset_bytes + self.done_bytes as u64,
+            pointer: self.memory.pointer().wrapping_add(self.done_bytes),
+            len_bytes: (self.len_bytes - self.done_bytes).min(len_bytes_max),
+        }
+    }
+
+    /// Takes what the kernel answered to the last request: the bytes it moved, or why it did not.
+    pub(super) fn advance(&mut self, result: io::Result<usize>) -> Step {
+        let moved_bytes = match result {
+            Ok(moved_bytes) => moved_bytes,
+            Err(error) if is_transient(&error) => return Step::Continue,
+            Err(error) => return Step::Complete(Err(error)),
+        };
+        let done_bytes = self.done_bytes + moved_bytes;
+        assert!(done_bytes <= self.len_bytes, "the kernel moved {moved_bytes} bytes that it was not asked for");
+        if done_bytes == self.len_bytes {
+            return Step::Complete(Ok(()));
+        }
+        // O_DIRECT takes up again only at a block; moving the part of a block a second time does no harm.
+        let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
+        if done_bytes == self.done_bytes {
+            let kind = match self.direction {
+                IoDirection::Read => io::ErrorKind::UnexpectedEof,
+                IoDirection::Write => io::ErrorKind::WriteZero,
+            };
+            return Step::Complete(Err(kind.into()));
+        }
+        self.done_bytes = done_bytes;
+        Step::Continue
+    }
+}
+
+/// Whether asking again is the right answer. io_uring cancels requests whose thread ends before they were begun; we
+/// never cancel any ourselves.
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZE_BYTES: u64 = 1 << 20;
+
+    fn operation(direction: IoDirection, len_bytes: usize) -> Operation {
+        Operation::new(direction, (8192, 0x10_0000 as *mut u8, len_bytes), 7, SIZE_BYTES)
+    }
+
+    /// Gives `results` to an operation of four blocks; `(offset, len)` of the requests, and the outcome if it ended.
+    fn run(results: Vec<io::Result<usize>>) -> (Vec<(u64, usize)>, Option<io::Result<()>>) {
+        let mut operation = operation(IoDirection::Read, 4 * BLOCK_BYTES);
+        let mut requests = Vec::new();
+        for result in results {
+            let request = operation.request(REQUEST_BYTES_MAX);
+            assert_eq!(request.pointer as u64, 0x10_0000 + request.offset_bytes - 8192);
+            requests.push((request.offset_bytes, request.len_bytes));
+            if let Step::Complete(outcome) = operation.advance(result) {
+                return (requests, Some(outcome));
+            }
+        }
+        (requests, None)
+    }
+
+    #[test]
+    fn a_short_result_is_continued_at_the_last_whole_block() {
+        let (requests, outcome) = run(vec![Ok(4096), Ok(5000), Ok(8192)]);
+        assert_eq!(requests, [(8192, 16384), (12288, 12288), (16384, 8192)]);
+        assert!(outcome.unwrap().is_ok());
+    }
+
+    #[test]
+    fn interruptions_are_retried_from_where_it_stopped() {
+        let again = |errno| Err(io::Error::from_raw_os_error(errno));
+        let (requests, outcome) =
+            run(vec![again(libc::EINTR), Ok(8192), again(libc::EAGAIN), again(libc::ECANCELED), Ok(8192)]);
+        assert_eq!(requests, [(8192, 16384), (8192, 16384), (16384, 8192), (16384, 8192), (16384, 8192)]);
+        assert!(outcome.unwrap().is_ok());
+    }
+
+    #[test]
+    fn errors_keep_their_errno() {
+        let (_, outcome) = run(vec![Ok(4096), Err(io::Error::from_raw_os_error(libc::ENOSPC))]);
+        assert_eq!(outcome.unwrap().unwrap_err().raw_os_error(), Some(libc::ENOSPC));
+    }
+
+    #[test]
+    fn no_progress_is_an_error() {
+        for moved_bytes in [0, 512] {
+            let (_, outcome) = run(vec![Ok(4096), Ok(moved_bytes)]);
+            assert_eq!(outcome.unwrap().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        }
+        let Step::Complete(outcome) = operation(IoDirection::Write, BLOCK_BYTES).advance(Ok(0)) else { panic!() };
+        assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::WriteZero);
+    }
+
+    #[test]
+    fn a_request_is_no_longer_than_asked() {
+        let mut operation = operation(IoDirection::Write, 3 * BLOCK_BYTES);
+        assert_eq!(operation.request(8192).len_bytes, 8192);
+        assert!(matches!(operation.advance(Ok(8192)), Step::Continue));
+        assert_eq!(operation.request(8192).len_bytes, 4096);
+    }
+
+    #[test]
+    fn misuse_is_caught() {
+        let bad = [(1, 0x1000, 4096), (0, 0x1001, 4096), (0, 0x1000, 0), (0, 0x1000, 100), (SIZE_BYTES, 0x1000, 4096)];
+        for (offset_bytes, address, len_bytes) in bad.into_iter().chain([(u64::MAX - 4095, 0x1000, 4096)]) {
+            let arguments = (offset_bytes, address as *mut u8, len_bytes);
+            let made = std::panic::catch_unwind(|| Operation::new(IoDirection::Read, arguments, 0, SIZE_BYTES));
+            assert!(made.is_err(), "{offset_bytes} {address:#x} {len_bytes}");
+        }
+    }
+}

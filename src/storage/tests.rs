@@ -1,0 +1,83 @@
+//! What needs a look inside: operations that take several requests, on the real backends and the real kernel.
+
+use super::*;
+use std::io::Write;
+use std::os::fd::AsFd;
+
+const LEN_BYTES: usize = 19 * BLOCK_BYTES;
+
+#[repr(align(4096))]
+#[derive(Clone)]
+struct Block([u8; BLOCK_BYTES]);
+
+fn finish(storage: &mut dyn Storage) -> io::Result<()> {
+    let mut outcome = None;
+    while outcome.is_none() {
+        storage.poll(&mut |token, result| {
+            assert_eq!(token, 5);
+            outcome = Some(result);
+        });
+        std::thread::yield_now();
+    }
+    assert_eq!(storage.in_flight(), 0);
+    outcome.unwrap()
+}
+
+/// Each request being shorter than its operation, every operation is continued, at the right place or the bytes differ.
+fn write_and_read_in_parts(storage: &mut dyn Storage) {
+    let mut written = vec![Block([0; BLOCK_BYTES]); 19];
+    for (index, block) in written.iter_mut().enumerate() {
+        block.0.fill(index as u8 + 1);
+    }
+    let mut read = vec![Block([0xFF; BLOCK_BYTES]); 19];
+    // SAFETY: both vectors are that long, outlive the operation, and are left alone until it is finished.
+    unsafe { storage.write(BLOCK_BYTES as u64, written.as_ptr().cast(), LEN_BYTES, 5) }.unwrap();
+    finish(storage).unwrap();
+    // SAFETY: as above.
+    unsafe { storage.read(BLOCK_BYTES as u64, read.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
+    finish(storage).unwrap();
+    assert!(read.iter().zip(&written).all(|(read, written)| read.0 == written.0));
+}
+
+fn file() -> BackingFile {
+    BackingFile::create(&std::env::temp_dir(), 1 << 20).unwrap()
+}
+
+#[test]
+fn the_ring_continues_until_complete() {
+    match RingStorage::new(file(), 2) {
+        Ok(mut ring) => {
+            ring.request_bytes_max = 2 * BLOCK_BYTES;
+            write_and_read_in_parts(&mut ring);
+        }
+        Err(refused) => {
+            // Not `eprintln`, which the test harness hides.
+            io::stderr().write_all(format!("SKIPPED: no io_uring here: {}\n", refused.error).as_bytes()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_threads_continue_until_complete() {
+    write_and_read_in_parts(&mut ThreadStorage::with_requests_of(file(), 2, 2 * BLOCK_BYTES).unwrap());
+}
+
+#[test]
+fn a_file_that_became_shorter_is_an_error_after_a_short_read() {
+    let mut storage: Vec<Box<dyn Storage>> = Vec::new();
+    let cut = |file: BackingFile| {
+        std::fs::File::from(file.as_fd().try_clone_to_owned().unwrap()).set_len(7 * BLOCK_BYTES as u64).unwrap();
+        file
+    };
+    storage.push(Box::new(ThreadStorage::new(cut(file()), 1).unwrap()));
+    if let Ok(ring) = RingStorage::new(cut(file()), 1) {
+        storage.push(Box::new(ring));
+    }
+    for storage in &mut storage {
+        let mut memory = vec![Block([0xFF; BLOCK_BYTES]); 19];
+        // SAFETY: the vector is that long, outlives the operation, and is left alone until it is finished.
+        unsafe { storage.read(0, memory.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
+        assert_eq!(finish(storage).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "what there was has been read");
+    }
+}

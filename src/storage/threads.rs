@@ -1,0 +1,185 @@
+//! The backing file through blocking calls on a few threads, for where io_uring is not permitted.
+
+use super::file::BackingFile;
+use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
+use super::{Busy, Storage};
+use crate::config::IoDirection;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::{self, JoinHandle};
+
+/// Whole pages need few: with one thread the disk idles between operations, with this many it always has the next.
+const THREADS_MAX: usize = 4;
+
+/// A backing file that a few threads read and write with `pread` and `pwrite`.
+pub struct ThreadStorage {
+    shared: Arc<Shared>,
+    workers: Vec<JoinHandle<()>>,
+    depth: usize,
+    in_flight: usize,
+}
+
+struct Shared {
+    file: BackingFile,
+    request_bytes_max: usize,
+    work: Mutex<Work>,
+    /// Told of each operation that is queued, and of the end.
+    queued: Condvar,
+    /// Holds a count exactly while `Work::completed` is not empty; both change under the lock.
+    doorbell: EventFd,
+}
+
+#[derive(Default)]
+struct Work {
+    queue: VecDeque<Operation>,
+    completed: Vec<(u64, io::Result<()>)>,
+    is_stopping: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().expect("nothing that holds this lock panics")
+    }
+}
+
+impl ThreadStorage {
+    /// Starts the threads. `depth` is the bound on operations in flight, from 1.
+    ///
+    /// # Errors
+    /// The system's, if it grants no thread or no event descriptor.
+    ///
+    /// # Panics
+    /// If `depth` is 0.
+    pub fn new(file: BackingFile, depth: usize) -> io::Result<ThreadStorage> {
+        ThreadStorage::with_requests_of(file, depth, REQUEST_BYTES_MAX)
+    }
+
+    /// Asks the kernel for at most `request_bytes_max` (whole blocks) at once.
+    pub(super) fn with_requests_of(
+        file: BackingFile,
+        depth: usize,
+        request_bytes_max: usize,
+    ) -> io::Result<ThreadStorage> {
+        assert!(depth > 0, "a storage without operations in flight does nothing");
+        let doorbell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let work = Mutex::new(Work {
+            queue: VecDeque::with_capacity(depth),
+            completed: Vec::with_capacity(depth),
+            is_stopping: false,
+        });
+        let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
+        let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0 };
+        // The client's signal handlers belong on the client's threads; a new thread inherits the mask of its maker.
+        let mut mask = SigSet::empty();
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask))?;
+        let started = storage.start_workers(depth.min(THREADS_MAX));
+        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?;
+        started.map(|()| storage)
+    }
+
+    fn start_workers(&mut self, count: usize) -> io::Result<()> {
+        for _ in 0..count {
+            let shared = Arc::clone(&self.shared);
+            let worker = thread::Builder::new().name("vgasnet-storage".into()).spawn(move || work(&shared))?;
+            self.workers.push(worker);
+        }
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        direction: IoDirection,
+        (offset_bytes, memory, len_bytes): (u64, *mut u8, usize),
+        token: u64,
+    ) -> Result<(), Busy> {
+        let place = (offset_bytes, memory, len_bytes);
+        let operation = Operation::new(direction, place, token, self.shared.file.size_bytes());
+        if self.in_flight == self.depth {
+            return Err(Busy);
+        }
+        self.in_flight += 1;
+        self.shared.lock().queue.push_back(operation);
+        self.shared.queued.notify_one();
+        Ok(())
+    }
+}
+
+impl Storage for ThreadStorage {
+    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        self.start(IoDirection::Read, (offset_bytes, memory, len_bytes), token)
+    }
+
+    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        self.start(IoDirection::Write, (offset_bytes, memory.cast_mut(), len_bytes), token)
+    }
+
+    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        let mut work = self.shared.lock();
+        if work.completed.is_empty() {
+            return;
+        }
+        let completed = std::mem::replace(&mut work.completed, Vec::with_capacity(self.depth));
+        self.shared.doorbell.read().expect("the doorbell holds a count while there are completions");
+        drop(work);
+        self.in_flight -= completed.len();
+        for (token, result) in completed {
+            sink(token, result);
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.shared.doorbell.as_fd())
+    }
+}
+
+impl Drop for ThreadStorage {
+    /// Forgets what no thread has begun and waits for the rest, so that no memory is accessed afterwards.
+    fn drop(&mut self) {
+        let mut work = self.shared.lock();
+        work.is_stopping = true;
+        work.queue.clear();
+        drop(work);
+        self.shared.queued.notify_all();
+        for worker in self.workers.drain(..) {
+            worker.join().expect("a worker does not panic");
+        }
+    }
+}
+
+/// What a worker does until the end.
+fn work(shared: &Shared) {
+    loop {
+        let mut guard = shared
+            .queued
+            .wait_while(shared.lock(), |work| work.queue.is_empty() && !work.is_stopping)
+            .expect("nothing that holds this lock panics");
+        let Some(mut operation) = guard.queue.pop_front() else { return };
+        drop(guard);
+        let result = run(shared, &mut operation);
+        let mut guard = shared.lock();
+        if guard.completed.is_empty() {
+            shared.doorbell.write(1).expect("the doorbell holds at most one count");
+        }
+        guard.completed.push((operation.token, result));
+    }
+}
+
+fn run(shared: &Shared, operation: &mut Operation) -> io::Result<()> {
+    loop {
+        let request = operation.request(shared.request_bytes_max);
+        // SAFETY: the request is a part of the operation's memory, which the caller of `read` or `write` keeps valid
+        // and leaves alone until the operation is handed out by `poll`; this thread has it until then.
+        let result = unsafe { shared.file.transfer(operation.direction, &request) };
+        if let Step::Complete(result) = operation.advance(result) {
+            return result;
+        }
+    }
+}

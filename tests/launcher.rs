@@ -1,0 +1,261 @@
+//! `vgasnetrun` as its users see it. The ranks are small shell scripts that never initialise.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const LAUNCHER: &str = env!("CARGO_BIN_EXE_vgasnetrun");
+
+/// Far more than a test takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn start(args: &[&str]) -> Child {
+    let mut command = Command::new(LAUNCHER);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("vgasnetrun starts")
+}
+
+/// Waits for the launcher, which has to end in time; it takes its ranks along when it is killed.
+fn finish(mut child: Child) -> Output {
+    drop(child.stdin.take());
+    let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let read_all = |stream: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("a pipe");
+        bytes
+    };
+    std::thread::scope(|scope| {
+        let stdout = scope.spawn(move || read_all(&mut out));
+        let stderr = scope.spawn(move || read_all(&mut err));
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("our child") {
+                break status;
+            }
+            if begin.elapsed() > PATIENCE {
+                child.kill().expect("our child");
+                child.wait().expect("our child");
+                panic!("vgasnetrun did not end within {PATIENCE:?}");
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        Output { status, stdout: stdout.join().expect("reader"), stderr: stderr.join().expect("reader") }
+    })
+}
+
+fn run(args: &[&str]) -> Output {
+    finish(start(args))
+}
+
+fn run_script(ranks: &str, script: &str) -> Output {
+    run(&["-n", ranks, "sh", "-c", script])
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn sorted_lines(bytes: &[u8]) -> Vec<String> {
+    let mut lines: Vec<_> = text(bytes).lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Sends a signal by number to a process that we started and have not reaped.
+fn kill(child: &Child, signal: i32) {
+    // SAFETY: the call takes numbers only, and the child's number is its own until it is reaped.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+}
+
+/// Reads lines until `count` of them have come, and gives the rest of the stream back.
+fn read_lines(child: &mut Child, count: usize) -> Vec<String> {
+    let mut out = BufReader::with_capacity(1, child.stdout.take().expect("piped"));
+    let lines = (0..count).map(|_| {
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a pipe");
+        line.trim_end().to_owned()
+    });
+    let lines = lines.collect();
+    child.stdout = Some(out.into_inner());
+    lines
+}
+
+/// Whether a process with this number exists and is not a zombie that waits for its parent.
+fn is_alive(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+fn assert_gone(pids: &[String]) {
+    let begin = Instant::now();
+    while pids.iter().any(|pid| is_alive(pid)) {
+        assert!(begin.elapsed() < PATIENCE, "still there: {pids:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn programs_that_are_no_ranks_simply_run() {
+    let output = run_script("5", "echo hello");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), "hello\n".repeat(5));
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn one_rank_is_the_default_and_later_options_are_the_programs() {
+    let output = run(&["echo", "-l", "-n", "2", "--help", "--", "x"]);
+    assert_eq!(text(&output.stdout), "-l -n 2 --help -- x\n");
+}
+
+#[test]
+fn a_failing_rank_decides_the_status_and_ends_the_others() {
+    let script = r#"case $VGASNET_SMP_JOB in rank=1,*) exit 3;; esac; exec sleep 60"#;
+    let output = run_script("4", script);
+    assert_eq!(output.status.code(), Some(3));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("vgasnetrun: rank 1 (pid "), "{stderr}");
+    assert!(stderr.ends_with(") ended with exit status 3; the other ranks were ended\n"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_killed_rank_is_reported_with_its_signal() {
+    let script = r#"case $VGASNET_SMP_JOB in rank=2,*) kill -9 $$;; esac; exec sleep 60"#;
+    let output = run_script("4", script);
+    assert_eq!(output.status.code(), Some(137));
+    let stderr = text(&output.stderr);
+    assert!(stderr.starts_with("vgasnetrun: rank 2 (pid "), "{stderr}");
+    assert!(stderr.ends_with(") was killed by signal 9 (SIGKILL); the other ranks were ended\n"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+}
+
+#[test]
+fn ranks_that_ignore_sigterm_are_killed_after_a_second() {
+    let script = r#"trap "" TERM; case $VGASNET_SMP_JOB in rank=0,*) sleep 0.2; exit 9;; esac; exec sleep 60"#;
+    let begin = Instant::now();
+    let output = run_script("3", script);
+    assert_eq!(output.status.code(), Some(9));
+    assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn labelled_lines_are_whole() {
+    let script = r#"x=$(head -c 3000 /dev/zero | tr "\0" x); i=0
+        while [ $i -lt 100 ]; do echo "begin $x"; echo "$x end"; i=$((i+1)); done; printf last"#;
+    let output = run(&["-l", "-n", "3", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(0));
+    let x = "x".repeat(3000);
+    let mut expected: Vec<String> = Vec::new();
+    for rank in 0..3 {
+        expected.extend((0..100).flat_map(|_| [format!("[{rank}] begin {x}"), format!("[{rank}] {x} end")]));
+        expected.push(format!("[{rank}] last"));
+    }
+    expected.sort();
+    assert!(sorted_lines(&output.stdout) == expected, "lines were mixed or lost");
+}
+
+#[test]
+fn stderr_is_labelled_too_and_stays_apart() {
+    let output = run(&["-l", "-n", "2", "sh", "-c", "echo out; echo err >&2"]);
+    assert_eq!(sorted_lines(&output.stdout), ["[0] out", "[1] out"]);
+    assert_eq!(sorted_lines(&output.stderr), ["[0] err", "[1] err"]);
+}
+
+#[test]
+fn a_process_left_behind_does_not_hold_labelled_output_up() {
+    let mut child = start(&["-l", "sh", "-c", "sleep 60 & echo $!"]);
+    let line = read_lines(&mut child, 1).remove(0);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(0));
+    let left = line.strip_prefix("[0] ").expect("a label").parse().expect("a pid");
+    // SAFETY: the call takes numbers only; the process is the one that our rank left behind, still asleep.
+    assert_eq!(unsafe { libc::kill(left, libc::SIGKILL) }, 0);
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_one_line_and_127_or_126() {
+    let missing = run(&["-n", "3", "/nowhere/to/be/found"]);
+    assert_eq!(missing.status.code(), Some(127));
+    let stderr = text(&missing.stderr);
+    assert!(stderr.contains("\"/nowhere/to/be/found\": No such file"), "{stderr}");
+    assert_eq!(stderr.lines().count(), 1);
+
+    let not_executable = run(&["-n", "3", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
+    assert_eq!(not_executable.status.code(), Some(126));
+    assert!(text(&not_executable.stderr).contains("Permission denied"));
+}
+
+#[test]
+fn wrong_options_are_refused() {
+    for args in [&["-n", "0", "true"][..], &["-n", "4097", "true"], &["-n", "x", "true"], &["--bogus", "true"], &[]] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains("error:"), "{args:?}");
+    }
+}
+
+#[test]
+fn stdin_goes_to_rank_0_alone() {
+    let mut child = start(&["-l", "-n", "3", "sh", "-c", "cat; echo end"]);
+    child.stdin.as_mut().expect("piped").write_all(b"hello\n").expect("rank 0 reads");
+    let output = finish(child);
+    assert_eq!(sorted_lines(&output.stdout), ["[0] end", "[0] hello", "[1] end", "[2] end"]);
+}
+
+#[test]
+fn signals_are_forwarded() {
+    let script = r#"trap "echo got; exit 0" USR1; echo ready; while :; do sleep 0.02; done"#;
+    let mut child = start(&["-n", "2", "sh", "-c", script]);
+    assert_eq!(read_lines(&mut child, 2), ["ready", "ready"]);
+    kill(&child, libc::SIGUSR1);
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(text(&output.stdout), "got\ngot\n");
+}
+
+#[test]
+fn an_interrupt_ends_the_job_quietly() {
+    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let mut child = start(&["-n", "3", "sh", "-c", "echo ready; exec sleep 60"]);
+        read_lines(&mut child, 3);
+        kill(&child, signal);
+        let output = finish(child);
+        assert_eq!(output.status.code(), Some(status));
+        assert_eq!(text(&output.stderr), "");
+    }
+}
+
+#[test]
+fn an_interrupt_that_a_rank_ignores_ends_it_after_a_grace_period() {
+    let mut child = start(&["sh", "-c", r#"trap "" INT; echo ready; exec sleep 60"#]);
+    read_lines(&mut child, 1);
+    let begin = Instant::now();
+    kill(&child, libc::SIGINT);
+    assert_eq!(finish(child).status.code(), Some(130));
+    assert!(begin.elapsed() >= Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_killed_launcher_takes_its_ranks_along() {
+    let mut child = start(&["-n", "4", "sh", "-c", "echo $$; exec sleep 60"]);
+    let pids = read_lines(&mut child, 4);
+    assert!(pids.iter().all(|pid| is_alive(pid)), "{pids:?}");
+    kill(&child, libc::SIGKILL);
+    child.wait().expect("our child");
+    assert_gone(&pids);
+}
+
+#[test]
+fn nothing_stays_in_dev_shm() {
+    let mut child = start(&["-n", "2", "sh", "-c", "ls /dev/shm; echo ready; exec sleep 60"]);
+    let mut names = Vec::new();
+    while names.iter().filter(|name| *name == "ready").count() < 2 {
+        names.extend(read_lines(&mut child, 1));
+    }
+    kill(&child, libc::SIGKILL);
+    child.wait().expect("our child");
+    let after = std::fs::read_dir("/dev/shm").expect("it exists").flatten();
+    names.extend(after.map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    assert!(names.iter().all(|name| !name.contains("vgasnet")), "{names:?}");
+}

@@ -1,0 +1,294 @@
+//! Directories that are wrong, full, read-only or less able than a disk; kernels that refuse.
+
+use crate::support::{Pages, disk, settle, skip};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use vgasnet::config::{IoDirection, IoFault};
+use vgasnet::storage::{BackingFile, Options, RingStorage, Storage, free_bytes, memory_file_system, open};
+
+const PAGE_BYTES: usize = 64 << 10;
+
+fn refusal(dir: &Path, size_bytes: u64) -> String {
+    let line = BackingFile::create(dir, size_bytes).expect_err("this directory cannot do that").to_string();
+    assert!(!line.contains('\n') && line.contains("VGASNET_STORAGE_DIR"), "{line}");
+    line
+}
+
+/// Runs `body` in a thread with mounts of its own, which vanish with it, and an empty directory to mount on.
+fn with_own_mounts(name: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = disk().join(name);
+    fs::create_dir_all(&dir).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let none: Option<&str> = None;
+            let unshared = unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
+            match unshared {
+                Ok(()) => body(&dir),
+                Err(error) => skip(&format!("{name}: this user cannot mount: {error}")),
+            }
+        });
+    });
+    fs::remove_dir(&dir).unwrap();
+}
+
+fn mount_kind(kind: &str, dir: &Path, options: &str) {
+    mount(Some("none"), dir, Some(kind), MsFlags::empty(), Some(options)).unwrap();
+}
+
+/// Writes and reads one page through whatever [`open`] chooses there; its warnings.
+fn round_trip(dir: &Path) -> Vec<String> {
+    let mut pages = Pages::new(2, PAGE_BYTES);
+    let buffers = [pages.range()];
+    let options = Options { dir, size_bytes: 2 * PAGE_BYTES as u64, depth: 4, buffers: &buffers, fault: None };
+    let (mut storage, warnings) = open(&options).unwrap();
+    pages.fill(0, 3);
+    for (direction, page) in [(IoDirection::Write, 0), (IoDirection::Read, 1)] {
+        pages.start(&mut *storage, direction, PAGE_BYTES as u64, page, 0).unwrap();
+        while storage.in_flight() > 0 {
+            settle(&mut *storage, &mut |_, result| result.unwrap());
+        }
+    }
+    drop(storage);
+    assert!(pages.holds(1, 3));
+    warnings
+}
+
+#[test]
+fn a_fault_asked_for_is_made() {
+    let fault = Some(IoFault { direction: IoDirection::Read, nth: 2 });
+    let options = Options { dir: &disk(), size_bytes: PAGE_BYTES as u64, depth: 1, buffers: &[], fault };
+    let (mut storage, _) = open(&options).unwrap();
+    let mut pages = Pages::new(1, PAGE_BYTES);
+    let mut errors = Vec::new();
+    for _ in 0..3 {
+        pages.start(&mut *storage, IoDirection::Read, 0, 0, 0).unwrap();
+        while storage.in_flight() > 0 {
+            settle(&mut *storage, &mut |_, result| errors.push(result.err().and_then(|error| error.raw_os_error())));
+        }
+    }
+    assert_eq!(errors, [None, Some(libc::EIO), None]);
+}
+
+#[test]
+fn each_wrong_directory_has_its_line() {
+    assert!(
+        refusal(Path::new("/no/such/place"), 4096).starts_with("the directory /no/such/place does not exist; create")
+    );
+    assert!(refusal(Path::new("/etc/passwd"), 4096).starts_with("/etc/passwd is not a directory"));
+    assert!(refusal(Path::new("/etc/passwd/x"), 4096).starts_with("cannot use the directory /etc/passwd/x: Not a dir"));
+    let proc = refusal(Path::new("/proc"), 4096);
+    assert!(
+        proc.starts_with("cannot create a file in /proc: ") || proc.starts_with("/proc cannot be written"),
+        "{proc}"
+    );
+    assert!(refusal(Path::new("/sys"), 4096).starts_with("/sys cannot be written to by this user"));
+    assert!(free_bytes(Path::new("/no/such/place")).is_err());
+}
+
+#[test]
+fn the_file_is_reserved_direct_and_nameless() {
+    let dir = disk().join("nameless");
+    fs::create_dir_all(&dir).unwrap();
+    let file = BackingFile::create(&dir, 8 << 20).unwrap();
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
+    assert_eq!(file.size_bytes(), 8 << 20);
+    if memory_file_system(&dir).is_none() {
+        assert!(file.is_direct(), "{:?}", file.warnings());
+        assert!(file.warnings().is_empty(), "{:?}", file.warnings());
+    }
+    let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
+    use std::os::fd::{AsFd, AsRawFd};
+    // SAFETY: the descriptor is open and `stat` has room; it is filled in when the call returns 0.
+    let blocks = unsafe {
+        assert_eq!(libc::fstat(file.as_fd().as_raw_fd(), stat.as_mut_ptr()), 0);
+        stat.assume_init().st_blocks
+    };
+    assert!(blocks * 512 >= 8 << 20, "{blocks} sectors are allocated");
+    fs::remove_dir(&dir).unwrap();
+}
+
+#[test]
+fn more_than_there_is_is_refused_without_taking_any() {
+    let free = free_bytes(&disk()).unwrap();
+    let line = refusal(&disk(), (free + (1 << 40)) / 4096 * 4096);
+    assert!(line.contains("does not fit into") && line.contains("available there"), "{line}");
+    assert!(line.contains("VGASNET_MAX_SEGSIZE"), "{line}");
+    refusal(&disk(), u64::MAX / 4096 * 4096);
+    assert!(free_bytes(&disk()).unwrap() > free / 10 * 9);
+}
+
+#[test]
+fn a_full_disk_is_told_at_creation() {
+    with_own_mounts("full", |dir| {
+        mount_kind("tmpfs", dir, "size=8m");
+        assert_eq!(free_bytes(dir).unwrap(), 8 << 20);
+        let first = BackingFile::create(dir, 5 << 20).unwrap();
+        let line = refusal(dir, 4 << 20);
+        let shown = dir.display();
+        assert_eq!(
+            line,
+            format!(
+                "a segment of 4M does not fit into {shown}: 3M are available there; set VGASNET_STORAGE_DIR to a \
+                 directory with more space, or attach a smaller segment (VGASNET_MAX_SEGSIZE)"
+            )
+        );
+        drop(first);
+        BackingFile::create(dir, 8 << 20).unwrap();
+        mount_kind("tmpfs", dir, "size=8m,nr_inodes=1");
+        assert!(refusal(dir, 4096).contains("no room for one more file"));
+    });
+}
+
+#[test]
+fn a_read_only_file_system_is_told() {
+    with_own_mounts("read-only", |dir| {
+        let none: Option<&str> = None;
+        mount(Some(dir), dir, none, MsFlags::MS_BIND, none).unwrap();
+        let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+        mount(none, dir, none, flags, none).unwrap();
+        assert!(refusal(dir, 4096).contains("is on a read-only file system"));
+    });
+}
+
+#[test]
+fn a_tmpfs_works_and_is_warned_of() {
+    with_own_mounts("tmpfs", |dir| {
+        mount_kind("tmpfs", dir, "size=8m");
+        assert_eq!(memory_file_system(dir), Some("tmpfs"));
+        let warnings = round_trip(dir);
+        assert!(warnings[0].contains("is on tmpfs, which is memory"), "{warnings:?}");
+    });
+}
+
+/// A ramfs has neither direct I/O nor reservations nor a size.
+#[test]
+fn a_file_system_that_can_do_little_works_with_warnings() {
+    with_own_mounts("ramfs", |dir| {
+        mount_kind("ramfs", dir, "mode=700");
+        assert!(free_bytes(dir).unwrap() > 0);
+        assert!(!BackingFile::create(dir, 4096).unwrap().is_direct());
+        let warnings = round_trip(dir);
+        for part in ["is on ramfs", "does not support O_DIRECT", "cannot reserve space"] {
+            assert!(warnings.iter().any(|line| line.contains(part)), "{part}: {warnings:?}");
+        }
+    });
+}
+
+#[test]
+fn pinned_memory_serves_operations_inside_and_outside() {
+    let file = BackingFile::create(&disk(), 4 * PAGE_BYTES as u64).unwrap();
+    let Ok(mut ring) = RingStorage::new(file, 4) else {
+        skip("no io_uring here");
+        return;
+    };
+    let (mut inside, mut outside) = (Pages::new(4, PAGE_BYTES), Pages::new(4, PAGE_BYTES));
+    if let Some(line) = ring.register(&[inside.range()]) {
+        panic!("256 KiB are under any limit: {line}");
+    }
+    for page in 0..4 {
+        inside.fill(page, page as u64);
+        inside.start(&mut ring, IoDirection::Write, (page * PAGE_BYTES) as u64, page, 0).unwrap();
+    }
+    while ring.in_flight() > 0 {
+        settle(&mut ring, &mut |_, result| result.unwrap());
+    }
+    (0..4).for_each(|page| inside.clear(page));
+    for (pages, numbers) in [(&mut inside, [0, 2]), (&mut outside, [1, 3])] {
+        for page in numbers {
+            pages.start(&mut ring, IoDirection::Read, (page * PAGE_BYTES) as u64, page, 0).unwrap();
+        }
+    }
+    while ring.in_flight() > 0 {
+        settle(&mut ring, &mut |_, result| result.unwrap());
+    }
+    assert!(inside.holds(0, 0) && outside.holds(1, 1) && inside.holds(2, 2) && outside.holds(3, 3));
+}
+
+/// Takes `CAP_IPC_LOCK` from the calling thread, which exempts root from `ulimit -l`.
+fn drop_ipc_lock() {
+    const VERSION_3: u32 = 0x2008_0522;
+    const IPC_LOCK: u32 = 14;
+    let header = [VERSION_3, 0];
+    let mut sets = [0u32; 6];
+    // SAFETY: both arrays have the layout of version 3 (two times three words), and live during the calls.
+    unsafe {
+        assert_eq!(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()), 0);
+        sets[0] &= !(1 << IPC_LOCK);
+        assert_eq!(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()), 0);
+    }
+}
+
+#[test]
+fn a_limit_on_locked_memory_is_warned_of_and_lived_with() {
+    let limited = thread::spawn(|| {
+        drop_ipc_lock();
+        let (limit_bytes, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK).unwrap();
+        if limit_bytes > 64 << 20 {
+            skip(&format!("the limit on locked memory is {limit_bytes} bytes"));
+            return;
+        }
+        let mut pages = Pages::new(limit_bytes as usize / PAGE_BYTES + 2, PAGE_BYTES);
+        let file = BackingFile::create(&disk(), PAGE_BYTES as u64).unwrap();
+        let Ok(mut ring) = RingStorage::new(file, 4) else {
+            skip("no io_uring here");
+            return;
+        };
+        let line = ring.register(&[pages.range()]).expect("this is more than the limit");
+        assert!(line.contains("ulimit -l") && line.contains("Cannot allocate memory"), "{line}");
+        pages.start(&mut ring, IoDirection::Read, 0, 0, 0).unwrap();
+        while ring.in_flight() > 0 {
+            settle(&mut ring, &mut |_, result| result.unwrap());
+        }
+        assert!(pages.is_zero(0));
+    });
+    limited.join().unwrap();
+}
+
+/// Makes `io_uring_setup` fail with `errno` in the calling thread, as a container's seccomp profile does.
+fn forbid_rings(errno: i32) {
+    let statement = |code, k| libc::sock_filter { code, jt: 0, jf: 0, k };
+    let setup = libc::SYS_io_uring_setup as u32;
+    let filter = [
+        statement((libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, 0),
+        libc::sock_filter { code: (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16, jt: 0, jf: 1, k: setup },
+        statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ERRNO | errno as u32),
+        statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
+    // SAFETY: the kernel copies the program during the call, and the filter outlives it.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);
+    }
+}
+
+#[test]
+fn without_io_uring_threads_take_over() {
+    for errno in [libc::EPERM, libc::ENOSYS] {
+        let confined = thread::spawn(move || {
+            forbid_rings(errno);
+            let warnings = round_trip(&disk());
+            assert!(warnings.iter().any(|line| line.contains("refused io_uring")), "{warnings:?}");
+        });
+        confined.join().unwrap();
+    }
+}
+
+#[test]
+fn a_size_limit_is_an_error_and_not_a_signal() {
+    let limited = "VGASNET_STORAGE_TEST_LIMITED";
+    if std::env::var_os(limited).is_some() {
+        let line = BackingFile::create(&disk(), 8 << 20).unwrap_err().to_string();
+        assert!(line.contains("ulimit -f") && line.contains("files, 1M;"), "{line}");
+        return;
+    }
+    // The limit binds the whole process, so this test runs itself in a process of its own.
+    let this: PathBuf = std::env::current_exe().unwrap();
+    let script = r#"ulimit -f 1024; exec "$0" --exact directories::a_size_limit_is_an_error_and_not_a_signal"#;
+    let output = std::process::Command::new("bash").args(["-c", script]).arg(this).env(limited, "1").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}
