@@ -2,7 +2,6 @@
 //!
 //! The hit path is [`Runtime::hit`]: no lock, no message, no system call.
 
-use crate::coherence::Access;
 use crate::engine::{Copy, Part};
 use crate::error::UserError;
 use crate::handles::CompletionId;
@@ -31,13 +30,6 @@ impl Client {
             Client::Get(to) => Copy::Get(to.wrapping_add(piece.start_bytes)),
             Client::Put(from) | Client::PutNow(from) => Copy::Put(from.wrapping_add(piece.start_bytes)),
             Client::Set(byte) => Copy::Set(byte),
-        }
-    }
-
-    fn access(self) -> Access {
-        match self {
-            Client::Get(_) => Access::Read,
-            Client::Put(_) | Client::PutNow(_) | Client::Set(_) => Access::Write,
         }
     }
 
@@ -169,7 +161,7 @@ impl Runtime {
     unsafe fn hit_at_neighbour(&self, piece: &Piece, copy: &Copy) -> bool {
         let home = piece.page.home.index();
         // SAFETY: the caller's promise, for each rank.
-        let mut found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
+        let found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
         let neighbours = self.neighbours();
         neighbours.contains(home) && found(home) || neighbours.others().any(|rank| rank != home && found(rank))
     }

@@ -90,11 +90,11 @@ pub fn table_bytes(shapes: &[Shape], own: Shape) -> usize {
 }
 
 impl Runtime {
-    /// Starts the engine of a rank whose conduit has attached with these shapes, and its helper thread.
+    /// The engine of a rank whose conduit has attached with these shapes, with its helper thread running.
     ///
     /// # Errors
     /// The system refuses a thread.
-    pub fn start(
+    pub fn new(
         conduit: Arc<dyn Conduit>,
         config: &Config,
         segments: Box<[Segment]>,

@@ -57,6 +57,8 @@ pub struct Config {
     pub segment_limit_bytes: Option<u64>,
     /// Whether a page that some rank holds is fetched from there, and not from the backing file.
     pub cooperative: bool,
+    /// Whether ranks of one host use each other's frames directly.
+    pub peer_memory: bool,
     /// The transport.
     pub conduit: Conduit,
     /// The I/O error to make, for tests.
@@ -81,13 +83,14 @@ struct Settings {
     pool_bytes: Option<u64>,
     segment_limit_bytes: Option<u64>,
     cooperative: Option<bool>,
+    peer_memory: Option<bool>,
     conduit: Option<Conduit>,
     io_fault: Option<IoFault>,
 }
 
 const PREFIX: &str = "VGASNET_";
 
-const VARIABLES: [Variable; 8] = [
+const VARIABLES: [Variable; 9] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         meaning: "directory of the backing files, one per rank, on the node's fastest disk",
@@ -122,6 +125,13 @@ const VARIABLES: [Variable; 8] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_PEER_MEMORY",
+        meaning: "whether ranks of one host use each other's frames directly; 0 treats them like ranks elsewhere",
+        allowed: "0 or 1",
+        default: "1",
+        set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
     },
     Variable {
         name: "VGASNET_CONDUIT",
@@ -192,6 +202,7 @@ impl Config {
             pool_bytes: pool_bytes / page_bytes * page_bytes,
             segment_limit_bytes: settings.segment_limit_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
+            peer_memory: settings.peer_memory.unwrap_or(true),
             conduit: settings.conduit.unwrap_or(Conduit::Smp),
             io_fault: settings.io_fault,
         })

@@ -25,6 +25,7 @@ fn defaults() {
             pool_bytes: 4 * GIB,
             segment_limit_bytes: None,
             cooperative: true,
+            peer_memory: true,
             conduit: Conduit::Smp,
             io_fault: None,
         }
@@ -61,6 +62,7 @@ fn every_variable_is_taken() {
             pool_bytes: 64 << 10,
             segment_limit_bytes: Some(1 << 40),
             cooperative: false,
+            peer_memory: true,
             conduit: Conduit::Smp,
             io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
         }

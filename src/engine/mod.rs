@@ -23,8 +23,11 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::{Arrival, Busy, Conduit, Rank, Token, Transfer};
 
-/// First byte of a barrier's messages; the protocol's own tags are smaller.
+/// First byte of the messages of the client's barrier; the protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
+
+/// First byte of the messages of the barrier at the end of the job.
+const TAG_FAREWELL: u8 = 33;
 
 /// The engine of one rank.
 pub struct Engine {
@@ -32,6 +35,7 @@ pub struct Engine {
     space: Arc<AddressSpace>,
     protocol: Protocol,
     barrier: Barrier,
+    farewell: Barrier,
     storage: StorageServer,
     lru: Lru,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
@@ -54,6 +58,7 @@ pub struct Engine {
 enum Arrived {
     Protocol(Rank, Message),
     Barrier(barrier::Message),
+    Farewell(barrier::Message),
     Complete(Token),
     Malformed(Rank, u8),
 }
@@ -68,6 +73,7 @@ impl Engine {
     ) -> Engine {
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
+            farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             lru: Lru::new(protocol.cache.frames()),
             conduit,
             space,
@@ -112,16 +118,26 @@ impl Engine {
         self.handle(Event::Flush);
     }
 
-    /// Arrives at the barrier.
+    /// Arrives at the client's barrier.
     ///
     /// # Errors
     /// The client has notified already.
     pub fn notify(&mut self, name: barrier::Name) -> Result<(), barrier::Misuse> {
-        let outbox = &mut self.outbox;
-        self.barrier.notify(name, &mut |to, message| outbox.push_back((to, message.encode(TAG_BARRIER).to_vec())))?;
-        self.news |= self.barrier.is_released();
-        self.flush_outbox();
-        Ok(())
+        let notified = self.barrier.notify(name, &mut post(&mut self.outbox, TAG_BARRIER));
+        self.after_barrier();
+        notified
+    }
+
+    /// Says that this rank's program is over. Once.
+    pub fn leave(&mut self) {
+        let left = self.farewell.notify(barrier::Name::Anonymous, &mut post(&mut self.outbox, TAG_FAREWELL));
+        assert_eq!(left, Ok(()), "a rank leaves once");
+        self.after_barrier();
+    }
+
+    /// Whether every rank's program is over.
+    pub fn everyone_left(&self) -> bool {
+        self.farewell.is_released()
     }
 
     /// An event that work outside the lock has led to.
@@ -181,11 +197,12 @@ impl Engine {
         match arrived {
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
             Arrived::Barrier(message) => {
-                let outbox = &mut self.outbox;
-                let mut send = |to, message: barrier::Message| outbox.push_back((to, message.encode(TAG_BARRIER).to_vec()));
-                self.barrier.on_message(message, &mut send);
-                self.news |= self.barrier.is_released();
-                self.flush_outbox();
+                self.barrier.on_message(message, &mut post(&mut self.outbox, TAG_BARRIER));
+                self.after_barrier();
+            }
+            Arrived::Farewell(message) => {
+                self.farewell.on_message(message, &mut post(&mut self.outbox, TAG_FAREWELL));
+                self.after_barrier();
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events, &mut self.work),
@@ -201,6 +218,11 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    fn after_barrier(&mut self) {
+        self.news |= self.barrier.is_released() || self.farewell.is_released();
+        self.flush_outbox();
     }
 
     fn poll_closing(&mut self) -> bool {
@@ -308,6 +330,11 @@ impl Engine {
     }
 }
 
+/// Where a barrier puts its messages.
+fn post(outbox: &mut VecDeque<(Rank, Vec<u8>)>, tag: u8) -> impl FnMut(Rank, barrier::Message) + '_ {
+    move |to, message| outbox.push_back((to, message.encode(tag).to_vec()))
+}
+
 /// What a sink does: decodes and notes.
 fn note(arrival: Arrival<'_>) -> Arrived {
     match arrival {
@@ -316,6 +343,7 @@ fn note(arrival: Arrival<'_>) -> Arrived {
             let tag = bytes.first().copied().unwrap_or_default();
             let known = match tag {
                 TAG_BARRIER => barrier::Message::decode(bytes).map(Arrived::Barrier),
+                TAG_FAREWELL => barrier::Message::decode(bytes).map(Arrived::Farewell),
                 _ => Message::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
             };
             known.unwrap_or(Arrived::Malformed(from, tag))
