@@ -149,7 +149,9 @@ impl Barrier {
     }
 
     fn release(&mut self, outcome: Name, send: &mut dyn FnMut(Rank, Message)) {
-        let Phase::Notified(own) = self.phase else { panic!("a barrier was released that rank {} has not joined", self.rank) };
+        let Phase::Notified(own) = self.phase else {
+            panic!("a barrier was released that rank {} has not joined", self.rank)
+        };
         self.phase = Phase::Released { own, outcome };
         for child in self.children() {
             send(child, Message::Released(outcome));

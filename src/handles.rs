@@ -73,9 +73,8 @@ impl Completions {
         let number = free.numbers.pop().unwrap_or_else(|| {
             let fresh = free.fresh;
             let (block, _) = place(fresh);
-            self.blocks[block].get_or_init(|| {
-                (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Completion::default()).collect()
-            });
+            self.blocks[block]
+                .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Completion::default()).collect());
             free.fresh += 1;
             fresh
         });
@@ -173,7 +172,10 @@ mod tests {
             assert!(completions.find(*handle).is_err());
         }
         let again = completions.begin();
-        assert!(handles.iter().all(|handle| *handle != completions.handle(again)), "a number comes with a new generation");
+        assert!(
+            handles.iter().all(|handle| *handle != completions.handle(again)),
+            "a number comes with a new generation"
+        );
     }
 
     #[test]

@@ -103,7 +103,8 @@ pub fn init() -> Result<&'static Job, Failure> {
 /// # Errors
 /// There is not that much space, or attach was called before.
 pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
-    let job = job().ok_or_else(|| Failure::new(Kind::NotInit, "the job is not initialised; call vgasnet_init first"))?;
+    let job =
+        job().ok_or_else(|| Failure::new(Kind::NotInit, "the job is not initialised; call vgasnet_init first"))?;
     if job.attaching.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "this rank has attached already; call attach once"));
     }
@@ -182,9 +183,7 @@ impl Job {
     fn start_runtime(&self, size_bytes: u64) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let own = self.check_segment(size_bytes).map_err(|line| (Kind::Resource, line));
-        let (own, all) = agree(conduit, own, |own: &Own| {
-            [own.pages.to_le_bytes(), own.frames.to_le_bytes()].concat()
-        })?;
+        let (own, all) = agree(conduit, own, |own: &Own| [own.pages.to_le_bytes(), own.frames.to_le_bytes()].concat())?;
         let shapes: Vec<Shape> =
             all.iter().map(|bytes| Shape { pages: u32_at(bytes, 0), frames: u32_at(bytes, 4) }).collect();
         let page_bytes = self.config.page_bytes as usize;
@@ -200,17 +199,20 @@ impl Job {
         let (storage, places) = agree(conduit, opened, free)?;
         let places = places.iter().fold(u32::MAX, |all, bytes| all & u32_at(bytes, 0));
         let reserved = Reservation::new(own.size_bytes as usize, places, page_bytes).map_err(|error| {
-            let line = format!("cannot reserve {} of addresses for the segment: {error}; see ulimit -v", own.size_bytes);
+            let line =
+                format!("cannot reserve {} of addresses for the segment: {error}; see ulimit -v", own.size_bytes);
             (Kind::Resource, UserError::new(line))
         });
         let (_, segments) = agree(conduit, reserved, |reserved: &Reservation| {
             let segment = reserved.segment();
             [segment.base.to_le_bytes(), segment.size_bytes.to_le_bytes()].concat()
         })?;
-        let segment = |bytes: &Vec<u8>| Segment { base: u64_at(bytes, 0) as usize, size_bytes: u64_at(bytes, 8) as usize };
+        let segment =
+            |bytes: &Vec<u8>| Segment { base: u64_at(bytes, 0) as usize, size_bytes: u64_at(bytes, 8) as usize };
         let segments = segments.iter().map(segment).collect();
-        let started =
-            Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, |line| fail("engine", line));
+        let started = Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, |line| {
+            fail("engine", line)
+        });
         let started = started.map_err(|line| (Kind::Resource, line));
         Ok(agree(conduit, started, |_| Vec::new())?.0)
     }
@@ -254,9 +256,8 @@ impl Job {
             fault: self.config.io_fault,
         };
         let (storage, warnings) = storage::open(&options)?;
-        let is_first_of_host = (0..rank.0).all(|other| {
-            self.conduit.host_of(vgasnet_conduit::Rank(other)) != self.conduit.host_of(rank)
-        });
+        let is_first_of_host =
+            (0..rank.0).all(|other| self.conduit.host_of(vgasnet_conduit::Rank(other)) != self.conduit.host_of(rank));
         for warning in warnings.iter().filter(|_| is_first_of_host) {
             eprintln!("vgasnet: rank {rank}: {warning}");
         }
@@ -306,7 +307,9 @@ fn agree<T>(
             let kind = if all[bad].first() == Some(&1) { Kind::BadArgument } else { Kind::Resource };
             Err(Failure { kind, line: None })
         }
-        (Err((kind, line)), bad) => Err(Failure { kind, line: Some(line).filter(|_| bad == Some(conduit.rank().index())) }),
+        (Err((kind, line)), bad) => {
+            Err(Failure { kind, line: Some(line).filter(|_| bad == Some(conduit.rank().index())) })
+        }
     }
 }
 

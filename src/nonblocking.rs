@@ -173,7 +173,9 @@ impl Runtime {
     pub fn begin_region(&self) -> Result<(), UserError> {
         THREAD.with_borrow_mut(|thread| {
             if thread.region.is_some() {
-                return Err(UserError::new("this thread's access region is open already; end it before you begin another"));
+                return Err(UserError::new(
+                    "this thread's access region is open already; end it before you begin another",
+                ));
             }
             thread.region = Some(self.completions().begin());
             Ok(())

@@ -225,5 +225,7 @@ impl Runtime {
 #[cold]
 fn null_pointer(client: Client, len_bytes: usize) -> UserError {
     let what = if matches!(client, Client::Get(_)) { "destination" } else { "source" };
-    UserError::new(format!("the {what} of {len_bytes} bytes is a null pointer; give the address of memory of that size"))
+    UserError::new(format!(
+        "the {what} of {len_bytes} bytes is a null pointer; give the address of memory of that size"
+    ))
 }

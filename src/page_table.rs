@@ -121,7 +121,7 @@ impl PageTable {
         let opened = |before: u64| {
             assert!(before & CLOSING == 0, "a closing page is not opened");
             let frame = u64::from(frame.0) << FRAME_SHIFT;
-            Some((before & PINS) + u64::from(pin) * PIN | rights | frame)
+            Some(((before & PINS) + u64::from(pin) * PIN) | rights | frame)
         };
         let update = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Relaxed, opened);
         debug_assert!(update.is_ok());

@@ -223,5 +223,7 @@ fn start_helper(progress: Arc<Progress>) -> Result<(), UserError> {
     if let Ok(before) = before {
         before.thread_set_mask().ok();
     }
-    spawned.map(drop).map_err(|error| UserError::new(format!("cannot start the helper thread: {error}; raise ulimit -u")))
+    spawned
+        .map(drop)
+        .map_err(|error| UserError::new(format!("cannot start the helper thread: {error}; raise ulimit -u")))
 }

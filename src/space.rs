@@ -180,7 +180,9 @@ mod tests {
         let space = space();
         assert_eq!(space.pieces(0, BASE, 4 * PAGE).expect("all of it").count(), 4);
         assert_eq!(space.pieces(0, BASE + 4 * PAGE, 0).expect("nothing at its end").count(), 0);
-        for (address, len_bytes) in [(BASE, 4 * PAGE + 1), (BASE - 1, 1), (BASE + 4 * PAGE, 1), (BASE, usize::MAX), (0, 8)] {
+        for (address, len_bytes) in
+            [(BASE, 4 * PAGE + 1), (BASE - 1, 1), (BASE + 4 * PAGE, 1), (BASE, usize::MAX), (0, 8)]
+        {
             let error = space.pieces(0, address, len_bytes).expect_err("outside").to_string();
             assert!(error.contains("0x10000000000 to 0x10000040000"), "{error}");
         }

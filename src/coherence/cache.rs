@@ -286,7 +286,9 @@ impl Cache {
     }
 
     pub(super) fn on_cleared(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        let Phase::Fetching { data, .. } = &mut self.cached(page).phase else { panic!("{page:?} was not being fetched") };
+        let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
+            panic!("{page:?} was not being fetched")
+        };
         *data = true;
         self.finish_fetch(page, actions);
     }

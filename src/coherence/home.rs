@@ -60,9 +60,16 @@ enum Exchange {
     /// Reads that holders serve. Never empty.
     Reads(Vec<Reader>),
     /// A read of a page that nobody holds.
-    First { requester: Rank, ticket: Ticket },
+    First {
+        requester: Rank,
+        ticket: Ticket,
+    },
     Write(Write),
-    WriteBack { from: Rank, copy: Ticket, keep: bool },
+    WriteBack {
+        from: Rank,
+        copy: Ticket,
+        keep: bool,
+    },
     /// Waits for the keeper to write back before the request at the front of the queue is taken.
     Recall,
 }
@@ -304,7 +311,9 @@ impl Home {
                 entry.waiting.push_front(Request::Read { from: requester, frame });
             }
             Exchange::Write(write) => {
-                let Data::Forwarded { source, with_grant } = write.data else { panic!("nobody was asked for {ticket:?}") };
+                let Data::Forwarded { source, with_grant } = write.data else {
+                    panic!("nobody was asked for {ticket:?}")
+                };
                 // The other holders are being invalidated, so the file is where the data is left.
                 write.granted &= !with_grant;
                 write.fetch_from_file(page, is_written, actions);
@@ -393,14 +402,7 @@ impl Home {
         }
     }
 
-    fn start_write(
-        &mut self,
-        index: u32,
-        from: Rank,
-        frame: FrameId,
-        copy: Option<Ticket>,
-        actions: &mut Vec<Action>,
-    ) {
+    fn start_write(&mut self, index: u32, from: Rank, frame: FrameId, copy: Option<Ticket>, actions: &mut Vec<Action>) {
         let page = self.page(index);
         let entry = self.entry_mut(index);
         let has_copy = copy.is_some_and(|copy| entry.holds(Holder { rank: from, copy }));
@@ -472,7 +474,8 @@ impl Home {
             return false;
         };
         entry.waiting.push_front(request);
-        let evicting = entry.waiting.iter().position(|waiting| matches!(waiting, Request::Evict { from, .. } if *from == keeper));
+        let evicting =
+            entry.waiting.iter().position(|waiting| matches!(waiting, Request::Evict { from, .. } if *from == keeper));
         if let Some(at) = evicting {
             let evict = entry.waiting.remove(at).expect("it was just found");
             self.start(index, evict, actions);

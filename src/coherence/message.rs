@@ -196,13 +196,9 @@ fn encode_to_home(body: ToHome) -> Fields {
         ToHome::Done { ticket } => Fields { tag: 3, ticket: ticket.0, ..Fields::default() },
         ToHome::Bounce { ticket } => Fields { tag: 4, ticket: ticket.0, ..Fields::default() },
         ToHome::Acknowledge { ticket } => Fields { tag: 5, ticket: ticket.0, ..Fields::default() },
-        ToHome::Evict { frame, copy, keep } => Fields {
-            tag: 6,
-            flags: flags(&[(keep, FLAG_KEEP)]),
-            frame: frame.0,
-            ticket: copy.0,
-            ..Fields::default()
-        },
+        ToHome::Evict { frame, copy, keep } => {
+            Fields { tag: 6, flags: flags(&[(keep, FLAG_KEEP)]), frame: frame.0, ticket: copy.0, ..Fields::default() }
+        }
         ToHome::Forget { copy } => Fields { tag: 7, ticket: copy.0, ..Fields::default() },
     }
 }

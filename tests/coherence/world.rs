@@ -33,15 +33,57 @@ pub struct Op {
 /// Something under way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flight {
-    Message { from: Rank, to: Rank, message: Message },
+    Message {
+        from: Rank,
+        to: Rank,
+        message: Message,
+    },
     /// Half of the bytes move when it first lands, the rest and the news the second time.
-    Transfer { outgoing: Outgoing, source: Rank, second_half: bool },
-    Clear { rank: Rank, page: PageId, frame: FrameId },
-    Load { page: PageId, to: Rank, frame: FrameId, second_half: bool },
-    Store { page: PageId, from: Rank, frame: FrameId, second_half: bool },
+    Transfer {
+        outgoing: Outgoing,
+        source: Rank,
+        second_half: bool,
+    },
+    Clear {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+    },
+    Load {
+        page: PageId,
+        to: Rank,
+        frame: FrameId,
+        second_half: bool,
+    },
+    Store {
+        page: PageId,
+        from: Rank,
+        frame: FrameId,
+        second_half: bool,
+    },
     /// An operation that holds its page open until it lands.
-    Copy { rank: Rank, page: PageId, frame: FrameId, waiter: Waiter, op: Op },
-    Closed { rank: Rank, page: PageId },
+    Copy {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+        waiter: Waiter,
+        op: Op,
+    },
+    Closed {
+        rank: Rank,
+        page: PageId,
+    },
+}
+
+impl Flight {
+    /// The flight as a transcript shows it.
+    pub fn show(&self) -> String {
+        match self {
+            Flight::Message { from, to, message } => format!("{from:?} -> {to:?}: {}", show_message(message)),
+            Flight::Copy { rank, page, op, .. } => format!("{rank:?}: {:?} {page:?}", op.access),
+            other => format!("{other:?}"),
+        }
+    }
 }
 
 /// A page as operations of one rank see it.
@@ -304,7 +346,11 @@ impl World {
         assert!(self.flights.is_empty());
         for (at, node) in self.nodes.iter().enumerate() {
             assert!(node.waiting.is_empty(), "operations of r{at} wait forever: {:?}", node.waiting);
-            assert!(node.protocol.home.is_quiet() && node.protocol.cache.is_quiet(), "r{at} is stuck:\n{:#?}", node.protocol);
+            assert!(
+                node.protocol.home.is_quiet() && node.protocol.cache.is_quiet(),
+                "r{at} is stuck:\n{:#?}",
+                node.protocol
+            );
             assert!(node.protocol.cache.flushed(), "r{at} has not flushed");
             for (page, _, _) in node.protocol.cache.copies() {
                 let home = &self.nodes[page.home.index()].protocol.home;
@@ -378,7 +424,9 @@ impl World {
         for flight in &mut self.flights {
             match flight {
                 Flight::Message { message, .. } if message.page.home == home => all.extend(ticket_of(message)),
-                Flight::Transfer { outgoing, .. } if outgoing.page.home == home => all.push(&mut outgoing.forward.ticket),
+                Flight::Transfer { outgoing, .. } if outgoing.page.home == home => {
+                    all.push(&mut outgoing.forward.ticket)
+                }
                 _ => {}
             }
         }

@@ -4,14 +4,11 @@
 //! operation on any page at any moment, until it has started as many as the scenario allows. A run says how many states
 //! there are; `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time for.
 
-#[path = "coherence/world.rs"]
-mod world;
-
+use crate::world::{Op, Shape, World};
 use std::collections::HashSet;
 use std::hash::Hash;
 use vgasnet::coherence::{Access, Event, PageId};
 use vgasnet_conduit::Rank;
-use world::{Op, Shape, World};
 
 #[derive(Clone, Copy)]
 struct Scenario {
@@ -152,5 +149,11 @@ fn three_ranks_two_homes_one_frame() {
 #[test]
 fn not_cooperative_with_flushes() {
     let shape = Shape { pages: 2, cooperative: false, ..ONE_PAGE.shape };
-    explore(Scenario { name: "not cooperative, 3 ranks, 2 pages, 1 frame", shape, ops: [1, 1, 1], flushes: 1, ..ONE_PAGE });
+    explore(Scenario {
+        name: "not cooperative, 3 ranks, 2 pages, 1 frame",
+        shape,
+        ops: [1, 1, 1],
+        flushes: 1,
+        ..ONE_PAGE
+    });
 }

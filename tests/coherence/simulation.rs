@@ -3,13 +3,10 @@
 //! A failure prints the command that replays it. `SIM_SEEDS` sets how many seeds a run tries, `SIM_SEED` runs one and
 //! prints its whole trace when it fails.
 
-#[path = "coherence/world.rs"]
-mod world;
-
+use crate::world::{Op, Shape, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vgasnet::coherence::{Access, Event, PageId};
 use vgasnet_conduit::Rank;
-use world::{Op, Shape, World};
 
 /// Operations in one run.
 const OPS: usize = 400;
@@ -103,7 +100,7 @@ fn run(seed: u64, trace: bool) -> World {
         for line in world.trace.iter().flatten() {
             eprintln!("{line}");
         }
-        eprintln!("replay: SIM_SEED={seed} cargo test --release --test simulation -- --nocapture");
+        eprintln!("replay: SIM_SEED={seed} cargo test --release --test coherence simulation -- --nocapture");
         std::panic::resume_unwind(cause);
     }
     world

@@ -1,0 +1,6 @@
+//! The protocol's tests: golden transcripts, random interleavings, and every interleaving of small jobs.
+
+mod exploration;
+mod simulation;
+mod transcripts;
+mod world;
