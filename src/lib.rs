@@ -6,6 +6,7 @@
 
 pub mod barrier;
 pub mod budget;
+pub mod capi;
 pub mod coherence;
 pub mod config;
 pub mod engine;
@@ -16,6 +17,7 @@ pub mod nonblocking;
 pub mod ops;
 pub mod page_table;
 pub mod pool;
+pub mod readahead;
 pub mod runtime;
 pub mod segment;
 pub mod space;

@@ -5,6 +5,7 @@
 use crate::engine::{Copy, Part};
 use crate::error::UserError;
 use crate::handles::CompletionId;
+use crate::page_table::Pinned;
 use crate::runtime::Runtime;
 use crate::space::Piece;
 
@@ -175,11 +176,14 @@ impl Runtime {
         let space = self.space();
         let Some(memory) = &space.memories[rank] else { return false };
         let slot = space.slots.of(piece.page);
-        let Some(frame) = memory.table.pin(slot, copy.access()) else { return false };
+        let Some(Pinned { frame, ahead }) = memory.table.pin(slot, copy.access()) else { return false };
         memory.pool.touch(frame);
         // SAFETY: the page is pinned with the access that the copy needs, and so stays in that frame; the rest is the
         // caller's promise.
         unsafe { copy.run(memory.pool.frame(frame), piece) };
+        if ahead && memory.table.take_ahead(slot) {
+            self.progress().read_ahead(piece.page);
+        }
         if memory.table.unpin(slot) {
             self.kick(rank);
         }

@@ -4,10 +4,10 @@
 //! thread of this rank would. The array covers every page of the job and costs only what is touched.
 //!
 //! ```text
-//!  63          32 31   27   26     25     24  23            0
-//! ┌──────────────┬──────┬───────┬──────┬──────┬──────────────┐
-//! │    frame     │      │closing│write │ read │     pins     │
-//! └──────────────┴──────┴───────┴──────┴──────┴──────────────┘
+//!  63          32 31   28   27     26     25     24  23            0
+//! ┌──────────────┬──────┬──────┬───────┬──────┬──────┬──────────────┐
+//! │    frame     │      │ahead │closing│write │ read │     pins     │
+//! └──────────────┴──────┴──────┴───────┴──────┴──────┴──────────────┘
 //! ```
 //!
 //! Only the engine opens and closes, under its lock. Anyone pins and unpins.
@@ -21,6 +21,8 @@ const PINS: u64 = (1 << 24) - 1;
 const READ: u64 = 1 << 24;
 const WRITE: u64 = 1 << 25;
 const CLOSING: u64 = 1 << 26;
+/// The page was fetched ahead and nobody has used it yet.
+const AHEAD: u64 = 1 << 27;
 const FRAME_SHIFT: u32 = 32;
 
 /// Bytes before the first word: the kick counter, in a cache line of its own.
@@ -67,6 +69,15 @@ pub struct PageTable {
     memory: Region,
 }
 
+/// A page in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The frame it is in.
+    pub frame: FrameId,
+    /// It was fetched ahead, and nobody has said [`PageTable::take_ahead`] yet.
+    pub ahead: bool,
+}
+
 /// What became of an attempt to close a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
@@ -83,9 +94,9 @@ impl PageTable {
         PageTable { memory }
     }
 
-    /// Begins to use a page if that is allowed now; the frame it is in. [`PageTable::unpin`] follows.
+    /// Begins to use a page if that is allowed now. [`PageTable::unpin`] follows.
     #[inline]
-    pub fn pin(&self, slot: Slot, access: Access) -> Option<FrameId> {
+    pub fn pin(&self, slot: Slot, access: Access) -> Option<Pinned> {
         let word = self.word(slot);
         let needed = match access {
             Access::Read => READ,
@@ -97,7 +108,9 @@ impl PageTable {
                 return None;
             }
             match word.compare_exchange_weak(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(FrameId((seen >> FRAME_SHIFT) as u32)),
+                Ok(_) => {
+                    return Some(Pinned { frame: FrameId((seen >> FRAME_SHIFT) as u32), ahead: seen & AHEAD != 0 });
+                }
                 Err(now) => seen = now,
             }
         }
@@ -127,9 +140,25 @@ impl PageTable {
         debug_assert!(update.is_ok());
     }
 
+    /// Marks an open page as fetched ahead.
+    pub fn mark_ahead(&self, slot: Slot) {
+        self.word(slot).fetch_or(AHEAD, Ordering::Relaxed);
+    }
+
+    /// Takes the mark off. Returns whether it was there.
+    pub fn take_ahead(&self, slot: Slot) -> bool {
+        self.word(slot).fetch_and(!AHEAD, Ordering::Relaxed) & AHEAD != 0
+    }
+
+    /// Whether the page can be read here.
+    pub fn is_readable(&self, slot: Slot) -> bool {
+        self.word(slot).load(Ordering::Relaxed) & READ != 0
+    }
+
     /// From now on nobody begins to use the page.
     pub fn close(&self, slot: Slot) -> Closing {
-        let closed = |before: u64| Some(if before & PINS == 0 { 0 } else { before & !(READ | WRITE) | CLOSING });
+        let closed =
+            |before: u64| Some(if before & PINS == 0 { 0 } else { before & !(READ | WRITE | AHEAD) | CLOSING });
         let before = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
         if before & PINS == 0 { Closing::Done } else { Closing::Pinned }
     }
@@ -149,6 +178,11 @@ impl PageTable {
     /// Whether somebody uses the page now.
     pub fn is_pinned(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & PINS != 0
+    }
+
+    /// How many use the page now.
+    pub fn pins(&self, slot: Slot) -> u32 {
+        (self.word(slot).load(Ordering::Relaxed) & PINS) as u32
     }
 
     /// Notes that the rank whose table this is should look at its closing pages.
@@ -202,9 +236,11 @@ mod tests {
         assert_eq!(table.pin(slot, Access::Read), None);
         table.open(slot, FrameId(7), Access::Read, false);
         assert_eq!(table.pin(slot, Access::Write), None);
-        assert_eq!(table.pin(slot, Access::Read), Some(FrameId(7)));
+        assert_eq!(table.pin(slot, Access::Read), Some(Pinned { frame: FrameId(7), ahead: false }));
         table.open(slot, FrameId(7), Access::Write, true);
-        assert_eq!(table.pin(slot, Access::Write), Some(FrameId(7)));
+        table.mark_ahead(slot);
+        assert_eq!(table.pin(slot, Access::Write), Some(Pinned { frame: FrameId(7), ahead: true }));
+        assert!(table.take_ahead(slot) && !table.take_ahead(slot));
         assert_eq!(table.close(slot), Closing::Pinned);
         assert_eq!(table.pin(slot, Access::Read), None);
         assert!(!table.unpin(slot));

@@ -80,7 +80,12 @@ impl AddressSpace {
         1 << self.page_shift
     }
 
-    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages.
+    /// How many pages a rank's segment has.
+    pub fn pages_of(&self, rank: Rank) -> u32 {
+        (self.segments[rank.index()].size_bytes >> self.page_shift) as u32
+    }
+
+    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages. No bytes are nowhere, whatever the address.
     ///
     /// # Errors
     /// There is no such rank, or the range leaves its segment.
@@ -88,10 +93,17 @@ impl AddressSpace {
     pub fn pieces(&self, rank: u32, address: usize, len_bytes: usize) -> Result<Pieces, UserError> {
         let Some(segment) = self.segments.get(rank as usize) else { return Err(self.no_such_rank(rank)) };
         let start = address.wrapping_sub(segment.base);
-        if start > segment.size_bytes || len_bytes > segment.size_bytes - start {
+        let is_inside = len_bytes <= segment.size_bytes && start <= segment.size_bytes - len_bytes;
+        if !is_inside && len_bytes > 0 {
             return Err(self.outside(rank, address, len_bytes));
         }
-        Ok(Pieces { home: Rank(rank), page_shift: self.page_shift, at: start, end: start + len_bytes, start })
+        Ok(Pieces {
+            home: Rank(rank),
+            page_shift: self.page_shift,
+            at: start,
+            end: start.wrapping_add(len_bytes),
+            start,
+        })
     }
 
     /// The frame of a rank, if its memory is mapped here.
@@ -179,7 +191,8 @@ mod tests {
     fn the_whole_segment_and_nothing_more_is_inside() {
         let space = space();
         assert_eq!(space.pieces(0, BASE, 4 * PAGE).expect("all of it").count(), 4);
-        assert_eq!(space.pieces(0, BASE + 4 * PAGE, 0).expect("nothing at its end").count(), 0);
+        assert_eq!(space.pieces(0, 0, 0).expect("nothing, nowhere").count(), 0);
+        assert_eq!(space.pieces(1, 0, 0).expect("nothing of nothing").count(), 0);
         for (address, len_bytes) in
             [(BASE, 4 * PAGE + 1), (BASE - 1, 1), (BASE + 4 * PAGE, 1), (BASE, usize::MAX), (0, 8)]
         {

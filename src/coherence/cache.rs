@@ -148,6 +148,11 @@ impl Cache {
         }
     }
 
+    /// Whether the page is in a frame, or on its way to one.
+    pub fn contains(&self, page: PageId) -> bool {
+        self.pages.contains_key(&page)
+    }
+
     /// How many frames the pool has.
     pub fn frames(&self) -> u32 {
         self.frames.len() as u32
@@ -230,6 +235,14 @@ impl Cache {
             self.feed(actions);
         } else if matches!(cached.door, Door::Open(_)) {
             self.open(page, actions);
+        }
+    }
+
+    pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if !self.pages.contains_key(&page) {
+            self.pages.insert(page, Cached::starving());
+            self.starving.push_back(page);
+            self.feed(actions);
         }
     }
 

@@ -105,6 +105,8 @@ pub enum Event {
         /// The operation.
         waiter: Waiter,
     },
+    /// An operation here may need the page soon. Never answered; done when the page is open.
+    Prefetch(PageId),
     /// Give up this frame, which [`Cache::evictable`] allows.
     Evict(FrameId),
     /// Write every dirty page back, keeping clean copies. [`Cache::flushed`] tells when that is done.
@@ -202,6 +204,7 @@ impl Protocol {
                 Body::Cache(body) => self.cache.on_message(message.page, body, actions),
             },
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
+            Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),

@@ -13,13 +13,15 @@ pub use storage_server::StorageServer;
 pub use work::{Copy, Part, Work};
 
 use crate::barrier::{self, Barrier};
-use crate::coherence::{Action, Event, Message, Outgoing, PageId, Protocol, Waiter};
+use crate::coherence::{Access, Action, Event, Message, Outgoing, PageId, Protocol, Waiter};
 use crate::error::UserError;
 use crate::page_table::Closing;
 use crate::pool::Lru;
+use crate::readahead::ReadAhead;
 use crate::space::AddressSpace;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use vgasnet_conduit::{Arrival, Busy, Conduit, Rank, Token, Transfer};
 
@@ -38,6 +40,9 @@ pub struct Engine {
     farewell: Barrier,
     storage: StorageServer,
     lru: Lru,
+    readahead: ReadAhead,
+    /// Pages that are being fetched ahead.
+    ahead: HashSet<PageId>,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
     parts: Slab<Part>,
     /// Page transfers under way.
@@ -52,6 +57,23 @@ pub struct Engine {
     work: VecDeque<Work>,
     /// Something happened that waiting threads may wait for, besides completed operations.
     news: bool,
+}
+
+/// How much of each kind an engine holds at a moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Messages that the conduit has not taken yet.
+    pub messages: usize,
+    /// Parts of operations that wait for a page.
+    pub parts: usize,
+    /// Page transfers to other ranks' frames.
+    pub transfers: usize,
+    /// Pages between the file and a frame.
+    pub storage_operations: usize,
+    /// Closing pages that somebody still uses.
+    pub closing: usize,
+    /// Work that nobody has taken.
+    pub work: usize,
 }
 
 #[derive(Debug)]
@@ -75,6 +97,8 @@ impl Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             lru: Lru::new(protocol.cache.frames()),
+            readahead: ReadAhead::new(space.page_bytes(), protocol.cache.frames()),
+            ahead: HashSet::new(),
             conduit,
             space,
             protocol,
@@ -111,6 +135,28 @@ impl Engine {
         let (page, access) = (part.piece.page, part.copy.access());
         let waiter = Waiter(self.parts.insert(part) as u32);
         self.handle(Event::Want { page, access, waiter });
+        if access == Access::Read {
+            let range = self.readahead.on_miss(page, self.space.pages_of(page.home));
+            self.fetch_ahead(page.home, range);
+        }
+    }
+
+    /// A page that was fetched ahead is used for the first time: fetches what may come after it.
+    pub fn read_ahead(&mut self, page: PageId) {
+        let range = self.readahead.on_use(page, self.space.pages_of(page.home));
+        self.fetch_ahead(page.home, range);
+    }
+
+    fn fetch_ahead(&mut self, home: Rank, range: Option<RangeInclusive<u32>>) {
+        for index in range.into_iter().flatten() {
+            let page = PageId { home, index };
+            let slot = self.space.slots.of(page);
+            let is_here = self.space.memories.iter().flatten().any(|memory| memory.table.is_readable(slot));
+            if !is_here && !self.protocol.cache.contains(page) {
+                self.ahead.insert(page);
+                self.handle(Event::Prefetch(page));
+            }
+        }
     }
 
     /// Starts writing every dirty page back; done when `protocol().cache.flushed()`.
@@ -179,6 +225,18 @@ impl Engine {
     /// Whether messages wait for room in the conduit, so that nobody may sleep long.
     pub fn is_held_up(&self) -> bool {
         !self.outbox.is_empty()
+    }
+
+    /// What the engine holds now; all of it is bounded by the frames of the job and the operations of the client.
+    pub fn held(&self) -> Held {
+        Held {
+            messages: self.outbox.len(),
+            parts: self.parts.len(),
+            transfers: self.transfers.len(),
+            storage_operations: self.storage.operations(),
+            closing: self.closing.len(),
+            work: self.work.len(),
+        }
     }
 
     fn poll_conduit(&mut self) -> Result<bool, UserError> {
@@ -283,7 +341,11 @@ impl Engine {
             Action::Send { to, message } => self.send(to, &message.encode()),
             Action::Open { page, frame, access, waiters } => {
                 self.space.own.pool.touch(frame);
-                table.open(self.space.slots.of(page), frame, access, !waiters.is_empty());
+                let slot = self.space.slots.of(page);
+                table.open(slot, frame, access, !waiters.is_empty());
+                if self.ahead.remove(&page) {
+                    table.mark_ahead(slot);
+                }
                 if !waiters.is_empty() {
                     let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
                     self.work.push_back(Work::Copies { page, frame, parts });

@@ -81,6 +81,12 @@ impl Progress {
         self.step();
     }
 
+    /// Fetches what may come after a page that was fetched ahead and is used for the first time.
+    #[cold]
+    pub fn read_ahead(&self, page: PageId) {
+        self.engine().read_ahead(page);
+    }
+
     /// Drives the engine once and does the work that came of it. Returns whether anything was done.
     pub fn step(&self) -> bool {
         let mut worked = false;

@@ -65,6 +65,11 @@ impl StorageServer {
         !self.operations.is_empty()
     }
 
+    /// How many pages are between the file and a frame, or wait to be.
+    pub fn operations(&self) -> usize {
+        self.operations.len()
+    }
+
     /// Starts bringing a page from the file into a frame of `to`.
     pub fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
         self.start(Operation { direction: Direction::Load, page, peer: to, frame, staging: None }, work);
