@@ -10,7 +10,7 @@ use nix::sys::time::TimeValLike;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 use vgasnet::storage::{BackingFile, RingStorage, Storage, ThreadStorage};
 
@@ -33,6 +33,13 @@ impl Frames {
         // SAFETY: the mapping is that long, and nobody else has it yet.
         unsafe { memory.write_bytes(0x5A, FRAMES * PAGE_BYTES) };
         Frames(memory.cast())
+    }
+
+    /// Gives the memory back: it reads as zeros, and is as if nobody had touched it.
+    fn forget(self) {
+        // SAFETY: the range is this mapping, and no operation is in flight on it.
+        let forgotten = unsafe { libc::madvise(self.0.cast(), FRAMES * PAGE_BYTES, libc::MADV_REMOVE) };
+        assert_eq!(forgotten, 0, "{}", std::io::Error::last_os_error());
     }
 
     fn frame(self, index: usize) -> *mut u8 {
@@ -107,9 +114,85 @@ fn scanning(mut storage: Box<dyn Storage>, frames: Frames, name: String) -> Row 
     row(name, move || scan(&mut *storage, frames, false))
 }
 
+/// Microseconds for one page: until it was read, and of that for the call that starts the read.
+type Cost = (f64, f64);
+
+/// What the first use of a frame costs. Each round begins with memory that nobody has touched.
+#[derive(Default)]
+struct FirstUse {
+    first_unpinned: Vec<Cost>,
+    again_unpinned: Vec<Cost>,
+    first_pinned: Vec<Cost>,
+    again_pinned: Vec<Cost>,
+    touched_pinned: Vec<Cost>,
+}
+
+/// Reads as many pages as there are frames, one after the other.
+fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
+    let (begin, mut call_seconds) = (Instant::now(), 0.0);
+    for frame in 0..FRAMES {
+        let start = Instant::now();
+        // SAFETY: the frame is a page long and stays mapped; its operation ends before anything else uses it.
+        unsafe { ring.read((frame * PAGE_BYTES) as u64, frames.frame(frame), PAGE_BYTES, 0) }
+            .expect("nothing is in flight");
+        call_seconds += start.elapsed().as_secs_f64();
+        while ring.in_flight() > 0 {
+            sleep(ring);
+            ring.poll(&mut |_, result| result.expect("the disk works"));
+        }
+    }
+    let per_page = 1e6 / FRAMES as f64;
+    (begin.elapsed().as_secs_f64() * per_page, call_seconds * per_page)
+}
+
+/// One operation at a time; `None` without io_uring.
+fn first_use(file: &BackingFile) -> Option<FirstUse> {
+    let frames = Frames::new();
+    let mut costs = FirstUse::default();
+    let ring = |is_pinned: bool| {
+        let mut ring = RingStorage::new(file.try_clone().expect("a descriptor"), 1).ok()?;
+        if is_pinned {
+            ring.register(&[(frames.frame(0), FRAMES * PAGE_BYTES)], PAGE_BYTES, |line| println!("{line}"));
+        }
+        Some(ring)
+    };
+    for _ in 0..ROUNDS {
+        frames.forget();
+        let mut unpinned = ring(false)?;
+        costs.first_unpinned.push(read_each(&mut unpinned, frames));
+        costs.again_unpinned.push(read_each(&mut unpinned, frames));
+        costs.touched_pinned.push(read_each(&mut ring(true)?, frames));
+        frames.forget();
+        let mut pinned = ring(true)?;
+        costs.first_pinned.push(read_each(&mut pinned, frames));
+        costs.again_pinned.push(read_each(&mut pinned, frames));
+    }
+    Some(costs)
+}
+
+fn print_first_use(costs: &FirstUse) {
+    let lines = [
+        ("untouched, not pinned", &costs.first_unpinned),
+        ("untouched, pinned now", &costs.first_pinned),
+        ("touched, not pinned", &costs.again_unpinned),
+        ("touched, pinned now", &costs.touched_pinned),
+        ("pinned before", &costs.again_pinned),
+    ];
+    let medians = |costs: &[Cost]| {
+        let (mut totals, mut calls): (Vec<f64>, Vec<f64>) = costs.iter().copied().unzip();
+        (median(&mut totals), median(&mut calls))
+    };
+    let (pinned, _) = medians(&costs.again_pinned);
+    println!("\nFirst use of a frame, depth 1, a page; ratios to a read into a frame that was pinned before");
+    println!("{:<26} {:>8} {:>12} {:>14} {:>10}", "", "us", "ratio", "us in the call", "ratio");
+    for (name, costs) in lines {
+        let (total, call) = medians(costs);
+        println!("{name:<26} {total:>8.0} {:>12.2} {call:>14.0} {:>10.2}", total / pinned, call / pinned);
+    }
+}
+
 /// One row for each kind of storage and depth. All read the same file, since places on a disk differ in speed.
-fn rows(dir: &Path) -> Vec<Row> {
-    let file = BackingFile::create(dir, PAGES * PAGE_BYTES as u64).unwrap_or_else(|error| panic!("{error}"));
+fn rows(file: &BackingFile) -> Vec<Row> {
     for line in file.warnings() {
         println!("{line}");
     }
@@ -128,11 +211,7 @@ fn rows(dir: &Path) -> Vec<Row> {
             }
         };
         if is_pinned {
-            let refused = ring.register(&[(frames.frame(0), FRAMES * PAGE_BYTES)]);
-            if let Some(line) = refused {
-                println!("{line}");
-                continue;
-            }
+            ring.register(&[(frames.frame(0), FRAMES * PAGE_BYTES)], PAGE_BYTES, |line| println!("{line}"));
         }
         let name = format!("io_uring{}, depth {depth}", if is_pinned { " pinned" } else { "" });
         rows.push(scanning(Box::new(ring), frames, name));
@@ -156,7 +235,8 @@ fn median(values: &mut [f64]) -> f64 {
 
 fn main() {
     let dir = std::env::var_os("VGASNET_STORAGE_DIR").map_or_else(|| PathBuf::from("/var/tmp"), PathBuf::from);
-    let mut rows = rows(&dir);
+    let file = BackingFile::create(&dir, PAGES * PAGE_BYTES as u64).unwrap_or_else(|error| panic!("{error}"));
+    let mut rows = rows(&file);
     let count = rows.len();
     for round in 0..ROUNDS {
         for turn in 0..count {
@@ -175,5 +255,8 @@ fn main() {
     for (row, (seconds, cpu)) in rows.iter().zip(&results) {
         let (ratio, cpu_ratio) = (results[0].0 / seconds, cpu / results[0].1);
         println!("{:<26} {:>8.2} {:>12.2} {:>10.2}", row.name, total_bytes / seconds / 1e9, ratio, cpu_ratio);
+    }
+    if let Some(costs) = first_use(&file) {
+        print_first_use(&costs);
     }
 }

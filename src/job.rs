@@ -1,7 +1,7 @@
 //! The job as this process sees it: init, attach, exit.
 //!
-//! Start-up is collective. What one rank finds wrong is told to all, so that all of them fail, and only the lowest such
-//! rank reports it.
+//! Start-up is collective. What one rank finds wrong is told to all, so that all of them fail, after the lowest such rank has
+//! reported it.
 
 use crate::config::{Config, Machine, environment, format_size, format_size_about};
 use crate::error::UserError;
@@ -9,11 +9,16 @@ use crate::runtime::{Runtime, STAGING_FRAMES, Shape, table_bytes};
 use crate::segment::Reservation;
 use crate::space::Segment;
 use crate::storage::{self, MemoryStorage, Storage};
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
-use vgasnet_conduit::{Conduit, EXCHANGE_BYTES_MAX, RegionSizes};
+use vgasnet_conduit::{Conduit, ConduitError, EXCHANGE_BYTES_MAX, RegionSizes};
 use vgasnet_smp::SmpConduit;
+
+/// The calls that agree on something, as C names them.
+const INIT: &str = "vgasnet_init";
+const ATTACH: &str = "vgasnet_attach";
 
 /// How long a rank that exits with status 0 waits for the others to do the same.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
@@ -34,7 +39,7 @@ pub enum Kind {
 pub struct Failure {
     /// The class.
     pub kind: Kind,
-    /// What to tell the user; `None` if another rank does.
+    /// What to tell the user; `None` if that is done.
     pub line: Option<UserError>,
 }
 
@@ -84,15 +89,21 @@ pub fn init() -> Result<&'static Job, Failure> {
     let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map_err(|line| (Kind::BadArgument, line));
     let mut max_local_bytes = 0;
-    let (config, all) = agree(&*conduit, config, |config| {
+    let (config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that does not answer is reported when a segment is asked for.
         max_local_bytes = max_segment_bytes(&*conduit, config).unwrap_or(0);
         [config.page_bytes.to_le_bytes(), max_local_bytes.to_le_bytes()].concat()
     })?;
-    if let Some(rank) = all.iter().position(|theirs| u64_at(theirs, 0) != u64_at(&all[0], 0)) {
-        let line = format!("VGASNET_PAGE_SIZE differs between rank 0 and rank {rank}; give all ranks the same");
-        return Err(Failure { kind: Kind::BadArgument, line: (conduit.rank().0 == 0).then(|| UserError::new(line)) });
-    }
+    let same = match all.iter().position(|theirs| u64_at(theirs, 0) != u64_at(&all[0], 0)) {
+        None => Ok(()),
+        Some(rank) => Err((
+            Kind::BadArgument,
+            UserError::new(format!(
+                "VGASNET_PAGE_SIZE differs between rank 0 and rank {rank}; give all ranks the same"
+            )),
+        )),
+    };
+    agree(&*conduit, INIT, same, |()| Vec::new())?;
     let max_global_bytes = all.iter().map(|theirs| u64_at(theirs, 8)).min().unwrap_or(0);
     let attaching = AtomicBool::new(false);
     Ok(JOB.get_or_init(|| Job { conduit, config, max_local_bytes, max_global_bytes, attaching }))
@@ -145,9 +156,14 @@ pub fn on_process_exit(status: i32) {
 /// Prints `vgasnet: rank R: CALL: LINE` on stderr.
 pub fn report(call: &str, line: &UserError) {
     match job() {
-        Some(job) => eprintln!("vgasnet: rank {}: {call}: {line}", job.conduit.rank()),
-        None => eprintln!("vgasnet: {call}: {line}"),
+        Some(job) => say(&format!("rank {}: {call}: {line}", job.conduit.rank())),
+        None => say(&format!("{call}: {line}")),
     }
+}
+
+fn say(text: &str) {
+    // One write, so that lines of several ranks do not mix. Where stderr is closed there is nobody to tell.
+    std::io::stderr().write_all(format!("vgasnet: {text}\n").as_bytes()).ok();
 }
 
 /// Reports an error and ends the job with status 1.
@@ -183,7 +199,8 @@ impl Job {
     fn start_runtime(&self, size_bytes: u64) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let own = self.check_segment(size_bytes).map_err(|line| (Kind::Resource, line));
-        let (own, all) = agree(conduit, own, |own: &Own| [own.pages.to_le_bytes(), own.frames.to_le_bytes()].concat())?;
+        let (own, all) =
+            agree(conduit, ATTACH, own, |own: &Own| [own.pages.to_le_bytes(), own.frames.to_le_bytes()].concat())?;
         let shapes: Vec<Shape> =
             all.iter().map(|bytes| Shape { pages: u32_at(bytes, 0), frames: u32_at(bytes, 4) }).collect();
         let page_bytes = self.config.page_bytes as usize;
@@ -196,14 +213,14 @@ impl Job {
         let opened = self.open_storage(own.size_bytes).map_err(|line| (Kind::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let free = |_: &_| Reservation::free_places(largest).to_le_bytes().to_vec();
-        let (storage, places) = agree(conduit, opened, free)?;
+        let (storage, places) = agree(conduit, ATTACH, opened, free)?;
         let places = places.iter().fold(u32::MAX, |all, bytes| all & u32_at(bytes, 0));
         let reserved = Reservation::new(own.size_bytes as usize, places, page_bytes).map_err(|error| {
             let line =
                 format!("cannot reserve {} of addresses for the segment: {error}; see ulimit -v", own.size_bytes);
             (Kind::Resource, UserError::new(line))
         });
-        let (_, segments) = agree(conduit, reserved, |reserved: &Reservation| {
+        let (_, segments) = agree(conduit, ATTACH, reserved, |reserved: &Reservation| {
             let segment = reserved.segment();
             [segment.base.to_le_bytes(), segment.size_bytes.to_le_bytes()].concat()
         })?;
@@ -214,7 +231,7 @@ impl Job {
             fail("engine", line)
         });
         let started = started.map_err(|line| (Kind::Resource, line));
-        Ok(agree(conduit, started, |_| Vec::new())?.0)
+        Ok(agree(conduit, ATTACH, started, |_| Vec::new())?.0)
     }
 
     /// Checks the size that is asked for and makes it whole pages.
@@ -248,20 +265,23 @@ impl Job {
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
         let buffers = [(pool.at(0), pool.len_bytes)];
+        let is_first_of_host =
+            (0..rank.0).all(|other| self.conduit.host_of(vgasnet_conduit::Rank(other)) != self.conduit.host_of(rank));
+        let warn = move |line: &str| {
+            if is_first_of_host {
+                say(&format!("rank {rank}: {line}"));
+            }
+        };
         let options = storage::Options {
             dir: &self.config.storage_dir,
             size_bytes,
             depth: storage::DEPTH_DEFAULT,
             buffers: &buffers,
+            page_bytes: self.config.page_bytes as usize,
             fault: self.config.io_fault,
+            warn: Arc::new(warn),
         };
-        let (storage, warnings) = storage::open(&options)?;
-        let is_first_of_host =
-            (0..rank.0).all(|other| self.conduit.host_of(vgasnet_conduit::Rank(other)) != self.conduit.host_of(rank));
-        for warning in warnings.iter().filter(|_| is_first_of_host) {
-            eprintln!("vgasnet: rank {rank}: {warning}");
-        }
-        Ok(storage)
+        storage::open(&options)
     }
 }
 
@@ -286,31 +306,34 @@ pub fn ranks_on_host(conduit: &dyn Conduit) -> u32 {
     (0..conduit.ranks()).filter(|rank| conduit.host_of(vgasnet_conduit::Rank(*rank)) == here).count() as u32
 }
 
-/// Tells all ranks how this one fares. If all fare well, they get what each has to tell; else all of them fail, and the
-/// lowest that fares badly has the line to report.
+/// Tells all ranks how this one fares. If all fare well, they get what each has to tell; else all of them fail when the
+/// lowest that fares badly has reported it.
 fn agree<T>(
     conduit: &dyn Conduit,
+    call: &str,
     mine: Result<T, (Kind, UserError)>,
     tell: impl FnOnce(&T) -> Vec<u8>,
 ) -> Result<(T, Vec<Vec<u8>>), Failure> {
-    let told = match &mine {
-        Ok(mine) => [vec![0], tell(mine)].concat(),
-        Err((Kind::BadArgument, _)) => vec![1],
-        Err(_) => vec![2],
+    let broken = |error: ConduitError| Failure::new(Kind::Resource, error.to_string());
+    let (told, mine) = match mine {
+        Ok(mine) => ([vec![0], tell(&mine)].concat(), Ok(mine)),
+        Err((kind, line)) => (vec![if kind == Kind::BadArgument { 1 } else { 2 }], Err(line)),
     };
     assert!(told.len() <= EXCHANGE_BYTES_MAX);
-    let all = conduit.exchange(&told).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
-    let first_bad = all.iter().position(|told| told.first() != Some(&0));
-    match (mine, first_bad) {
-        (Ok(mine), None) => Ok((mine, all.into_iter().map(|told| told[1..].to_vec()).collect())),
-        (Ok(_), Some(bad)) => {
-            let kind = if all[bad].first() == Some(&1) { Kind::BadArgument } else { Kind::Resource };
-            Err(Failure { kind, line: None })
-        }
-        (Err((kind, line)), bad) => {
-            Err(Failure { kind, line: Some(line).filter(|_| bad == Some(conduit.rank().index())) })
+    let all = conduit.exchange(&told).map_err(broken)?;
+    let Some(bad) = all.iter().position(|told| told.first() != Some(&0)) else {
+        let mine = mine.expect("this rank told that it fares well");
+        return Ok((mine, all.into_iter().map(|told| told[1..].to_vec()).collect()));
+    };
+    if let Err(line) = mine.map(drop) {
+        if bad == conduit.rank().index() {
+            say(&format!("rank {bad}: {call}: {line}"));
         }
     }
+    // A rank that fails may end the job; it waits until the reason is told.
+    conduit.exchange(&[]).map_err(broken)?;
+    let kind = if all[bad].first() == Some(&1) { Kind::BadArgument } else { Kind::Resource };
+    Err(Failure { kind, line: None })
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

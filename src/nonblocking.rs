@@ -87,8 +87,10 @@ impl Runtime {
         let value = self.completions().value(completion);
         value.store(0, std::sync::atomic::Ordering::Relaxed);
         assert!(remote.len_bytes <= size_of::<u64>());
+        let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - remote.len_bytes } else { 0 };
+        let low_order = value.as_ptr().cast::<u8>().wrapping_add(skipped);
         // SAFETY: the value has room for eight bytes and belongs to the completion until it ends, in wait_value.
-        if let Err(error) = unsafe { self.start(Client::Get(value.as_ptr().cast()), remote, completion) } {
+        if let Err(error) = unsafe { self.start(Client::Get(low_order), remote, completion) } {
             self.completions().end(completion);
             return Err(error);
         }

@@ -54,7 +54,9 @@ impl Pool {
     #[inline]
     pub fn touch(&self, frame: FrameId) {
         let (clock, stamp) = (self.clock(), self.stamp(frame));
-        if stamp.load(Ordering::Relaxed) != clock.load(Ordering::Relaxed) {
+        let seen = stamp.load(Ordering::Relaxed);
+        // The clock starts at 0 too, which is the stamp of a frame that was never used.
+        if seen == 0 || seen != clock.load(Ordering::Relaxed) {
             stamp.store(clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }

@@ -215,6 +215,12 @@ fn signals_are_forwarded() {
 }
 
 #[test]
+fn ranks_take_signals() {
+    let output = run(&["-n", "2", "grep", "SigBlk", "/proc/self/status"]);
+    assert_eq!(text(&output.stdout), "SigBlk:\t0000000000000000\n".repeat(2));
+}
+
+#[test]
 fn an_interrupt_ends_the_job_quietly() {
     for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
         let mut child = start(&["-n", "3", "sh", "-c", "echo ready; exec sleep 60"]);

@@ -1,5 +1,7 @@
 //! One test body for every kind of storage, on a disk and on a tmpfs.
 
+#[path = "storage/buffers.rs"]
+mod buffers;
 #[path = "storage/directories.rs"]
 mod directories;
 #[path = "storage/support.rs"]

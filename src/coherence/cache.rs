@@ -14,6 +14,7 @@
 //! as its duties, and [`Cache::settle`] does them in one place.
 
 use super::{Access, Action, Body, Forward, FrameId, Message, Outgoing, PageId, Ticket, ToCache, ToHome, Waiter};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many notices of clean evictions are put off at most.
@@ -239,8 +240,8 @@ impl Cache {
     }
 
     pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        if !self.pages.contains_key(&page) {
-            self.pages.insert(page, Cached::starving());
+        if let Entry::Vacant(unknown) = self.pages.entry(page) {
+            unknown.insert(Cached::starving());
             self.starving.push_back(page);
             self.feed(actions);
         }

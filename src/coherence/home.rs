@@ -63,6 +63,7 @@ enum Exchange {
     First {
         requester: Rank,
         ticket: Ticket,
+        forgotten: bool,
     },
     Write(Write),
     WriteBack {
@@ -81,6 +82,8 @@ struct Reader {
     frame: FrameId,
     ticket: Ticket,
     source: Holder,
+    /// The requester has given up the copy already; word of that has overtaken its Done.
+    forgotten: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,12 +124,32 @@ impl Entry {
         self.holders.push_back(holder);
     }
 
+    fn push_unless(&mut self, forgotten: bool, holder: Holder) {
+        if !forgotten {
+            self.push(holder);
+        }
+    }
+
     /// Forgets a copy, if it is still that one.
     fn forget(&mut self, holder: Holder) {
         if let Some(at) = self.holders.iter().position(|known| *known == holder) {
             assert_ne!(self.keeper, Some(holder.rank), "a keeper leaves only by an eviction");
             self.holders.remove(at);
         }
+    }
+
+    /// `holder` has given up its clean copy, perhaps before it is known to have it.
+    fn on_forget(&mut self, holder: Holder) {
+        match &mut self.exchange {
+            Exchange::Reads(readers) => {
+                for reader in readers.iter_mut().filter(|reader| reader.ticket == holder.copy) {
+                    reader.forgotten = true;
+                }
+            }
+            Exchange::First { ticket, forgotten, .. } if *ticket == holder.copy => *forgotten = true,
+            _ => {}
+        }
+        self.forget(holder);
     }
 
     /// Forgets whatever copy `rank` had: it says that it has none.
@@ -226,7 +249,7 @@ impl Home {
                     _ => entry.waiting.push_back(request),
                 }
             }
-            ToHome::Forget { copy } => entry.forget(Holder { rank: from, copy }),
+            ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { ticket } => self.on_done(index, from, ticket),
             ToHome::Bounce { ticket } => self.on_bounce(index, ticket, actions),
             ToHome::Acknowledge { ticket } => self.on_acknowledge(index, ticket, actions),
@@ -239,7 +262,7 @@ impl Home {
         let page = self.page(index);
         let entry = self.entries.get_mut(&index).expect("a load belongs to an exchange");
         let (to, ticket, grant) = match &mut entry.exchange {
-            Exchange::First { requester, ticket } => (*requester, *ticket, false),
+            Exchange::First { requester, ticket, .. } => (*requester, *ticket, false),
             Exchange::Write(write) => {
                 assert_eq!(write.data, Data::Loading);
                 write.data = Data::There;
@@ -273,16 +296,17 @@ impl Home {
         match &mut entry.exchange {
             Exchange::Reads(readers) => {
                 let at = readers.iter().position(|reader| reader.ticket == ticket).expect("a reader is done once");
-                readers.remove(at);
+                let forgotten = readers.remove(at).forgotten;
                 if readers.is_empty() {
                     entry.exchange = Exchange::Idle;
                 }
-                entry.push(holder);
+                entry.push_unless(forgotten, holder);
             }
-            Exchange::First { ticket: expected, .. } => {
+            Exchange::First { ticket: expected, forgotten, .. } => {
                 assert_eq!(*expected, ticket);
+                let forgotten = *forgotten;
                 entry.exchange = Exchange::Idle;
-                entry.push(holder);
+                entry.push_unless(forgotten, holder);
             }
             Exchange::Write(write) => {
                 assert!(write.ticket == ticket && write.acknowledgements == 0 && write.granted);
@@ -385,7 +409,7 @@ impl Home {
         if let Some(at) = source {
             let source = entry.holders.remove(at).expect("the source is a holder");
             entry.holders.push_front(source);
-            let reader = Reader { requester: from, frame, ticket, source };
+            let reader = Reader { requester: from, frame, ticket, source, forgotten: false };
             match &mut entry.exchange {
                 Exchange::Reads(readers) => readers.push(reader),
                 other => *other = Exchange::Reads(vec![reader]),
@@ -393,7 +417,7 @@ impl Home {
             let forward = Forward { ticket, to: from, frame, access: Access::Read, grant: false };
             actions.push(send(source.rank, page, ToCache::Forward(forward)));
         } else {
-            entry.exchange = Exchange::First { requester: from, ticket };
+            entry.exchange = Exchange::First { requester: from, ticket, forgotten: false };
             actions.push(if is_written {
                 Action::Load { page, to: from, frame }
             } else {

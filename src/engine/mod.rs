@@ -72,6 +72,8 @@ pub struct Held {
     pub storage_operations: usize,
     /// Closing pages that somebody still uses.
     pub closing: usize,
+    /// Pages that are being fetched ahead.
+    pub ahead: usize,
     /// Work that nobody has taken.
     pub work: usize,
 }
@@ -235,6 +237,7 @@ impl Engine {
             transfers: self.transfers.len(),
             storage_operations: self.storage.operations(),
             closing: self.closing.len(),
+            ahead: self.ahead.len(),
             work: self.work.len(),
         }
     }

@@ -10,6 +10,7 @@
 //! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
 //! | [`Faulty`] | makes one operation of any of them fail | tests of I/O errors end to end |
 
+mod buffers;
 mod faulty;
 mod file;
 mod memory;
@@ -29,6 +30,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
 pub const BLOCK_BYTES: usize = 4096;
@@ -130,8 +132,10 @@ impl<S: Storage + ?Sized> Storage for Box<S> {
     }
 }
 
+/// Takes a line for the user about something that works less well than it could.
+pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What [`open`] needs to know.
-#[derive(Debug, Clone, Copy)]
 pub struct Options<'a> {
     /// The directory on whose file system the backing file lives.
     pub dir: &'a Path,
@@ -140,28 +144,32 @@ pub struct Options<'a> {
     /// The bound on operations in flight, 1 to 4096.
     pub depth: usize,
     /// Address and length in bytes of memory that most operations will use: the pool. It stays mapped as it is for
-    /// as long as the storage lives; where the kernel allows, it is made resident and pinned now instead of at each
-    /// operation.
+    /// as long as the storage lives; where the kernel allows, a page of it is pinned when it is first used instead of
+    /// at each operation.
     pub buffers: &'a [(*mut u8, usize)],
+    /// The length in bytes of most operations; each range of `buffers` begins with a page.
+    pub page_bytes: usize,
     /// An I/O error to make on purpose.
     pub fault: Option<IoFault>,
+    /// Called by [`open`], and by operations on the storage when the kernel refuses to pin more.
+    pub warn: Warn,
 }
 
-/// Creates a backing file and the best storage for it that this machine permits. The second value has a line for each
-/// thing that works less well than it could, for the caller to print.
+/// Creates a backing file and the best storage for it that this machine permits.
 ///
 /// # Errors
 /// The directory cannot hold the file (see [`BackingFile::create`]), or there is neither io_uring nor threads.
-pub fn open(options: &Options<'_>) -> Result<(Box<dyn Storage>, Vec<String>), UserError> {
+pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
     let file = BackingFile::create(options.dir, options.size_bytes)?;
-    let mut warnings = file.warnings().to_vec();
+    file.warnings().iter().for_each(|line| (options.warn)(line));
     let storage: Box<dyn Storage> = match RingStorage::new(file, options.depth) {
         Ok(mut ring) => {
-            warnings.extend(ring.register(options.buffers));
+            let warn = Arc::clone(&options.warn);
+            ring.register(options.buffers, options.page_bytes, move |line| warn(line));
             Box::new(ring)
         }
         Err(Refused { file, error }) => {
-            warnings.push(format!(
+            (options.warn)(&format!(
                 "the kernel refused io_uring ({error}): storage uses threads with blocking calls, which is slower; \
                  allow it in sysctl kernel.io_uring_disabled or in the container's seccomp profile"
             ));
@@ -169,8 +177,8 @@ pub fn open(options: &Options<'_>) -> Result<(Box<dyn Storage>, Vec<String>), Us
             Box::new(threads.map_err(|error| UserError::new(format!("cannot start threads for storage: {error}")))?)
         }
     };
-    let Some(fault) = options.fault else { return Ok((storage, warnings)) };
-    Ok((Box::new(Faulty::new(storage, fault)), warnings))
+    let Some(fault) = options.fault else { return Ok(storage) };
+    Ok(Box::new(Faulty::new(storage, fault)))
 }
 
 #[cfg(test)]

@@ -11,21 +11,15 @@
 //! when the first one next enters it. The price: a completion interrupts the thread that started the operation, so
 //! that a system call which is never restarted (`epoll_wait`) may there return `EINTR` without any signal.
 
+use super::buffers::Buffers;
 use super::file::BackingFile;
 use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
 use super::{Busy, Storage};
-use crate::config::{IoDirection, format_size, format_size_about};
+use crate::config::IoDirection;
 use io_uring::{IoUring, Probe, opcode, squeue, types};
-use nix::sys::resource::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::thread;
-
-/// The kernel's limit on one registered buffer.
-const BUFFER_BYTES_MAX: usize = 1 << 30;
-
-/// The kernel's limit on registered buffers, which fits into the 16 bits of a buffer's index.
-const BUFFERS_MAX: usize = 1 << 14;
 
 /// The longest request in bytes that the submitting thread works on itself: a default page.
 const INLINE_BYTES_MAX: usize = 4 << 20;
@@ -51,8 +45,10 @@ pub struct RingStorage {
     slots: Vec<Option<Operation>>,
     /// The indices of the empty slots.
     empty: Vec<usize>,
-    /// The registered memory as (address, length), in the order of its indices, which is that of the addresses.
-    buffers: Vec<(usize, usize)>,
+    /// The memory that the kernel knows by an index.
+    buffers: Buffers,
+    /// [`RingStorage::register`] was called.
+    takes_buffers: bool,
     /// The most to ask the kernel for at once, in bytes: whole blocks.
     pub(super) request_bytes_max: usize,
 }
@@ -73,51 +69,38 @@ impl RingStorage {
                 file,
                 slots: (0..depth).map(|_| None).collect(),
                 empty: (0..depth).rev().collect(),
-                buffers: Vec::new(),
+                buffers: Buffers::default(),
+                takes_buffers: false,
                 request_bytes_max: REQUEST_BYTES_MAX,
             }),
             Err(error) => Err(Refused { file, error }),
         }
     }
 
-    /// Pins `ranges` (address, length in bytes) once, so that operations inside them need not pin their memory each
-    /// time. The memory becomes resident; it stays mapped as it is until the storage is dropped. Where the kernel
-    /// refuses, operations work as before and the answer is a line about it for the user. Call at most once, with
-    /// nothing in flight.
+    /// Lets memory of `ranges` (address, length in bytes) be pinned when an operation first uses it, so that later ones
+    /// need not pin it again: in chunks of `page_bytes`, or a multiple of that where there are more pages than the
+    /// kernel has room for. A chunk becomes resident with its first use, and stays pinned until the storage is dropped,
+    /// so the ranges have to stay mapped as they are until then. An operation that spans chunks works without.
+    ///
+    /// Where the kernel refuses, operations work as before, and `warn` gets a line about it for the user: at most once,
+    /// now or at an operation.
     ///
     /// # Panics
     /// If it was called before or operations are in flight.
-    #[must_use]
-    pub fn register(&mut self, ranges: &[(*mut u8, usize)]) -> Option<String> {
-        assert!(self.buffers.is_empty() && self.in_flight() == 0, "buffers are registered once, at the start");
-        let buffers = split(ranges);
-        if buffers.is_empty() {
-            return None;
-        }
-        let total_bytes: usize = buffers.iter().map(|(_, len_bytes)| len_bytes).sum();
-        let error = if buffers.len() > BUFFERS_MAX {
-            io::Error::from_raw_os_error(libc::EMFILE)
-        } else {
-            let vectors: Vec<libc::iovec> = buffers
-                .iter()
-                .map(|&(address, iov_len)| libc::iovec { iov_base: address as *mut libc::c_void, iov_len })
-                .collect();
-            // SAFETY: registering only pins the memory; it is accessed by operations, whose callers answer for it.
-            match unsafe { self.ring.submitter().register_buffers(&vectors) } {
-                Ok(()) => {
-                    self.buffers = buffers;
-                    return None;
-                }
-                Err(error) => error,
-            }
-        };
-        let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft_bytes, _)| soft_bytes);
-        Some(format!(
-            "the kernel refused to pin the pool of {} for I/O ({error}; the limit on locked memory is {}): each \
-             operation pins its page, which takes more CPU; raise `ulimit -l` to lift this",
-            format_size(total_bytes as u64),
-            if limit == libc::RLIM_INFINITY { "unlimited".into() } else { format_size_about(limit) }
-        ))
+    pub fn register(
+        &mut self,
+        ranges: &[(*mut u8, usize)],
+        page_bytes: usize,
+        warn: impl FnOnce(&str) + Send + 'static,
+    ) {
+        assert!(!self.takes_buffers && self.in_flight() == 0, "buffers are registered once, at the start");
+        self.takes_buffers = true;
+        self.buffers = Buffers::new(&self.ring.submitter(), ranges, page_bytes, Box::new(warn));
+    }
+
+    /// How much of the ranges that [`RingStorage::register`] was given is pinned by now, in bytes.
+    pub fn registered_bytes(&self) -> usize {
+        self.buffers.registered_bytes()
     }
 
     fn start(&mut self, direction: IoDirection, place: (u64, *mut u8, usize), token: u64) -> Result<(), Busy> {
@@ -131,19 +114,20 @@ impl RingStorage {
 
     /// Puts the next request of the operation in `slot` into the submission queue.
     fn queue(&mut self, slot: usize) {
-        let operation = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
-        let entry = self.entry(operation).user_data(slot as u64);
+        let entry = self.entry(slot).user_data(slot as u64);
         // SAFETY: the file is registered for as long as the ring lives. The memory is valid and left alone until
         // `poll` hands the operation out or `drop` returns, and neither happens while the kernel has the request.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue has room for one request for each slot");
     }
 
-    fn entry(&self, operation: &Operation) -> squeue::Entry {
+    fn entry(&mut self, slot: usize) -> squeue::Entry {
+        let operation = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
         let request = operation.request(self.request_bytes_max);
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
-        let entry = match (operation.direction, self.buffer_of(pointer as usize, request.len_bytes)) {
+        let buffer = self.buffers.index_of(&self.ring.submitter(), pointer as usize, request.len_bytes);
+        let entry = match (operation.direction, buffer) {
             (IoDirection::Read, Some(buffer)) => {
                 opcode::ReadFixed::new(FILE, pointer, len_bytes, buffer).offset(offset_bytes).build()
             }
@@ -155,13 +139,6 @@ impl RingStorage {
         };
         let is_inline = request.len_bytes <= INLINE_BYTES_MAX;
         if is_inline { entry } else { entry.flags(squeue::Flags::ASYNC) }
-    }
-
-    /// The index of the registered buffer that has the whole range, if one has.
-    fn buffer_of(&self, address: usize, len_bytes: usize) -> Option<u16> {
-        let index = self.buffers.partition_point(|&(start, _)| start <= address).checked_sub(1)?;
-        let (start, buffer_bytes) = self.buffers[index];
-        (address - start + len_bytes <= buffer_bytes).then_some(index as u16)
     }
 
     /// Gives the kernel what is queued. What it cannot take for want of memory stays queued for the next poll, which
@@ -269,32 +246,4 @@ fn set_up(file: &BackingFile, depth: usize) -> io::Result<IoUring> {
     }
     ring.submitter().register_files(&[file.as_fd().as_raw_fd()])?;
     Ok(ring)
-}
-
-/// `ranges` in the order of their addresses, in parts that the kernel takes. A page never spans two parts, since its
-/// size divides that of a part and pages lie at multiples of their size in the pool.
-fn split(ranges: &[(*mut u8, usize)]) -> Vec<(usize, usize)> {
-    let mut parts = Vec::new();
-    for &(pointer, len_bytes) in ranges {
-        let starts = (0..len_bytes).step_by(BUFFER_BYTES_MAX);
-        parts.extend(starts.map(|start| (pointer as usize + start, BUFFER_BYTES_MAX.min(len_bytes - start))));
-    }
-    parts.sort_unstable();
-    parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_are_split_and_sorted() {
-        let (low, high) = (0x1000 as *mut u8, 0x10_0000_0000 as *mut u8);
-        let ranges = [(high, (2 << 30) + 4096), (low, 4096), (high, 0)];
-        let high = high as usize;
-        assert_eq!(
-            split(&ranges),
-            [(0x1000, 4096), (high, 1 << 30), (high + (1 << 30), 1 << 30), (high + (2 << 30), 4096)]
-        );
-    }
 }

@@ -5,9 +5,10 @@ use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use vgasnet::config::{IoDirection, IoFault};
-use vgasnet::storage::{BackingFile, Options, RingStorage, Storage, free_bytes, memory_file_system, open};
+use vgasnet::storage::{BackingFile, Options, Storage, free_bytes, memory_file_system, open};
 
 const PAGE_BYTES: usize = 64 << 10;
 
@@ -39,12 +40,26 @@ fn mount_kind(kind: &str, dir: &Path, options: &str) {
     mount(Some("none"), dir, Some(kind), MsFlags::empty(), Some(options)).unwrap();
 }
 
+/// What [`open`] makes for a file of some pages; its warnings go into `warnings`.
+fn open_with(
+    dir: &Path,
+    buffers: &[(*mut u8, usize)],
+    pages: usize,
+    fault: Option<IoFault>,
+    warnings: &Arc<Mutex<Vec<String>>>,
+) -> Box<dyn Storage> {
+    let warnings = Arc::clone(warnings);
+    let warn = Arc::new(move |line: &str| warnings.lock().unwrap().push(line.to_owned()));
+    let size_bytes = (pages * PAGE_BYTES) as u64;
+    open(&Options { dir, size_bytes, depth: 4, buffers, page_bytes: PAGE_BYTES, fault, warn }).unwrap()
+}
+
 /// Writes and reads one page through whatever [`open`] chooses there; its warnings.
 fn round_trip(dir: &Path) -> Vec<String> {
     let mut pages = Pages::new(2, PAGE_BYTES);
     let buffers = [pages.range()];
-    let options = Options { dir, size_bytes: 2 * PAGE_BYTES as u64, depth: 4, buffers: &buffers, fault: None };
-    let (mut storage, warnings) = open(&options).unwrap();
+    let warnings = Arc::new(Mutex::new(Vec::new()));
+    let mut storage = open_with(dir, &buffers, 2, None, &warnings);
     pages.fill(0, 3);
     for (direction, page) in [(IoDirection::Write, 0), (IoDirection::Read, 1)] {
         pages.start(&mut *storage, direction, PAGE_BYTES as u64, page, 0).unwrap();
@@ -54,14 +69,14 @@ fn round_trip(dir: &Path) -> Vec<String> {
     }
     drop(storage);
     assert!(pages.holds(1, 3));
-    warnings
+    let warnings = warnings.lock().unwrap();
+    warnings.clone()
 }
 
 #[test]
 fn a_fault_asked_for_is_made() {
     let fault = Some(IoFault { direction: IoDirection::Read, nth: 2 });
-    let options = Options { dir: &disk(), size_bytes: PAGE_BYTES as u64, depth: 1, buffers: &[], fault };
-    let (mut storage, _) = open(&options).unwrap();
+    let mut storage = open_with(&disk(), &[], 1, fault, &Arc::default());
     let mut pages = Pages::new(1, PAGE_BYTES);
     let mut errors = Vec::new();
     for _ in 0..3 {
@@ -176,76 +191,6 @@ fn a_file_system_that_can_do_little_works_with_warnings() {
             assert!(warnings.iter().any(|line| line.contains(part)), "{part}: {warnings:?}");
         }
     });
-}
-
-#[test]
-fn pinned_memory_serves_operations_inside_and_outside() {
-    let file = BackingFile::create(&disk(), 4 * PAGE_BYTES as u64).unwrap();
-    let Ok(mut ring) = RingStorage::new(file, 4) else {
-        skip("no io_uring here");
-        return;
-    };
-    let (mut inside, mut outside) = (Pages::new(4, PAGE_BYTES), Pages::new(4, PAGE_BYTES));
-    if let Some(line) = ring.register(&[inside.range()]) {
-        panic!("256 KiB are under any limit: {line}");
-    }
-    for page in 0..4 {
-        inside.fill(page, page as u64);
-        inside.start(&mut ring, IoDirection::Write, (page * PAGE_BYTES) as u64, page, 0).unwrap();
-    }
-    while ring.in_flight() > 0 {
-        settle(&mut ring, &mut |_, result| result.unwrap());
-    }
-    (0..4).for_each(|page| inside.clear(page));
-    for (pages, numbers) in [(&mut inside, [0, 2]), (&mut outside, [1, 3])] {
-        for page in numbers {
-            pages.start(&mut ring, IoDirection::Read, (page * PAGE_BYTES) as u64, page, 0).unwrap();
-        }
-    }
-    while ring.in_flight() > 0 {
-        settle(&mut ring, &mut |_, result| result.unwrap());
-    }
-    assert!(inside.holds(0, 0) && outside.holds(1, 1) && inside.holds(2, 2) && outside.holds(3, 3));
-}
-
-/// Takes `CAP_IPC_LOCK` from the calling thread, which exempts root from `ulimit -l`.
-fn drop_ipc_lock() {
-    const VERSION_3: u32 = 0x2008_0522;
-    const IPC_LOCK: u32 = 14;
-    let header = [VERSION_3, 0];
-    let mut sets = [0u32; 6];
-    // SAFETY: both arrays have the layout of version 3 (two times three words), and live during the calls.
-    unsafe {
-        assert_eq!(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()), 0);
-        sets[0] &= !(1 << IPC_LOCK);
-        assert_eq!(libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()), 0);
-    }
-}
-
-#[test]
-fn a_limit_on_locked_memory_is_warned_of_and_lived_with() {
-    let limited = thread::spawn(|| {
-        drop_ipc_lock();
-        let (limit_bytes, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK).unwrap();
-        if limit_bytes > 64 << 20 {
-            skip(&format!("the limit on locked memory is {limit_bytes} bytes"));
-            return;
-        }
-        let mut pages = Pages::new(limit_bytes as usize / PAGE_BYTES + 2, PAGE_BYTES);
-        let file = BackingFile::create(&disk(), PAGE_BYTES as u64).unwrap();
-        let Ok(mut ring) = RingStorage::new(file, 4) else {
-            skip("no io_uring here");
-            return;
-        };
-        let line = ring.register(&[pages.range()]).expect("this is more than the limit");
-        assert!(line.contains("ulimit -l") && line.contains("Cannot allocate memory"), "{line}");
-        pages.start(&mut ring, IoDirection::Read, 0, 0, 0).unwrap();
-        while ring.in_flight() > 0 {
-            settle(&mut ring, &mut |_, result| result.unwrap());
-        }
-        assert!(pages.is_zero(0));
-    });
-    limited.join().unwrap();
 }
 
 /// Makes `io_uring_setup` fail with `errno` in the calling thread, as a container's seccomp profile does.

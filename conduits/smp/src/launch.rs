@@ -148,7 +148,7 @@ impl Launch {
             signals,
         };
         for rank in 0..self.ranks {
-            match RankProcess::spawn(self, rank, &objects) {
+            match RankProcess::spawn(self, rank, &objects, job.signals.previous_mask()) {
                 Ok((process, pipes)) => {
                     job.processes.push(process);
                     job.pipes.extend(pipes);

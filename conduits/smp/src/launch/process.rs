@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
+use nix::sys::signal::SigSet;
 
 use super::output::{LabelledPipe, Stream};
 use super::{End, Launch, StartError, advice};
@@ -19,11 +20,12 @@ pub(super) struct RankProcess {
 }
 
 impl RankProcess {
-    /// Starts `rank`. With labelled output there are pipes to read.
+    /// Starts `rank` with this signal mask. With labelled output there are pipes to read.
     pub(super) fn spawn(
         launch: &Launch,
         rank: u32,
         objects: &Objects,
+        mask: SigSet,
     ) -> Result<(Self, Vec<LabelledPipe>), StartError> {
         let variable = JobVariable {
             rank,
@@ -44,7 +46,9 @@ impl RankProcess {
         let bells = variable.doorbells..variable.doorbells + objects.doorbells.len() as RawFd;
         // SAFETY: the closure runs in the child between fork and exec. It makes system calls only: it neither allocates
         // nor takes a lock that another thread of the launcher may have held.
-        unsafe { command.pre_exec(move || prepare(launcher, std::iter::once(variable.arena).chain(bells.clone()))) };
+        unsafe {
+            command.pre_exec(move || prepare(launcher, &mask, std::iter::once(variable.arena).chain(bells.clone())))
+        };
         let mut child = command.spawn().map_err(|error| explain(launch, rank, &error))?;
         let pidfd = open_pidfd(child.id()).map_err(|error| {
             // It is our child and not reaped yet, so these reach no other process.
@@ -110,8 +114,10 @@ impl RankProcess {
     }
 }
 
-/// In the child: die with the launcher, and keep the job's descriptors through exec.
-fn prepare(launcher: u32, inherited: impl Iterator<Item = RawFd>) -> io::Result<()> {
+/// In the child: die with the launcher, have the launcher's signal mask and not the one with which it forwards signals, and
+/// keep the job's descriptors through exec.
+fn prepare(launcher: u32, mask: &SigSet, inherited: impl Iterator<Item = RawFd>) -> io::Result<()> {
+    mask.thread_set_mask()?;
     // SAFETY: plain system calls on numbers; clearing a descriptor's flags affects this process alone.
     unsafe {
         Errno::result(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;

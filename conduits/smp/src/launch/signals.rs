@@ -34,6 +34,11 @@ impl Signals {
         Ok(Signals { descriptor, previous_mask })
     }
 
+    /// The signal mask without the forwarded signals, for processes that have to take them.
+    pub(super) fn previous_mask(&self) -> SigSet {
+        self.previous_mask
+    }
+
     /// The next signal, and whether it comes from the terminal.
     pub(super) fn next(&self) -> Option<(i32, bool)> {
         let info = self.descriptor.read_signal().ok()??;

@@ -1,0 +1,171 @@
+//! One rank's conduit.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use vgasnet_conduit::{
+    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, MESSAGE_BYTES_MAX, PoolFile, Rank, Region,
+    RegionSizes, Seat, Transfer,
+};
+
+use crate::hub::Hub;
+use crate::network::{Move, News};
+
+/// A rank's end of a [`Hub`].
+pub struct SimConduit {
+    hub: Arc<Hub>,
+    rank: Rank,
+    attached: AtomicBool,
+}
+
+impl SimConduit {
+    pub(crate) fn new(hub: Arc<Hub>, rank: Rank) -> SimConduit {
+        let attached = AtomicBool::new(hub.memory(rank).is_some());
+        SimConduit { hub, rank, attached }
+    }
+
+    /// A rank whose memory this one has.
+    fn has_memory_of(&self, rank: Rank) -> bool {
+        let is_neighbour = || self.host_of(rank) == self.host_of(self.rank) && self.hub.settings().peer_memory;
+        self.attached.load(Ordering::Acquire) && (rank == self.rank || is_neighbour())
+    }
+
+    /// One end of a transfer, wherever it is.
+    fn end(&self, rank: Rank, offset_bytes: usize, len_bytes: usize) -> Region {
+        let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool();
+        assert!(
+            offset_bytes <= pool.len_bytes && len_bytes <= pool.len_bytes - offset_bytes,
+            "a transfer of {len_bytes} bytes at {offset_bytes} in the pool of rank {rank}, {} bytes",
+            pool.len_bytes
+        );
+        Region { address: pool.address + offset_bytes, len_bytes }
+    }
+
+    /// The own end and the peer's.
+    fn ends(&self, transfer: &Transfer) -> (Region, Region) {
+        let own = self.end(self.rank, transfer.own_offset_bytes, transfer.len_bytes);
+        (own, self.end(transfer.peer, transfer.peer_offset_bytes, transfer.len_bytes))
+    }
+
+    fn start(&self, transfer: &Transfer, from: Region, to: Region) -> Result<(), Busy> {
+        let what = Move { rank: self.rank, from, to, token: transfer.token };
+        // SAFETY: `ends` checked both regions against the pools, which live as long as the hub and so longer than the
+        // network in it. That they are left alone until completion is the caller's part of the contract.
+        unsafe { self.hub.network().transfer(what)? };
+        self.hub.seats(self.rank).ring();
+        Ok(())
+    }
+}
+
+impl Conduit for SimConduit {
+    fn name(&self) -> &str {
+        "sim"
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.hub.ranks() as u32
+    }
+
+    fn host_of(&self, rank: Rank) -> u32 {
+        self.hub.settings().hosts[rank.index()]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let peer_memory = self.hub.settings().peer_memory;
+        Capabilities { peer_memory, wakes_on_arrival: true, second_mapping: false }
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
+        self.hub.rendezvous().exchange(self.rank, mine)
+    }
+
+    fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
+        assert!(!self.attached.load(Ordering::Acquire), "attach was called before");
+        let mine = [sizes.pool_bytes as u64, sizes.table_bytes as u64].map(u64::to_ne_bytes);
+        let all = self.exchange(mine.as_flattened())?;
+        self.hub.make_memories(&all.iter().map(|bytes| decode_sizes(bytes)).collect::<Vec<_>>());
+        self.attached.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    fn pool(&self, rank: Rank) -> Option<Region> {
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.pool())
+    }
+
+    fn table(&self, rank: Rank) -> Option<Region> {
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table())
+    }
+
+    fn pool_file(&self) -> Option<PoolFile<'_>> {
+        None
+    }
+
+    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy> {
+        assert!(message.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", message.len());
+        self.hub.network().send(self.rank, to, message)?;
+        self.hub.seats(to).ring();
+        Ok(())
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        let (own, peer) = self.ends(transfer);
+        self.start(transfer, own, peer)
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        let (own, peer) = self.ends(transfer);
+        self.start(transfer, peer, own)
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        let due = self.hub.network().poll(self.rank);
+        for news in &due {
+            sink(match news {
+                News::Message { from, bytes } => Arrival::Message { from: *from, bytes },
+                News::Complete(token) => Arrival::Complete(*token),
+            });
+        }
+        !due.is_empty()
+    }
+
+    fn occupy(&self, driving: bool) -> bool {
+        self.hub.seats(self.rank).occupy(driving);
+        self.hub.has_news(self.rank)
+    }
+
+    fn sleep(
+        &self,
+        seat: Seat,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    ) {
+        // `stay_awake` comes first: it is asked even when something has arrived, as the contract promises.
+        let stay = |arrivals_matter| stay_awake() || (arrivals_matter && self.hub.has_news(self.rank));
+        self.hub.seats(self.rank).sleep(seat, also, timeout, stay);
+    }
+
+    fn wake(&self, rank: Rank) {
+        self.hub.seats(rank).ring();
+    }
+
+    /// Ends the process, and with it all ranks.
+    fn exit(&self, status: i32) -> ! {
+        std::process::exit(status)
+    }
+}
+
+fn decode_sizes(bytes: &[u8]) -> RegionSizes {
+    let word = |at: usize| {
+        let bytes = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
+        u64::from_ne_bytes(bytes.expect("every rank attaches at this point of the start-up")) as usize
+    };
+    RegionSizes { pool_bytes: word(0), table_bytes: word(8) }
+}

@@ -1,0 +1,211 @@
+//! What is under way between ranks, and what becomes of it next.
+
+use fastrand::Rng;
+use vgasnet_conduit::{Busy, Rank, Region, Token};
+
+use crate::Settings;
+
+/// Messages that may be on their way to one rank. More are refused, so memory is bounded.
+const INBOX_MAX: usize = 1024;
+
+/// Transfers of one rank that may be under way.
+const TRANSFERS_MAX: usize = 256;
+
+/// How often in a row a rank is refused although there is room.
+const REFUSALS_MAX: u32 = 3;
+
+/// The most arrivals that one poll hands out.
+const POLL_ARRIVALS_MAX: usize = 64;
+
+/// What a hub has carried so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Messages taken.
+    pub messages: u64,
+    /// Puts and gets taken.
+    pub transfers: u64,
+}
+
+/// An arrival, on its way or due.
+#[derive(Debug)]
+pub(crate) enum News {
+    Message { from: Rank, bytes: Vec<u8> },
+    Complete(Token),
+}
+
+struct Delayed {
+    /// Polls of the receiver that pass before it is due.
+    polls_left: u32,
+    news: News,
+}
+
+/// A put or get.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Move {
+    /// Whose it is.
+    pub(crate) rank: Rank,
+    /// The bytes, and where they go; as long as each other.
+    pub(crate) from: Region,
+    pub(crate) to: Region,
+    pub(crate) token: Token,
+}
+
+/// A put or get under way.
+struct Flying {
+    what: Move,
+    /// Polls of anyone that pass before the next half moves.
+    polls_left: u32,
+    /// The half that is still to be moved, when the other is there.
+    rest: Option<Half>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Half {
+    First,
+    Second,
+}
+
+pub(crate) struct Network {
+    random: Rng,
+    settings: Settings,
+    inboxes: Vec<Vec<Delayed>>,
+    flying: Vec<Flying>,
+    /// Transfers of each rank whose completion it has not been handed.
+    transfers: Vec<usize>,
+    refusals: Vec<u32>,
+    traffic: Traffic,
+}
+
+impl Network {
+    pub(crate) fn new(settings: Settings) -> Network {
+        let ranks = settings.hosts.len();
+        Network {
+            random: Rng::with_seed(settings.seed),
+            inboxes: (0..ranks).map(|_| Vec::new()).collect(),
+            flying: Vec::new(),
+            transfers: vec![0; ranks],
+            refusals: vec![0; ranks],
+            traffic: Traffic::default(),
+            settings,
+        }
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// How many messages and transfers are under way or not handed out.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.flying.len() + self.inboxes.iter().map(Vec::len).sum::<usize>()
+    }
+
+    /// Whether something is under way that `rank` has to poll for.
+    pub(crate) fn has_news(&self, rank: Rank) -> bool {
+        !self.inboxes[rank.index()].is_empty() || self.transfers[rank.index()] > 0
+    }
+
+    pub(crate) fn send(&mut self, from: Rank, to: Rank, message: &[u8]) -> Result<(), Busy> {
+        let has_room = self.inboxes[to.index()].len() < INBOX_MAX;
+        self.admit(from, has_room)?;
+        self.traffic.messages += 1;
+        self.post(to, News::Message { from, bytes: message.to_vec() });
+        Ok(())
+    }
+
+    /// Starts a put or get.
+    ///
+    /// # Safety
+    /// Both regions are valid until the completion has been handed out; nobody writes the source and nobody else
+    /// accesses the target until then.
+    pub(crate) unsafe fn transfer(&mut self, what: Move) -> Result<(), Busy> {
+        let rank = what.rank;
+        self.admit(rank, self.transfers[rank.index()] < TRANSFERS_MAX)?;
+        self.traffic.transfers += 1;
+        self.transfers[rank.index()] += 1;
+        let polls_left = self.delay();
+        self.flying.push(Flying { what, polls_left, rest: None });
+        if polls_left == 0 {
+            self.fly(self.flying.len() - 1);
+        }
+        Ok(())
+    }
+
+    /// One poll of `rank`: moves on every transfer, and returns what is due for `rank`.
+    pub(crate) fn poll(&mut self, rank: Rank) -> Vec<News> {
+        for at in (0..self.flying.len()).rev() {
+            if self.flying[at].polls_left > 0 {
+                self.flying[at].polls_left -= 1;
+            } else {
+                self.fly(at);
+            }
+        }
+        let mut due = Vec::new();
+        self.inboxes[rank.index()].retain_mut(|delayed| {
+            let stays = delayed.polls_left > 0 || due.len() == POLL_ARRIVALS_MAX;
+            delayed.polls_left = delayed.polls_left.saturating_sub(1);
+            if !stays {
+                due.push(std::mem::replace(&mut delayed.news, News::Complete(Token(0))));
+            }
+            stays
+        });
+        self.transfers[rank.index()] -= due.iter().filter(|news| matches!(news, News::Complete(_))).count();
+        if self.settings.delay_percent > 0 {
+            self.random.shuffle(&mut due);
+        }
+        due
+    }
+
+    /// Moves as much of the transfer at `at` as is not late.
+    fn fly(&mut self, at: usize) {
+        loop {
+            let Flying { what, rest, .. } = self.flying[at];
+            let half = rest.unwrap_or_else(|| if self.random.bool() { Half::First } else { Half::Second });
+            // SAFETY: `transfer` was promised that the regions are valid and left alone until completion, which follows.
+            unsafe { move_half(what, half) };
+            if rest.is_some() {
+                self.flying.swap_remove(at);
+                self.post(what.rank, News::Complete(what.token));
+                return;
+            }
+            self.flying[at].rest = Some(match half {
+                Half::First => Half::Second,
+                Half::Second => Half::First,
+            });
+            self.flying[at].polls_left = self.delay();
+            if self.flying[at].polls_left > 0 {
+                return;
+            }
+        }
+    }
+
+    fn post(&mut self, to: Rank, news: News) {
+        let polls_left = self.delay();
+        self.inboxes[to.index()].push(Delayed { polls_left, news });
+    }
+
+    fn delay(&mut self) -> u32 {
+        let is_late = self.random.u32(0..100) < self.settings.delay_percent;
+        if is_late { self.random.u32(1..=self.settings.delay_polls_max.max(1)) } else { 0 }
+    }
+
+    fn admit(&mut self, rank: Rank, has_room: bool) -> Result<(), Busy> {
+        let refusals = &mut self.refusals[rank.index()];
+        let is_refused = *refusals < REFUSALS_MAX && self.random.u32(0..100) < self.settings.busy_percent;
+        *refusals = if is_refused { *refusals + 1 } else { 0 };
+        if is_refused || !has_room { Err(Busy) } else { Ok(()) }
+    }
+}
+
+/// Copies one half of a transfer.
+///
+/// # Safety
+/// Both regions are valid, nobody writes the source, and nobody else accesses the target.
+unsafe fn move_half(what: Move, half: Half) {
+    let len_bytes = what.from.len_bytes;
+    let (start, end) = match half {
+        Half::First => (0, len_bytes / 2),
+        Half::Second => (len_bytes / 2, len_bytes),
+    };
+    // SAFETY: the range is inside both regions; the caller promises the rest. `copy_from` allows them to overlap.
+    unsafe { what.to.at(start).copy_from(what.from.at(start), end - start) };
+}

@@ -1,0 +1,72 @@
+//! Measures vgasnet on this machine, each figure with a ratio to something measured in the same run.
+//!
+//! This process reads the options, starts the ranks (itself again, with the hidden subcommand `rank`) and reports what
+//! rank 0 found. [`options`] and [`plan`] say what to run, [`launcher`] runs it, [`rank`] and the modules that it calls
+//! are what a rank does, [`report`] and [`plot`] show the results.
+
+mod baseline;
+mod false_sharing;
+mod hit;
+mod input;
+mod launcher;
+mod memory;
+mod options;
+mod plan;
+mod plot;
+mod progress;
+mod rank;
+mod reads;
+mod report;
+mod targets;
+
+use options::{Command, Options};
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// The status for options that make no sense, as shells and clap have it.
+const USAGE_STATUS: u8 = 2;
+
+/// One line, and the status to exit with.
+#[derive(Debug)]
+struct Stop {
+    line: String,
+    status: u8,
+}
+
+impl Stop {
+    /// The options make no sense.
+    fn usage(line: impl Display) -> Stop {
+        Stop { line: line.to_string(), status: USAGE_STATUS }
+    }
+
+    /// Something could not be done.
+    fn failure(line: impl Display) -> Stop {
+        Stop { line: line.to_string(), status: 1 }
+    }
+}
+
+fn main() -> ExitCode {
+    let options = match Options::read() {
+        Ok(options) => options,
+        Err(stop) => return end(&stop),
+    };
+    let done = match options.command {
+        Command::Rank { spec } => rank::run(&spec),
+        Command::Sequential(options) => launcher::reads(plan::Workload::Sequential, &options),
+        Command::Random(options) => launcher::reads(plan::Workload::Random, &options),
+        Command::FalseSharing(options) => launcher::false_sharing(&options),
+        Command::Hit(options) => launcher::hit(&options),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(stop) => end(&stop),
+    }
+}
+
+fn end(stop: &Stop) -> ExitCode {
+    // A job that failed has said why itself.
+    if !stop.line.is_empty() {
+        eprintln!("vgasnet-bench: {}", stop.line);
+    }
+    ExitCode::from(stop.status)
+}

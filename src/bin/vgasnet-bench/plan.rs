@@ -1,0 +1,179 @@
+//! What a job is to do: from the options to what the ranks are told.
+
+use crate::Stop;
+use crate::options::{Modes, Setup};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use vgasnet::config::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet::storage;
+
+/// The size of a get, and the unit that data is filled and checked in.
+pub const BLOCK_BYTES: u64 = 4 << 20;
+
+/// The pool where neither an option nor the environment says one. It is small against the data: that is the subject.
+const POOL_BYTES_DEFAULT: u64 = 256 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    Sequential,
+    Random,
+    FalseSharing,
+    Hit,
+}
+
+impl Workload {
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Sequential => "sequential",
+            Workload::Random => "random",
+            Workload::FalseSharing => "false-sharing",
+            Workload::Hit => "hit",
+        }
+    }
+}
+
+/// What a rank is told, in JSON on its command line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    pub workload: Workload,
+    /// The data on rank 0; for [`Workload::Hit`] on each rank.
+    pub data_bytes: u64,
+    /// How often each rank puts and meets, where it does.
+    pub sharing_rounds: u32,
+    pub repeat: u32,
+    pub seed: u64,
+    pub input: Option<PathBuf>,
+    pub damage_offset: Option<u64>,
+    /// A descriptor of a file in memory that rank 0 writes its report to.
+    pub report_fd: i32,
+    /// A descriptor of a file in memory that has the checksum of each block of the input.
+    pub sums_fd: Option<i32>,
+}
+
+impl Spec {
+    /// How many blocks the data has; the last may be short.
+    pub fn blocks(&self) -> u64 {
+        self.data_bytes.div_ceil(BLOCK_BYTES)
+    }
+
+    pub fn block_bytes(&self, block: u64) -> usize {
+        BLOCK_BYTES.min(self.data_bytes - block * BLOCK_BYTES) as usize
+    }
+}
+
+/// One job: how many ranks, and what their environment says.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub ranks: u32,
+    pub config: Config,
+    pub spec: Spec,
+}
+
+/// Where things lie in a segment: the data, the mail (rank 0 only), the scratch.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Where each rank has a place to tell rank 0 something.
+    pub mail_offset: u64,
+    /// Pages that are never written. Reading as many of them as there are frames empties a pool of everything else.
+    pub scratch_offset: u64,
+    pub segment_bytes: u64,
+}
+
+/// The bytes of a rank's place in the mail.
+pub const MAIL_BYTES: u64 = 32;
+
+impl Layout {
+    pub fn new(rank: u32, ranks: u32, spec: &Spec, config: &Config) -> Layout {
+        let is_first = rank == 0;
+        let bytes_if =
+            |is_there: bool, bytes: u64| if is_there { bytes.next_multiple_of(config.page_bytes) } else { 0 };
+        let mail_offset = bytes_if(is_first || spec.workload == Workload::Hit, spec.data_bytes);
+        let scratch_offset = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
+        Layout { mail_offset, scratch_offset, segment_bytes: scratch_offset + config.pool_bytes }
+    }
+}
+
+impl Job {
+    /// A job whose ranks can start, as far as this process can tell.
+    pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
+        let mut vars: Vec<(String, String)> = environment().collect();
+        let mut set = |name: &str, value: String| {
+            vars.retain(|(present, _)| present != name);
+            vars.push((name.into(), value));
+        };
+        if let Some(dir) = &setup.storage_dir {
+            set("VGASNET_STORAGE_DIR", absolute(dir)?);
+        }
+        if let Some(page_bytes) = setup.page {
+            set("VGASNET_PAGE_SIZE", format_size(page_bytes));
+        }
+        if let Some(pool_bytes) = setup.pool {
+            set("VGASNET_POOL_SIZE", format_size(pool_bytes));
+        } else if std::env::var_os("VGASNET_POOL_SIZE").is_none() {
+            set("VGASNET_POOL_SIZE", format_size(POOL_BYTES_DEFAULT));
+        }
+        set("VGASNET_COOPERATIVE", u8::from(cooperative).to_string());
+        set("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string());
+        let config = Config::from_env(vars.into_iter(), ranks, &Machine::observe()).map_err(Stop::usage)?;
+        Ok(Job { ranks, config, spec })
+    }
+
+    /// Rank 0's segment, which is the largest.
+    pub fn segment_bytes_max(&self) -> u64 {
+        Layout::new(0, self.ranks, &self.spec, &self.config).segment_bytes
+    }
+
+    /// The environment of its ranks.
+    pub fn env(&self) -> [(&'static str, String); 6] {
+        let config = &self.config;
+        [
+            ("VGASNET_STORAGE_DIR", config.storage_dir.display().to_string()),
+            ("VGASNET_PAGE_SIZE", format_size(config.page_bytes)),
+            ("VGASNET_POOL_SIZE", format_size(config.pool_bytes)),
+            ("VGASNET_COOPERATIVE", u8::from(config.cooperative).to_string()),
+            ("VGASNET_PEER_MEMORY", u8::from(config.peer_memory).to_string()),
+            ("VGASNET_MAX_SEGSIZE", format_size(self.segment_bytes_max())),
+        ]
+    }
+
+    /// Refuses what the disk has no room for: the segments, and the file that is read plainly.
+    pub fn check_space(&self) -> Result<(), Stop> {
+        let free_bytes = storage::free_bytes(&self.config.storage_dir).map_err(Stop::failure)?;
+        let other_bytes = Layout::new(1, self.ranks, &self.spec, &self.config).segment_bytes;
+        let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
+        let plain_bytes = if self.spec.workload == Workload::FalseSharing { 0 } else { self.spec.data_bytes };
+        let needed_bytes =
+            [self.segment_bytes_max(), others_bytes, plain_bytes].into_iter().fold(0, u64::saturating_add);
+        if needed_bytes <= free_bytes {
+            return Ok(());
+        }
+        Err(Stop::failure(format!(
+            "{} ranks with {} of data need {} in {}, which has {} free; lower --size or --pool, or change --storage-dir",
+            self.ranks,
+            format_size_about(self.spec.data_bytes),
+            format_size_about(needed_bytes),
+            self.config.storage_dir.display(),
+            format_size_about(free_bytes),
+        )))
+    }
+}
+
+/// The jobs for every combination of modes, in the order in which they run.
+pub fn jobs(modes: &Modes, setup: &Setup, spec: &Spec) -> Result<Vec<Job>, Stop> {
+    let mut jobs = Vec::new();
+    for &ranks in &modes.ranks {
+        for &peer_memory in modes.peer_memory.values() {
+            for &cooperative in modes.cooperative.values() {
+                jobs.push(Job::new(ranks, cooperative, peer_memory, setup, spec.clone())?);
+            }
+        }
+    }
+    jobs.iter().try_for_each(Job::check_space)?;
+    Ok(jobs)
+}
+
+fn absolute(dir: &Path) -> Result<String, Stop> {
+    let found = dir.canonicalize().map_err(|error| Stop::usage(format!("--storage-dir {}: {error}", dir.display())))?;
+    Ok(found.display().to_string())
+}

@@ -1,0 +1,166 @@
+//! A rank of the job: what all benchmarks do with the segment and with each other.
+
+use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
+use crate::{Stop, false_sharing, hit, reads};
+use serde::Serialize;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use vgasnet::barrier::Name;
+use vgasnet::error::UserError;
+use vgasnet::job::{self, Failure};
+use vgasnet::ops::{Client, Remote};
+use vgasnet::runtime::Runtime;
+
+/// What errors of this program are reported under.
+const CALL: &str = "vgasnet-bench";
+
+/// Ends the job with one line.
+pub fn fail(line: impl Into<String>) -> ! {
+    job::fail(CALL, &UserError::new(line))
+}
+
+/// Does what `spec` says, and ends the process.
+pub fn run(spec: &str) -> Result<u8, Stop> {
+    if std::env::var_os(vgasnet_smp::JOB_VARIABLE).is_none() {
+        return Err(Stop::usage("\"rank\" is for the ranks that vgasnet-bench starts; see --help"));
+    }
+    let spec: Spec =
+        serde_json::from_str(spec).map_err(|error| Stop::usage(format!("what a rank is told: {error}")))?;
+    let rank = Rank::start(&spec)?;
+    match spec.workload {
+        Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
+        Workload::FalseSharing => rank.report(&spec, false_sharing::run(&rank, &spec)),
+        Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
+    }
+    job::exit(0)
+}
+
+/// This rank after attach.
+pub struct Rank {
+    runtime: &'static Runtime,
+    pub me: u32,
+    pub ranks: u32,
+    pub page_bytes: usize,
+    pub pool_bytes: u64,
+    layout: Layout,
+    first_layout: Layout,
+}
+
+impl Rank {
+    fn start(spec: &Spec) -> Result<Rank, Stop> {
+        let stop = |failure: Failure| {
+            if let Some(line) = failure.line {
+                job::report(CALL, &line);
+            }
+            Stop::failure("")
+        };
+        let job = job::init().map_err(stop)?;
+        let (me, ranks, config) = (job.conduit().rank().0, job.conduit().ranks(), job.config());
+        let layout = Layout::new(me, ranks, spec, config);
+        let first_layout = Layout::new(0, ranks, spec, config);
+        let runtime = job::attach(layout.segment_bytes).map_err(stop)?;
+        let page_bytes = config.page_bytes as usize;
+        Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, layout, first_layout })
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.me == 0
+    }
+
+    /// The directory of the backing files.
+    pub fn storage_dir(&self) -> &'static Path {
+        job::job().map_or_else(|| Path::new("/"), |job| &job.config().storage_dir)
+    }
+
+    /// Waits for all ranks.
+    pub fn barrier(&self) {
+        let matched =
+            self.runtime.barrier_notify(Name::Anonymous).and_then(|()| self.runtime.barrier_wait(Name::Anonymous));
+        assert_eq!(matched, Ok(true), "nobody names a barrier");
+    }
+
+    /// A blocking get from `offset` of `rank`'s segment.
+    #[inline]
+    pub fn get(&self, rank: u32, offset: u64, to: &mut [u8]) {
+        let remote = self.remote(rank, offset, to.len());
+        // SAFETY: the slice is valid for its length, and this call's alone until it returns.
+        if let Err(error) = unsafe { self.runtime.transfer(Client::Get(to.as_mut_ptr()), remote) } {
+            job::fail(CALL, &error);
+        }
+    }
+
+    /// A blocking put to `offset` of `rank`'s segment.
+    pub fn put(&self, rank: u32, offset: u64, from: &[u8]) {
+        let remote = self.remote(rank, offset, from.len());
+        // SAFETY: the slice is valid for its length, and nobody writes to it before this call returns.
+        if let Err(error) = unsafe { self.runtime.transfer(Client::Put(from.as_ptr()), remote) } {
+            job::fail(CALL, &error);
+        }
+    }
+
+    #[inline]
+    fn remote(&self, rank: u32, offset: u64, len_bytes: usize) -> Remote {
+        let base = self.runtime.space().segments[rank as usize].base;
+        Remote { rank, address: base + offset as usize, len_bytes }
+    }
+
+    /// Displaces everything from this rank's pool, and so writes back what it has changed.
+    pub fn empty_pool(&self) {
+        for page in (0..self.pool_bytes).step_by(self.page_bytes) {
+            self.get(self.me, self.layout.scratch_offset + page, &mut [0]);
+        }
+    }
+
+    /// Tells every rank what each has to tell. Collective.
+    pub fn gather(&self, mine: [u64; 4]) -> Vec<[u64; 4]> {
+        let place = |rank: u32| self.first_layout.mail_offset + u64::from(rank) * MAIL_BYTES;
+        let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.put(0, place(self.me), &bytes);
+        self.barrier();
+        let mut all = vec![0; self.ranks as usize * MAIL_BYTES as usize];
+        self.get(0, place(0), &mut all);
+        self.barrier();
+        let words = |bytes: &[u8]| {
+            let mut words = [0; 4];
+            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+                *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            }
+            words
+        };
+        all.chunks_exact(MAIL_BYTES as usize).map(words).collect()
+    }
+
+    /// How long `work` takes from the moment when all ranks begin until the last has ended.
+    pub fn time(&self, work: impl FnOnce()) -> Duration {
+        self.barrier();
+        let start = Instant::now();
+        work();
+        self.barrier();
+        start.elapsed()
+    }
+
+    /// Rank 0 leaves what it found for the process that started the job.
+    fn report(&self, spec: &Spec, found: impl Serialize) {
+        if !self.is_first() {
+            return;
+        }
+        let written = OpenOptions::new().write(true).open(format!("/proc/self/fd/{}", spec.report_fd));
+        let written = written.and_then(|file| serde_json::to_writer(file, &found).map_err(Into::into));
+        if let Err(error) = written {
+            fail(format!("cannot leave a report: {error}"));
+        }
+    }
+}
+
+/// What this process has had read from disks, in bytes; 0 where the kernel does not count that.
+pub fn disk_read_bytes() -> u64 {
+    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes:"));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Memory for one block, resident, so that no measurement begins with page faults.
+pub fn block_buffer() -> Vec<u8> {
+    vec![0xA5; BLOCK_BYTES as usize]
+}

@@ -1,0 +1,226 @@
+//! Where C calls in: no panic gets out, and what cannot be done is said in one line and answered as the function can.
+
+use super::{ERR_BAD_ARG, ERR_NOT_INIT};
+use crate::error::UserError;
+use crate::job::{self, Job};
+use crate::runtime::Runtime;
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+
+/// Why a call is not done.
+pub(super) struct Refusal {
+    /// What a function that returns a code answers; `None` if the job ends whatever the function returns.
+    code: Option<c_int>,
+    line: UserError,
+}
+
+impl Refusal {
+    #[cold]
+    pub(super) fn with_code(code: c_int, line: UserError) -> Refusal {
+        Refusal { code: Some(code), line }
+    }
+
+    #[cold]
+    pub(super) fn bad_argument(line: impl Into<String>) -> Refusal {
+        Refusal::with_code(ERR_BAD_ARG, UserError::new(line))
+    }
+}
+
+impl From<UserError> for Refusal {
+    #[cold]
+    fn from(line: UserError) -> Refusal {
+        Refusal { code: None, line }
+    }
+}
+
+/// What a function of the C interface returns.
+pub(super) trait Answer: Sized {
+    /// The answer that carries an error code, if there is one.
+    fn from_code(_code: c_int) -> Option<Self> {
+        None
+    }
+}
+
+impl Answer for c_int {
+    fn from_code(code: c_int) -> Option<c_int> {
+        Some(code)
+    }
+}
+
+impl Answer for () {}
+impl Answer for u32 {}
+impl Answer for u64 {}
+impl Answer for usize {}
+impl Answer for *const c_char {}
+impl<T> Answer for *mut T {}
+
+/// Runs the body of a function of the C interface.
+#[inline(always)]
+pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
+    // A body that panicked leaves broken state behind at worst, and the process ends before anybody sees it.
+    match panic::catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(refusal)) => refuse(call, &refusal),
+        Err(_) => internal_error(call),
+    }
+}
+
+/// Defines functions of the C interface. The body is a `Result<T, Refusal>`.
+macro_rules! entry_points {
+    ($(unsafe fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
+        $(
+            /// See `include/vgasnet.h`.
+            ///
+            /// # Safety
+            /// The arguments are as `include/vgasnet.h` has them.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                // SAFETY: the functions called in the body ask for what the caller promised.
+                crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
+            }
+        )*
+    };
+    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
+        $(
+            /// See `include/vgasnet.h`.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+                crate::capi::boundary::enter(stringify!($name), || $body)
+            }
+        )*
+    };
+}
+pub(super) use entry_points;
+
+/// The job, which every function but init needs.
+pub(super) fn initialised() -> Result<&'static Job, Refusal> {
+    job::job().ok_or_else(|| too_early("the job is not initialised; call vgasnet_init first"))
+}
+
+/// The runtime, which transfers, syncs and barriers need.
+#[inline]
+pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
+    job::runtime().ok_or_else(|| match job::job() {
+        Some(_) => too_early("this rank is not attached; call vgasnet_attach first"),
+        None => too_early("the job is not initialised; call vgasnet_init and vgasnet_attach first"),
+    })
+}
+
+/// From now on a panic says nothing by itself: [`enter`] reports it with the function that was called. One in a thread of
+/// the library, which nobody waits for, ends the job here.
+pub(super) fn take_over_panics() {
+    panic::set_hook(Box::new(|info| {
+        let told = describe(info);
+        if std::thread::current().name().is_some_and(|name| name.starts_with("vgasnet-")) {
+            job::fail("helper thread", &told);
+        }
+        PANIC.set(Some(told));
+    }));
+}
+
+thread_local! {
+    /// What is to be said of the panic under way.
+    static PANIC: RefCell<Option<UserError>> = const { RefCell::new(None) };
+}
+
+#[cold]
+fn too_early(line: &str) -> Refusal {
+    Refusal::with_code(ERR_NOT_INIT, UserError::new(line))
+}
+
+#[cold]
+fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
+    match refusal.code.and_then(T::from_code) {
+        Some(answer) => {
+            job::report(call, &refusal.line);
+            answer
+        }
+        None => job::fail(call, &refusal.line),
+    }
+}
+
+#[cold]
+fn internal_error(call: &str) -> ! {
+    let told = PANIC.take();
+    job::fail(call, &told.unwrap_or_else(|| UserError::new("internal error; please report")))
+}
+
+fn describe(info: &PanicHookInfo<'_>) -> UserError {
+    let payload = info.payload();
+    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let place = info.location().map(|location| format!(" ({}:{})", location.file(), location.line()));
+    UserError::new(format!(
+        "internal error: {}{}; please report",
+        text.unwrap_or("no message"),
+        place.unwrap_or_default()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    /// Runs an ignored test of this module in a process of its own: its exit status and what it says.
+    fn run_apart(test: &str) -> (Option<i32>, String) {
+        let program = std::env::current_exe().expect("this program has a path");
+        let name = format!("capi::boundary::tests::{test}");
+        let output = Command::new(program).args(["--exact", &name, "--ignored", "--nocapture"]).output();
+        let output = output.expect("this program runs");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    #[test]
+    fn a_panic_is_one_line_and_the_end() {
+        let (status, stderr) = run_apart("panics_in_a_call");
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(
+            stderr.starts_with("vgasnet: vgasnet_get: internal error: 6 is not 7 (src/capi/boundary.rs:"),
+            "{stderr}"
+        );
+        assert!(stderr.ends_with("; please report\n") && stderr.lines().count() == 1, "{stderr}");
+    }
+
+    #[test]
+    #[ignore = "ends its process; run by the test above"]
+    fn panics_in_a_call() {
+        take_over_panics();
+        enter("vgasnet_get", || -> Result<(), Refusal> { panic!("{} is not\n7", 6) });
+    }
+
+    #[test]
+    fn a_panic_of_the_helper_ends_the_process() {
+        let (status, stderr) = run_apart("panics_in_the_helper");
+        assert_eq!(status, Some(1), "{stderr}");
+        assert!(stderr.starts_with("vgasnet: helper thread: internal error: lost"), "{stderr}");
+    }
+
+    #[test]
+    #[ignore = "ends its process; run by the test above"]
+    fn panics_in_the_helper() {
+        take_over_panics();
+        let helper = std::thread::Builder::new().name("vgasnet-helper".into()).spawn(|| panic!("lost"));
+        helper.expect("a thread").join().expect("not reached");
+    }
+
+    #[test]
+    fn a_function_without_a_code_ends_the_process_when_called_too_early() {
+        let (status, stderr) = run_apart("gets_before_init");
+        assert_eq!(status, Some(1), "{stderr}");
+        let expected = "vgasnet: vgasnet_get: the job is not initialised; call vgasnet_init and vgasnet_attach first\n";
+        assert_eq!(stderr, expected);
+    }
+
+    #[test]
+    #[ignore = "ends its process; run by the test above"]
+    fn gets_before_init() {
+        enter("vgasnet_get", || attached().map(|_| ()));
+    }
+
+    #[test]
+    fn a_function_with_a_code_answers_with_it() {
+        assert_eq!(enter("vgasnet_try_syncnb", || attached().map(|_| 0)), ERR_NOT_INIT);
+        assert_eq!(enter("vgasnet_getSegmentInfo", || Err(Refusal::bad_argument("-1 entries"))), ERR_BAD_ARG);
+    }
+}

@@ -1,0 +1,131 @@
+//! Job control and queries.
+
+use super::boundary::{self, Refusal, attached, entry_points, initialised};
+use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
+use crate::error::UserError;
+use crate::job::{self, Failure, Kind};
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+/// `vgasnet_seginfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentInfo {
+    address: *mut c_void,
+    size_bytes: usize,
+}
+
+unsafe extern "C" {
+    /// glibc's: runs `function` with the exit status when the process exits.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+extern "C" fn at_process_end(status: c_int, _: *mut c_void) {
+    boundary::enter("exit", || {
+        job::on_process_exit(status);
+        Ok(())
+    });
+}
+
+entry_points! {
+    fn vgasnet_init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
+        boundary::take_over_panics();
+        if let Err(failure) = job::init() {
+            return answer(failure);
+        }
+        // SAFETY: the function stays loaded as long as the process lives, since nothing unloads a library with threads.
+        if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
+            return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
+        }
+        Ok(OK)
+    }
+
+    fn vgasnet_attach(
+        _table: *mut c_void, entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
+    ) -> c_int {
+        if entries != 0 {
+            return Err(Refusal::bad_argument(format!(
+                "{entries} handlers given; this version has no Active Messages, pass numentries 0",
+            )));
+        }
+        match job::attach(segment_bytes as u64) {
+            Ok(_) => Ok(OK),
+            Err(failure) => answer(failure),
+        }
+    }
+
+    fn vgasnet_exit(status: c_int) {
+        job::exit(status)
+    }
+
+    fn vgasnet_mynode() -> u32 {
+        Ok(initialised()?.conduit().rank().0)
+    }
+
+    fn vgasnet_nodes() -> u32 {
+        Ok(initialised()?.conduit().ranks())
+    }
+
+    fn vgasnet_getMaxLocalSegmentSize() -> usize {
+        Ok(initialised()?.max_local_segment_bytes() as usize)
+    }
+
+    fn vgasnet_getMaxGlobalSegmentSize() -> usize {
+        Ok(initialised()?.max_global_segment_bytes() as usize)
+    }
+
+    fn vgasnet_ErrorName(code: c_int) -> *const c_char {
+        Ok(describe(code).0.as_ptr())
+    }
+
+    fn vgasnet_ErrorDesc(code: c_int) -> *const c_char {
+        Ok(describe(code).1.as_ptr())
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo, entries: c_int) -> c_int {
+        let segments = &attached()?.space().segments;
+        let Ok(entries) = usize::try_from(entries) else {
+            return Err(Refusal::bad_argument(format!("{entries} entries; give the number of entries in the table")));
+        };
+        if table.is_null() && entries > 0 {
+            return Err(Refusal::bad_argument(format!("the table of {entries} entries is a null pointer")));
+        }
+        for (at, segment) in segments.iter().take(entries).enumerate() {
+            let address = std::ptr::without_provenance_mut(segment.base);
+            table.add(at).write(SegmentInfo { address, size_bytes: segment.size_bytes });
+        }
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_getenv(name: *const c_char) -> *mut c_char {
+        initialised()?;
+        if name.is_null() {
+            return Err(UserError::new("the name is a null pointer; give the name of a variable").into());
+        }
+        Ok(libc::getenv(name))
+    }
+}
+
+/// What init or attach answers; without a line if another rank has it.
+fn answer(failure: Failure) -> Result<c_int, Refusal> {
+    let code = match failure.kind {
+        Kind::NotInit => ERR_NOT_INIT,
+        Kind::Resource => ERR_RESOURCE,
+        Kind::BadArgument => ERR_BAD_ARG,
+    };
+    failure.line.map_or(Ok(code), |line| Err(Refusal::with_code(code, line)))
+}
+
+/// Name and meaning of a code.
+fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
+    match code {
+        OK => (c"VGASNET_OK", c"no error"),
+        ERR_NOT_INIT => (c"VGASNET_ERR_NOT_INIT", c"called too early, or once too often"),
+        ERR_RESOURCE => (c"VGASNET_ERR_RESOURCE", c"the machine lacks something: disk space, memory or threads"),
+        ERR_BAD_ARG => (c"VGASNET_ERR_BAD_ARG", c"an argument or an environment variable makes no sense"),
+        ERR_NOT_READY => (c"VGASNET_ERR_NOT_READY", c"not complete yet"),
+        ERR_BARRIER_MISMATCH => (c"VGASNET_ERR_BARRIER_MISMATCH", c"the ranks came to the barrier with different ids"),
+        _ => (c"unknown", c"this number is no error code of vgasnet"),
+    }
+}

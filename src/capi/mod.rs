@@ -1,0 +1,25 @@
+//! The C interface: the functions of `include/vgasnet.h`, which documents them.
+//!
+//! A function here checks what the Rust interface cannot be asked for, converts its arguments and calls. The way in and
+//! out, with panics, errors and calls that come too early, is [`boundary`]'s.
+
+mod barrier;
+mod boundary;
+mod job;
+mod sync;
+mod transfer;
+
+use std::ffi::c_int;
+
+/// Done.
+pub const OK: c_int = 0;
+/// Called too early, or once too often.
+pub const ERR_NOT_INIT: c_int = 10001;
+/// The machine lacks something.
+pub const ERR_RESOURCE: c_int = 10002;
+/// An argument or a variable makes no sense.
+pub const ERR_BAD_ARG: c_int = 10003;
+/// Not complete yet.
+pub const ERR_NOT_READY: c_int = 10004;
+/// The ranks came to the barrier with different ids.
+pub const ERR_BARRIER_MISMATCH: c_int = 10005;

@@ -1,0 +1,192 @@
+//! Waiting for operations, and asking whether they are complete.
+
+use super::boundary::{Refusal, attached, entry_points};
+use super::{ERR_NOT_READY, OK};
+use crate::error::UserError;
+use crate::handles::Handle;
+use crate::nonblocking::Implicit;
+use crate::runtime::Runtime;
+use std::ffi::c_int;
+
+/// `struct vgasnet_operation`: never defined, and its pointers point nowhere. They are the bits of a [`Handle`].
+#[repr(C)]
+#[derive(Debug)]
+pub struct Operation {
+    _private: [u8; 0],
+}
+
+/// `struct vgasnet_value_operation`, likewise.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ValueOperation {
+    _private: [u8; 0],
+}
+
+/// `vgasnet_handle_t`; null for `VGASNET_INVALID_HANDLE`.
+pub type OperationPointer = *mut Operation;
+
+/// `vgasnet_valget_handle_t`.
+pub type ValuePointer = *mut ValueOperation;
+
+const _: () = assert!(size_of::<usize>() == size_of::<Handle>(), "a pointer has to have room for a handle");
+
+/// How C keeps a handle.
+pub(super) fn to_pointer<T>(handle: Option<Handle>) -> *mut T {
+    std::ptr::without_provenance_mut(handle.map_or(0, Handle::to_bits) as usize)
+}
+
+fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
+    Handle::from_bits(pointer.addr() as u64)
+}
+
+/// What a sync finds in an array of handles.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    complete: usize,
+    pending: usize,
+}
+
+impl Found {
+    fn all(self) -> bool {
+        self.pending == 0
+    }
+
+    fn some(self) -> bool {
+        self.complete > 0 || self.pending == 0
+    }
+}
+
+/// Replaces the handles of complete operations.
+fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
+    let mut found = Found::default();
+    for pointer in handles {
+        let Some(handle) = from_pointer(*pointer) else { continue };
+        if runtime.test_explicit(handle)? {
+            *pointer = to_pointer(None);
+            found.complete += 1;
+        } else {
+            found.pending += 1;
+        }
+    }
+    Ok(found)
+}
+
+/// Sweeps until `enough`, at most twice, with a step of the engine in between.
+fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
+    let runtime = attached()?;
+    let mut found = sweep(runtime, handles)?;
+    if !enough(found) {
+        runtime.progress().step();
+        found = sweep(runtime, handles)?;
+    }
+    Ok(if enough(found) { OK } else { not_ready() })
+}
+
+/// The answer of a try that found nothing. There may be more ranks than cores, so it lets other threads on: a loop of tries
+/// would keep the core from whoever is to complete the operation.
+#[cold]
+pub(super) fn not_ready() -> c_int {
+    std::thread::yield_now();
+    ERR_NOT_READY
+}
+
+/// The caller's handles.
+///
+/// # Safety
+/// `handles` is null or points to `count` handles that nobody else uses meanwhile.
+unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a mut [OperationPointer], Refusal> {
+    if count == 0 {
+        return Ok(&mut []);
+    }
+    if handles.is_null() {
+        return Err(Refusal::bad_argument(format!("the array of {count} handles is a null pointer")));
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts_mut(handles, count) })
+}
+
+fn test_implicit(which: Implicit) -> Result<c_int, Refusal> {
+    Ok(if attached()?.test_implicit(which)? { OK } else { not_ready() })
+}
+
+entry_points! {
+    fn vgasnet_wait_syncnb(pointer: OperationPointer) {
+        let runtime = attached()?;
+        Ok(from_pointer(pointer).map_or(Ok(()), |handle| runtime.wait_explicit(handle))?)
+    }
+
+    fn vgasnet_try_syncnb(pointer: OperationPointer) -> c_int {
+        try_sweep(&mut [pointer], Found::all)
+    }
+
+    fn vgasnet_wait_syncnb_valget(pointer: ValuePointer) -> u64 {
+        let runtime = attached()?;
+        let Some(handle) = from_pointer(pointer) else {
+            return Err(UserError::new("a null handle; give what vgasnet_get_nb_val returned").into());
+        };
+        Ok(runtime.wait_value(handle)?)
+    }
+
+    fn vgasnet_wait_syncnbi_gets() {
+        Ok(attached()?.wait_implicit(Implicit::Gets)?)
+    }
+
+    fn vgasnet_wait_syncnbi_puts() {
+        Ok(attached()?.wait_implicit(Implicit::Puts)?)
+    }
+
+    fn vgasnet_wait_syncnbi_all() {
+        Ok(attached()?.wait_implicit(Implicit::All)?)
+    }
+
+    fn vgasnet_try_syncnbi_gets() -> c_int {
+        test_implicit(Implicit::Gets)
+    }
+
+    fn vgasnet_try_syncnbi_puts() -> c_int {
+        test_implicit(Implicit::Puts)
+    }
+
+    fn vgasnet_try_syncnbi_all() -> c_int {
+        test_implicit(Implicit::All)
+    }
+
+    fn vgasnet_begin_nbi_accessregion() {
+        Ok(attached()?.begin_region()?)
+    }
+
+    fn vgasnet_end_nbi_accessregion() -> OperationPointer {
+        Ok(to_pointer(attached()?.end_region()?))
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_wait_syncnb_all(handles: *mut OperationPointer, count: usize) {
+        let runtime = attached()?;
+        for pointer in array(handles, count)? {
+            if let Some(handle) = from_pointer(*pointer) {
+                runtime.wait_explicit(handle)?;
+                *pointer = to_pointer(None);
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_try_syncnb_all(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::all)
+    }
+
+    unsafe fn vgasnet_wait_syncnb_some(handles: *mut OperationPointer, count: usize) {
+        let runtime = attached()?;
+        let handles = array(handles, count)?;
+        if !sweep(runtime, handles)?.some() {
+            runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
+            sweep(runtime, handles)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_try_syncnb_some(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::some)
+    }
+}

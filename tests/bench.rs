@@ -1,0 +1,257 @@
+//! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and what it refuses.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const BENCH: &str = env!("CARGO_BIN_EXE_vgasnet-bench");
+
+/// A folder of one test, which has to be as empty at the end as at the beginning.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"));
+        fs::remove_dir_all(&dir).ok();
+        fs::create_dir_all(dir.join("storage")).unwrap();
+        Folder(dir)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs the bench with its backing files here.
+    fn run(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(BENCH);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("VGASNET_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(args).args(["--storage-dir", &self.path("storage")]).output().unwrap()
+    }
+
+    /// Runs the bench, which must succeed; its results from stdout.
+    fn results(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--json", "-"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        let results = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(fs::read_dir(self.0.join("storage")).unwrap().count(), 0, "files are left");
+        results
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn number(value: &Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
+}
+
+/// The fields that every read benchmark has, and how they hang together.
+fn check_read(run: &Value, ranks: u64, size_bytes: u64) {
+    assert_eq!(run["ranks"], ranks);
+    assert_eq!(run["size_bytes"], size_bytes);
+    assert_eq!(run["time_seconds_each"].as_array().unwrap().len(), 2);
+    let throughput = number(run, "bytes_read_all_ranks") / number(run, "time_seconds");
+    assert!((throughput / number(run, "throughput_bytes_per_second") - 1.0).abs() < 1e-9);
+    let to_plain = throughput / number(run, "plain_read_bytes_per_second");
+    assert!((to_plain / number(run, "throughput_to_plain") - 1.0).abs() < 1e-9);
+    assert!(number(run, "throughput_to_memcpy") > 0.0 && number(run, "plain_bytes") >= size_bytes as f64);
+    assert!(run["plain_is_direct"].is_boolean());
+    assert!(run["disk_read_bytes_all_ranks"].is_u64());
+}
+
+const SMALL: [&str; 6] = ["--pool", "16M", "--repeat", "2", "--seed", "7"];
+
+#[test]
+fn both_ways_of_reading_report_what_they_measured() {
+    let folder = Folder::new("reads");
+    for mode in ["sequential", "random"] {
+        let plot = folder.path("plot.svg");
+        let args = [mode, "-n", "1,2", "--size", "40M", "--cooperative", "both", "--plot", &plot];
+        let results = folder.results(&[&args, &SMALL[..]].concat());
+        assert_eq!(results["benchmark"], mode);
+        let runs = results["runs"].as_array().unwrap();
+        for (run, (ranks, cooperative)) in runs.iter().zip([(1, true), (1, false), (2, true), (2, false)]) {
+            check_read(run, ranks, 40 << 20);
+            assert_eq!(run["cooperative"], cooperative);
+            assert_eq!(run["bytes_read_all_ranks"], ranks * (40 << 20));
+            assert_eq!((&run["page_bytes"], &run["pool_bytes"]), (&(4 << 20).into(), &(16 << 20).into()));
+            if mode == "sequential" && ranks == 1 && run["plain_is_direct"] == true {
+                assert_eq!(run["disk_read_bytes_all_ranks"], 40 << 20, "the pool was empty, and no page is read twice");
+            }
+        }
+        assert_eq!(runs.len(), 4);
+        let speedups = results["cooperative"].as_array().unwrap();
+        let expected = number(&runs[3], "time_seconds") / number(&runs[2], "time_seconds");
+        assert_eq!(number(&speedups[1], "speedup"), expected);
+        let image = fs::read_to_string(plot).unwrap();
+        assert!(image.starts_with("<svg") && image.contains("2 ranks, not cooperative"), "{image}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_share_memory_read_the_same() {
+    let folder = Folder::new("apart");
+    let args = ["sequential", "-n", "2", "--size", "24M", "--peer-memory", "off", "--page", "1M"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    check_read(&results["runs"][0], 2, 24 << 20);
+    assert_eq!(results["runs"][0]["peer_memory"], false);
+    assert_eq!(results["runs"][0]["page_bytes"], 1 << 20);
+}
+
+#[test]
+fn sharing_a_page_reports_rounds_and_barriers() {
+    let folder = Folder::new("sharing");
+    let args = ["false-sharing", "-n", "3", "--rounds", "5", "--cooperative", "both"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    for run in results["runs"].as_array().unwrap() {
+        assert_eq!((&run["rounds"], &run["puts_per_rank_and_round"]), (&5.into(), &10.into()));
+        let round = number(run, "time_seconds") / 5.0;
+        assert!((round / number(run, "round_seconds") - 1.0).abs() < 1e-9);
+        assert!(number(run, "barrier_seconds") > 0.0 && number(run, "puts_per_second") > 0.0);
+    }
+    assert_eq!(results["cooperative"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn every_target_is_judged() {
+    let folder = Folder::new("hit");
+    let results = folder.results(&["hit", "--pool", "8M", "--repeat", "1"]);
+    let targets = results["targets"].as_array().unwrap();
+    let names: Vec<&str> = targets.iter().map(|target| target["name"].as_str().unwrap()).collect();
+    let expected = [
+        "get_8_bytes_hit_ns",
+        "get_4_mib_hit_one_source_to_memcpy",
+        "get_4_mib_hit_sources_in_turn_to_memcpy",
+        "cold_read_to_plain",
+        "busy_home_32_mib_seconds",
+        "memory_to_allowed",
+    ];
+    assert_eq!(names, expected);
+    for target in targets {
+        let (measured, wanted) = (number(target, "measured"), number(target, "target"));
+        let reached = if target["bound"] == "at_most" { measured <= wanted } else { measured >= wanted };
+        assert_eq!(target["reached"], reached, "{target}");
+    }
+    assert_eq!(results["reached_all"], targets.iter().all(|target| target["reached"] == true));
+    assert_eq!(results["segment_bytes"], 16 * (8 << 20));
+    assert!(number(&results, "pss_bytes_all_ranks") > f64::from(8 << 20), "a pool that is in use takes memory");
+}
+
+/// A file whose size is no multiple of anything, and whose blocks differ.
+fn input(folder: &Folder) -> (String, u64) {
+    let path = folder.path("input");
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut bytes = vec![0; (3 << 22) + 12_345];
+    random.fill(&mut bytes);
+    fs::write(&path, &bytes).unwrap();
+    (path, bytes.len() as u64)
+}
+
+#[test]
+fn a_file_comes_back_byte_for_byte() {
+    let folder = Folder::new("input");
+    let (path, size_bytes) = input(&folder);
+    for mode in ["sequential", "random"] {
+        let args = [mode, "-n", "3", "--input", &path, "--cooperative", "both", "--page", "256K"];
+        let results = folder.results(&[&args, &SMALL[..]].concat());
+        for run in results["runs"].as_array().unwrap() {
+            check_read(run, 3, size_bytes);
+            assert_eq!(number(run, "checked_bytes") as u64 % size_bytes == 0, mode == "sequential");
+            assert!(number(run, "checked_bytes") >= number(run, "bytes_read_all_ranks"));
+            assert_eq!(run["input"].as_str(), Some(&*path));
+        }
+    }
+}
+
+#[test]
+fn a_byte_that_changed_is_found_and_named() {
+    let folder = Folder::new("damage");
+    let (path, size_bytes) = input(&folder);
+    for offset in [0, (1 << 22) - 1, 5_000_000, size_bytes - 1].map(|offset| offset.to_string()) {
+        let output = folder.run(&["sequential", "-n", "2", "--input", &path, "--damage", &offset, "--pool", "16M"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let line = said.lines().find(|line| line.contains("differs from")).unwrap_or_else(|| panic!("{said}"));
+        assert!(
+            line.starts_with("vgasnet: rank ") && line.contains(&format!(" at offset {offset}: read 0x")),
+            "{line}"
+        );
+        assert!(output.stdout.is_empty());
+    }
+    let random = ["random", "-n", "2", "--input", &path, "--damage", "5000000", "--pool", "16M", "--repeat", "9"];
+    assert!(text(&folder.run(&random).stderr).contains(" at offset 5000000: read 0x"));
+}
+
+#[test]
+fn nonsense_is_one_line_that_names_it() {
+    let folder = Folder::new("nonsense");
+    let file = folder.path("none/x");
+    let cases: &[(&[&str], &str)] = &[
+        (&["sequential", "--size", "1X"], "'1X'"),
+        (&["sequential", "--size", "0"], "--size"),
+        (&["sequential", "--size", "1000T"], "free"),
+        (&["sequential", "-n", "0"], "'0'"),
+        (&["sequential", "-n", "2,x"], "'x'"),
+        (&["sequential", "--pool", "1K"], "VGASNET_POOL_SIZE=1K"),
+        (&["sequential", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["random", "--input", "/"], "not a file"),
+        (&["random", "--input", &file], "none/x"),
+        (&["random", "--input", "/etc/passwd", "--size", "1M"], "--input"),
+        (&["random", "--input", "/dev/null"], "not a file"),
+        (&["random", "--json", &file], "--json"),
+        (&["random", "--plot", "x.png"], ".svg"),
+        (&["false-sharing", "--rounds", "0"], "'0'"),
+        (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
+        (&["hit", "-n", "1"], "'1'"),
+        (&["hit", "--pool", "4M"], "8M"),
+        (&["unheard-of"], "unheard-of"),
+    ];
+    for (args, part) in cases {
+        let output = folder.run(args);
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(said.starts_with("vgasnet-bench: ") && said.contains(part), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn what_a_rank_does_is_not_for_users() {
+    let output = Command::new(BENCH).args(["rank", "{}"]).env_remove("VGASNET_SMP_JOB").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("vgasnet-bench: \"rank\" is for the ranks"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_rank_of_another_job_starts_none_of_its_own() {
+    for name in ["VGASNET_SMP_JOB", "OMPI_COMM_WORLD_RANK"] {
+        let output = Command::new(BENCH).arg("hit").env(name, "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(&format!("({name} is set)")), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn results_go_to_a_file_and_the_table_to_stdout_in_silence() {
+    let folder = Folder::new("files");
+    let json = folder.path("results.json");
+    let args = ["false-sharing", "-n", "1", "--rounds", "2", "--json", &json];
+    let output = folder.run(&[&args, &SMALL[..]].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("mode "), "{}", text(&output.stdout));
+    let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(results["runs"][0]["mode"], "false-sharing");
+}

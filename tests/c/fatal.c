@@ -1,0 +1,105 @@
+/* Errors that end the job. The first argument names the error; the last rank makes it. */
+#include "check.h"
+
+static char bytes[64];
+
+static void outside(void) { vgasnet_get(bytes, 0, at(0, 16 * page_bytes() - 4), 8); }
+static void before_segment(void) { vgasnet_put_nb(0, (char *)at(0, 0) - 1, bytes, 1); }
+static void too_long(void) { vgasnet_memset(0, at(0, 0), 0, SIZE_MAX); }
+static void no_such_rank(void) { vgasnet_put_nbi_bulk(vgasnet_nodes(), at(0, 0), bytes, 8); }
+static void null_destination(void) { vgasnet_get_nb_bulk(NULL, 0, at(0, 0), 8); }
+static void null_source(void) { vgasnet_put(0, at(0, 0), NULL, 8); }
+static void value_of_9(void) { vgasnet_put_val(0, at(0, 0), 1, 9); }
+static void value_of_0(void) { vgasnet_get_nb_val(0, at(0, 0), 0); }
+static void null_handles(void) { vgasnet_wait_syncnb_some(NULL, 3); }
+static void null_valget(void) { vgasnet_wait_syncnb_valget((vgasnet_valget_handle_t)0); }
+static void null_name(void) { vgasnet_getenv(NULL); }
+static void unknown_flags(void) { vgasnet_barrier_notify(0, 4); }
+static void wait_without_notify(void) { vgasnet_barrier_wait(0, 0); }
+static void try_without_notify(void) { vgasnet_barrier_try(0, 0); }
+static void end_without_begin(void) { vgasnet_end_nbi_accessregion(); }
+
+static void notify_twice(void) {
+    vgasnet_barrier_notify(0, 0);
+    vgasnet_barrier_notify(0, 0);
+}
+
+static void begin_twice(void) {
+    vgasnet_begin_nbi_accessregion();
+    vgasnet_begin_nbi_accessregion();
+}
+
+static void sync_in_region(void) {
+    vgasnet_begin_nbi_accessregion();
+    vgasnet_try_syncnbi_puts();
+}
+
+/* A handle that was synced, or names nothing: its bits are made up. */
+static void dead_handle(void) {
+    vgasnet_handle_t handles[2];
+    uintptr_t bits = 12345;
+    handles[0] = VGASNET_INVALID_HANDLE;
+    memcpy(&handles[1], &bits, sizeof bits);
+    vgasnet_try_syncnb_all(handles, 2);
+}
+
+/* Pages on disk, of which the pool has room for few: a get of all of them is hardly ever complete at once. */
+static void twice_in_array(void) {
+    vgasnet_handle_t handles[2];
+    vgasnet_node_t me = vgasnet_mynode();
+    vgasnet_memset(me, at(me, 0), 1, 16 * page_bytes());
+    do {
+        vgasnet_begin_nbi_accessregion();
+        for (uintptr_t page = 0; page < 16; ++page) vgasnet_get_nbi(&bytes[page], me, at(me, page * page_bytes()), 1);
+        handles[0] = handles[1] = vgasnet_end_nbi_accessregion();
+    } while (handles[0] == VGASNET_INVALID_HANDLE);
+    vgasnet_wait_syncnb_all(handles, 2);
+}
+
+struct error {
+    const char *name;
+    void (*make)(void);
+};
+
+static const struct error errors[] = {
+    {"outside", outside},
+    {"before-segment", before_segment},
+    {"too-long", too_long},
+    {"no-such-rank", no_such_rank},
+    {"null-destination", null_destination},
+    {"null-source", null_source},
+    {"value-of-9", value_of_9},
+    {"value-of-0", value_of_0},
+    {"null-handles", null_handles},
+    {"null-valget", null_valget},
+    {"null-name", null_name},
+    {"unknown-flags", unknown_flags},
+    {"wait-without-notify", wait_without_notify},
+    {"try-without-notify", try_without_notify},
+    {"end-without-begin", end_without_begin},
+    {"notify-twice", notify_twice},
+    {"begin-twice", begin_twice},
+    {"sync-in-region", sync_in_region},
+    {"dead-handle", dead_handle},
+    {"twice-in-array", twice_in_array},
+};
+
+static void early(const char *name) {
+    if (strcmp(name, "mynode-before-init") == 0) vgasnet_mynode();
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) exit(3);
+    if (strcmp(name, "put-before-attach") == 0) vgasnet_put_val(0, NULL, 0, 1);
+    if (strcmp(name, "notify-before-attach") == 0) vgasnet_barrier_notify(0, 0);
+    if (strcmp(name, "too-large") == 0) exit(vgasnet_attach(NULL, 0, UINTPTR_MAX, 0) == VGASNET_ERR_RESOURCE ? 4 : 5);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) return 3;
+    early(argv[1]);
+    if (vgasnet_attach(NULL, 0, 16 * page_bytes(), 0) != VGASNET_OK) return 3;
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)
+        if (strcmp(argv[1], errors[i].name) == 0 && vgasnet_mynode() == vgasnet_nodes() - 1) errors[i].make();
+    /* The last rank notified once where it notifies twice. */
+    barrier();
+    barrier();
+    return 5;
+}

@@ -1,0 +1,229 @@
+//! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use support::compile::{self, Language, Linking};
+use support::run::{Ended, Setup, run};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+/// Programs that check data: each takes no argument and runs in all setups.
+const PROGRAMS: [&str; 10] = [
+    "barriers",
+    "blocking",
+    "counters",
+    "handles",
+    "implicit",
+    "larger_than_memory",
+    "messages",
+    "own_segment",
+    "threads",
+    "values",
+];
+
+/// Every value of each setting with every value of each other, but not all combinations.
+const SETUPS: [Setup; 14] = [
+    small(1, 1, true, true),
+    small(1, 7, false, false),
+    small(2, 1, false, true),
+    small(2, 2, true, false),
+    small(2, 7, true, true),
+    small(4, 1, true, true),
+    small(4, 1, false, false),
+    small(4, 2, false, true),
+    small(4, 7, true, false),
+    small(7, 1, false, true),
+    small(7, 2, true, true),
+    small(7, 7, false, false),
+    large(2, true, true),
+    large(4, false, false),
+];
+
+const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
+    Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
+}
+
+const fn large(ranks: u32, peer_memory: bool, cooperative: bool) -> Setup {
+    Setup { ranks, page_bytes: 4 * MIB, pool_pages: 16, peer_memory, cooperative }
+}
+
+/// Runs a program in these setups, and in the first of them also as C++.
+fn run_in(program: &str, setups: impl IntoIterator<Item = Setup>) {
+    let c = compile::program(program, Language::C99, Linking::Shared);
+    let cxx = compile::program(program, Language::Cxx17, Linking::Shared);
+    for (at, setup) in setups.into_iter().enumerate() {
+        run(&c, &[], setup).expect(0);
+        if at == 0 {
+            run(&cxx, &[], setup).expect(0);
+        }
+    }
+}
+
+fn job(args: &[&str], setup: Setup) -> Ended {
+    run(&compile::program("job", Language::C99, Linking::Shared), args, setup)
+}
+
+#[test]
+fn every_program_is_run() {
+    let dir = std::fs::read_dir(compile::source_dir().join("tests/c")).expect("a directory");
+    let paths = dir.flatten().map(|entry| entry.path());
+    let sources = paths.filter(|path| path.extension().is_some_and(|extension| extension == "c"));
+    let name = |path: &Path| path.file_stem().expect("a name").to_string_lossy().into_owned();
+    let there: BTreeSet<String> = sources.map(|path| name(&path)).collect();
+    let known = PROGRAMS.iter().chain(&["fatal", "job", "traffic"]);
+    assert_eq!(there, known.map(|name| name.to_string()).collect());
+}
+
+#[test]
+fn blocking_transfers_of_all_lengths_and_alignments() {
+    run_in("blocking", SETUPS);
+}
+
+#[test]
+fn segments_of_sixteen_times_the_pool() {
+    let is_small = |setup: &Setup| setup.page_bytes < MIB;
+    run_in("larger_than_memory", SETUPS.into_iter().filter(is_small));
+    run_in("larger_than_memory", [large(1, true, true)]);
+}
+
+#[test]
+fn many_operations_in_flight_synced_in_any_order() {
+    run_in("handles", SETUPS);
+}
+
+#[test]
+fn implicit_operations_and_access_regions() {
+    run_in("implicit", SETUPS);
+}
+
+#[test]
+fn values_and_memsets_in_all_forms() {
+    run_in("values", SETUPS);
+}
+
+#[test]
+fn several_threads_on_shared_pages() {
+    run_in("threads", SETUPS);
+}
+
+#[test]
+fn barriers_match_names_and_make_puts_visible() {
+    run_in("barriers", SETUPS);
+}
+
+#[test]
+fn flags_in_segments_pass_messages() {
+    run_in("messages", SETUPS);
+}
+
+#[test]
+fn local_addresses_in_the_own_segment() {
+    run_in("own_segment", SETUPS);
+}
+
+#[test]
+fn writers_that_fight_over_a_page_lose_nothing() {
+    run_in("counters", SETUPS);
+}
+
+#[test]
+fn the_static_library_does_as_well() {
+    for program in ["threads", "implicit"] {
+        let program = compile::program(program, Language::C99, Linking::Static);
+        run(&program, &[], small(2, 2, true, true)).expect(0);
+    }
+}
+
+#[test]
+fn job_control_answers() {
+    for ranks in [1, 2, 4, 7] {
+        let ended = job(&["answers"], small(ranks, 2, true, true));
+        ended.expect(0);
+        let lines: Vec<_> = ended.stderr.lines().filter(|line| line.contains("handlers given")).collect();
+        assert_eq!(lines.len(), 2 * ranks as usize, "{ended}");
+        assert!(lines[0].contains(": vgasnet_attach: "), "{ended}");
+        job(&["different-sizes"], small(ranks, 2, ranks % 2 == 0, ranks > 2)).expect(0);
+    }
+}
+
+#[test]
+fn a_rank_that_is_through_still_serves_the_others() {
+    for setup in SETUPS.iter().filter(|setup| setup.page_bytes < MIB) {
+        job(&["one-leaves"], *setup).expect(0);
+    }
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
+    for ranks in [1, 4] {
+        for end in ["returns", "exits"] {
+            for status in [1, 7, 255] {
+                job(&[end, &status.to_string()], small(ranks, 2, true, true)).expect(status);
+            }
+            let ended = job(&[end, "0"], small(ranks, 2, true, true));
+            let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+            lines.sort_unstable();
+            let expected: Vec<_> = (0..ranks).map(|rank| format!("out of {rank}")).collect();
+            assert_eq!(lines, expected, "{ended}");
+        }
+    }
+}
+
+/// Errors that `fatal` makes: its argument, the function that reports it, and what it says.
+const ERRORS: [(&str, &str, &str); 20] = [
+    ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
+    ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),
+    ("too-long", "vgasnet_memset", "18446744073709551615 bytes"),
+    ("no-such-rank", "vgasnet_put_nbi_bulk", "there is no rank "),
+    ("null-destination", "vgasnet_get_nb_bulk", "destination of 8 bytes is a null pointer"),
+    ("null-source", "vgasnet_put", "source of 8 bytes is a null pointer"),
+    ("value-of-9", "vgasnet_put_val", "a value has 1 to 8 bytes"),
+    ("value-of-0", "vgasnet_get_nb_val", "a value has 1 to 8 bytes"),
+    ("null-handles", "vgasnet_wait_syncnb_some", "3 handles is a null pointer"),
+    ("null-valget", "vgasnet_wait_syncnb_valget", "null handle"),
+    ("null-name", "vgasnet_getenv", "null pointer"),
+    ("unknown-flags", "vgasnet_barrier_notify", "flags 0x4"),
+    ("wait-without-notify", "vgasnet_barrier_wait", "has not notified"),
+    ("try-without-notify", "vgasnet_barrier_try", "has not notified"),
+    ("end-without-begin", "vgasnet_end_nbi_accessregion", "no access region"),
+    ("notify-twice", "vgasnet_barrier_notify", "has notified already"),
+    ("begin-twice", "vgasnet_begin_nbi_accessregion", "open already"),
+    ("sync-in-region", "vgasnet_try_syncnbi_puts", "access region is open"),
+    ("dead-handle", "vgasnet_try_syncnb_all", "names no operation in flight"),
+    ("twice-in-array", "vgasnet_wait_syncnb_all", "names no operation in flight"),
+];
+
+#[test]
+fn errors_without_a_code_end_the_job_with_one_line() {
+    let program = compile::program("fatal", Language::C99, Linking::Shared);
+    for ranks in [1, 3] {
+        for (error, function, text) in ERRORS {
+            let ended = run(&program, &[error], small(ranks, 1, true, true));
+            ended.expect(1);
+            let lines: Vec<_> = ended.stderr.lines().collect();
+            assert_eq!(lines.len(), 2, "{ended}");
+            assert!(lines[0].starts_with(&format!("vgasnet: rank {}: {function}: ", ranks - 1)), "{ended}");
+            assert!(lines[0].contains(text), "{ended}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_come_too_early_say_what_to_call_first() {
+    let program = compile::program("fatal", Language::Cxx17, Linking::Shared);
+    let early = [
+        ("mynode-before-init", "vgasnet: vgasnet_mynode: the job is not initialised; call vgasnet_init first"),
+        ("put-before-attach", "rank 0: vgasnet_put_val: this rank is not attached; call vgasnet_attach first"),
+        ("notify-before-attach", "rank 0: vgasnet_barrier_notify: this rank is not attached"),
+    ];
+    for (error, line) in early {
+        let ended = run(&program, &[error], small(1, 1, true, true));
+        assert!(ended.expect(1).stderr.contains(line), "{ended}");
+    }
+    let ended = run(&program, &["too-large"], small(3, 1, true, true));
+    ended.expect(4);
+    assert_eq!(ended.stderr.matches("vgasnet_attach: a segment of ").count(), 1, "{ended}");
+}

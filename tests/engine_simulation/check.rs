@@ -1,0 +1,199 @@
+//! What holds after every step, and what holds when nothing is under way.
+
+use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
+use std::collections::BTreeMap;
+use vgasnet::coherence::{Access, FrameId, PageId};
+use vgasnet::engine::Held;
+use vgasnet_conduit::Rank;
+
+/// Notices of clean evictions that a rank puts off at most.
+const NOTICES_MAX: usize = 16;
+
+impl Job {
+    /// The invariants.
+    pub fn check(&self) {
+        self.check_copies();
+        for rank in 0..self.nodes.len() {
+            self.check_words(rank);
+            self.check_uses(rank);
+            self.check_bounds(rank);
+        }
+        self.check_directories();
+    }
+
+    /// One writer or many readers, and every copy is the newest.
+    fn check_copies(&self) {
+        let mut seen: BTreeMap<PageId, (u32, u32)> = BTreeMap::new();
+        for rank in 0..self.nodes.len() {
+            for (page, frame, access) in self.nodes[rank].engine.protocol().cache.copies() {
+                let (copies, writers) = seen.entry(page).or_default();
+                *copies += 1;
+                *writers += u32::from(access == Access::Write);
+                self.check_frame(rank, frame, page);
+            }
+        }
+        for (page, (copies, writers)) in seen {
+            assert!(writers == 0 || copies == 1, "{page:?} has {writers} writers and {copies} copies");
+        }
+    }
+
+    fn check_frame(&self, rank: usize, frame: FrameId, page: PageId) {
+        let memory = self.nodes[rank].space.own.pool.frame(frame);
+        // SAFETY: the frame lies in the pool, and nobody writes while this thread looks.
+        let bytes = unsafe { std::slice::from_raw_parts(memory, PAGE_BYTES) };
+        let newest = self.model.page(page);
+        if bytes != newest {
+            let at = bytes.iter().zip(newest).position(|(byte, new)| byte != new);
+            panic!("r{rank} has old bytes of {page:?} in {frame:?} from {at:?} on");
+        }
+    }
+
+    /// What the page table lets be used is what the protocol has opened, and exactly those who use it have pinned it.
+    fn check_words(&self, rank: usize) {
+        let node = &self.nodes[rank];
+        let (table, slots) = (&node.space.own.table, &node.space.slots);
+        let copies: BTreeMap<PageId, (FrameId, Access)> =
+            node.engine.protocol().cache.copies().map(|(page, frame, access)| (page, (frame, access))).collect();
+        let untaken = node.engine.held().work > 0;
+        let pins = self.pins_at(rank);
+        for page in self.pages() {
+            let slot = slots.of(page);
+            for access in [Access::Read, Access::Write] {
+                let Some(pinned) = table.pin(slot, access) else { continue };
+                assert!(!table.unpin(slot), "an open page is not closing");
+                let copy = copies.get(&page).copied();
+                let allowed = copy.is_some_and(|(frame, most)| frame == pinned.frame && most >= access);
+                assert!(allowed, "r{rank} lets {access:?} {page:?} in {:?}, but has {copy:?}", pinned.frame);
+            }
+            let (found, known) = (table.pins(slot), pins.get(&page).copied().unwrap_or(0));
+            let is_right = if untaken { found >= known } else { found == known };
+            assert!(is_right, "{page:?} is pinned {found} times at r{rank}, by {known} users");
+        }
+    }
+
+    /// Those who use pages of this rank's pool.
+    fn pins_at(&self, rank: usize) -> BTreeMap<PageId, u32> {
+        let mut pins = BTreeMap::new();
+        let uses = self.nodes.iter().flat_map(|node| node.operations.iter().filter_map(|operation| operation.in_use()));
+        for using in uses.filter(|using| using.rank == rank) {
+            *pins.entry(using.piece.page).or_default() += 1;
+        }
+        for task in &self.nodes[rank].tasks {
+            if let Task::Copies { page, .. } = task {
+                *pins.entry(*page).or_default() += 1;
+            }
+        }
+        pins
+    }
+
+    /// A page in use stays where it is, with the rights that its user needs.
+    fn check_uses(&self, rank: usize) {
+        for using in self.nodes[rank].operations.iter().filter_map(|operation| operation.in_use()) {
+            self.check_use(using.rank, using.piece.page, using.frame, using.access);
+        }
+        for task in &self.nodes[rank].tasks {
+            if let Task::Copies { page, frame, left, .. } = task {
+                let access = left.iter().map(|part| part.copy.access()).max().unwrap_or(Access::Read);
+                self.check_use(rank, *page, *frame, access);
+            }
+        }
+    }
+
+    fn check_use(&self, rank: usize, page: PageId, frame: FrameId, access: Access) {
+        let mut copies = self.nodes[rank].engine.protocol().cache.copies();
+        let stays = copies.any(|copy| copy.0 == page && copy.1 == frame && copy.2 >= access);
+        assert!(stays, "{page:?} in {frame:?} of r{rank} went away while it was in use: {access:?}");
+    }
+
+    fn total_frames(&self) -> usize {
+        self.shape.ranks.iter().map(|rank| rank.frames as usize).sum()
+    }
+
+    /// What an engine holds is bounded by the job's frames and its client's operations.
+    fn check_bounds(&self, rank: usize) {
+        let node = &self.nodes[rank];
+        let held = node.engine.held();
+        let frames = self.total_frames();
+        let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
+        let own_frames = self.shape.ranks[rank].frames as usize;
+        // A frame has at most one transfer towards it and one out of it to a file. Per frame of the job a home has an answer
+        // to give and an invalidation, and per notice put off an invalidation that finds nothing.
+        let notices = (NOTICES_MAX + 1) * self.nodes.len();
+        assert!(held.parts <= parts, "{held:?} for {parts} parts");
+        assert!(held.transfers <= frames && held.storage_operations <= 2 * frames, "{held:?}, {frames} frames");
+        assert!(held.closing <= own_frames, "{held:?}, {own_frames} own frames");
+        assert!(held.ahead <= 2 * own_frames, "{held:?}, {own_frames} own frames");
+        assert!(held.work <= 2 * frames + 2 * own_frames + parts, "{held:?}, {frames} frames, {parts} parts");
+        assert!(held.messages <= 4 * frames + notices, "{held:?}, {frames} frames");
+    }
+
+    /// Entries are for pages that are held or asked for; the newest bytes of a page are in its keeper's frame,
+    /// or else on the disk, unless a new owner is being made.
+    fn check_directories(&self) {
+        let held = |count: fn(&Held) -> usize| self.nodes.iter().map(|node| count(&node.engine.held())).sum::<usize>();
+        let entries: usize = self.nodes.iter().map(|node| node.engine.protocol().home.entries()).sum();
+        let notices = NOTICES_MAX * self.nodes.len() + self.hub.in_flight() + held(|held| held.messages);
+        let most = self.total_frames() + notices;
+        assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
+        for page in self.pages() {
+            let directory = &self.nodes[page.home.index()].engine.protocol().home;
+            if directory.is_writing(page.index) {
+                continue;
+            }
+            if let Some(keeper) = directory.keeper(page.index) {
+                let frame = self.nodes[keeper.index()].engine.protocol().cache.dirty_frame(page);
+                self.check_frame(keeper.index(), frame.expect("a keeper has dirty bytes"), page);
+            } else if directory.is_written(page.index) {
+                assert!(self.is_on_disk(page), "the disk's {page:?} is old");
+            } else {
+                let zeros = self.model.page(page).iter().all(|byte| *byte == 0);
+                assert!(zeros, "{page:?} was written and nobody accounts for it");
+            }
+        }
+    }
+
+    fn is_on_disk(&self, page: PageId) -> bool {
+        let written = self.nodes[page.home.index()].disk.written(page.index);
+        written.is_some_and(|bytes| bytes == self.model.page(page))
+    }
+
+    /// What holds when nothing can happen: every operation was completed, and every copy is known to its home.
+    pub fn check_quiet(&mut self) {
+        assert_eq!(self.hub.in_flight(), 0);
+        for (rank, node) in self.nodes.iter().enumerate() {
+            let protocol = node.engine.protocol();
+            let is_quiet = protocol.home.is_quiet() && protocol.cache.is_quiet() && !node.engine.storage().is_busy();
+            assert!(is_quiet && protocol.cache.flushed(), "r{rank} is stuck:\n{protocol:#?}");
+            assert_eq!(node.engine.held(), Held::default(), "r{rank} holds something for nobody");
+            assert!(node.tasks.is_empty() && node.operations.is_empty(), "operations of r{rank} wait forever");
+            assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} keeps room for copies");
+            for (page, _, _) in protocol.cache.copies() {
+                let home = &self.nodes[page.home.index()].engine.protocol().home;
+                let keeper = home.keeper(page.index) == Some(Rank(rank as u32));
+                assert!(
+                    home.holders(page.index).any(|holder| holder.rank.index() == rank),
+                    "{page:?} is not r{rank}'s"
+                );
+                assert_eq!(protocol.cache.dirty_frame(page).is_some(), keeper, "who keeps {page:?}");
+                assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is shut at r{rank}");
+            }
+        }
+        // Ranks had time to tell of what they evicted.
+        for page in self.pages() {
+            for holder in self.nodes[page.home.index()].engine.protocol().home.holders(page.index) {
+                let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
+                assert!(copies.any(|copy| copy.0 == page), "{page:?} has {holder:?} down as a holder");
+            }
+        }
+        self.check();
+    }
+
+    /// After a flush of every rank: the disks have the newest bytes.
+    pub fn check_disks(&self) {
+        for page in self.pages() {
+            let home = &self.nodes[page.home.index()];
+            assert_eq!(home.engine.protocol().home.keeper(page.index), None, "{page:?} is dirty after a flush");
+            assert!(home.disk.read_block(page.index) == self.model.page(page), "the disk's {page:?} is old");
+        }
+    }
+}

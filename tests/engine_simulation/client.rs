@@ -1,0 +1,238 @@
+//! Operations of client threads, one step at a time, as `Runtime::start` does them: each piece is a hit here or at a
+//! neighbour, or is left to the engine.
+
+use crate::job::{Job, PAGE_BYTES};
+use fastrand::Rng;
+use std::collections::VecDeque;
+use vgasnet::coherence::{Access, FrameId};
+use vgasnet::engine::{Copy, Part};
+use vgasnet::handles::CompletionId;
+use vgasnet::page_table::Pinned;
+use vgasnet::space::{AddressSpace, Piece};
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Get,
+    Put,
+    /// A put that is through with the client's memory when it has started.
+    PutNow,
+    Set(u8),
+}
+
+/// A range of a rank's segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Range {
+    pub home: usize,
+    pub start_bytes: usize,
+    pub len_bytes: usize,
+}
+
+/// An operation that is not complete.
+pub struct Operation {
+    what: What,
+    /// The client's memory; copies point into it, so it neither moves nor grows.
+    memory: Vec<u8>,
+    /// Pieces not looked at yet.
+    pieces: VecDeque<Piece>,
+    missing: Vec<Piece>,
+    stage: Stage,
+    completion: CompletionId,
+}
+
+#[derive(Clone, Debug)]
+enum Stage {
+    /// Between pieces.
+    Next,
+    /// Looks for the page in these ranks' tables.
+    Look(Piece, VecDeque<usize>),
+    Pinned(Use),
+    Copied(Use),
+    /// The engine has the pieces that are missing.
+    Waits,
+}
+
+/// A page that an operation uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// In whose pool.
+    pub rank: usize,
+    pub frame: FrameId,
+    pub piece: Piece,
+    pub access: Access,
+    ahead: bool,
+}
+
+impl Operation {
+    /// The page that it has pinned.
+    pub fn in_use(&self) -> Option<Use> {
+        match &self.stage {
+            Stage::Pinned(using) | Stage::Copied(using) => Some(*using),
+            _ => None,
+        }
+    }
+
+    /// How many of its parts the engine may have.
+    pub fn submitted(&self) -> usize {
+        if matches!(self.stage, Stage::Waits) { self.missing.len() } else { 0 }
+    }
+
+    fn access(&self) -> Access {
+        if self.what == What::Get { Access::Read } else { Access::Write }
+    }
+
+    fn copy(&mut self, piece: &Piece) -> Copy {
+        let memory = self.memory.as_mut_ptr().wrapping_add(piece.start_bytes);
+        match self.what {
+            What::Get => Copy::Get(memory),
+            What::Put | What::PutNow => Copy::Put(memory),
+            What::Set(byte) => Copy::Set(byte),
+        }
+    }
+}
+
+impl Job {
+    /// A client thread of `rank` starts an operation.
+    pub fn start(&mut self, rank: usize, what: What, range: Range, random: &mut Rng) {
+        let node = &mut self.nodes[rank];
+        let address = node.space.segments[range.home].base + range.start_bytes;
+        let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
+        let pieces: VecDeque<Piece> = pieces.collect();
+        check_pieces(range, &pieces);
+        let memory = contents(range, random);
+        node.operations.push(Operation {
+            what,
+            memory,
+            pieces,
+            missing: Vec::new(),
+            stage: Stage::Next,
+            completion: node.completions.begin(),
+        });
+    }
+
+    /// The thread of this operation goes on. Returns `false` where it has to wait.
+    pub fn advance(&mut self, rank: usize, at: usize) -> bool {
+        let node = &mut self.nodes[rank];
+        let operation = &mut node.operations[at];
+        let access = operation.access();
+        match operation.stage.clone() {
+            Stage::Next => match operation.pieces.pop_front() {
+                Some(piece) => {
+                    operation.stage = Stage::Look(piece, candidates(&node.space, self.shape.cooperative, &piece));
+                }
+                None => self.submit(rank, at),
+            },
+            Stage::Look(piece, mut candidates) => match candidates.pop_front() {
+                Some(candidate) => {
+                    let memory = node.space.memories[candidate].expect("candidates have their memory mapped");
+                    let pinned = memory.table.pin(node.space.slots.of(piece.page), access);
+                    let using = |Pinned { frame, ahead }| Use { rank: candidate, frame, piece, access, ahead };
+                    operation.stage = pinned.map_or(Stage::Look(piece, candidates), |p| Stage::Pinned(using(p)));
+                }
+                None => {
+                    operation.missing.push(piece);
+                    operation.stage = Stage::Next;
+                }
+            },
+            Stage::Pinned(using) => {
+                let copy = operation.copy(&using.piece);
+                operation.stage = Stage::Copied(using);
+                self.use_page(rank, using, &copy);
+            }
+            Stage::Copied(using) => {
+                operation.stage = Stage::Next;
+                self.unpin(using.rank, using.piece.page);
+            }
+            Stage::Waits => {
+                let completion = operation.completion;
+                if !node.completions.is_done(completion) {
+                    return false;
+                }
+                node.completions.end(completion);
+                drop(node.operations.swap_remove(at));
+            }
+        }
+        true
+    }
+
+    fn use_page(&mut self, rank: usize, using: Use, copy: &Copy) {
+        let space = &self.nodes[rank].space;
+        let memory = space.memories[using.rank].expect("it was looked at");
+        memory.pool.touch(using.frame);
+        // SAFETY: the page is pinned in that frame with the access that the copy needs; the piece was cut by the address
+        // space, and the operation's memory is as long as its range.
+        unsafe { self.model.copy(copy, memory.pool.frame(using.frame), &using.piece) };
+        self.seen.at_neighbours += u64::from(using.rank != rank);
+        if using.ahead && memory.table.take_ahead(space.slots.of(using.piece.page)) {
+            self.seen.ahead += 1;
+            self.nodes[rank].engine.read_ahead(using.piece.page);
+            self.rouse(rank);
+        }
+    }
+
+    /// Leaves what is missing to the engine.
+    fn submit(&mut self, rank: usize, at: usize) {
+        let node = &mut self.nodes[rank];
+        let operation = &mut node.operations[at];
+        operation.stage = Stage::Waits;
+        for piece in operation.missing.clone() {
+            let mut copy = operation.copy(&piece);
+            let range = piece.start_bytes..piece.start_bytes + piece.len_bytes;
+            let room = node.copies.take(piece.len_bytes).filter(|_| operation.what == What::PutNow);
+            if let Some(room) = room {
+                copy = Copy::PutOwned(operation.memory[range].into(), room);
+            }
+            let completion = operation.completion;
+            node.completions.add(completion);
+            node.engine.submit(Part { piece, copy, completion });
+        }
+        self.rouse(rank);
+    }
+}
+
+/// Where a page may be usable without the engine: here, at its home, at any other neighbour.
+fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
+    let (own, home) = (space.rank.index(), piece.page.home.index());
+    let is_neighbour = |at: &usize| *at != own && space.memories[*at].is_some();
+    let others = (0..space.memories.len()).filter(|at| cooperative && *at != home);
+    [own].into_iter().chain([home].into_iter().chain(others).filter(is_neighbour)).collect()
+}
+
+/// Pieces are the range, in order, and none leaves its page.
+fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
+    let mut next = 0;
+    for piece in pieces {
+        let start_bytes = piece.page.index as usize * PAGE_BYTES + piece.offset_bytes;
+        assert_eq!((piece.start_bytes, start_bytes), (next, range.start_bytes + next), "{piece:?} of {range:?}");
+        assert!(piece.offset_bytes + piece.len_bytes <= PAGE_BYTES, "{piece:?} leaves its page");
+        next += piece.len_bytes;
+    }
+    assert_eq!(next, range.len_bytes);
+}
+
+/// What an operation on this range begins with: in whole cache lines each line has one value, so that a page torn between
+/// two of them shows; else anything.
+fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
+    if range.start_bytes % 64 == 0 && range.len_bytes % 64 == 0 {
+        let first = random.u8(..);
+        return (0..range.len_bytes).map(|at| first.wrapping_add((at / 64) as u8)).collect();
+    }
+    (0..range.len_bytes).map(|_| random.u8(..)).collect()
+}
+
+/// A range for an operation: a few bytes, some cache lines, a whole page, or across a page's end.
+pub fn random_range(random: &mut Rng, home: usize, index: u32, pages: u32) -> Range {
+    let page = index as usize * PAGE_BYTES;
+    let (offset_bytes, len_bytes) = match random.u32(0..8) {
+        0..4 => (random.usize(0..PAGE_BYTES - 16), random.usize(1..=16)),
+        4..6 => {
+            let line = random.usize(0..64);
+            (line * 64, random.usize(1..=64 - line) * 64)
+        }
+        6 => (0, PAGE_BYTES),
+        _ => (PAGE_BYTES - random.usize(1..=64) * 4, PAGE_BYTES),
+    };
+    let segment_bytes = pages as usize * PAGE_BYTES;
+    let start_bytes = page + offset_bytes;
+    Range { home, start_bytes, len_bytes: len_bytes.min(segment_bytes - start_bytes) }
+}

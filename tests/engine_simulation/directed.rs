@@ -1,0 +1,140 @@
+//! Runs whose outcome is known in advance: what a hit and a miss cost, and how an I/O error ends the job.
+
+use crate::client::{Range, What};
+use crate::job::{Job, PAGE_BYTES, Shape};
+use fastrand::Rng;
+use vgasnet::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
+use vgasnet::error::UserError;
+use vgasnet::runtime;
+use vgasnet_conduit::Rank;
+use vgasnet_sim::{Settings, Traffic};
+
+const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
+
+/// Ranks on a host each, with a network that does everything at once.
+fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
+    let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
+    let shape = Shape {
+        ranks: vec![runtime::Shape { pages, frames }; ranks as usize],
+        network,
+        cooperative: true,
+        disk_depth: 4,
+    };
+    Job::new(shape, &mut Rng::with_seed(1))
+}
+
+/// Everything happens in turn until nothing can.
+fn settle(job: &mut Job) -> Result<(), UserError> {
+    loop {
+        let mut worked = false;
+        for rank in 0..job.nodes.len() {
+            if job.is_awake(rank) {
+                job.drive(rank)?;
+                worked = true;
+            }
+            while job.take(rank) {}
+            while !job.nodes[rank].tasks.is_empty() {
+                job.go_on(rank, 0);
+                worked = true;
+            }
+            for at in (0..job.nodes[rank].operations.len()).rev() {
+                worked |= job.advance(rank, at);
+            }
+            job.check();
+        }
+        if !worked {
+            return Ok(());
+        }
+    }
+}
+
+/// What an operation costs, done from beginning to end.
+fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
+    let before = job.hub.traffic();
+    job.start(rank, what, range, &mut Rng::with_seed(2));
+    settle(job).expect("the disks are whole");
+    job.check_quiet();
+    let after = job.hub.traffic();
+    Traffic { messages: after.messages - before.messages, transfers: after.transfers - before.transfers }
+}
+
+#[test]
+fn a_read_that_a_holder_serves_takes_four_messages_and_one_transfer() {
+    let mut job = far_apart(4, 2, 2);
+    cost(&mut job, 1, What::Put, LINE);
+    // From the owner, then from readers.
+    for rank in [2, 3] {
+        assert_eq!(cost(&mut job, rank, What::Get, LINE), Traffic { messages: 4, transfers: 1 });
+    }
+    for rank in [1, 2, 3] {
+        assert_eq!(cost(&mut job, rank, What::Get, LINE), Traffic::default(), "a hit costs nothing");
+    }
+}
+
+#[test]
+fn a_put_by_the_owner_costs_nothing() {
+    let mut job = far_apart(3, 2, 2);
+    // Request, data with the right to write, done; the page was never written, so nothing is transferred.
+    assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 3, transfers: 0 });
+    assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic::default());
+    assert_eq!(cost(&mut job, 2, What::Put, LINE), Traffic { messages: 4, transfers: 1 }, "from owner to owner");
+}
+
+#[test]
+fn neighbours_share_one_copy() {
+    let network = Settings::immediate(3);
+    let ranks = vec![runtime::Shape { pages: 2, frames: 2 }; 3];
+    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4 };
+    let mut job = Job::new(shape, &mut Rng::with_seed(1));
+    cost(&mut job, 1, What::Put, LINE);
+    for rank in [0, 2] {
+        assert_eq!(cost(&mut job, rank, What::Get, LINE), Traffic::default());
+        assert_eq!(cost(&mut job, rank, What::Put, LINE), Traffic::default());
+    }
+}
+
+/// A page of rank 0 reaches rank 0's disk and is wanted again by another rank: both directions of its staging.
+fn use_the_disk(job: &mut Job) -> Result<(), UserError> {
+    for (rank, what) in [(1, What::Set(7)), (2, What::Get)] {
+        job.start(rank, what, LINE, &mut Rng::with_seed(3));
+        settle(job)?;
+        // One frame: the other page takes its place.
+        job.start(rank, What::Get, Range { start_bytes: 0, ..LINE }, &mut Rng::with_seed(3));
+        settle(job)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_io_error_is_told_with_its_page() {
+    let mut whole = far_apart(3, 2, 1);
+    use_the_disk(&mut whole).expect("the disk is whole");
+    let offset = PAGE_BYTES as u64;
+    let mut job = far_apart(3, 2, 1);
+    job.nodes[0].disk.configure(|storage| storage.fail_writes_after(0));
+    let error = use_the_disk(&mut job).expect_err("the page cannot be written").to_string();
+    assert!(error.starts_with(&format!("cannot write the page at offset {offset} of this rank's segment")), "{error}");
+    let mut job = far_apart(3, 2, 1);
+    job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
+    let error = use_the_disk(&mut job).expect_err("the page cannot be read").to_string();
+    assert!(error.starts_with(&format!("cannot read the page at offset {offset} of this rank's segment")), "{error}");
+}
+
+#[test]
+fn a_copy_that_was_given_up_before_its_home_knew_of_it_is_not_remembered() {
+    let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
+    let mut home = Protocol::new(page.home, 1, 1, true);
+    let mut tell = |body| {
+        let mut actions = Vec::new();
+        home.handle(Event::Message { from: reader, message: Message { page, body: Body::Home(body) } }, &mut actions);
+        (home.home.entries(), actions)
+    };
+    let (_, actions) = tell(ToHome::Read { frame });
+    let [Action::Send { message: Message { body: Body::Cache(ToCache::Data { ticket, .. }), .. }, .. }] = actions[..]
+    else {
+        panic!("a page never written is sent at once: {actions:?}")
+    };
+    // Done was sent first.
+    tell(ToHome::Forget { copy: ticket });
+    assert_eq!(tell(ToHome::Done { ticket }), (0, Vec::new()));
+}

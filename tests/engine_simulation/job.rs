@@ -1,0 +1,266 @@
+//! A job: its shape, its ranks, and what the threads of a rank do besides the client's calls.
+
+use crate::client::Operation;
+use crate::disk::Disk;
+use crate::model::Model;
+use fastrand::Rng;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vgasnet::budget::Budget;
+use vgasnet::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet::engine::{Engine, Part, StorageServer, Work};
+use vgasnet::error::UserError;
+use vgasnet::handles::{CompletionId, Completions};
+use vgasnet::page_table::Slots;
+use vgasnet::runtime::{self, STAGING_FRAMES};
+use vgasnet::space::{AddressSpace, Segment};
+use vgasnet::storage::MemoryStorage;
+use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
+use vgasnet_sim::{Hub, Settings};
+
+pub const PAGE_BYTES: usize = 4096;
+
+/// Room for copies of what puts have left to write, a rank.
+pub const COPIES_BYTES: usize = 64 << 10;
+
+/// What a job is like.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// Pages and frames of each rank.
+    pub ranks: Vec<runtime::Shape>,
+    pub network: Settings,
+    pub cooperative: bool,
+    /// Operations that a disk takes at a time.
+    pub disk_depth: usize,
+}
+
+/// One rank.
+pub struct Node {
+    pub engine: Engine,
+    pub space: Arc<AddressSpace>,
+    pub conduit: Arc<dyn Conduit>,
+    pub completions: Completions,
+    pub copies: Budget,
+    pub disk: Disk,
+    /// Work that threads of this rank have taken and not finished.
+    pub tasks: Vec<Task>,
+    pub operations: Vec<Operation>,
+    pub barrier: Phase,
+    /// How many barriers this rank has come to, and how many it has passed.
+    pub notified: u32,
+    pub passed: u32,
+    /// Nobody drives the engine until there is a reason to.
+    asleep: bool,
+    kicks_seen: u32,
+}
+
+/// Where a rank's client is between one barrier and the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Away,
+    Flushing,
+    Notified,
+}
+
+/// Work that a thread has taken, as far as it is not done.
+#[derive(Debug)]
+pub enum Task {
+    Copies {
+        page: PageId,
+        frame: FrameId,
+        left: VecDeque<Part>,
+        done: Vec<Part>,
+    },
+    /// Copies whose page is not pinned any more.
+    Finish(Vec<Part>),
+    Clear {
+        page: PageId,
+        frame: FrameId,
+    },
+    Cleared(PageId),
+    Put(Transfer),
+    Get(Transfer),
+}
+
+pub struct Job {
+    pub shape: Shape,
+    pub hub: Arc<Hub>,
+    pub nodes: Vec<Node>,
+    pub model: Model,
+    pub seen: Seen,
+}
+
+/// How often the rarer paths were taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Work that the conduit had no room for.
+    pub put_back: u64,
+    /// Copies in a neighbour's frame.
+    pub at_neighbours: u64,
+    /// Uses of pages that were fetched ahead.
+    pub ahead: u64,
+    /// Uses that a closing page waited for.
+    pub kicks: u64,
+}
+
+impl Job {
+    pub fn new(shape: Shape, random: &mut Rng) -> Job {
+        let hub = Hub::new(shape.network.clone());
+        let sizes = shape.ranks.iter().map(|own| RegionSizes {
+            pool_bytes: (own.frames + STAGING_FRAMES) as usize * PAGE_BYTES,
+            table_bytes: runtime::table_bytes(&shape.ranks, *own),
+        });
+        hub.attach_all(&sizes.collect::<Vec<_>>());
+        let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
+        let model = Model::new(shape.ranks.iter().map(|rank| rank.pages));
+        Job { shape, hub, nodes, model, seen: Seen::default() }
+    }
+
+    /// All pages of the job.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
+        let pages: Vec<u32> = self.shape.ranks.iter().map(|rank| rank.pages).collect();
+        (0..pages.len())
+            .flat_map(move |home| (0..pages[home]).map(move |index| PageId { home: Rank(home as u32), index }))
+    }
+
+    /// A thread drives the engine of `rank` once.
+    pub fn drive(&mut self, rank: usize) -> Result<(), UserError> {
+        let node = &mut self.nodes[rank];
+        let kicks = node.space.own.table.kick_count();
+        let worked = node.engine.drive()?;
+        assert_eq!(node.disk.failed(), None, "an I/O error was kept from the job");
+        // As the helper does: it sleeps after a drive that found nothing and left nothing.
+        node.asleep = !worked;
+        node.kicks_seen = kicks;
+        let _ = node.engine.take_news();
+        Ok(())
+    }
+
+    /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as [`vgasnet::engine::Progress`] has
+    /// them sleep.
+    pub fn is_awake(&self, rank: usize) -> bool {
+        let node = &self.nodes[rank];
+        !node.asleep
+            || node.engine.is_held_up()
+            || node.engine.held().work > 0
+            || node.engine.storage().storage().in_flight() > 0
+            || node.space.own.table.kick_count() != node.kicks_seen
+            || self.hub.has_news(Rank(rank as u32))
+    }
+
+    /// Somebody at `rank` called the engine, and drives it next.
+    pub fn rouse(&mut self, rank: usize) {
+        self.nodes[rank].asleep = false;
+    }
+
+    /// A thread of `rank` takes a piece of work. Returns whether there was one.
+    pub fn take(&mut self, rank: usize) -> bool {
+        let node = &mut self.nodes[rank];
+        let Some(work) = node.engine.take_work() else { return false };
+        node.tasks.push(match work {
+            Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
+            Work::Clear { page, frame } => Task::Clear { page, frame },
+            Work::Put(transfer) => Task::Put(transfer),
+            Work::Get(transfer) => Task::Get(transfer),
+        });
+        true
+    }
+
+    /// The thread that has this task goes on with it.
+    pub fn go_on(&mut self, rank: usize, task: usize) {
+        let task = self.nodes[rank].tasks.swap_remove(task);
+        let next = self.step(rank, task);
+        self.nodes[rank].tasks.extend(next);
+        self.rouse(rank);
+    }
+
+    fn step(&mut self, rank: usize, task: Task) -> Option<Task> {
+        let node = &mut self.nodes[rank];
+        match task {
+            Task::Copies { page, frame, mut left, mut done } => {
+                let Some(part) = left.pop_front() else {
+                    self.unpin(rank, page);
+                    return Some(Task::Finish(done));
+                };
+                // SAFETY: the engine pinned the page for this part; its memory belongs to an operation that waits.
+                unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                done.push(part);
+                Some(Task::Copies { page, frame, left, done })
+            }
+            Task::Finish(parts) => {
+                for part in parts {
+                    let completion: CompletionId = part.completion;
+                    drop(part);
+                    let _ = node.completions.finish(completion);
+                }
+                None
+            }
+            Task::Clear { page, frame } => {
+                let memory = node.space.own.pool.frame(frame);
+                // SAFETY: the frame is inside the pool, and reserved for a page that is not open yet.
+                unsafe { memory.write_bytes(0, PAGE_BYTES) };
+                Some(Task::Cleared(page))
+            }
+            Task::Cleared(page) => {
+                node.engine.complete(Event::Cleared(page));
+                None
+            }
+            Task::Put(transfer) => {
+                if node.conduit.put(&transfer).is_err() {
+                    self.seen.put_back += 1;
+                    node.engine.put_back(Work::Put(transfer));
+                }
+                None
+            }
+            Task::Get(transfer) => {
+                if node.conduit.get(&transfer).is_err() {
+                    self.seen.put_back += 1;
+                    node.engine.put_back(Work::Get(transfer));
+                }
+                None
+            }
+        }
+    }
+
+    /// Ends a use of `page` in the pool of `rank`.
+    pub fn unpin(&mut self, rank: usize, page: PageId) {
+        let space = &self.nodes[rank].space;
+        if space.own.table.unpin(space.slots.of(page)) {
+            self.seen.kicks += 1;
+            space.own.table.kick();
+        }
+    }
+}
+
+fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
+    let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
+    let own = shape.ranks[rank.index()];
+    let memories = runtime::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
+    let slots = Slots::new(shape.ranks.iter().map(|rank| rank.pages));
+    let segments = shape
+        .ranks
+        .iter()
+        .enumerate()
+        .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
+    let space = Arc::new(AddressSpace::new(rank, segments.collect(), slots, memories));
+    let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
+    let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
+    let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
+    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging);
+    let protocol = Protocol::new(rank, own.pages, own.frames, shape.cooperative);
+    Node {
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server),
+        space,
+        conduit,
+        completions: Completions::default(),
+        copies: Budget::new(COPIES_BYTES),
+        disk,
+        tasks: Vec::new(),
+        operations: Vec::new(),
+        barrier: Phase::Away,
+        notified: 0,
+        passed: 0,
+        asleep: false,
+        kicks_seen: 0,
+    }
+}

@@ -1,0 +1,45 @@
+//! What every byte of every segment has to be.
+
+use crate::job::PAGE_BYTES;
+use vgasnet::coherence::PageId;
+use vgasnet::engine::Copy;
+use vgasnet::space::Piece;
+
+/// The newest bytes of every page, one list a rank.
+pub struct Model {
+    pages: Vec<Vec<Box<[u8; PAGE_BYTES]>>>,
+}
+
+impl Model {
+    /// Segments of so many pages, all zeros.
+    pub fn new(pages: impl Iterator<Item = u32>) -> Model {
+        let segment = |pages| (0..pages).map(|_| Box::new([0; PAGE_BYTES])).collect();
+        Model { pages: pages.map(segment).collect() }
+    }
+
+    pub fn page(&self, page: PageId) -> &[u8; PAGE_BYTES] {
+        &self.pages[page.home.index()][page.index as usize]
+    }
+
+    /// Carries a copy out in the frame at `frame`, compares what it read, and notes what it wrote.
+    ///
+    /// # Safety
+    /// As [`Copy::run`].
+    pub unsafe fn copy(&mut self, copy: &Copy, frame: *mut u8, piece: &Piece) {
+        // SAFETY: the caller's promise.
+        unsafe { copy.run(frame, piece) };
+        let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
+        let newest = &mut self.pages[piece.page.home.index()][piece.page.index as usize][range];
+        // SAFETY: the caller's promise covers the client's memory; one thread does everything here.
+        let client = |memory: *const u8| unsafe { std::slice::from_raw_parts(memory, piece.len_bytes) };
+        match copy {
+            Copy::Get(to) => {
+                let at = client(*to).iter().zip(newest.iter()).position(|(got, new)| got != new);
+                assert!(at.is_none(), "old bytes were read at {at:?} of {piece:?}");
+            }
+            Copy::Put(from) => newest.copy_from_slice(client(*from)),
+            Copy::PutOwned(bytes, _) => newest.copy_from_slice(bytes),
+            Copy::Set(byte) => newest.fill(*byte),
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! One run: a job drawn from a seed, and what happens in it.
+
+use crate::client::{Range, What, random_range};
+use crate::job::{Job, PAGE_BYTES, Phase, Seen, Shape};
+use fastrand::Rng;
+use std::ops::AddAssign;
+use vgasnet::barrier::Name;
+use vgasnet::error::UserError;
+use vgasnet::runtime;
+use vgasnet_sim::Settings;
+
+/// More steps than any run needs: a run that is still busy then does not end.
+const STEPS_MAX: usize = 400_000;
+
+/// Tries at random before what can happen is looked for.
+const TRIES: usize = 64;
+
+/// What runs have been through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    pub steps: u64,
+    pub operations: u64,
+    pub barriers: u64,
+    pub messages: u64,
+    pub transfers: u64,
+    /// Runs that an I/O error ended.
+    pub io_errors: u64,
+    pub uncooperative: u64,
+    /// Runs in which some rank has no memory of some other.
+    pub staged: u64,
+    pub seen: Seen,
+}
+
+impl AddAssign for Summary {
+    fn add_assign(&mut self, other: Summary) {
+        self.steps += other.steps;
+        self.operations += other.operations;
+        self.barriers += other.barriers;
+        self.messages += other.messages;
+        self.transfers += other.transfers;
+        self.io_errors += other.io_errors;
+        self.uncooperative += other.uncooperative;
+        self.staged += other.staged;
+        self.seen.put_back += other.seen.put_back;
+        self.seen.at_neighbours += other.seen.at_neighbours;
+        self.seen.ahead += other.seen.ahead;
+        self.seen.kicks += other.seen.kicks;
+    }
+}
+
+impl Summary {
+    /// Fails if `seeds` runs were too tame to say anything.
+    pub fn assert_covers(&self, seeds: u64) {
+        if seeds < 100 {
+            return;
+        }
+        let Seen { put_back, at_neighbours, ahead, kicks } = self.seen;
+        let seen = [put_back, at_neighbours, ahead, kicks];
+        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers].into_iter().chain(seen);
+        assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
+    }
+}
+
+/// The one who draws.
+struct Fate {
+    random: Rng,
+    operations_left: usize,
+    /// How many operations a rank has under way at once, and how much work is in its threads' hands.
+    operations_at_once: usize,
+    tasks_at_once: usize,
+    /// Ranks whose pages everybody wants.
+    hot: usize,
+    barriers: u32,
+    /// Where in the segment of rank 0 each rank's scan is.
+    scans: Vec<u32>,
+    /// Engines are driven without a reason too, as threads do that wait for something else.
+    drives_idly: bool,
+    /// No operation is left to start.
+    settling: bool,
+}
+
+pub fn random_shape(random: &mut Rng) -> Shape {
+    let ranks = random.usize(2..=8);
+    let host_count = random.usize(1..=ranks.min(3));
+    let mut hosts: Vec<u32> =
+        (0..ranks).map(|rank| if rank < host_count { rank } else { random.usize(0..host_count) } as u32).collect();
+    random.shuffle(&mut hosts);
+    let (pages_max, frames_max) = if random.u32(0..4) == 0 { (12, 9) } else { (random.u32(1..=4), random.u32(1..=4)) };
+    let shape = |random: &mut Rng| runtime::Shape {
+        pages: if random.u32(0..12) == 0 { 0 } else { random.u32(1..=pages_max) },
+        frames: random.u32(1..=frames_max),
+    };
+    let mut shapes: Vec<_> = (0..ranks).map(|_| shape(random)).collect();
+    shapes[0].pages = pages_max;
+    let network = Settings {
+        hosts,
+        peer_memory: random.bool(),
+        seed: random.u64(..),
+        delay_percent: [0, 20, 50, 90][random.usize(0..4)],
+        delay_polls_max: random.u32(1..=30),
+        busy_percent: [0, 10, 50][random.usize(0..3)],
+    };
+    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4) }
+}
+
+/// Runs a seed. Panics when something is wrong.
+pub fn run(seed: u64) -> Summary {
+    let mut random = Rng::with_seed(seed);
+    let shape = random_shape(&mut random);
+    let staged = !shape.network.peer_memory || shape.network.hosts.iter().any(|host| *host > 0);
+    let mut summary =
+        Summary { uncooperative: u64::from(!shape.cooperative), staged: u64::from(staged), ..Summary::default() };
+    let mut job = Job::new(shape, &mut random);
+    let faulty = random.u32(0..6) == 0;
+    if faulty {
+        break_a_disk(&job, &mut random);
+    }
+    let ranks = job.nodes.len();
+    let mut fate = Fate {
+        operations_left: random.usize(40..=160),
+        operations_at_once: random.usize(1..=4),
+        tasks_at_once: random.usize(1..=3),
+        hot: random.usize(1..=ranks),
+        barriers: random.u32(0..=3),
+        scans: vec![0; ranks],
+        drives_idly: random.bool(),
+        settling: false,
+        random,
+    };
+    match fate.play(&mut job, &mut summary) {
+        Ok(()) => {}
+        Err((rank, error)) => {
+            assert!(faulty, "r{rank}: {error}");
+            check_error(&job, rank, &error);
+            summary.io_errors += 1;
+        }
+    }
+    let traffic = job.hub.traffic();
+    summary.seen = job.seen;
+    (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
+    summary
+}
+
+fn break_a_disk(job: &Job, random: &mut Rng) {
+    let disk = &job.nodes[random.usize(0..job.nodes.len())].disk;
+    let (which, count) = (random.u32(0..4), random.u64(0..12));
+    disk.configure(|storage| match which {
+        0 => storage.fail_reads_after(count),
+        1 => storage.fail_writes_after(count),
+        2 => storage.fail_at(0..PAGE_BYTES as u64),
+        _ => storage.fail_one_in(count + 2),
+    });
+}
+
+/// The error says what failed, and where.
+fn check_error(job: &Job, rank: usize, error: &UserError) {
+    let (verb, offset) = job.nodes[rank].disk.failed().expect("only disks fail");
+    let (text, expected) = (error.to_string(), format!("cannot {verb} the page at offset {offset} "));
+    assert!(text.contains(&expected) && text.contains("Input/output error"), "{text}");
+}
+
+type Outcome = Result<(), (usize, UserError)>;
+
+impl Fate {
+    /// The whole run: operations, then quiet, then a flush, then everybody reads everything, then the end of the job.
+    fn play(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
+        summary.operations = self.operations_left as u64;
+        self.go_on(job, summary)?;
+        summary.barriers = u64::from(self.barriers);
+        assert!(job.nodes.iter().all(|node| node.passed == self.barriers), "a rank waits in a barrier");
+        job.check_quiet();
+        for rank in 0..job.nodes.len() {
+            job.nodes[rank].engine.flush();
+            job.rouse(rank);
+        }
+        self.go_on(job, summary)?;
+        job.check_quiet();
+        job.check_disks();
+        for page in job.pages() {
+            let rank = self.random.usize(0..job.nodes.len());
+            let start_bytes = page.index as usize * PAGE_BYTES;
+            let range = Range { home: page.home.index(), start_bytes, len_bytes: PAGE_BYTES };
+            job.start(rank, What::Get, range, &mut self.random);
+        }
+        self.go_on(job, summary)?;
+        job.check_quiet();
+        self.leave(job, summary)
+    }
+
+    /// Every rank's program ends; nobody believes it before it is so.
+    fn leave(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
+        let mut order: Vec<usize> = (0..job.nodes.len()).collect();
+        self.random.shuffle(&mut order);
+        for rank in order {
+            assert!(job.nodes.iter().all(|node| !node.engine.everyone_left()));
+            job.nodes[rank].engine.leave();
+            job.rouse(rank);
+            self.go_on(job, summary)?;
+        }
+        assert!(job.nodes.iter().all(|node| node.engine.everyone_left()), "a rank waits for others to leave");
+        Ok(())
+    }
+
+    /// Lets things happen until nothing can.
+    fn go_on(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
+        let check_every = self.random.usize(1..=12);
+        for step in 0..STEPS_MAX {
+            summary.steps += 1;
+            self.settling = self.operations_left == 0;
+            if !self.happen(job)? {
+                return Ok(());
+            }
+            if step % check_every == 0 {
+                job.check();
+            }
+        }
+        panic!("still busy after {STEPS_MAX} steps");
+    }
+
+    /// One thing happens. Returns `false` when nothing can.
+    fn happen(&mut self, job: &mut Job) -> Result<bool, (usize, UserError)> {
+        let ranks = job.nodes.len();
+        for _ in 0..TRIES {
+            let (rank, kind) = (self.random.usize(0..ranks), self.random.u32(0..KINDS));
+            if self.try_kind(job, rank, kind)? {
+                return Ok(true);
+            }
+        }
+        for rank in 0..ranks {
+            for kind in 0..KINDS {
+                if self.try_kind(job, rank, kind)? {
+                    return Ok(true);
+                }
+            }
+        }
+        // Operations that are left may start another time.
+        Ok(!self.settling)
+    }
+
+    /// Something of this kind happens at a rank, if it can.
+    fn try_kind(&mut self, job: &mut Job, rank: usize, kind: u32) -> Result<bool, (usize, UserError)> {
+        let tasks = job.nodes[rank].tasks.len();
+        Ok(match kind {
+            0..5 if job.is_awake(rank) || (self.drives_idly && !self.settling) => {
+                job.drive(rank).map_err(|error| (rank, error))?;
+                true
+            }
+            5..8 => tasks < self.tasks_at_once && job.take(rank),
+            8..12 if tasks > 0 => {
+                job.go_on(rank, self.random.usize(0..tasks));
+                true
+            }
+            12..16 => self.advance_some(job, rank),
+            16 => self.start_some(job, rank),
+            17 => self.barrier(job, rank),
+            18 if !self.settling && self.random.u32(0..100) == 0 => {
+                job.nodes[rank].engine.flush();
+                job.rouse(rank);
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// Some operation of `rank` that need not wait goes on.
+    fn advance_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let count = job.nodes[rank].operations.len();
+        let first = if count == 0 { 0 } else { self.random.usize(0..count) };
+        (0..count).any(|at| job.advance(rank, (first + at) % count))
+    }
+
+    fn start_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        if self.operations_left == 0 || job.nodes[rank].operations.len() >= self.operations_at_once {
+            return false;
+        }
+        let random = &mut self.random;
+        let home = if random.u32(0..4) == 0 { random.usize(0..job.nodes.len()) } else { random.usize(0..self.hot) };
+        let pages = job.shape.ranks[home].pages;
+        if pages == 0 {
+            return false;
+        }
+        self.operations_left -= 1;
+        if random.u32(0..4) == 0 {
+            // A scan page by page, which read-ahead finds out.
+            let index = self.scans[rank];
+            self.scans[rank] = (index + 1) % job.shape.ranks[0].pages;
+            let range = Range { home: 0, start_bytes: index as usize * PAGE_BYTES, len_bytes: 64 };
+            job.start(rank, What::Get, range, random);
+            return true;
+        }
+        let index = random.u32(0..pages);
+        let range = random_range(random, home, index, pages);
+        let what = match random.u32(0..8) {
+            0..4 => What::Get,
+            4..6 => What::Put,
+            6 => What::PutNow,
+            _ => What::Set(random.u8(..)),
+        };
+        job.start(rank, what, range, random);
+        true
+    }
+
+    /// The client of `rank` comes to a barrier, or goes on from it.
+    fn barrier(&mut self, job: &mut Job, rank: usize) -> bool {
+        let cooperative = job.shape.cooperative;
+        let node = &mut job.nodes[rank];
+        match node.barrier {
+            // Ranks come at different times; those left over come when everything else is done.
+            Phase::Away if node.notified < self.barriers && (self.settling || self.random.u32(0..20) == 0) => {
+                if !cooperative {
+                    node.engine.flush();
+                }
+                node.barrier = Phase::Flushing;
+            }
+            Phase::Flushing if cooperative || node.engine.protocol().cache.flushed() => {
+                let name = Name::Id(node.notified as i32);
+                node.engine.notify(name).expect("notify follows wait");
+                node.notified += 1;
+                node.barrier = Phase::Notified;
+            }
+            Phase::Notified => {
+                let name = Name::Id(node.passed as i32);
+                let Some(matched) = node.engine.barrier().finish(name).expect("it notified") else { return false };
+                node.passed += 1;
+                node.barrier = Phase::Away;
+                let passed = node.passed;
+                assert!(matched, "everybody gave the same name");
+                assert!(job.nodes.iter().all(|node| node.notified >= passed), "r{rank} passed a barrier alone");
+            }
+            _ => return false,
+        }
+        job.rouse(rank);
+        true
+    }
+}
+
+/// Kinds of things that happen; see [`Fate::try_kind`].
+const KINDS: u32 = 19;

@@ -1,0 +1,87 @@
+//! The C compilers, the header, and the library that was built together with the running test.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the library needs of the system when it is linked statically: `rustc --print native-static-libs`.
+const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+/// The language that a source is compiled as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    C99,
+    #[allow(dead_code, reason = "for the test of the header")]
+    Cxx11,
+    #[allow(dead_code, reason = "for programs")]
+    Cxx17,
+}
+
+/// How a program gets the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "for programs")]
+pub enum Linking {
+    Shared,
+    Static,
+}
+
+impl Language {
+    fn command(self) -> Command {
+        let (variable, default, options): (_, _, &[&str]) = match self {
+            Language::C99 => ("CC", "cc", &["-std=c99", "-pedantic"]),
+            Language::Cxx11 => ("CXX", "c++", &["-x", "c++", "-std=c++11", "-pedantic"]),
+            Language::Cxx17 => ("CXX", "c++", &["-x", "c++", "-std=c++17"]),
+        };
+        let compiler = std::env::var_os(variable).unwrap_or_else(|| OsString::from(default));
+        let mut command = Command::new(compiler);
+        command.args(options).args(["-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"]);
+        command.arg("-I").arg(source_dir().join("include"));
+        command
+    }
+}
+
+/// The root of the source tree.
+pub fn source_dir() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The path of a library that was built for the running test: it lies next to it.
+pub fn library(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    let path = test.parent().expect("a program is in a directory").join(name);
+    assert!(path.is_file(), "{} is missing; cargo builds it for integration tests, with this test", path.display());
+    path
+}
+
+/// Compiles without linking.
+#[allow(dead_code, reason = "for the test of the header")]
+pub fn check_source(source: &Path, language: Language) {
+    run(language.command().args(["-fsyntax-only"]).arg(source));
+}
+
+/// Compiles a program of `tests/c/`.
+#[allow(dead_code, reason = "for programs")]
+pub fn program(name: &str, language: Language, linking: Linking) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{language:?}-{linking:?}"));
+    let mut command = language.command();
+    command.args(["-O1", "-g", "-pthread"]).arg(source_dir().join("tests/c").join(name).with_extension("c"));
+    // What follows is no source any more.
+    command.args(["-x", "none", "-o"]).arg(&program);
+    match linking {
+        Linking::Shared => {
+            let shared = library("libvgasnet.so");
+            let dir = shared.parent().expect("a library is in a directory");
+            command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,-rpath,{}", dir.display()));
+        }
+        Linking::Static => {
+            command.arg(library("libvgasnet.a")).args(SYSTEM_LIBRARIES);
+        }
+    }
+    run(&mut command);
+    program
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,4 @@
+//! Compiling and running C programs that use vgasnet, for tests.
+
+pub mod compile;
+pub mod run;

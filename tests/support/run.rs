@@ -1,0 +1,161 @@
+//! Running a program as a job, with a time limit, and looking at what it leaves behind.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Far more than a run takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const SEED_DEFAULT: u64 = 2017;
+
+/// How a job is set up.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    pub ranks: u32,
+    pub page_bytes: u64,
+    pub pool_pages: u64,
+    pub peer_memory: bool,
+    pub cooperative: bool,
+}
+
+/// A job that is over.
+#[derive(Debug)]
+pub struct Ended {
+    /// The launcher's exit status; `None` if it took too long.
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    /// What to type to run it again.
+    pub again: String,
+}
+
+impl Ended {
+    /// Fails unless the job ended like this.
+    pub fn expect(&self, status: i32) -> &Ended {
+        assert!(self.status == Some(status), "{self}\nexpected status {status}");
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let status = self.status.map_or(format!("none within {PATIENCE:?}"), |status| status.to_string());
+        write!(formatter, "{}\nstatus {status}\n{}{}", self.again, self.stdout, self.stderr)
+    }
+}
+
+/// Runs a program as a job. Fails if files stay behind.
+pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
+    let storage = fresh_dir();
+    let shared_before = shared_memory();
+    let variables = variables(setup);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().map(|(name, value)| (name, value))).env("VGASNET_STORAGE_DIR", &storage);
+    command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let begin = Instant::now();
+    let (status, stdout, stderr) = finish(command.spawn().expect("vgasnetrun starts"));
+    let took_ms = begin.elapsed().as_millis();
+    println!("{took_ms} ms: {} {} {setup:?}", program.display(), args.join(" "));
+    let settings: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+    let again = format!(
+        "VGASNET_STORAGE_DIR={} {settings}{} -n {} {} {}",
+        env!("CARGO_TARGET_TMPDIR"),
+        env!("CARGO_BIN_EXE_vgasnetrun"),
+        setup.ranks,
+        program.display(),
+        args.join(" ")
+    );
+    let ended = Ended { status, stdout, stderr, again };
+    let left = entries(&storage);
+    assert!(left.is_empty(), "{ended}\nleft in the storage directory: {left:?}");
+    std::fs::remove_dir(&storage).expect("an empty directory of ours");
+    let shared: Vec<_> = shared_memory().difference(&shared_before).filter(|name| !is_held(name)).cloned().collect();
+    assert!(shared.is_empty(), "{ended}\nleft in /dev/shm: {shared:?}");
+    ended
+}
+
+/// What the library and the programs are told by their environment.
+fn variables(setup: Setup) -> Vec<(&'static str, String)> {
+    let Setup { ranks, page_bytes, pool_pages, peer_memory, cooperative } = setup;
+    let seed = std::env::var("CHECK_SEED").unwrap_or_else(|_| SEED_DEFAULT.to_string());
+    let pool_bytes = (page_bytes * pool_pages).to_string();
+    vec![
+        ("VGASNET_PAGE_SIZE", page_bytes.to_string()),
+        ("VGASNET_POOL_SIZE", pool_bytes.clone()),
+        ("VGASNET_PEER_MEMORY", u32::from(peer_memory).to_string()),
+        ("VGASNET_COOPERATIVE", u32::from(cooperative).to_string()),
+        ("CHECK_SEED", seed),
+        ("CHECK_PAGE_BYTES", page_bytes.to_string()),
+        ("CHECK_POOL_BYTES", pool_bytes),
+        ("CHECK_RANKS", ranks.to_string()),
+    ]
+}
+
+/// Waits for the launcher. If it takes too long it is killed, and its ranks die with it.
+#[allow(dead_code, reason = "for tests of bad input")]
+pub fn finish(mut child: Child) -> (Option<i32>, String, String) {
+    let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+    let read_all = |stream: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).expect("a pipe");
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    std::thread::scope(|scope| {
+        let stdout = scope.spawn(move || read_all(&mut out));
+        let stderr = scope.spawn(move || read_all(&mut err));
+        let begin = Instant::now();
+        let status = loop {
+            if let Some(status) = child.try_wait().expect("our child") {
+                break status.code();
+            }
+            if begin.elapsed() > PATIENCE {
+                child.kill().expect("our child");
+                child.wait().expect("our child");
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        (status, stdout.join().expect("reader"), stderr.join().expect("reader"))
+    })
+}
+
+pub fn fresh_dir() -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = format!("storage-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir(&dir).expect("a new directory");
+    dir
+}
+
+pub fn entries(dir: &Path) -> BTreeSet<OsString> {
+    std::fs::read_dir(dir).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
+}
+
+fn shared_memory() -> BTreeSet<OsString> {
+    entries(Path::new("/dev/shm"))
+}
+
+/// Whether a process still has it, and so somebody else than the job, which is over.
+fn is_held(name: &OsString) -> bool {
+    let path = Path::new("/dev/shm").join(name);
+    let is_open = |descriptors: std::fs::ReadDir| {
+        descriptors.flatten().any(|entry| std::fs::read_link(entry.path()).is_ok_and(|target| target == path))
+    };
+    let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
+    let mut dirs = processes.map(|process| process.path());
+    !path.exists()
+        || dirs.any(|dir| {
+            let maps = std::fs::read_to_string(dir.join("maps")).unwrap_or_default();
+            maps.lines().any(|line| line.ends_with(&*path.to_string_lossy()))
+                || std::fs::read_dir(dir.join("fd")).is_ok_and(is_open)
+        })
+}
