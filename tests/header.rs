@@ -1,11 +1,10 @@
 //! The header and the library agree.
 
-#[path = "support/compile.rs"]
-mod compile;
+mod support;
 
-use compile::Language;
 use std::collections::BTreeSet;
 use std::process::Command;
+use support::compile::{self, Language};
 
 fn header() -> String {
     std::fs::read_to_string(compile::source_dir().join("include/vgasnet.h")).expect("the header")

@@ -107,8 +107,8 @@ pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
     })
 }
 
-/// From now on a panic says nothing by itself: [`enter`] reports it with the function that was called. One in a thread of
-/// the library, which nobody waits for, ends the job here.
+/// From now on a panic says nothing by itself: [`enter`] reports it with the function that was called. One in a thread
+/// of the library, which nobody waits for, ends the job here.
 pub(super) fn take_over_panics() {
     panic::set_hook(Box::new(|info| {
         let told = describe(info);
@@ -221,6 +221,7 @@ mod tests {
     #[test]
     fn a_function_with_a_code_answers_with_it() {
         assert_eq!(enter("vgasnet_try_syncnb", || attached().map(|_| 0)), ERR_NOT_INIT);
-        assert_eq!(enter("vgasnet_getSegmentInfo", || Err(Refusal::bad_argument("-1 entries"))), ERR_BAD_ARG);
+        let refused = || -> Result<c_int, Refusal> { Err(Refusal::bad_argument("-1 entries")) };
+        assert_eq!(enter("vgasnet_getSegmentInfo", refused), ERR_BAD_ARG);
     }
 }

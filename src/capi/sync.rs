@@ -82,8 +82,8 @@ fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Res
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
-/// The answer of a try that found nothing. There may be more ranks than cores, so it lets other threads on: a loop of tries
-/// would keep the core from whoever is to complete the operation.
+/// The answer of a try that found nothing. There may be more ranks than cores, so it lets other threads on: a loop of
+/// tries would keep the core from whoever is to complete the operation.
 #[cold]
 pub(super) fn not_ready() -> c_int {
     std::thread::yield_now();

@@ -165,13 +165,15 @@ impl Progress {
         }
     }
 
-    /// Leaves the seat to a follower, or what is unfinished to the helper.
+    /// Leaves the seat to a follower, and what is unfinished to the helper: a follower whose operation is done by now does
+    /// not take the seat.
     fn vacate(&self, kicks: u32) {
         self.seat.store(false, Ordering::SeqCst);
         let missed = self.conduit.occupy(false) || self.space.own.table.kick_count() != kicks;
         if self.followers.load(Ordering::SeqCst) > 0 {
             self.announce();
-        } else if missed || self.unfinished.load(Ordering::Relaxed) {
+        }
+        if missed || self.unfinished.load(Ordering::Relaxed) {
             self.conduit.wake(self.space.rank);
         }
     }

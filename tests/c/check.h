@@ -24,8 +24,8 @@ static inline void check_failed(const char *file, int line, const char *what) {
 
 static inline void check_equal(const char *file, int line, const char *what, uint64_t is, uint64_t should) {
     if (is == should) return;
-    fprintf(stderr, "check: rank %u: %s:%d: %s is %#" PRIx64 " and should be %#" PRIx64 "\n", vgasnet_mynode(), file, line,
-            what, is, should);
+    fprintf(stderr, "check: rank %u: %s:%d: %s is %#" PRIx64 " and should be %#" PRIx64 "\n", vgasnet_mynode(), file,
+            line, what, is, should);
     vgasnet_exit(1);
 }
 

@@ -10,8 +10,8 @@ static vgasnet_handle_t handles[IN_FLIGHT];
 static vgasnet_node_t me, ranks;
 static uint64_t state;
 
-/* Where word i of this rank is kept. Words of all ranks lie side by side; those of one rank go round the segments and round
- * pages of each, so that hardly one finds its page in a small pool. */
+/* Where word i of this rank is kept. Words of all ranks lie side by side; those of one rank go round the segments and
+ * round pages of each, so that hardly one finds its page in a small pool. */
 static vgasnet_node_t rank_of(size_t i) { return (vgasnet_node_t)((i + me) % ranks); }
 static uintptr_t stripe_bytes(void) {
     uintptr_t least = (IN_FLIGHT / STRIPES + 1) * (uintptr_t)ranks * 8;

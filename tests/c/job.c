@@ -109,8 +109,10 @@ static int different_sizes(void) {
     barrier();
     for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
         for (uintptr_t page = 0; page < table[rank].size / page_bytes(); ++page)
-            for (vgasnet_node_t writer = 0; writer < ranks; ++writer)
-                CHECK_EQ(vgasnet_get_val(rank, at(rank, page * page_bytes() + 8 * writer), 8), mixed(writer, rank, page));
+            for (vgasnet_node_t writer = 0; writer < ranks; ++writer) {
+                void *there = at(rank, page * page_bytes() + 8 * writer);
+                CHECK_EQ(vgasnet_get_val(rank, there, 8), mixed(writer, rank, page));
+            }
     free(table);
     return finish();
 }
@@ -118,7 +120,8 @@ static int different_sizes(void) {
 /* Rank 0 is through, by return or exit, and the others still use its segment and its pages. */
 static int one_leaves(void) {
     start(NULL, NULL, 4 * page_bytes());
-    unsigned char *bytes = (unsigned char *)allocate(4 * page_bytes()), *got = (unsigned char *)allocate(4 * page_bytes());
+    unsigned char *bytes = (unsigned char *)allocate(4 * page_bytes());
+    unsigned char *got = (unsigned char *)allocate(4 * page_bytes());
     uint64_t state = mixed(10, 0, 0);
     random_bytes(&state, bytes, 4 * page_bytes());
     if (vgasnet_mynode() == 0) vgasnet_put(0, at(0, 0), bytes, 4 * page_bytes());

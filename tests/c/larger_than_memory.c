@@ -29,7 +29,8 @@ int main(int argc, char **argv) {
     uint64_t chunks = segment_bytes / chunk_bytes;
     for (uint64_t round = 0; round < 2; ++round) {
         for (vgasnet_node_t target = 0; target < ranks; ++target)
-            for (uint64_t chunk = (me + round) % ranks; chunk < chunks; chunk += ranks) write_chunk(target, chunk, round);
+            for (uint64_t chunk = (me + round) % ranks; chunk < chunks; chunk += ranks)
+                write_chunk(target, chunk, round);
         barrier();
         for (vgasnet_node_t i = 0; i < ranks; ++i)
             for (uint64_t chunk = 0; chunk < chunks; ++chunk) check_chunk((me + i) % ranks, chunk, round);

@@ -1,6 +1,5 @@
-/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag has to get the data.
- *
- * Each rank sends to the next. Where the data are, where the flag is and how they are put changes from round to round. */
+/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag has to get the data.  Each
+ * rank sends to the next. Where the data are, where the flag is and how they are put changes from round to round. */
 #include <sched.h>
 
 #include "check.h"

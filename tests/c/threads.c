@@ -92,7 +92,8 @@ static void on_one_target(struct worker *worker, vgasnet_node_t target) {
 
 static void *work(void *argument) {
     struct worker *worker = (struct worker *)argument;
-    for (vgasnet_node_t i = 0; i < ranks; ++i) on_one_target(worker, (vgasnet_node_t)((me + worker->number + i) % ranks));
+    for (vgasnet_node_t i = 0; i < ranks; ++i)
+        on_one_target(worker, (vgasnet_node_t)((me + worker->number + i) % ranks));
     for (uint64_t count = 0; count < TALLIES; ++count) {
         vgasnet_node_t target = (vgasnet_node_t)(count % ranks);
         uint64_t before = count / ranks;

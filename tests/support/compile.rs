@@ -11,15 +11,12 @@ const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     C99,
-    #[allow(dead_code, reason = "for the test of the header")]
     Cxx11,
-    #[allow(dead_code, reason = "for programs")]
     Cxx17,
 }
 
 /// How a program gets the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "for programs")]
 pub enum Linking {
     Shared,
     Static,
@@ -54,13 +51,11 @@ pub fn library(name: &str) -> PathBuf {
 }
 
 /// Compiles without linking.
-#[allow(dead_code, reason = "for the test of the header")]
 pub fn check_source(source: &Path, language: Language) {
     run(language.command().args(["-fsyntax-only"]).arg(source));
 }
 
 /// Compiles a program of `tests/c/`.
-#[allow(dead_code, reason = "for programs")]
 pub fn program(name: &str, language: Language, linking: Linking) -> PathBuf {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{language:?}-{linking:?}"));
     let mut command = language.command();

@@ -1,0 +1,74 @@
+/* A rank that computes still serves its pages, and a rank with nothing to do costs nothing. The figures are printed; the
+   bounds are those that the library promises. */
+#include "check.h"
+#include <sys/resource.h>
+#include <time.h>
+
+#define READ_BYTES ((uintptr_t)32 << 20)
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double processor_seconds(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void sleep_for(double time) {
+    struct timespec left;
+    left.tv_sec = (time_t)time;
+    left.tv_nsec = (long)((time - (double)left.tv_sec) * 1e9);
+    while (nanosleep(&left, &left) != 0) {}
+}
+
+/* Rank 0 writes its own segment, then computes for two seconds without a call while rank 1 reads it. */
+static void serve_while_computing(unsigned char *buffer) {
+    uintptr_t offset;
+    double begin;
+    volatile uint64_t spin = 0;
+
+    if (vgasnet_mynode() == 0) {
+        memset(buffer, 7, READ_BYTES);
+        for (offset = 0; offset < READ_BYTES; offset += page_bytes()) {
+            vgasnet_put_bulk(0, at(0, offset), buffer + offset, page_bytes());
+        }
+    }
+    barrier();
+    begin = seconds();
+    if (vgasnet_mynode() == 0) {
+        while (seconds() - begin < 2) ++spin;
+    } else if (vgasnet_mynode() == 1) {
+        vgasnet_get_bulk(buffer, 0, at(0, 0), READ_BYTES);
+        printf("32 MiB from a rank that computes: %.3f s\n", seconds() - begin);
+        CHECK(seconds() - begin < 1);
+        CHECK(buffer[0] == 7 && buffer[READ_BYTES - 1] == 7);
+    }
+    barrier();
+}
+
+/* All but rank 0 wait in a barrier, and rank 0's helper waits for something to do: nobody uses a hundredth of a core. */
+static void idle(void) {
+    const double time = 2;
+    double before;
+    barrier();
+    before = processor_seconds();
+    if (vgasnet_mynode() == 0) sleep_for(time);
+    barrier();
+    printf("rank %u: idle for %.0f s: %.4f s of processor time\n", vgasnet_mynode(), time, processor_seconds() - before);
+    CHECK(processor_seconds() - before < time / 100);
+}
+
+int main(int argc, char **argv) {
+    unsigned char *buffer = (unsigned char *)malloc(READ_BYTES);
+    CHECK(buffer != NULL);
+    start(&argc, &argv, READ_BYTES);
+    serve_while_computing(buffer);
+    idle();
+    free(buffer);
+    return finish();
+}
