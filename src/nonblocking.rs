@@ -52,6 +52,10 @@ impl Runtime {
     /// # Safety
     /// As [`Runtime::start`]; the completion is done when the handle has been synced.
     pub unsafe fn start_explicit(&self, client: Client, remote: Remote) -> Result<Option<Handle>, UserError> {
+        // SAFETY: the caller's promise.
+        if unsafe { self.at_once(client, remote)? } {
+            return Ok(None);
+        }
         let completion = self.completions().begin();
         // SAFETY: the caller's promise.
         let started = unsafe { self.start(client, remote, completion) };
@@ -70,6 +74,10 @@ impl Runtime {
     /// # Safety
     /// As [`Runtime::start`]; the completion is done when the thread has synced its implicit operations.
     pub unsafe fn start_implicit(&self, client: Client, remote: Remote) -> Result<(), UserError> {
+        // SAFETY: the caller's promise.
+        if unsafe { self.at_once(client, remote)? } {
+            return Ok(());
+        }
         let completion = THREAD.with_borrow_mut(|thread| {
             let kind = if matches!(client, Client::Get(_)) { &mut thread.gets } else { &mut thread.puts };
             thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
@@ -90,7 +98,13 @@ impl Runtime {
         let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - remote.len_bytes } else { 0 };
         let low_order = value.as_ptr().cast::<u8>().wrapping_add(skipped);
         // SAFETY: the value has room for eight bytes and belongs to the completion until it ends, in wait_value.
-        if let Err(error) = unsafe { self.start(Client::Get(low_order), remote, completion) } {
+        let started = unsafe {
+            match self.at_once(Client::Get(low_order), remote) {
+                Ok(false) => self.start(Client::Get(low_order), remote, completion),
+                done => done.map(drop),
+            }
+        };
+        if let Err(error) = started {
             self.completions().end(completion);
             return Err(error);
         }

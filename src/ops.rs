@@ -64,18 +64,32 @@ impl Runtime {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null.
     #[inline]
     pub unsafe fn transfer(&self, client: Client, remote: Remote) -> Result<(), UserError> {
-        let mut pieces = self.space().pieces(remote.rank, remote.address, remote.len_bytes)?;
-        self.check_client(client, remote.len_bytes)?;
-        if self.is_own_segment(client, remote.len_bytes) {
-            return self.bounce(client, remote);
-        }
-        let Some(first) = pieces.next() else { return Ok(()) };
         // SAFETY: the caller's promise.
-        if first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &client.copy(&first)) } {
+        if unsafe { self.at_once(client, remote)? } {
             return Ok(());
         }
         // SAFETY: the caller's promise.
         unsafe { self.transfer_slowly(client, remote) }
+    }
+
+    /// Does an operation if it needs no waiting for a page: one within a page that hits, one of no bytes, and one between
+    /// segments, which is done through a buffer. Returns whether it is done.
+    ///
+    /// # Errors
+    /// As [`Runtime::transfer`].
+    ///
+    /// # Safety
+    /// As [`Runtime::transfer`].
+    #[inline]
+    pub(crate) unsafe fn at_once(&self, client: Client, remote: Remote) -> Result<bool, UserError> {
+        let mut pieces = self.space().pieces(remote.rank, remote.address, remote.len_bytes)?;
+        self.check_client(client, remote.len_bytes)?;
+        if self.is_own_segment(client, remote.len_bytes) {
+            return self.bounce(client, remote).map(|()| true);
+        }
+        let Some(first) = pieces.next() else { return Ok(true) };
+        // SAFETY: the caller's promise.
+        Ok(first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &client.copy(&first)) })
     }
 
     /// An operation on several pages, or one that missed. Pages that have to be fetched are fetched side by side.
@@ -89,20 +103,21 @@ impl Runtime {
         started
     }
 
-    /// Starts an operation whose parts count in `completion`.
+    /// Starts an operation that [`Runtime::at_once`] has not done. Its parts count in `completion`.
     ///
     /// # Errors
     /// As [`Runtime::transfer`]; nothing is started then.
     ///
     /// # Safety
-    /// The client's memory is valid for `remote.len_bytes` bytes, or null, and stays so until the completion is done; the
-    /// memory of a [`Client::PutNow`] until this returns.
-    pub unsafe fn start(&self, client: Client, remote: Remote, completion: CompletionId) -> Result<(), UserError> {
+    /// The client's memory is valid for `remote.len_bytes` bytes and stays so until the completion is done; the memory of a
+    /// [`Client::PutNow`] until this returns.
+    pub(crate) unsafe fn start(
+        &self,
+        client: Client,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
         let pieces = self.space().pieces(remote.rank, remote.address, remote.len_bytes)?;
-        self.check_client(client, remote.len_bytes)?;
-        if self.is_own_segment(client, remote.len_bytes) {
-            return self.bounce(client, remote);
-        }
         if let Client::PutNow(from) = client {
             // SAFETY: the caller's promise.
             return unsafe { self.start_put_now(from, remote, completion) };

@@ -32,7 +32,7 @@ pub struct Progress {
     followers: AtomicUsize,
     turn: Mutex<()>,
     turn_changed: Condvar,
-    /// The storage has operations in flight, or messages wait for room: someone has to look again.
+    /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
     unfinished: AtomicBool,
     held_up: AtomicBool,
     fail: fn(&UserError) -> !,
@@ -87,8 +87,18 @@ impl Progress {
         self.engine().read_ahead(page);
     }
 
-    /// Drives the engine once and does the work that came of it. Returns whether anything was done.
+    /// Drives the engine once and does the work that came of it. Returns whether anything was done. The caller goes on to
+    /// something else: what is unfinished then is left to the helper, unless a client thread leads.
     pub fn step(&self) -> bool {
+        let worked = self.drive();
+        if self.unfinished.load(Ordering::SeqCst) && !self.seat.load(Ordering::SeqCst) {
+            self.conduit.wake(self.space.rank);
+        }
+        worked
+    }
+
+    /// As [`Progress::step`], for a caller that looks again, or leaves what is unfinished to somebody itself.
+    fn drive(&self) -> bool {
         let mut worked = false;
         loop {
             let mut engine = self.engine();
@@ -99,7 +109,7 @@ impl Progress {
             let work = engine.take_work();
             let news = engine.take_news();
             self.held_up.store(engine.is_held_up(), Ordering::Relaxed);
-            self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::Relaxed);
+            self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
             drop(engine);
             if news {
                 self.announce();
@@ -107,6 +117,7 @@ impl Progress {
             let Some(work) = work else { return worked };
             if !self.perform(work) {
                 self.held_up.store(true, Ordering::Relaxed);
+                self.unfinished.store(true, Ordering::SeqCst);
                 return worked;
             }
             worked = true;
@@ -132,7 +143,7 @@ impl Progress {
             let kicks = self.space.own.table.kick_count();
             let led = self.seat.load(Ordering::SeqCst);
             if !led {
-                while self.step() {}
+                while self.drive() {}
             }
             // While somebody leads, the storage is theirs to watch: it would ring here until they have polled it.
             let also = if led { None } else { self.storage_doorbell() };
@@ -153,7 +164,7 @@ impl Progress {
     fn lead(&self, done: &dyn Fn() -> bool) -> u32 {
         loop {
             let kicks = self.space.own.table.kick_count();
-            let worked = self.step();
+            let worked = self.drive();
             if done() {
                 return kicks;
             }
@@ -173,7 +184,7 @@ impl Progress {
         if self.followers.load(Ordering::SeqCst) > 0 {
             self.announce();
         }
-        if missed || self.unfinished.load(Ordering::Relaxed) {
+        if missed || self.unfinished.load(Ordering::SeqCst) {
             self.conduit.wake(self.space.rank);
         }
     }

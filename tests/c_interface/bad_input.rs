@@ -1,17 +1,15 @@
 //! What users and machines get wrong: each ends with one line that says what, where, what is allowed and what to change,
 //! with a non-zero status, without a hang, and with nothing left in the storage folder. The C interface's own misuse is in
-//! `c_programs.rs`.
+//! `programs.rs`.
 
-mod support;
-
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{entries, finish, fresh_dir};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use support::compile::{self, Language, Linking};
-use support::run::{entries, finish, fresh_dir};
 
 /// A job that does something wrong.
 struct Case {
@@ -105,9 +103,11 @@ fn may_mount(test: &str) -> bool {
 }
 
 #[test]
-fn good_input_is_taken() {
-    let outcome = case(&[]).run();
-    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+fn pools_of_one_two_and_all_pages_but_one_are_taken() {
+    for pool in ["1M", "2M", "15M"] {
+        let outcome = case(&[("VGASNET_POOL_SIZE", pool)]).run();
+        assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    }
 }
 
 #[test]
@@ -129,7 +129,11 @@ fn settings_that_make_no_sense() {
     for (name, value, allowed) in wrong {
         case(&[(name, value)]).fails_saying(&["rank 0: vgasnet_init", name, value, allowed]);
     }
-    case(&[("VGASNET_POOLSIZE", "4M")]).fails_saying(&["rank 0: vgasnet_init", "VGASNET_POOLSIZE", "VGASNET_POOL_SIZE"]);
+    case(&[("VGASNET_POOLSIZE", "4M")]).fails_saying(&[
+        "rank 0: vgasnet_init",
+        "VGASNET_POOLSIZE",
+        "VGASNET_POOL_SIZE",
+    ]);
 }
 
 #[test]

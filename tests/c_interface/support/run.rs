@@ -101,7 +101,6 @@ fn variables(setup: Setup) -> Vec<(&'static str, String)> {
 }
 
 /// Waits for the launcher. If it takes too long it is killed, and its ranks die with it.
-#[allow(dead_code, reason = "for tests of bad input")]
 pub fn finish(mut child: Child) -> (Option<i32>, String, String) {
     let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
     let read_all = |stream: &mut dyn Read| {

@@ -1,10 +1,8 @@
 //! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
 
-mod support;
-
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, run};
 use std::path::PathBuf;
-use support::compile::{self, Language, Linking};
-use support::run::{Ended, Setup, run};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -60,7 +58,7 @@ fn files(dir: &str, extension: &str) -> Vec<PathBuf> {
 #[test]
 fn every_program_is_run() {
     let tests: String =
-        files("tests", "rs").iter().map(|path| std::fs::read_to_string(path).expect("a test")).collect();
+        files("tests/c_interface", "rs").iter().map(|path| std::fs::read_to_string(path).expect("a test")).collect();
     for program in files("tests/c", "c") {
         let name = program.file_stem().expect("a name").to_string_lossy();
         assert!(tests.contains(&format!("\"{name}\"")), "no test names tests/c/{name}.c");
@@ -118,6 +116,14 @@ fn local_addresses_in_the_own_segment() {
 #[test]
 fn writers_that_fight_over_a_page_lose_nothing() {
     run_in("counters", SETUPS);
+}
+
+#[test]
+fn a_rank_that_computes_serves_and_an_idle_one_sleeps() {
+    for setup in [large(2, true, true), large(3, false, true)] {
+        let program = compile::program("progress", Language::C99, Linking::Shared);
+        print!("{}", run(&program, &[], setup).expect(0).stdout);
+    }
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! The header and the library agree.
 
-mod support;
-
+use crate::support::compile::{self, Language};
 use std::collections::BTreeSet;
 use std::process::Command;
-use support::compile::{self, Language};
 
 fn header() -> String {
     std::fs::read_to_string(compile::source_dir().join("include/vgasnet.h")).expect("the header")
