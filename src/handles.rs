@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 const FIRST_BLOCK: u32 = 1024;
 
 /// Blocks that cover 32-bit numbers.
-const BLOCKS: usize = 22;
+const BLOCKS: usize = 23;
 
 /// Counts parts of operations that are under way.
 #[derive(Debug, Default)]

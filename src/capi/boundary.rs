@@ -162,18 +162,27 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Runs an ignored test of this module in a process of its own: its exit status and what it says.
-    fn run_apart(test: &str) -> (Option<i32>, String) {
+    /// Set in a process that a test runs apart, because what it does ends the process.
+    const APART: &str = "RUN_APART";
+
+    /// Runs the rest of a test in a process of its own: its exit status and what it says. `None` in that process.
+    fn run_apart(test: &str) -> Option<(Option<i32>, String)> {
+        if std::env::var_os(APART).is_some() {
+            return None;
+        }
         let program = std::env::current_exe().expect("this program has a path");
         let name = format!("capi::boundary::tests::{test}");
-        let output = Command::new(program).args(["--exact", &name, "--ignored", "--nocapture"]).output();
+        let output = Command::new(program).args(["--exact", &name, "--nocapture"]).env(APART, "1").output();
         let output = output.expect("this program runs");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        Some((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
     }
 
     #[test]
     fn a_panic_is_one_line_and_the_end() {
-        let (status, stderr) = run_apart("panics_in_a_call");
+        let Some((status, stderr)) = run_apart("a_panic_is_one_line_and_the_end") else {
+            take_over_panics();
+            return enter("vgasnet_get", || -> Result<(), Refusal> { panic!("{} is not\n7", 6) });
+        };
         assert_eq!(status, Some(1), "{stderr}");
         assert!(
             stderr.starts_with("vgasnet: vgasnet_get: internal error: 6 is not 7 (src/capi/boundary.rs:"),
@@ -183,39 +192,25 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "ends its process; run by the test above"]
-    fn panics_in_a_call() {
-        take_over_panics();
-        enter("vgasnet_get", || -> Result<(), Refusal> { panic!("{} is not\n7", 6) });
-    }
-
-    #[test]
     fn a_panic_of_the_helper_ends_the_process() {
-        let (status, stderr) = run_apart("panics_in_the_helper");
+        let Some((status, stderr)) = run_apart("a_panic_of_the_helper_ends_the_process") else {
+            take_over_panics();
+            let helper = std::thread::Builder::new().name("vgasnet-helper".into()).spawn(|| panic!("lost"));
+            return helper.expect("a thread").join().expect("not reached");
+        };
         assert_eq!(status, Some(1), "{stderr}");
         assert!(stderr.starts_with("vgasnet: helper thread: internal error: lost"), "{stderr}");
     }
 
     #[test]
-    #[ignore = "ends its process; run by the test above"]
-    fn panics_in_the_helper() {
-        take_over_panics();
-        let helper = std::thread::Builder::new().name("vgasnet-helper".into()).spawn(|| panic!("lost"));
-        helper.expect("a thread").join().expect("not reached");
-    }
-
-    #[test]
     fn a_function_without_a_code_ends_the_process_when_called_too_early() {
-        let (status, stderr) = run_apart("gets_before_init");
+        let Some((status, stderr)) = run_apart("a_function_without_a_code_ends_the_process_when_called_too_early")
+        else {
+            return enter("vgasnet_get", || attached().map(|_| ()));
+        };
         assert_eq!(status, Some(1), "{stderr}");
         let expected = "vgasnet: vgasnet_get: the job is not initialised; call vgasnet_init and vgasnet_attach first\n";
         assert_eq!(stderr, expected);
-    }
-
-    #[test]
-    #[ignore = "ends its process; run by the test above"]
-    fn gets_before_init() {
-        enter("vgasnet_get", || attached().map(|_| ()));
     }
 
     #[test]

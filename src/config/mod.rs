@@ -15,8 +15,7 @@ pub const PAGE_BYTES_MIN: u64 = 64 << 10;
 pub const PAGE_BYTES_MAX: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
-/// The largest pool that is taken without being asked for, in bytes. A conduit registers the pool, which makes every
-/// byte of it resident at start: more than this takes seconds, and should be somebody's decision.
+/// The largest pool that is taken without being asked for, in bytes: more should be somebody's decision.
 pub const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 
 /// A transport.

@@ -49,6 +49,7 @@ fn every_variable_is_taken() {
         ("VGASNET_POOL_SIZE", "100K"),
         ("VGASNET_MAX_SEGSIZE", "1T"),
         ("VGASNET_COOPERATIVE", "0"),
+        ("VGASNET_PEER_MEMORY", "0"),
         ("VGASNET_CONDUIT", "smp"),
         ("VGASNET_TEST_IO_ERROR", "write:3"),
         ("VGASNET_SMP_JOB", "anything at all"),
@@ -62,7 +63,7 @@ fn every_variable_is_taken() {
             pool_bytes: 64 << 10,
             segment_limit_bytes: Some(1 << 40),
             cooperative: false,
-            peer_memory: true,
+            peer_memory: false,
             conduit: Conduit::Smp,
             io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
         }

@@ -91,10 +91,17 @@ impl Progress {
     /// something else: what is unfinished then is left to the helper, unless a client thread leads.
     pub fn step(&self) -> bool {
         let worked = self.drive();
-        if self.unfinished.load(Ordering::SeqCst) && !self.seat.load(Ordering::SeqCst) {
+        self.delegate();
+        worked
+    }
+
+    /// Wakes whoever has to look again at what is unfinished. A leader watches the storage while it sleeps, but does not
+    /// know what others left waiting for room.
+    fn delegate(&self) {
+        let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.seat.load(Ordering::SeqCst);
+        if unwatched || self.held_up.load(Ordering::SeqCst) {
             self.conduit.wake(self.space.rank);
         }
-        worked
     }
 
     /// As [`Progress::step`], for a caller that looks again, or leaves what is unfinished to somebody itself.
@@ -108,7 +115,7 @@ impl Progress {
             }
             let work = engine.take_work();
             let news = engine.take_news();
-            self.held_up.store(engine.is_held_up(), Ordering::Relaxed);
+            self.held_up.store(engine.is_held_up(), Ordering::SeqCst);
             self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
             drop(engine);
             if news {
@@ -116,7 +123,7 @@ impl Progress {
             }
             let Some(work) = work else { return worked };
             if !self.perform(work) {
-                self.held_up.store(true, Ordering::Relaxed);
+                self.held_up.store(true, Ordering::SeqCst);
                 self.unfinished.store(true, Ordering::SeqCst);
                 return worked;
             }
@@ -144,11 +151,16 @@ impl Progress {
             let led = self.seat.load(Ordering::SeqCst);
             if !led {
                 while self.drive() {}
+                // A client thread may have taken the seat meanwhile, and sleep.
+                self.delegate();
             }
             // While somebody leads, the storage is theirs to watch: it would ring here until they have polled it.
             let also = if led { None } else { self.storage_doorbell() };
-            self.conduit.sleep(Seat::Helper, also, self.sleep_limit(), &|| {
-                self.space.own.table.kick_count() != kicks || (led && !self.seat.load(Ordering::SeqCst))
+            let limit = self.sleep_limit();
+            self.conduit.sleep(Seat::Helper, also, limit, &|| {
+                self.space.own.table.kick_count() != kicks
+                    || (led && !self.seat.load(Ordering::SeqCst))
+                    || self.sleep_limit() != limit
             });
         }
     }
@@ -169,8 +181,9 @@ impl Progress {
                 return kicks;
             }
             if !worked {
-                self.conduit.sleep(Seat::Caller, self.storage_doorbell(), self.sleep_limit(), &|| {
-                    done() || self.space.own.table.kick_count() != kicks
+                let limit = self.sleep_limit();
+                self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &|| {
+                    done() || self.space.own.table.kick_count() != kicks || self.sleep_limit() != limit
                 });
             }
         }
@@ -264,6 +277,6 @@ impl Progress {
     }
 
     fn sleep_limit(&self) -> Option<Duration> {
-        self.held_up.load(Ordering::Relaxed).then_some(HELD_UP_SLEEP)
+        self.held_up.load(Ordering::SeqCst).then_some(HELD_UP_SLEEP)
     }
 }
