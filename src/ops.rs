@@ -196,11 +196,12 @@ impl Runtime {
         // SAFETY: the page is pinned with the access that the copy needs, and so stays in that frame; the rest is the
         // caller's promise.
         unsafe { copy.run(memory.pool.frame(frame), piece) };
-        if ahead && memory.table.take_ahead(slot) {
-            self.progress().read_ahead(piece.page);
-        }
+        let first_use = ahead && memory.table.take_ahead(slot);
         if memory.table.unpin(slot) {
             self.kick(rank);
+        }
+        if first_use {
+            self.progress().read_ahead(piece.page);
         }
         true
     }

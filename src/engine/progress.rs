@@ -85,6 +85,7 @@ impl Progress {
     #[cold]
     pub fn read_ahead(&self, page: PageId) {
         self.engine().read_ahead(page);
+        self.step();
     }
 
     /// Drives the engine once and does the work that came of it. Returns whether anything was done. The caller goes on to

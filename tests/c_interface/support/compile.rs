@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the library needs of the system when it is linked statically: `rustc --print native-static-libs`.
 const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
@@ -57,11 +58,14 @@ pub fn check_source(source: &Path, language: Language) {
 
 /// Compiles a program of `tests/c/`.
 pub fn program(name: &str, language: Language, linking: Linking) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{language:?}-{linking:?}"));
+    // Tests that run at the same time compile the same program: it gets its name when it is whole.
+    let unfinished = program.with_extension(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
     let mut command = language.command();
     command.args(["-O1", "-g", "-pthread"]).arg(source_dir().join("tests/c").join(name).with_extension("c"));
     // What follows is no source any more.
-    command.args(["-x", "none", "-o"]).arg(&program);
+    command.args(["-x", "none", "-o"]).arg(&unfinished);
     match linking {
         Linking::Shared => {
             let shared = library("libvgasnet.so");
@@ -73,6 +77,7 @@ pub fn program(name: &str, language: Language, linking: Linking) -> PathBuf {
         }
     }
     run(&mut command);
+    std::fs::rename(&unfinished, &program).expect("a file of ours");
     program
 }
 
