@@ -2,6 +2,7 @@
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Ended, Setup, run};
+use std::path::Path;
 use std::path::PathBuf;
 
 const KIB: u64 = 1 << 10;
@@ -116,6 +117,20 @@ fn local_addresses_in_the_own_segment() {
 #[test]
 fn writers_that_fight_over_a_page_lose_nothing() {
     run_in("counters", SETUPS);
+}
+
+#[test]
+fn the_program_in_the_readme_runs() {
+    let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
+    let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
+    std::fs::write(&source, program).expect("a file of ours");
+    let program = compile::build(&source, Language::C99, Linking::Shared);
+    let ended = run(&program, &[], large(4, true, true));
+    let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+    lines.sort_unstable();
+    let expected = (0..4).map(|rank| format!("rank {rank} of 4 got {}", 100 + (rank + 3) % 4));
+    assert_eq!(lines, expected.collect::<Vec<_>>(), "{ended}");
 }
 
 #[test]

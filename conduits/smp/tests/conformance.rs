@@ -1,27 +1,18 @@
-//! The conformance suite on this conduit. The test binary runs itself again as ranks.
+//! The conformance suite on this conduit. `examples/conformance_rank.rs` is what the ranks run.
+
+mod support;
 
 use std::time::Duration;
 
-use vgasnet_smp::SmpConduit;
+use support::example;
 use vgasnet_smp::launch::{Launch, Outcome};
 
 /// Far more than a run takes. It ends this job's own processes only.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 fn run_ranks(ranks: u32) {
-    let program = std::env::current_exe().expect("the test has a path");
-    let launch = Launch::new(ranks, program).args(["--exact", "rank_body", "--ignored", "--nocapture"]);
+    let launch = Launch::new(ranks, example("conformance_rank"));
     assert_eq!(launch.time_limit(TIME_LIMIT).run(), Outcome { status: 0, failure: None });
-}
-
-/// What each rank runs. By itself it is a job of one rank.
-#[test]
-#[ignore = "run by the other tests, as ranks"]
-fn rank_body() {
-    let conduit = SmpConduit::start().expect("start");
-    if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
-        panic!("{what}");
-    }
 }
 
 #[test]

@@ -58,12 +58,19 @@ pub fn check_source(source: &Path, language: Language) {
 
 /// Compiles a program of `tests/c/`.
 pub fn program(name: &str, language: Language, linking: Linking) -> PathBuf {
+    let source = source_dir().join("tests/c").join(name).with_extension("c");
+    build(&source, language, linking)
+}
+
+/// Compiles a program.
+pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
+    let name = source.file_stem().expect("a source has a name").to_string_lossy();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{language:?}-{linking:?}"));
     // Tests that run at the same time compile the same program: it gets its name when it is whole.
     let unfinished = program.with_extension(NEXT.fetch_add(1, Ordering::Relaxed).to_string());
     let mut command = language.command();
-    command.args(["-O1", "-g", "-pthread"]).arg(source_dir().join("tests/c").join(name).with_extension("c"));
+    command.args(["-O1", "-g", "-pthread"]).arg(source);
     // What follows is no source any more.
     command.args(["-x", "none", "-o"]).arg(&unfinished);
     match linking {

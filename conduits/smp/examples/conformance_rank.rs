@@ -1,0 +1,11 @@
+//! A rank that runs the conformance suite; `tests/conformance.rs` starts it. By itself it is a job of one rank.
+
+use vgasnet_smp::SmpConduit;
+
+fn main() {
+    let conduit = SmpConduit::start().expect("start");
+    if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
+        eprintln!("{what}");
+        std::process::exit(1);
+    }
+}
