@@ -146,6 +146,8 @@ fn every_target_is_judged() {
     }
     assert_eq!(results["reached_all"], targets.iter().all(|target| target["reached"] == true));
     assert_eq!(results["segment_bytes"], 16 * (8 << 20));
+    let memory = targets.iter().find(|target| target["name"] == "memory_to_allowed").unwrap();
+    assert_eq!(memory["reached"], true, "a rank takes its pool and 64 MiB at most: {memory}");
     assert!(number(&results, "pss_bytes_all_ranks") > f64::from(8 << 20), "a pool that is in use takes memory");
 }
 
