@@ -178,8 +178,8 @@ impl Runtime {
         let home = piece.page.home.index();
         // SAFETY: the caller's promise, for each rank.
         let found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
-        let neighbours = self.neighbours();
-        neighbours.contains(home) && found(home) || neighbours.others().any(|rank| rank != home && found(rank))
+        let is_elsewhere = home != self.space().rank.index();
+        is_elsewhere && found(home) || self.neighbours().iter().any(|rank| *rank != home && found(*rank))
     }
 
     /// Uses a page in the memory of a rank of this host, if it is open there.

@@ -36,36 +36,11 @@ pub struct Runtime {
     space: Arc<AddressSpace>,
     completions: Arc<Completions>,
     progress: Arc<Progress>,
-    neighbours: Neighbours,
+    /// The ranks to look at for a page besides its home: none without cooperative caching.
+    neighbours: Box<[usize]>,
     copies: Budget,
     cooperative: bool,
     leaving: AtomicBool,
-}
-
-/// The other ranks whose pools may serve this rank directly.
-pub struct Neighbours {
-    is_neighbour: Box<[bool]>,
-    others: Box<[usize]>,
-}
-
-impl Neighbours {
-    fn new(space: &AddressSpace, cooperative: bool) -> Neighbours {
-        let own = space.rank.index();
-        let is_neighbour: Box<[bool]> =
-            space.memories.iter().enumerate().map(|(rank, memory)| rank != own && memory.is_some()).collect();
-        let others = (0..is_neighbour.len()).filter(|rank| cooperative && is_neighbour[*rank]).collect();
-        Neighbours { is_neighbour, others }
-    }
-
-    /// Whether the rank's memory is mapped here.
-    pub fn contains(&self, rank: usize) -> bool {
-        self.is_neighbour[rank]
-    }
-
-    /// The ranks to look at besides the home: none without cooperative caching.
-    pub fn others(&self) -> impl Iterator<Item = usize> + '_ {
-        self.others.iter().copied()
-    }
 }
 
 /// The memory of every rank that is mapped here, after the conduit has attached.
@@ -116,7 +91,7 @@ impl Runtime {
             Arc::new(Progress::new(engine, Arc::clone(&conduit), Arc::clone(&space), Arc::clone(&completions), fail));
         start_helper(Arc::clone(&progress))?;
         Ok(Runtime {
-            neighbours: Neighbours::new(&space, config.cooperative),
+            neighbours: neighbours(&space, config.cooperative),
             conduit,
             space,
             completions,
@@ -144,8 +119,8 @@ impl Runtime {
         &self.progress
     }
 
-    /// The ranks whose pools may serve this rank directly.
-    pub(crate) fn neighbours(&self) -> &Neighbours {
+    /// The other ranks whose pools may serve this rank directly, besides the home's.
+    pub(crate) fn neighbours(&self) -> &[usize] {
         &self.neighbours
     }
 
@@ -213,6 +188,11 @@ impl Runtime {
         }
         self.progress.wait(&|| self.progress.engine().everyone_left() || done());
     }
+}
+
+fn neighbours(space: &AddressSpace, cooperative: bool) -> Box<[usize]> {
+    let is_neighbour = |rank: &usize| cooperative && *rank != space.rank.index() && space.memories[*rank].is_some();
+    (0..space.memories.len()).filter(is_neighbour).collect()
 }
 
 /// The helper thread takes no signals: they are the client's.
