@@ -51,6 +51,8 @@ pub enum Misuse {
     NotifiedTwice,
     /// A wait or try without a notify.
     NotNotified,
+    /// The result is asked for where no barrier has just matched.
+    NoResult,
 }
 
 /// One rank's part of the barrier.
@@ -63,6 +65,8 @@ pub struct Barrier {
     /// What they say together, with this rank once it has notified.
     gathered: Name,
     phase: Phase,
+    /// What the last barrier was called, if it matched.
+    last: Option<Name>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +82,7 @@ enum Phase {
 impl Barrier {
     /// A barrier among `ranks` ranks.
     pub fn new(rank: Rank, ranks: u32) -> Barrier {
-        Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between }
+        Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between, last: None }
     }
 
     /// The client arrives. Messages to send are handed to `send`.
@@ -104,6 +108,11 @@ impl Barrier {
         }
     }
 
+    /// Whether the client has notified, and not ended the phase.
+    pub fn is_in_phase(&self) -> bool {
+        self.phase != Phase::Between
+    }
+
     /// Whether everyone has notified.
     pub fn is_released(&self) -> bool {
         matches!(self.phase, Phase::Released { .. })
@@ -117,9 +126,16 @@ impl Barrier {
             Phase::Released { own, outcome } => {
                 self.phase = Phase::Between;
                 let named = |name| if own == Name::Anonymous { outcome.join(name) } else { own.join(name) };
-                Ok(Some(outcome != Name::Mismatch && named(self.named_at_wait(name, outcome)) != Name::Mismatch))
+                let matched = outcome != Name::Mismatch && named(self.named_at_wait(name, outcome)) != Name::Mismatch;
+                self.last = matched.then_some(outcome);
+                Ok(Some(matched))
             }
         }
+    }
+
+    /// What the barrier was called that has just ended and matched; the same on every rank.
+    pub fn result(&self) -> Result<Name, Misuse> {
+        self.last.filter(|_| self.phase == Phase::Between).ok_or(Misuse::NoResult)
     }
 
     /// An id given at the wait counts only where some rank named one.
@@ -264,6 +280,29 @@ mod tests {
                     assert_eq!(rank.finish(id(phase)), Ok(Some(true)));
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_result_is_what_the_notifies_had_in_common() {
+        let mut job = Job::new(3, 2);
+        assert_eq!(job.ranks[0].result(), Err(Misuse::NoResult));
+        for (names, result) in [
+            ([(A, A), (id(5), A), (A, id(5))], id(5)),
+            ([(A, id(7)), (A, A), (A, id(8))], A),
+            ([(id(-1), id(-1)), (id(-1), A), (A, A)], id(-1)),
+        ] {
+            assert_eq!(job.phase(&names), [true; 3]);
+            assert!(job.ranks.iter().all(|rank| rank.result() == Ok(result)));
+        }
+        job.notify(0, A).expect("between phases");
+        assert_eq!(job.ranks[0].result(), Err(Misuse::NoResult));
+        job.notify(1, M).expect("between phases");
+        job.notify(2, A).expect("between phases");
+        job.deliver();
+        for rank in &mut job.ranks {
+            assert_eq!(rank.finish(A), Ok(Some(false)));
+            assert_eq!(rank.result(), Err(Misuse::NoResult));
         }
     }
 

@@ -3,6 +3,7 @@
 //! Start-up is collective. What one rank finds wrong is told to all, so that all of them fail, after the lowest such rank has
 //! reported it.
 
+use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::config::{Config, Machine, environment, format_size, format_size_about};
 use crate::error::UserError;
 use crate::runtime::{Runtime, STAGING_FRAMES, Shape, table_bytes};
@@ -76,18 +77,37 @@ pub fn job() -> Option<&'static Job> {
     JOB.get()
 }
 
+/// Where a rank runs. Ranks with the same host share a machine, ranks with the same supernode have each other's memory
+/// mapped.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The machine.
+    pub host: u32,
+    /// The ranks of the machine that are neighbours.
+    pub supernode: u32,
+}
+
 /// Starts this rank.
 ///
 /// # Errors
 /// The conduit cannot start, the environment makes no sense, or init was called before.
 pub fn init() -> Result<&'static Job, Failure> {
+    init_with(None)
+}
+
+/// As [`init`], for a program that wants no larger segment than `limit_bytes` unless its user does.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_with(limit_bytes: Option<u64>) -> Result<&'static Job, Failure> {
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "the job is initialised already; call init once"));
     }
     let conduit = SmpConduit::start().map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
     let conduit: Arc<dyn Conduit> = Arc::new(conduit);
     let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
-    let config = config.map_err(|line| (Kind::BadArgument, line));
+    let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));
     let mut max_local_bytes = 0;
     let (config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that does not answer is reported when a segment is asked for.
@@ -114,12 +134,20 @@ pub fn init() -> Result<&'static Job, Failure> {
 /// # Errors
 /// There is not that much space, or attach was called before.
 pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
+    attach_with(size_bytes, &mut [])
+}
+
+/// As [`attach`], and registers handlers of Active Messages. Entries without an index get one.
+///
+/// # Errors
+/// As [`attach`], or the table makes no sense.
+pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
     let job =
         job().ok_or_else(|| Failure::new(Kind::NotInit, "the job is not initialised; call vgasnet_init first"))?;
     if job.attaching.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "this rank has attached already; call attach once"));
     }
-    let runtime = Box::leak(Box::new(job.start_runtime(size_bytes)?));
+    let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
     RUNTIME.store(runtime, Ordering::Release);
     Ok(runtime)
 }
@@ -186,6 +214,15 @@ impl Job {
         &self.config
     }
 
+    /// Where the ranks run, in order.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let shares_memory = self.conduit.capabilities().peer_memory && self.config.peer_memory;
+        (0..self.conduit.ranks()).map(move |rank| {
+            let host = self.conduit.host_of(vgasnet_conduit::Rank(rank));
+            Place { host, supernode: if shares_memory { host } else { rank } }
+        })
+    }
+
     /// The largest segment that this rank could attach at init, in bytes; a multiple of the page size, 0 if there is none.
     pub fn max_local_segment_bytes(&self) -> u64 {
         self.max_local_bytes
@@ -196,7 +233,7 @@ impl Job {
         self.max_global_bytes
     }
 
-    fn start_runtime(&self, size_bytes: u64) -> Result<Runtime, Failure> {
+    fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let own = self.check_segment(size_bytes).map_err(|line| (Kind::Resource, line));
         let (own, all) =
@@ -230,7 +267,10 @@ impl Job {
         let started = Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, |line| {
             fail("engine", line)
         });
-        let started = started.map_err(|line| (Kind::Resource, line));
+        let started = started.map_err(|line| (Kind::Resource, line)).and_then(|runtime| {
+            let registered = runtime.messages().handlers().register(handlers);
+            registered.map(|()| runtime).map_err(|bad| (Kind::BadArgument, bad_table(bad)))
+        });
         Ok(agree(conduit, ATTACH, started, |_| Vec::new())?.0)
     }
 
@@ -283,6 +323,20 @@ impl Job {
         };
         storage::open(&options)
     }
+}
+
+fn bad_table(bad: BadEntry) -> UserError {
+    let line = match bad {
+        BadEntry::Reserved(at, index) => {
+            format!(
+                "entry {at} of the handler table has index {index}; indices are {CLIENT_FIRST} to 255, or 0 for any"
+            )
+        }
+        BadEntry::Twice(at, index) => format!("entry {at} of the handler table has index {index} like another one"),
+        BadEntry::NoFunction(at) => format!("entry {at} of the handler table has a null function"),
+        BadEntry::TooMany(entries) => format!("the handler table has {entries} entries; at most 128 are allowed"),
+    };
+    UserError::new(line)
 }
 
 /// What this rank brings into the job.

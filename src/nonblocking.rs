@@ -78,12 +78,17 @@ impl Runtime {
         if unsafe { self.at_once(client, remote)? } {
             return Ok(());
         }
-        let completion = THREAD.with_borrow_mut(|thread| {
-            let kind = if matches!(client, Client::Get(_)) { &mut thread.gets } else { &mut thread.puts };
-            thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
-        });
+        let completion = self.implicit_completion(matches!(client, Client::Get(_)));
         // SAFETY: the caller's promise.
         unsafe { self.start(client, remote, completion) }
+    }
+
+    /// Where this thread's implicit operations count: gets, or puts and memsets.
+    pub(crate) fn implicit_completion(&self, is_get: bool) -> CompletionId {
+        THREAD.with_borrow_mut(|thread| {
+            let kind = if is_get { &mut thread.gets } else { &mut thread.puts };
+            thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
+        })
     }
 
     /// Starts a get of at most eight bytes into a register of ours. Ends with [`Runtime::wait_value`].
@@ -154,7 +159,7 @@ impl Runtime {
     pub fn wait_any(&self, handles: impl Iterator<Item = Handle>) -> Result<(), UserError> {
         let completions: Vec<_> = handles.map(|handle| self.completions().find(handle)).collect::<Result<_, _>>()?;
         if !completions.is_empty() {
-            self.progress().wait(&|| completions.iter().any(|completion| self.completions().is_done(*completion)));
+            self.wait_until(&|| completions.iter().any(|completion| self.completions().is_done(*completion)));
         }
         Ok(())
     }
@@ -167,7 +172,7 @@ impl Runtime {
         let completions = implicit(which)?;
         let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
         if !done() {
-            self.progress().wait(&done);
+            self.wait_until(&done);
         }
         Ok(())
     }
@@ -177,9 +182,19 @@ impl Runtime {
     /// # Errors
     /// The thread's access region is open.
     pub fn test_implicit(&self, which: Implicit) -> Result<bool, UserError> {
+        Ok(self.is_implicit_done(which)? || {
+            self.poll();
+            self.is_implicit_done(which)?
+        })
+    }
+
+    /// As [`Runtime::test_implicit`], but looks once and does not work.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn is_implicit_done(&self, which: Implicit) -> Result<bool, UserError> {
         let completions = implicit(which)?;
-        let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
-        Ok(done() || (self.progress().step() && done()))
+        Ok(completions.iter().flatten().all(|completion| self.completions().is_done(*completion)))
     }
 
     /// Opens this thread's access region: implicit operations count there from now on.

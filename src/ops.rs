@@ -2,10 +2,11 @@
 //!
 //! The hit path is [`Runtime::hit`]: no lock, no message, no system call.
 
+use crate::coherence::{Access, PageId};
 use crate::engine::{Copy, Part};
 use crate::error::UserError;
 use crate::handles::CompletionId;
-use crate::page_table::Pinned;
+use crate::page_table::{Pinned, Slot};
 use crate::runtime::Runtime;
 use crate::space::Piece;
 
@@ -26,7 +27,7 @@ pub enum Client {
 }
 
 impl Client {
-    fn copy(self, piece: &Piece) -> Copy {
+    pub(crate) fn copy(self, piece: &Piece) -> Copy {
         match self {
             Client::Get(to) => Copy::Get(to.wrapping_add(piece.start_bytes)),
             Client::Put(from) | Client::PutNow(from) => Copy::Put(from.wrapping_add(piece.start_bytes)),
@@ -52,6 +53,16 @@ pub struct Remote {
     pub address: usize,
     /// The length.
     pub len_bytes: usize,
+}
+
+/// A page in use, in the memory of some rank of this host.
+struct PinnedPage {
+    rank: usize,
+    page: PageId,
+    slot: Slot,
+    /// It was fetched ahead, and this is its first use.
+    first_use: bool,
+    frame: *mut u8,
 }
 
 impl Runtime {
@@ -126,7 +137,8 @@ impl Runtime {
             // SAFETY: the caller's promise.
             !unsafe { self.hit(piece, &client.copy(piece)) }
         });
-        let mut missing = missing.map(|piece| Part { piece, copy: client.copy(&piece), completion }).peekable();
+        let mut missing =
+            missing.map(|piece| Part { piece, copy: client.copy(&piece), completion: Some(completion) }).peekable();
         if missing.peek().is_some() {
             let missing: Vec<Part> = missing.collect();
             self.progress().submit(missing.into_iter());
@@ -147,10 +159,10 @@ impl Runtime {
                 // SAFETY: the client's memory is valid for the whole range (the caller's promise), so for this piece.
                 let bytes = unsafe { std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes) };
                 let copy = Copy::PutOwned(bytes.into(), room);
-                self.progress().submit(std::iter::once(Part { piece, copy, completion }));
+                self.progress().submit(std::iter::once(Part { piece, copy, completion: Some(completion) }));
             } else {
                 let now = self.completions().begin();
-                let part = Part { piece, copy: client.copy(&piece), completion: now };
+                let part = Part { piece, copy: client.copy(&piece), completion: Some(now) };
                 self.progress().submit(std::iter::once(part));
                 self.wait(now);
                 self.completions().end(now);
@@ -164,7 +176,7 @@ impl Runtime {
     /// # Safety
     /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
-    unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
+    pub(crate) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
         let own = self.space().rank.index();
         // SAFETY: the caller's promise.
         unsafe { self.use_page(own, piece, copy) || self.hit_at_neighbour(piece, copy) }
@@ -206,29 +218,85 @@ impl Runtime {
         true
     }
 
-    /// An operation whose client memory lies in the caller's own segment: that is pages too, and nothing is pinned while
-    /// another page is waited for.
+    /// An operation whose client memory lies in the caller's own segment: that is pages too. Where both pages are at hand
+    /// the bytes go from one to the other; else through a buffer, so that nothing is pinned while a page is waited for.
     #[cold]
     fn bounce(&self, client: Client, remote: Remote) -> Result<(), UserError> {
         let Some(local) = client.address() else { return Ok(()) };
         let own = self.space().rank.0;
-        let mut buffer = vec![0u8; BOUNCE_BYTES.min(remote.len_bytes)];
-        for at in (0..remote.len_bytes).step_by(BOUNCE_BYTES) {
-            let len_bytes = BOUNCE_BYTES.min(remote.len_bytes - at);
-            let here = Remote { rank: own, address: local.wrapping_add(at), len_bytes };
-            let there = Remote { address: remote.address + at, len_bytes, ..remote };
+        self.space().pieces(own, local, remote.len_bytes)?;
+        let mut buffer = Vec::new();
+        let mut at = 0;
+        while at < remote.len_bytes {
+            let here = Remote { rank: own, address: local + at, len_bytes: remote.len_bytes - at };
+            let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
             let (from, to) = if matches!(client, Client::Get(_)) { (there, here) } else { (here, there) };
-            // SAFETY: the buffer is at least as long as the step, and not in any segment.
-            unsafe {
-                self.transfer(Client::Get(buffer.as_mut_ptr()), from)?;
-                self.transfer(Client::Put(buffer.as_ptr()), to)?;
-            }
+            at += match self.copy_page_to_page(from, to)? {
+                0 => self.copy_through(&mut buffer, from, to)?,
+                len_bytes => len_bytes,
+            };
         }
         Ok(())
     }
 
+    /// Copies the bytes up to the nearer page border, if both pages may be used here and now. Returns how many it copied.
+    fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
+        let first =
+            |side: Remote| self.space().pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
+        let (Some(from), Some(to)) = (first(from)?, first(to)?) else { return Ok(0) };
+        let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
+        let mut copied = 0;
+        if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
+            copied = from.len_bytes.min(to.len_bytes);
+            // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. They may be the same.
+            unsafe {
+                let (source, target) = (source.frame.add(from.offset_bytes), target.frame.add(to.offset_bytes));
+                std::ptr::copy(source, target, copied);
+            }
+            self.unpin_page(target);
+        }
+        self.unpin_page(source);
+        Ok(copied)
+    }
+
+    /// Copies some bytes through a buffer. Returns how many.
+    fn copy_through(&self, buffer: &mut Vec<u8>, from: Remote, to: Remote) -> Result<usize, UserError> {
+        let len_bytes = BOUNCE_BYTES.min(from.len_bytes);
+        buffer.resize(BOUNCE_BYTES, 0);
+        // SAFETY: the buffer is at least that long, and not in any segment.
+        unsafe {
+            self.transfer(Client::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..from })?;
+            self.transfer(Client::Put(buffer.as_ptr()), Remote { len_bytes, ..to })?;
+        }
+        Ok(len_bytes)
+    }
+
+    /// Pins a page in the memory of this rank or of one on this host, if it is open there.
+    fn pin_anywhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
+        let space = self.space();
+        let slot = space.slots.of(page);
+        let own = space.rank.index();
+        let ranks = [own, page.home.index()].into_iter().chain(self.neighbours().iter().copied());
+        ranks.filter_map(|rank| Some((rank, space.memories[rank].as_ref()?))).find_map(|(rank, memory)| {
+            let Pinned { frame, ahead } = memory.table.pin(slot, access)?;
+            memory.pool.touch(frame);
+            let first_use = ahead && memory.table.take_ahead(slot);
+            Some(PinnedPage { rank, page, slot, first_use, frame: memory.pool.frame(frame) })
+        })
+    }
+
+    fn unpin_page(&self, page: PinnedPage) {
+        let memory = self.space().memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped");
+        if memory.table.unpin(page.slot) {
+            self.kick(page.rank);
+        }
+        if page.first_use {
+            self.progress().read_ahead(page.page);
+        }
+    }
+
     #[inline]
-    fn check_client(&self, client: Client, len_bytes: usize) -> Result<(), UserError> {
+    pub(crate) fn check_client(&self, client: Client, len_bytes: usize) -> Result<(), UserError> {
         if client.address() == Some(0) && len_bytes > 0 {
             return Err(null_pointer(client, len_bytes));
         }

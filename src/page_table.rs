@@ -81,10 +81,14 @@ pub struct Pinned {
 /// What became of an attempt to close a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// Nobody uses it.
-    Done,
+    /// Nobody uses it; it was in this frame.
+    Done(FrameId),
     /// Somebody does; [`PageTable::poll_closed`] tells when they are through.
     Pinned,
+}
+
+fn frame_of(word: u64) -> FrameId {
+    FrameId((word >> FRAME_SHIFT) as u32)
 }
 
 impl PageTable {
@@ -109,7 +113,7 @@ impl PageTable {
             }
             match word.compare_exchange_weak(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => {
-                    return Some(Pinned { frame: FrameId((seen >> FRAME_SHIFT) as u32), ahead: seen & AHEAD != 0 });
+                    return Some(Pinned { frame: frame_of(seen), ahead: seen & AHEAD != 0 });
                 }
                 Err(now) => seen = now,
             }
@@ -123,6 +127,13 @@ impl PageTable {
         let before = self.word(slot).fetch_sub(PIN, Ordering::Release);
         debug_assert!(before & PINS != 0);
         before & (PINS | CLOSING) == PIN | CLOSING
+    }
+
+    /// Pins a page once more that the caller has pinned.
+    #[inline]
+    pub fn pin_again(&self, slot: Slot) {
+        let before = self.word(slot).fetch_add(PIN, Ordering::Relaxed);
+        debug_assert!(before & PINS != 0);
     }
 
     /// Opens a page, or gives more rights to an open one, and pins it if `pin`.
@@ -145,6 +156,11 @@ impl PageTable {
         self.word(slot).fetch_or(AHEAD, Ordering::Relaxed);
     }
 
+    /// Whether the page was fetched ahead and not used yet.
+    pub fn is_ahead(&self, slot: Slot) -> bool {
+        self.word(slot).load(Ordering::Relaxed) & AHEAD != 0
+    }
+
     /// Takes the mark off. Returns whether it was there.
     pub fn take_ahead(&self, slot: Slot) -> bool {
         self.word(slot).fetch_and(!AHEAD, Ordering::Relaxed) & AHEAD != 0
@@ -155,24 +171,29 @@ impl PageTable {
         self.word(slot).load(Ordering::Relaxed) & READ != 0
     }
 
+    /// Whether the page can be written here.
+    pub fn is_writable(&self, slot: Slot) -> bool {
+        self.word(slot).load(Ordering::Relaxed) & WRITE != 0
+    }
+
     /// From now on nobody begins to use the page.
     pub fn close(&self, slot: Slot) -> Closing {
         let closed =
             |before: u64| Some(if before & PINS == 0 { 0 } else { before & !(READ | WRITE | AHEAD) | CLOSING });
         let before = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
-        if before & PINS == 0 { Closing::Done } else { Closing::Pinned }
+        if before & PINS == 0 { Closing::Done(frame_of(before)) } else { Closing::Pinned }
     }
 
-    /// Whether the last user of a closing page is through; the page is closed then.
-    pub fn poll_closed(&self, slot: Slot) -> bool {
+    /// Once the last user of a closing page is through, the page is closed: the frame that it was in.
+    pub fn poll_closed(&self, slot: Slot) -> Option<FrameId> {
         let word = self.word(slot);
         let seen = word.load(Ordering::Acquire);
         assert!(seen & CLOSING != 0, "the page was not closing");
         if seen & PINS != 0 {
-            return false;
+            return None;
         }
         word.store(0, Ordering::Release);
-        true
+        Some(frame_of(seen))
     }
 
     /// Whether somebody uses the page now.
@@ -245,11 +266,12 @@ mod tests {
         assert_eq!(table.pin(slot, Access::Read), None);
         assert!(!table.unpin(slot));
         assert!(!table.unpin(slot));
-        assert!(!table.poll_closed(slot));
+        assert_eq!(table.poll_closed(slot), None);
         assert!(table.unpin(slot), "the last pin of a closing page is told");
-        assert!(table.poll_closed(slot));
+        assert_eq!(table.poll_closed(slot), Some(FrameId(7)));
         table.open(slot, FrameId(1), Access::Read, false);
-        assert_eq!(table.close(slot), Closing::Done);
+        assert!(table.is_readable(slot) && !table.is_writable(slot));
+        assert_eq!(table.close(slot), Closing::Done(FrameId(1)));
     }
 
     #[test]
@@ -270,7 +292,7 @@ mod tests {
             for _ in 0..20_000 {
                 table.open(slot, FrameId(0), Access::Write, false);
                 if table.close(slot) == Closing::Pinned {
-                    while !table.poll_closed(slot) {
+                    while table.poll_closed(slot).is_none() {
                         std::thread::yield_now();
                     }
                 }

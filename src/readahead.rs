@@ -42,7 +42,13 @@ impl ReadAhead {
         ReadAhead { window, streams: Vec::with_capacity(STREAMS) }
     }
 
-    /// A read missed `page`, in a segment of `pages` pages: the indices to fetch ahead.
+    /// Pages from `page` on will be read in order: the first miss starts the stream.
+    pub fn expect(&mut self, page: PageId) {
+        self.forget_oldest();
+        self.streams.push(Stream { home: page.home, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
+    }
+
+    /// An access missed `page`, in a segment of `pages` pages: the indices to fetch ahead.
     pub fn on_miss(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         if self.window == 0 {
             return None;
@@ -51,9 +57,7 @@ impl ReadAhead {
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
             None => {
-                if self.streams.len() == STREAMS {
-                    self.streams.remove(0);
-                }
+                self.forget_oldest();
                 Stream { home: page.home, next: page.index, misses: 0, ahead: page.index + 1 }
             }
         };
@@ -76,6 +80,13 @@ impl ReadAhead {
         let range = self.extend(&mut stream, page.index, pages);
         self.streams.push(stream);
         range
+    }
+
+    /// Makes room for a stream.
+    fn forget_oldest(&mut self) {
+        if self.streams.len() == STREAMS {
+            self.streams.remove(0);
+        }
     }
 
     /// Moves the window to just behind `index`.

@@ -1,16 +1,21 @@
 //! What a rank has from attach on: its place in the address space, its engine, and the helper thread.
 
+use crate::am::Messages;
 use crate::barrier::{Misuse, Name};
 use crate::budget::Budget;
 use crate::coherence::{FrameId, Protocol};
+use crate::coll::Collectives;
 use crate::config::Config;
 use crate::engine::{Engine, Progress, StorageServer};
 use crate::error::UserError;
 use crate::handles::{CompletionId, Completions};
+use crate::local::{self, Local, SecondMapping};
 use crate::page_table::{PageTable, Slots};
 use crate::pool::Pool;
+use crate::segment::guard_end;
 use crate::space::{AddressSpace, RankMemory, Segment};
 use crate::storage::Storage;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_conduit::{Conduit, Rank, Region};
@@ -36,6 +41,8 @@ pub struct Runtime {
     space: Arc<AddressSpace>,
     completions: Arc<Completions>,
     progress: Arc<Progress>,
+    messages: Arc<Messages>,
+    collectives: Collectives,
     /// The ranks to look at for a page besides its home: none without cooperative caching.
     neighbours: Box<[usize]>,
     copies: Budget,
@@ -81,21 +88,35 @@ impl Runtime {
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
         let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
-        let space = Arc::new(AddressSpace::new(rank, segments, slots, memories));
+        let segment = segments[rank.index()];
+        let space = AddressSpace::new(rank, segments, slots, memories);
+        let local = open_local(&*conduit, &space, own.frames)?;
+        let space = Arc::new(space.with_local(local.clone()));
         let completions = Arc::new(Completions::default());
         let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
         let server = StorageServer::new(Arc::clone(&space), storage, staging);
         let protocol = Protocol::new(rank, own.pages, own.frames, config.cooperative);
         let engine = Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server);
+        let messages = Arc::clone(engine.messages());
         let progress =
             Arc::new(Progress::new(engine, Arc::clone(&conduit), Arc::clone(&space), Arc::clone(&completions), fail));
-        start_helper(Arc::clone(&progress))?;
+        progress.set_spin(default_spin_us(&*conduit));
+        if let Some(local) = local {
+            let bell: Arc<Progress> = Arc::clone(&progress);
+            let installed = local::fault::install(local, bell, rank.0, guard_end(segment));
+            installed.map_err(|errno| refused("handle SIGSEGV", &io::Error::from_raw_os_error(errno)))?;
+        }
+        let (helped, prepared) = (Arc::clone(&progress), Arc::clone(&progress));
+        start_thread("vgasnet-helper", move || helped.help())?;
+        start_thread("vgasnet-memory", move || prepared.prepare_memory())?;
         Ok(Runtime {
+            collectives: Collectives::new(rank, conduit.ranks()),
             neighbours: neighbours(&space, config.cooperative),
             conduit,
             space,
             completions,
             progress,
+            messages,
             copies: Budget::new(COPIES_BYTES),
             cooperative: config.cooperative,
             leaving: AtomicBool::new(false),
@@ -119,6 +140,26 @@ impl Runtime {
         &self.progress
     }
 
+    /// The client's Active Messages.
+    pub fn messages(&self) -> &Messages {
+        &self.messages
+    }
+
+    /// The collectives of teams.
+    pub(crate) fn collectives(&self) -> &Collectives {
+        &self.collectives
+    }
+
+    /// The own segment.
+    pub(crate) fn own_segment(&self) -> Segment {
+        self.space.segments[self.space.rank.index()]
+    }
+
+    /// The transport.
+    pub(crate) fn conduit(&self) -> &dyn Conduit {
+        &*self.conduit
+    }
+
     /// The other ranks whose pools may serve this rank directly, besides the home's.
     pub(crate) fn neighbours(&self) -> &[usize] {
         &self.neighbours
@@ -140,7 +181,7 @@ impl Runtime {
 
     /// Waits until nothing is pending in a completion.
     pub fn wait(&self, completion: CompletionId) {
-        self.progress.wait(&|| self.completions.is_done(completion));
+        self.wait_until(&|| self.completions.is_done(completion));
     }
 
     /// Arrives at the barrier. Without cooperative caching, this rank's dirty pages are written back first.
@@ -150,10 +191,10 @@ impl Runtime {
     pub fn barrier_notify(&self, name: Name) -> Result<(), Misuse> {
         if !self.cooperative {
             self.progress.engine().flush();
-            self.progress.wait(&|| self.progress.engine().protocol().cache.flushed());
+            self.wait_until(&|| self.progress.engine().is_flushed());
         }
         let notified = self.progress.engine().notify(name);
-        self.progress.step();
+        self.poll();
         notified
     }
 
@@ -166,7 +207,7 @@ impl Runtime {
             if let Some(matched) = self.progress.engine().barrier().finish(name)? {
                 return Ok(matched);
             }
-            self.progress.wait(&|| self.progress.engine().barrier().is_released());
+            self.wait_until(&|| self.progress.engine().barrier().is_released());
         }
     }
 
@@ -175,8 +216,16 @@ impl Runtime {
     /// # Errors
     /// The client has not notified.
     pub fn barrier_try(&self, name: Name) -> Result<Option<bool>, Misuse> {
-        self.progress.step();
+        self.poll();
         self.progress.engine().barrier().finish(name)
+    }
+
+    /// What the barrier that has just ended was called.
+    ///
+    /// # Errors
+    /// None has just ended, or it did not match.
+    pub fn barrier_result(&self) -> Result<Name, Misuse> {
+        self.progress.engine().barrier().result()
     }
 
     /// Says that this rank's program is over, and waits until every rank's is, or `done` says that it is late enough.
@@ -186,8 +235,32 @@ impl Runtime {
             self.progress.engine().leave();
             self.progress.step();
         }
-        self.progress.wait(&|| self.progress.engine().everyone_left() || done());
+        self.wait_until(&|| self.progress.engine().everyone_left() || done());
     }
+}
+
+/// The own segment as memory, where the conduit lets the pool be mapped a second time.
+fn open_local(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result<Option<Arc<Local>>, UserError> {
+    let segment = space.segments[space.rank.index()];
+    let Some(pool) = conduit.pool_file().filter(|_| segment.size_bytes > 0) else { return Ok(None) };
+    let page_bytes = space.page_bytes();
+    let window = SecondMapping::new(segment, page_bytes, pool.file, pool.offset_bytes, frames)
+        .map_err(|error| refused("map the pool a second time", &error))?;
+    let slots = space.slots.clone();
+    let shown_max = local::shown_max();
+    let local = Local::new(space.rank, segment, space.own, slots, frames, Box::new(window), shown_max);
+    Ok(Some(Arc::new(local)))
+}
+
+/// How long a waiting thread looks again before it sleeps: not at all where another rank may need the processor.
+fn default_spin_us(conduit: &dyn Conduit) -> u32 {
+    const SPIN_US: u32 = 50;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if crate::job::ranks_on_host(conduit) as usize <= processors { SPIN_US } else { 0 }
+}
+
+fn refused(what: &str, error: &io::Error) -> UserError {
+    UserError::new(format!("cannot {what}: {error}; see ulimit -v and vm.max_map_count"))
 }
 
 fn neighbours(space: &AddressSpace, cooperative: bool) -> Box<[usize]> {
@@ -195,15 +268,13 @@ fn neighbours(space: &AddressSpace, cooperative: bool) -> Box<[usize]> {
     (0..space.memories.len()).filter(is_neighbour).collect()
 }
 
-/// The helper thread takes no signals: they are the client's.
-fn start_helper(progress: Arc<Progress>) -> Result<(), UserError> {
+/// A thread of the library takes no signals: they are the client's.
+fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
     let all = nix::sys::signal::SigSet::all();
     let before = all.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK);
-    let spawned = std::thread::Builder::new().name("vgasnet-helper".into()).spawn(move || progress.help());
+    let spawned = std::thread::Builder::new().name(name.into()).spawn(body);
     if let Ok(before) = before {
         before.thread_set_mask().ok();
     }
-    spawned
-        .map(drop)
-        .map_err(|error| UserError::new(format!("cannot start the helper thread: {error}; raise ulimit -u")))
+    spawned.map(drop).map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
 }

@@ -10,10 +10,18 @@ const PLACES: u32 = 8;
 const FIRST_PLACE: usize = 32 << 40;
 const PLACE_STEP: usize = 8 << 40;
 
+/// What is reserved behind a segment, so that an access there is told and hits nothing else.
+const GUARD_BYTES: usize = 64 << 20;
+
 /// A reserved range: no access, no memory. It stays reserved until the process ends.
 #[derive(Debug)]
 pub struct Reservation {
     segment: Segment,
+}
+
+/// The first address behind what is reserved for a segment that is not empty.
+pub fn guard_end(segment: Segment) -> usize {
+    segment.base + segment.size_bytes + GUARD_BYTES
 }
 
 impl Reservation {
@@ -33,11 +41,11 @@ impl Reservation {
         }
         let place = places.trailing_zeros();
         if place < PLACES {
-            if let Ok(base) = reserve(address_of(place), size_bytes, libc::MAP_FIXED_NOREPLACE) {
+            if let Ok(base) = reserve(address_of(place), size_bytes + GUARD_BYTES, libc::MAP_FIXED_NOREPLACE) {
                 return Ok(Reservation { segment: Segment { base, size_bytes } });
             }
         }
-        let raw = reserve(0, size_bytes + align_bytes, 0)?;
+        let raw = reserve(0, size_bytes + align_bytes + GUARD_BYTES, 0)?;
         Ok(Reservation { segment: Segment { base: raw.next_multiple_of(align_bytes), size_bytes } })
     }
 
@@ -56,6 +64,7 @@ fn probe(place: u32, size_bytes: usize) -> bool {
     if size_bytes == 0 {
         return true;
     }
+    let size_bytes = size_bytes + GUARD_BYTES;
     let Ok(base) = reserve(address_of(place), size_bytes, libc::MAP_FIXED_NOREPLACE) else { return false };
     // SAFETY: the range was mapped just now, by this function, and nobody else knows of it.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(base), size_bytes) };

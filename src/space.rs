@@ -2,8 +2,10 @@
 
 use crate::coherence::{FrameId, PageId};
 use crate::error::UserError;
+use crate::local::Local;
 use crate::page_table::{PageTable, Slots};
 use crate::pool::Pool;
+use std::sync::Arc;
 use vgasnet_conduit::Rank;
 
 /// A rank's segment: a range of virtual addresses.
@@ -46,6 +48,8 @@ pub struct AddressSpace {
     pub own: RankMemory,
     /// The memory of each rank that is mapped here, the own included.
     pub memories: Box<[Option<RankMemory>]>,
+    /// The own segment as memory, if this rank can have it so.
+    pub local: Option<Arc<Local>>,
     page_shift: u32,
 }
 
@@ -72,7 +76,12 @@ impl AddressSpace {
     ) -> AddressSpace {
         let own = memories[rank.index()].expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
-        AddressSpace { rank, segments, slots, own, memories, page_shift }
+        AddressSpace { rank, segments, slots, own, memories, local: None, page_shift }
+    }
+
+    /// The same with the own segment as memory.
+    pub fn with_local(self, local: Option<Arc<Local>>) -> AddressSpace {
+        AddressSpace { local, ..self }
     }
 
     /// The size of a page in bytes.

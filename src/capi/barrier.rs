@@ -11,6 +11,10 @@ use std::ffi::c_int;
 const ANONYMOUS: c_int = 1;
 /// `VGASNET_BARRIERFLAG_MISMATCH`.
 const MISMATCH: c_int = 2;
+/// `VGASNET_BARRIERFLAG_UNNAMED`, of which [`ANONYMOUS`] is a part.
+const UNNAMED: c_int = 5;
+/// `VGASNET_BARRIERFLAG_IMAGES`.
+const IMAGES: c_int = 8;
 
 entry_points! {
     fn vgasnet_barrier_notify(id: c_int, flags: c_int) {
@@ -25,28 +29,53 @@ entry_points! {
         let matched = attached()?.barrier_try(name(id, flags)?).map_err(misuse)?;
         Ok(matched.map_or_else(not_ready, code))
     }
+
+    fn vgasnet_barrier(id: c_int, flags: c_int) -> c_int {
+        let (runtime, name) = (attached()?, name(id, flags)?);
+        runtime.barrier_notify(name).map_err(misuse)?;
+        runtime.barrier_wait(name).map(code).map_err(misuse)
+    }
 }
 
-fn code(matched: bool) -> c_int {
+entry_points! {
+    unsafe fn vgasnet_barrier_result(id: *mut c_int) -> c_int {
+        if id.is_null() {
+            return Err(UserError::new("the place for the id is a null pointer").into());
+        }
+        match attached()?.barrier_result().map_err(misuse)? {
+            Name::Id(of_all) => {
+                id.write(of_all);
+                Ok(0)
+            }
+            Name::Anonymous | Name::Mismatch => Ok(1),
+        }
+    }
+}
+
+pub(super) fn code(matched: bool) -> c_int {
     if matched { OK } else { ERR_BARRIER_MISMATCH }
 }
 
-fn name(id: c_int, flags: c_int) -> Result<Name, UserError> {
-    match flags {
+pub(super) fn name(id: c_int, flags: c_int) -> Result<Name, UserError> {
+    match flags & !IMAGES {
         0 => Ok(Name::Id(id)),
-        ANONYMOUS => Ok(Name::Anonymous),
-        _ if flags & !(ANONYMOUS | MISMATCH) == 0 => Ok(Name::Mismatch),
+        ANONYMOUS | UNNAMED => Ok(Name::Anonymous),
+        // In any combination with the others.
+        MISMATCH | 3 | 7 => Ok(Name::Mismatch),
         _ => Err(UserError::new(format!(
-            "flags {flags:#x} are unknown; allowed are 0, VGASNET_BARRIERFLAG_ANONYMOUS (1) and \
-             VGASNET_BARRIERFLAG_MISMATCH (2)"
+            "flags {flags:#x} are unknown; allowed are 0 and VGASNET_BARRIERFLAG_ANONYMOUS (1), _MISMATCH (2), \
+             _UNNAMED (5) and _IMAGES (8)"
         ))),
     }
 }
 
-fn misuse(misuse: Misuse) -> Refusal {
+pub(super) fn misuse(misuse: Misuse) -> Refusal {
     let line = match misuse {
         Misuse::NotifiedTwice => "this rank has notified already; wait for that barrier before you notify again",
         Misuse::NotNotified => "this rank has not notified; call vgasnet_barrier_notify first",
+        Misuse::NoResult => {
+            "no barrier has just ended with VGASNET_OK; call it between such a barrier and the next notify"
+        }
     };
     UserError::new(line).into()
 }
@@ -61,7 +90,10 @@ mod tests {
         assert_eq!(name(7, ANONYMOUS), Ok(Name::Anonymous));
         assert_eq!(name(7, MISMATCH), Ok(Name::Mismatch));
         assert_eq!(name(7, ANONYMOUS | MISMATCH), Ok(Name::Mismatch));
-        for flags in [4, 5, 6, -1, c_int::MIN] {
+        assert_eq!(name(7, UNNAMED | IMAGES), Ok(Name::Anonymous));
+        assert_eq!(name(7, IMAGES), Ok(Name::Id(7)));
+        assert_eq!(name(7, UNNAMED | MISMATCH), Ok(Name::Mismatch));
+        for flags in [4, 6, 12, 16, -1, c_int::MIN] {
             assert!(name(7, flags).is_err(), "{flags}");
         }
     }

@@ -1,9 +1,13 @@
 //! Job control and queries.
 
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
+use super::client;
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
+use crate::am::Entry;
 use crate::error::UserError;
-use crate::job::{self, Failure, Kind};
+use crate::job::{self, Failure, Kind, Place};
+use crate::termination;
+use crate::wait_mode::WaitMode;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// `vgasnet_seginfo_t`.
@@ -29,28 +33,15 @@ extern "C" fn at_process_end(status: c_int, _: *mut c_void) {
 entry_points! {
     fn vgasnet_init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
         boundary::take_over_panics();
-        if let Err(failure) = job::init() {
+        if let Err(failure) = job::init_with(client::segment_limit_bytes()) {
             return answer(failure);
         }
+        termination::watch();
         // SAFETY: the function stays loaded as long as the process lives, since nothing unloads a library with threads.
         if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
             return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
         }
         Ok(OK)
-    }
-
-    fn vgasnet_attach(
-        _table: *mut c_void, entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
-    ) -> c_int {
-        if entries != 0 {
-            return Err(Refusal::bad_argument(format!(
-                "{entries} handlers given; this version has no Active Messages, pass numentries 0",
-            )));
-        }
-        match job::attach(segment_bytes as u64) {
-            Ok(_) => Ok(OK),
-            Err(failure) => answer(failure),
-        }
     }
 
     fn vgasnet_exit(status: c_int) {
@@ -73,6 +64,17 @@ entry_points! {
         Ok(initialised()?.max_global_segment_bytes() as usize)
     }
 
+    fn vgasnet_set_waitmode(mode: c_int) -> c_int {
+        let mode = match mode {
+            0 => WaitMode::Spin,
+            1 => WaitMode::Block,
+            2 => WaitMode::SpinBlock,
+            _ => return Err(Refusal::bad_argument(format!("mode {mode}; give one of the VGASNET_WAIT_ constants, 0 to 2"))),
+        };
+        mode.make_current();
+        Ok(OK)
+    }
+
     fn vgasnet_ErrorName(code: c_int) -> *const c_char {
         Ok(describe(code).0.as_ptr())
     }
@@ -83,15 +85,37 @@ entry_points! {
 }
 
 entry_points! {
+    unsafe fn vgasnet_attach(
+        table: *mut Entry, entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
+    ) -> c_int {
+        let count = usize::try_from(entries).ok().filter(|count| *count == 0 || !table.is_null());
+        let Some(count) = count else {
+            return Err(Refusal::bad_argument(format!(
+                "a handler table of {entries} entries at {table:?}; give the table and the number of its entries"
+            )));
+        };
+        let handlers = if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(table, count) };
+        match job::attach_with(segment_bytes as u64, handlers) {
+            Ok(runtime) => {
+                let space = runtime.space();
+                client::call_attach_hook(space.segments[space.rank.index()]);
+                Ok(OK)
+            }
+            Err(failure) => answer(failure),
+        }
+    }
+
+    unsafe fn vgasnet_getNodeInfo(table: *mut Place, entries: c_int) -> c_int {
+        let job = initialised()?;
+        for (at, place) in job.places().take(entries_of(table, entries)?).enumerate() {
+            table.add(at).write(place);
+        }
+        Ok(OK)
+    }
+
     unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo, entries: c_int) -> c_int {
         let segments = &attached()?.space().segments;
-        let Ok(entries) = usize::try_from(entries) else {
-            return Err(Refusal::bad_argument(format!("{entries} entries; give the number of entries in the table")));
-        };
-        if table.is_null() && entries > 0 {
-            return Err(Refusal::bad_argument(format!("the table of {entries} entries is a null pointer")));
-        }
-        for (at, segment) in segments.iter().take(entries).enumerate() {
+        for (at, segment) in segments.iter().take(entries_of(table, entries)?).enumerate() {
             let address = std::ptr::without_provenance_mut(segment.base);
             table.add(at).write(SegmentInfo { address, size_bytes: segment.size_bytes });
         }
@@ -105,6 +129,17 @@ entry_points! {
         }
         Ok(libc::getenv(name))
     }
+}
+
+/// The number of entries in a table that the client gives.
+fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
+    let Ok(entries) = usize::try_from(entries) else {
+        return Err(Refusal::bad_argument(format!("{entries} entries; give the number of entries in the table")));
+    };
+    if table.is_null() && entries > 0 {
+        return Err(Refusal::bad_argument(format!("the table of {entries} entries is a null pointer")));
+    }
+    Ok(entries)
 }
 
 /// What init or attach answers; without a line if another rank has it.

@@ -35,29 +35,29 @@ pub(super) fn to_pointer<T>(handle: Option<Handle>) -> *mut T {
     std::ptr::without_provenance_mut(handle.map_or(0, Handle::to_bits) as usize)
 }
 
-fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
+pub(super) fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
     Handle::from_bits(pointer.addr() as u64)
 }
 
 /// What a sync finds in an array of handles.
 #[derive(Clone, Copy, Default)]
-struct Found {
+pub(super) struct Found {
     complete: usize,
     pending: usize,
 }
 
 impl Found {
-    fn all(self) -> bool {
+    pub(super) fn all(self) -> bool {
         self.pending == 0
     }
 
-    fn some(self) -> bool {
+    pub(super) fn some(self) -> bool {
         self.complete > 0 || self.pending == 0
     }
 }
 
 /// Replaces the handles of complete operations.
-fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
+pub(super) fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
     let mut found = Found::default();
     for pointer in handles {
         let Some(handle) = from_pointer(*pointer) else { continue };
@@ -72,13 +72,19 @@ fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, U
 }
 
 /// Sweeps until `enough`, at most twice, with a step of the engine in between.
-fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
+pub(super) fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
     let runtime = attached()?;
     let mut found = sweep(runtime, handles)?;
     if !enough(found) {
-        runtime.progress().step();
+        runtime.poll();
         found = sweep(runtime, handles)?;
     }
+    Ok(if enough(found) { OK } else { not_ready() })
+}
+
+/// Sweeps once, without a step of the engine.
+fn try_sweep_once(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
+    let found = sweep(attached()?, handles)?;
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
@@ -94,7 +100,10 @@ pub(super) fn not_ready() -> c_int {
 ///
 /// # Safety
 /// `handles` is null or points to `count` handles that nobody else uses meanwhile.
-unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a mut [OperationPointer], Refusal> {
+pub(super) unsafe fn array<'a>(
+    handles: *mut OperationPointer,
+    count: usize,
+) -> Result<&'a mut [OperationPointer], Refusal> {
     if count == 0 {
         return Ok(&mut []);
     }
@@ -107,6 +116,10 @@ unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a 
 
 fn test_implicit(which: Implicit) -> Result<c_int, Refusal> {
     Ok(if attached()?.test_implicit(which)? { OK } else { not_ready() })
+}
+
+fn test_implicit_once(which: Implicit) -> Result<c_int, Refusal> {
+    Ok(if attached()?.is_implicit_done(which)? { OK } else { not_ready() })
 }
 
 entry_points! {
@@ -151,6 +164,22 @@ entry_points! {
         test_implicit(Implicit::All)
     }
 
+    fn vgasnet_try_syncnb_nopoll(pointer: OperationPointer) -> c_int {
+        try_sweep_once(&mut [pointer], Found::all)
+    }
+
+    fn vgasnet_try_syncnbi_gets_nopoll() -> c_int {
+        test_implicit_once(Implicit::Gets)
+    }
+
+    fn vgasnet_try_syncnbi_puts_nopoll() -> c_int {
+        test_implicit_once(Implicit::Puts)
+    }
+
+    fn vgasnet_try_syncnbi_all_nopoll() -> c_int {
+        test_implicit_once(Implicit::All)
+    }
+
     fn vgasnet_begin_nbi_accessregion() {
         Ok(attached()?.begin_region()?)
     }
@@ -188,5 +217,13 @@ entry_points! {
 
     unsafe fn vgasnet_try_syncnb_some(handles: *mut OperationPointer, count: usize) -> c_int {
         try_sweep(array(handles, count)?, Found::some)
+    }
+
+    unsafe fn vgasnet_try_syncnb_all_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep_once(array(handles, count)?, Found::all)
+    }
+
+    unsafe fn vgasnet_try_syncnb_some_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep_once(array(handles, count)?, Found::some)
     }
 }

@@ -164,6 +164,11 @@ impl Cache {
         self.starving.len() > self.evictions as usize
     }
 
+    /// How many frames are free, or will be and no page waits for them.
+    pub fn frames_coming_free(&self) -> u32 {
+        (self.free.len() as u32 + self.evictions).saturating_sub(self.starving.len() as u32)
+    }
+
     /// Whether [`super::Event::Evict`] may name this frame.
     pub fn evictable(&self, frame: FrameId) -> bool {
         self.page_in(frame).is_some_and(|page| self.pages[&page].is_evictable())
@@ -177,6 +182,11 @@ impl Cache {
     /// Whether everything that was dirty at the last [`super::Event::Flush`] is written back.
     pub fn flushed(&self) -> bool {
         self.flushes == 0
+    }
+
+    /// Pages that are still to be written back because of an [`super::Event::Flush`] or the like.
+    pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.pages.iter().filter(|(_, cached)| cached.duties.flush).map(|(page, _)| *page)
     }
 
     /// Whether nothing is under way or waiting.
@@ -258,11 +268,15 @@ impl Cache {
     pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
         let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| *page).collect();
         for page in dirty {
-            if !self.cached(page).duties.flush {
-                self.cached(page).duties.flush = true;
-                self.flushes += 1;
-                self.write_back(page, actions);
-            }
+            self.on_write_back(page, actions);
+        }
+    }
+
+    pub(super) fn on_write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.dirty) else { return };
+        if !std::mem::replace(&mut cached.duties.flush, true) {
+            self.flushes += 1;
+            self.write_back(page, actions);
         }
     }
 
@@ -387,12 +401,7 @@ impl Cache {
         if !self.pages.get(&page).is_some_and(current) {
             return;
         }
-        let cached = self.cached(page);
-        if !cached.duties.flush && cached.dirty {
-            cached.duties.flush = true;
-            self.flushes += 1;
-            self.write_back(page, actions);
-        }
+        self.on_write_back(page, actions);
     }
 
     /// Starts the flush that the page's duties ask for, unless an eviction writes it back anyway.

@@ -155,6 +155,14 @@ fn flags(pairs: &[(bool, u8)]) -> u8 {
 }
 
 impl Message {
+    /// The sender's frame where a page is to go, if this asks for one that the sender lacks.
+    pub fn frame(&self) -> Option<FrameId> {
+        match self.body {
+            Body::Home(ToHome::Read { frame } | ToHome::Write { frame, copy: None }) => Some(frame),
+            _ => None,
+        }
+    }
+
     /// The message as bytes.
     pub fn encode(&self) -> [u8; MESSAGE_BYTES] {
         let fields = match self.body {

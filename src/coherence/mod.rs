@@ -109,6 +109,8 @@ pub enum Event {
     Prefetch(PageId),
     /// Give up this frame, which [`Cache::evictable`] allows.
     Evict(FrameId),
+    /// Write this page back if it is dirty, keeping a clean copy. Never answered.
+    WriteBack(PageId),
     /// Write every dirty page back, keeping clean copies. [`Cache::flushed`] tells when that is done.
     Flush,
     /// There is nothing else to do: send what was put off.
@@ -206,6 +208,7 @@ impl Protocol {
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
+            Event::WriteBack(page) => self.cache.on_write_back(page, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),

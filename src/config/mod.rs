@@ -89,6 +89,9 @@ struct Settings {
 
 const PREFIX: &str = "VGASNET_";
 
+/// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
+const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
+
 const VARIABLES: [Variable; 9] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
@@ -115,7 +118,8 @@ const VARIABLES: [Variable; 9] = [
         name: "VGASNET_MAX_SEGSIZE",
         meaning: "largest segment of each rank, rounded down to whole pages",
         allowed: "a size of at least one page; no more than the free space is ever offered",
-        default: "half of the rank's share of the free space in VGASNET_STORAGE_DIR",
+        default: "GASNET_MAX_SEGSIZE, else the program's gasnet_max_segsize, else half of the rank's share of the free \
+                  space in VGASNET_STORAGE_DIR",
         set: |settings, value| parse_size(value).map(|bytes| settings.segment_limit_bytes = Some(bytes)),
     },
     Variable {
@@ -172,10 +176,15 @@ impl Config {
     ) -> Result<Config, UserError> {
         assert!(ranks_on_host > 0, "the calling rank is on this host");
         let mut settings = Settings::default();
-        let mut tmpdir = None;
+        let (mut tmpdir, mut gasnet_limit_bytes) = (None, None);
         for (name, value) in vars {
             if name == "TMPDIR" && !value.is_empty() {
                 tmpdir = Some(value);
+            } else if name == GASNET_MAX_SEGSIZE {
+                let limit = parse_size(&value).map_err(|why| {
+                    UserError::new(format!("{name}={value} {why}; unset it or set VGASNET_MAX_SEGSIZE"))
+                })?;
+                gasnet_limit_bytes = Some(limit);
             } else if name.starts_with(PREFIX) {
                 set(&mut settings, &name, &value)?;
             }
@@ -204,7 +213,14 @@ impl Config {
             peer_memory: settings.peer_memory.unwrap_or(true),
             conduit: settings.conduit.unwrap_or(Conduit::Smp),
             io_fault: settings.io_fault,
-        })
+        }
+        .or_segment_limit(gasnet_limit_bytes))
+    }
+
+    /// With this limit on the segment, raised to a page, where the user gave none.
+    pub fn or_segment_limit(self, limit_bytes: Option<u64>) -> Config {
+        let limit_bytes = limit_bytes.map(|limit| limit.max(self.page_bytes));
+        Config { segment_limit_bytes: self.segment_limit_bytes.or(limit_bytes), ..self }
     }
 
     /// The largest segment of this rank in bytes, where the storage directory has `free_bytes` free and is shared by

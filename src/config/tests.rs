@@ -144,6 +144,22 @@ fn the_segment_is_whole_pages_of_what_is_free() {
 }
 
 #[test]
+fn the_users_limit_comes_before_gasnets_and_the_programs() {
+    let limit = |vars: &[(&str, &str)], program: Option<u64>| {
+        config(vars, 1, GIB).unwrap().or_segment_limit(program).segment_limit_bytes
+    };
+    let both = [("GASNET_MAX_SEGSIZE", "20M"), ("VGASNET_MAX_SEGSIZE", "10M")];
+    assert_eq!(limit(&both, Some(30 << 20)), Some(10 << 20));
+    assert_eq!(limit(&both[..1], Some(30 << 20)), Some(20 << 20));
+    assert_eq!(limit(&[], Some(30 << 20)), Some(30 << 20));
+    assert_eq!(limit(&[], None), None);
+    // Written for GASNet, they know nothing of pages.
+    assert_eq!(limit(&[("GASNET_MAX_SEGSIZE", "1M")], None), Some(4 << 20));
+    assert_eq!(limit(&[], Some(1)), Some(4 << 20));
+    assert!(refused("GASNET_MAX_SEGSIZE", "0.5/H").contains("GASNET_MAX_SEGSIZE=0.5/H"));
+}
+
+#[test]
 fn help_names_every_variable() {
     let help = Config::help();
     for variable in &VARIABLES {

@@ -4,17 +4,20 @@
 //! itself, so that a miss costs no thread switch. Other waiting threads follow: they sleep until their operation is done
 //! or the seat is free. The helper thread drives when nobody leads, and sleeps in the conduit's other seat.
 
-use super::work::{self, Work};
+use super::work::{self, Copy, Work};
 use super::{Engine, Part};
-use crate::coherence::{Event, FrameId, PageId};
+use crate::coherence::{Access, Event, FrameId, PageId};
 use crate::error::UserError;
 use crate::handles::Completions;
+use crate::large_pages::LargePages;
+use crate::local::{Local, SignalsOff, Waiting};
 use crate::space::AddressSpace;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use vgasnet_conduit::{Busy, Conduit, Seat};
+use std::time::{Duration, Instant};
+use vgasnet_conduit::{Busy, Conduit, Rank, Seat, Urgency};
 
 /// How long a sleep lasts while messages wait for room in the conduit, which does not tell when there is some.
 const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
@@ -27,6 +30,7 @@ pub struct Progress {
     completions: Arc<Completions>,
     /// Readable when the storage has completed something.
     storage_doorbell: Option<OwnedFd>,
+    large_pages: Arc<LargePages>,
     /// A client thread leads.
     seat: AtomicBool,
     followers: AtomicUsize,
@@ -35,7 +39,28 @@ pub struct Progress {
     /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
     unfinished: AtomicBool,
     held_up: AtomicBool,
+    spin_us: AtomicU32,
     fail: fn(&UserError) -> !,
+}
+
+/// The engine, locked. No handler of the client runs in this thread meanwhile: it might fault, and wait for the engine.
+pub struct Locked<'a> {
+    engine: MutexGuard<'a, Engine>,
+    _held: SignalsOff,
+}
+
+impl Deref for Locked<'_> {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+impl DerefMut for Locked<'_> {
+    fn deref_mut(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
 }
 
 impl Progress {
@@ -48,6 +73,7 @@ impl Progress {
         fail: fn(&UserError) -> !,
     ) -> Progress {
         let doorbell = engine.storage().storage().doorbell();
+        let large_pages = Arc::clone(engine.large_pages());
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
         Progress {
             engine: Mutex::new(engine),
@@ -55,18 +81,25 @@ impl Progress {
             space,
             completions,
             storage_doorbell,
+            large_pages,
             seat: AtomicBool::new(false),
             followers: AtomicUsize::new(0),
             turn: Mutex::new(()),
             turn_changed: Condvar::new(),
             unfinished: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
+            spin_us: AtomicU32::new(0),
             fail,
         }
     }
 
     /// The engine. The caller touches no client memory while it holds the lock.
-    pub fn engine(&self) -> MutexGuard<'_, Engine> {
+    pub fn engine(&self) -> Locked<'_> {
+        let held = SignalsOff::new();
+        Locked { engine: self.lock(), _held: held }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -74,7 +107,7 @@ impl Progress {
     pub fn submit(&self, parts: impl Iterator<Item = Part>) {
         let mut engine = self.engine();
         for part in parts {
-            self.completions.add(part.completion);
+            part.completion.into_iter().for_each(|completion| self.completions.add(completion));
             engine.submit(part);
         }
         drop(engine);
@@ -107,9 +140,15 @@ impl Progress {
 
     /// As [`Progress::step`], for a caller that looks again, or leaves what is unfinished to somebody itself.
     fn drive(&self) -> bool {
+        let _held = SignalsOff::new();
+        self.drive_held()
+    }
+
+    /// As [`Progress::drive`], for a thread whose signals are held off already.
+    fn drive_held(&self) -> bool {
         let mut worked = false;
         loop {
-            let mut engine = self.engine();
+            let mut engine = self.lock();
             match engine.drive() {
                 Ok(progress) => worked |= progress,
                 Err(error) => (self.fail)(&error),
@@ -134,10 +173,11 @@ impl Progress {
 
     /// Drives the engine until `done`, or sleeps while others drive it.
     pub fn wait(&self, done: &dyn Fn() -> bool) {
+        let held = SignalsOff::new();
         while !done() {
             if self.seat.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 self.conduit.occupy(true);
-                let kicks = self.lead(done);
+                let kicks = self.lead(done, &held);
                 self.vacate(kicks);
             } else {
                 self.follow(done);
@@ -149,21 +189,48 @@ impl Progress {
     pub fn help(&self) -> ! {
         loop {
             let kicks = self.space.own.table.kick_count();
+            let faulted = self.take_faults();
             let led = self.seat.load(Ordering::SeqCst);
-            if !led {
-                while self.drive() {}
+            if !led || faulted {
+                while self.drive_held() {}
                 // A client thread may have taken the seat meanwhile, and sleep.
                 self.delegate();
             }
             // While somebody leads, the storage is theirs to watch: it would ring here until they have polled it.
             let also = if led { None } else { self.storage_doorbell() };
-            let limit = self.sleep_limit();
+            // A leader that sleeps may be the very thread that waits for a page, in a signal handler: then nobody else looks.
+            let limit = if led && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
             self.conduit.sleep(Seat::Helper, also, limit, &|| {
                 self.space.own.table.kick_count() != kicks
                     || (led && !self.seat.load(Ordering::SeqCst))
-                    || self.sleep_limit() != limit
+                    || (limit.is_none() && self.sleep_limit().is_some())
+                    || self.local().is_some_and(Local::has_mail)
             });
         }
+    }
+
+    /// Makes the engine fetch the pages that threads wait for. Returns whether there are such threads.
+    fn take_faults(&self) -> bool {
+        let Some(local) = self.local() else { return false };
+        if local.has_mail() {
+            let mut engine = self.lock();
+            for waiting in local.take_faults() {
+                engine.submit(local.part(waiting));
+            }
+            for page in local.take_hints() {
+                engine.read_ahead(page);
+            }
+        }
+        local.is_waited_for()
+    }
+
+    fn local(&self) -> Option<&Local> {
+        self.space.local.as_deref()
+    }
+
+    /// What a second thread does until all of the pool has large pages, or the system refuses them.
+    pub fn prepare_memory(&self) {
+        self.large_pages.prepare_ahead();
     }
 
     /// Tells this rank's engine that a page it is closing is not used any more.
@@ -174,20 +241,38 @@ impl Progress {
     }
 
     /// Returns how often this rank had been kicked when the engine was last driven.
-    fn lead(&self, done: &dyn Fn() -> bool) -> u32 {
+    fn lead(&self, done: &dyn Fn() -> bool, held: &SignalsOff) -> u32 {
+        let mut idle_since = None;
         loop {
             let kicks = self.space.own.table.kick_count();
-            let worked = self.drive();
+            let worked = self.drive_held();
             if done() {
                 return kicks;
             }
-            if !worked {
+            if worked {
+                idle_since = None;
+            } else if self.spins(&mut idle_since) {
+                // Whoever was woken just now may be waiting for this processor.
+                std::thread::yield_now();
+            } else {
                 let limit = self.sleep_limit();
-                self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &|| {
-                    done() || self.space.own.table.kick_count() != kicks || self.sleep_limit() != limit
-                });
+                let stay = || done() || self.space.own.table.kick_count() != kicks || self.sleep_limit() != limit;
+                // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
+                held.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
+                idle_since = None;
             }
         }
+    }
+
+    /// Whether a leader that finds nothing to do looks again at once, before it sleeps.
+    fn spins(&self, idle_since: &mut Option<Instant>) -> bool {
+        let spin = Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into());
+        !spin.is_zero() && idle_since.get_or_insert_with(Instant::now).elapsed() < spin
+    }
+
+    /// How long a leader looks again before it sleeps, in microseconds.
+    pub fn set_spin(&self, spin_us: u32) {
+        self.spin_us.store(spin_us, Ordering::Relaxed);
     }
 
     /// Leaves the seat to a follower, and what is unfinished to the helper: a follower whose operation is done by now does
@@ -214,8 +299,17 @@ impl Progress {
         self.followers.fetch_sub(1, Ordering::SeqCst);
     }
 
+    /// Sends a message of the client's Active Messages, when the conduit has room for it.
+    pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
+        let _held = SignalsOff::new();
+        if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
+            self.lock().send(to, &[head, body].concat());
+            self.step();
+        }
+    }
+
     /// Lets waiting threads look whether what they wait for has come.
-    fn announce(&self) {
+    pub fn announce(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.followers.load(Ordering::SeqCst) > 0 {
             drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
@@ -259,18 +353,38 @@ impl Progress {
             // SAFETY: the engine pinned the page for these parts with the access they need; their pieces were cut by
             // the address space, and the client leaves its memory to them until it has synced them.
             unsafe { part.copy.run(memory, &part.piece) };
+            if let Copy::Admit(access, _) = part.copy {
+                self.admit(page, frame, access);
+            }
         }
         if own.table.unpin(self.space.slots.of(page)) {
             self.kick();
         }
         for part in parts {
-            let completion = part.completion;
-            drop(part);
-            finished |= self.completions.finish(completion);
+            let Part { copy, completion, .. } = part;
+            if let Copy::Admit(_, waiting) = copy {
+                waiting.into_iter().for_each(|waiting| self.serve(waiting));
+            }
+            finished |= completion.is_some_and(|completion| self.completions.finish(completion));
         }
         if finished {
             self.announce();
         }
+    }
+
+    /// Shows a page in the segment, pinned for somebody.
+    fn admit(&self, page: PageId, frame: FrameId, access: Access) {
+        let local = self.local().expect("who asks for a page in the segment has one");
+        if let Err(errno) = local.admit(page.index, frame, access) {
+            let error = std::io::Error::from_raw_os_error(errno);
+            let line = format!("cannot map a page of the segment: {error}; raise vm.max_map_count");
+            (self.fail)(&UserError::new(line));
+        }
+    }
+
+    fn serve(&self, waiting: Waiting) {
+        let local = self.local().expect("who waits for a page in the segment has one");
+        local.serve(waiting);
     }
 
     fn storage_doorbell(&self) -> Option<BorrowedFd<'_>> {
@@ -279,5 +393,15 @@ impl Progress {
 
     fn sleep_limit(&self) -> Option<Duration> {
         self.held_up.load(Ordering::SeqCst).then_some(HELD_UP_SLEEP)
+    }
+}
+
+impl crate::local::Bell for Progress {
+    fn wake_helper(&self) {
+        self.conduit.wake_helper();
+    }
+
+    fn kick(&self) {
+        Progress::kick(self);
     }
 }

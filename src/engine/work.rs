@@ -3,6 +3,7 @@
 use crate::budget::Reserved;
 use crate::coherence::{Access, FrameId, PageId};
 use crate::handles::CompletionId;
+use crate::local::Waiting;
 use crate::space::{AddressSpace, Piece};
 use vgasnet_conduit::Transfer;
 
@@ -13,8 +14,8 @@ pub struct Part {
     pub piece: Piece,
     /// What.
     pub copy: Copy,
-    /// Which completion it counts in.
-    pub completion: CompletionId,
+    /// Which completion it counts in, if anybody waits for one.
+    pub completion: Option<CompletionId>,
 }
 
 /// What a part does between a frame and the client's memory.
@@ -28,6 +29,8 @@ pub enum Copy {
     PutOwned(Box<[u8]>, Reserved),
     /// The same byte all over.
     Set(u8),
+    /// Shows the page in the segment and keeps it pinned: for a thread that waits for just that, or for the client.
+    Admit(Access, Option<Waiting>),
 }
 
 // SAFETY: the pointers are to client memory that the client leaves to the operation until it has synced it, from
@@ -40,6 +43,7 @@ impl Copy {
         match self {
             Copy::Get(_) => Access::Read,
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => Access::Write,
+            Copy::Admit(access, _) => *access,
         }
     }
 
@@ -60,6 +64,7 @@ impl Copy {
                 Copy::Put(from) => std::ptr::copy_nonoverlapping(*from, place, len_bytes),
                 Copy::PutOwned(from, _) => std::ptr::copy_nonoverlapping(from.as_ptr(), place, from.len()),
                 Copy::Set(byte) => std::ptr::write_bytes(place, *byte, len_bytes),
+                Copy::Admit(..) => {}
             }
         }
     }

@@ -31,7 +31,7 @@ static void before_attach(void) {
     CHECK(vgasnet_barrier_wait(0, 0) == VGASNET_ERR_NOT_INIT);
     CHECK(vgasnet_barrier_try(0, 0) == VGASNET_ERR_NOT_INIT);
     memset(handlers, 0, sizeof handlers);
-    CHECK(vgasnet_attach(handlers, 1, page_bytes(), 0) == VGASNET_ERR_BAD_ARG);
+    CHECK(vgasnet_attach(NULL, 1, page_bytes(), 0) == VGASNET_ERR_BAD_ARG);
     CHECK(vgasnet_attach(handlers, -1, page_bytes(), 0) == VGASNET_ERR_BAD_ARG);
 }
 

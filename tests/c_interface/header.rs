@@ -8,7 +8,7 @@ fn header() -> String {
     std::fs::read_to_string(compile::source_dir().join("include/vgasnet.h")).expect("the header")
 }
 
-/// The header without comments and without lines of the preprocessor.
+/// The header without comments, without directives, and without what macros stand for.
 fn declarations(header: &str) -> String {
     let mut rest = header;
     let mut text = String::new();
@@ -17,7 +17,10 @@ fn declarations(header: &str) -> String {
         rest = comment.split_once("*/").expect("a comment ends").1;
     }
     text += rest;
-    text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+    // A directive goes on behind a backslash.
+    let text = text.replace("\\\n", " ");
+    let is_macro = |line: &str| line.starts_with('#') || line.starts_with("VGASNET_");
+    text.lines().filter(|line| !is_macro(line)).map(|line| format!("{line}\n")).collect()
 }
 
 /// The functions that the header declares: the name before the first parenthesis of a declaration.
@@ -28,6 +31,16 @@ fn declared(header: &str) -> BTreeSet<String> {
         heads.filter_map(|head| head.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next_back());
     names.filter(|name| name.starts_with("vgasnet_")).map(str::to_owned).collect()
 }
+
+/// The variables that the header declares: pointers to functions.
+fn variables(header: &str) -> BTreeSet<String> {
+    let declarations = header.lines().filter_map(|line| line.strip_prefix("extern ")?.split_once("(*"));
+    declarations.filter_map(|(_, rest)| Some(rest.split_once(')')?.0.to_owned())).collect()
+}
+
+/// Functions of the C library that the library stands in for, to keep its handler of SIGSEGV (src/local/signals.rs).
+const STAND_INS: [&str; 8] =
+    ["__sysv_signal", "bsd_signal", "pthread_sigmask", "sigaction", "signal", "sigprocmask", "ssignal", "sysv_signal"];
 
 /// The symbols that the shared library exports.
 fn exported() -> BTreeSet<String> {
@@ -48,9 +61,66 @@ fn defined(header: &str, name: &str) -> u64 {
 
 #[test]
 fn what_is_declared_is_exported_and_nothing_else() {
-    let declared = declared(&header());
+    let header = header();
+    let mut declared = declared(&header);
     assert!(declared.contains("vgasnet_init") && declared.contains("vgasnet_barrier_try"), "{declared:?}");
-    assert_eq!(declared, exported());
+    declared.extend(variables(&header));
+    assert!(declared.contains("vgasnet_client_attach_hook"), "{declared:?}");
+    let exported = exported();
+    let stand_ins: BTreeSet<_> = STAND_INS.map(str::to_owned).into();
+    assert!(exported.is_superset(&stand_ins), "{exported:?}");
+    assert_eq!(declared, exported.difference(&stand_ins).cloned().collect());
+}
+
+#[test]
+fn the_configuration_is_in_the_library() {
+    let header = header();
+    let line = header.lines().find_map(|line| line.strip_prefix("#define VGASNET_CONFIG_STRING ")).expect("a line");
+    let marked = format!("$GASNetConfig: (libvgasnet) {} $", line.trim_matches('"'));
+    for library in ["libvgasnet.so", "libvgasnet.a"] {
+        let bytes = std::fs::read(compile::library(library)).expect("a library");
+        let is_there = bytes.windows(marked.len()).any(|window| window == marked.as_bytes());
+        assert!(is_there, "{library} does not contain {marked}");
+    }
+}
+
+/// The names of GASNet's that the headers for its clients define as others: "#define gasnet_init vgasnet_init".
+fn renamed() -> BTreeSet<String> {
+    let dir = compile::source_dir().join("include/gasnet-compat");
+    let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
+    let text: String = ["gasnet.h", "gasnet_names.h", "gasnet_vis.h", "gasnet_coll.h"].map(text).concat();
+    let defines = text.lines().filter_map(|line| line.strip_prefix("#define gasnet_")?.split_once(' '));
+    defines
+        .map(|(name, meaning)| {
+            assert_eq!(format!("vgasnet_{name}"), meaning, "gasnet_{name}");
+            meaning.to_owned()
+        })
+        .collect()
+}
+
+#[test]
+fn gasnets_clients_have_every_function() {
+    let header = header();
+    let renamed = renamed();
+    // Without those that only macros of the header use, and those of vgasnet alone.
+    let of_vgasnet = ["advise", "config_string", "handler_runs", "pin", "unpin", "wait_handler"]
+        .map(|name| format!("vgasnet_{name}"));
+    let missing: Vec<_> = declared(&header)
+        .into_iter()
+        .filter(|name| !renamed.contains(name) && !of_vgasnet.contains(name))
+        .filter(|name| !(name.starts_with("vgasnet_AM") && name.ends_with("Args")) && name != "vgasnet_ErrorName")
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let is_message = |name: &str| name.starts_with("vgasnet_AMRe") && name.ends_with(|end: char| end.is_ascii_digit());
+    let declared = declared(&header);
+    let variables = variables(&header);
+    let unknown: Vec<_> = renamed
+        .iter()
+        .filter(|name| !declared.contains(*name) && !variables.contains(*name) && !is_message(name))
+        .collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    let requests = renamed.iter().filter(|name| name.starts_with("vgasnet_AMRe"));
+    assert_eq!(requests.count(), 119);
 }
 
 #[test]

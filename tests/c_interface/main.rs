@@ -1,6 +1,11 @@
 //! The C interface as users have it: C and C++ programs, compiled against the header and the library, run as jobs.
 
 mod bad_input;
+mod compat;
+mod examples;
 mod header;
+mod install;
+mod local;
 mod programs;
 mod support;
+mod vis_coll;

@@ -72,6 +72,13 @@ fn blocking_transfers_of_all_lengths_and_alignments() {
 }
 
 #[test]
+fn active_messages_of_all_kinds() {
+    // The handlers store to their segment, so the pool has room for any instruction.
+    let enough = |setup: Setup| Setup { pool_pages: setup.pool_pages + 4, ..setup };
+    run_in("messages_active", SETUPS.map(enough));
+}
+
+#[test]
 fn segments_of_sixteen_times_the_pool() {
     let is_small = |setup: &Setup| setup.page_bytes < MIB;
     run_in("larger_than_memory", SETUPS.into_iter().filter(is_small));
@@ -154,7 +161,7 @@ fn job_control_answers() {
     for ranks in [1, 2, 4, 7] {
         let ended = job(&["answers"], small(ranks, 2, true, true));
         ended.expect(0);
-        let lines: Vec<_> = ended.stderr.lines().filter(|line| line.contains("handlers given")).collect();
+        let lines: Vec<_> = ended.stderr.lines().filter(|line| line.contains("handler table")).collect();
         assert_eq!(lines.len(), 2 * ranks as usize, "{ended}");
         assert!(lines[0].contains(": vgasnet_attach: "), "{ended}");
         job(&["different-sizes"], small(ranks, 2, ranks % 2 == 0, ranks > 2)).expect(0);

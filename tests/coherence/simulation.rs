@@ -53,6 +53,7 @@ fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot
         0 => world.event(rank, Event::Idle),
         1 => world.event(rank, Event::Flush),
         2 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
+        3 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair; sometimes the newest overtakes all others.
         3..10 => world.land(world.flights.len() - 1),

@@ -184,7 +184,7 @@ impl Job {
             }
             let completion = operation.completion;
             node.completions.add(completion);
-            node.engine.submit(Part { piece, copy, completion });
+            node.engine.submit(Part { piece, copy, completion: Some(completion) });
         }
         self.rouse(rank);
     }

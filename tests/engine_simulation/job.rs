@@ -189,9 +189,11 @@ impl Job {
             }
             Task::Finish(parts) => {
                 for part in parts {
-                    let completion: CompletionId = part.completion;
+                    let completion: Option<CompletionId> = part.completion;
                     drop(part);
-                    let _ = node.completions.finish(completion);
+                    if let Some(completion) = completion {
+                        let _ = node.completions.finish(completion);
+                    }
                 }
                 None
             }

@@ -40,6 +40,7 @@ impl Model {
             Copy::Put(from) => newest.copy_from_slice(client(*from)),
             Copy::PutOwned(bytes, _) => newest.copy_from_slice(bytes),
             Copy::Set(byte) => newest.fill(*byte),
+            Copy::Admit(..) => {}
         }
     }
 }

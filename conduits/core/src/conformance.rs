@@ -14,7 +14,7 @@ mod transfers;
 
 use std::time::{Duration, Instant};
 
-use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Seat, Token};
+use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Seat, Token, Urgency};
 
 /// After this long without the arrival that a test waits for, something was lost.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -127,7 +127,10 @@ impl Suite<'_> {
     }
 
     fn send(&mut self, to: Rank, message: &[u8]) -> Result<(), String> {
-        self.insist("send", |conduit| conduit.send(to, message))
+        self.insist("send", |conduit| {
+            let (head, body) = message.split_at(message.len() / 3);
+            conduit.send(to, head, body, Urgency::Now)
+        })
     }
 }
 

@@ -55,8 +55,8 @@ pub struct Capabilities {
     pub second_mapping: bool,
 }
 
-/// The largest message that [`Conduit::send`] takes, in bytes.
-pub const MESSAGE_BYTES_MAX: usize = 256;
+/// Messages up to this size every conduit takes, in bytes; [`Conduit::message_bytes_max`] may be more.
+pub const MESSAGE_BYTES_MIN: usize = 256;
 
 /// The largest contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
@@ -147,6 +147,16 @@ pub enum Seat {
     Helper,
 }
 
+/// Whom a message wakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Whoever sleeps, as [`Seat`] says.
+    Now,
+    /// A caller that sleeps. The helper is not woken: the message waits until a client thread calls in, or something else
+    /// wakes the helper.
+    WhenCalled,
+}
+
 /// Why a conduit could not start or attach: one line that says what failed, with the system's reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConduitError(pub String);
@@ -191,9 +201,12 @@ pub trait Conduit: Send + Sync {
     /// The file behind the own pool, where [`Capabilities::second_mapping`] says so.
     fn pool_file(&self) -> Option<PoolFile<'_>>;
 
-    /// Sends an Active Message of at most [`MESSAGE_BYTES_MAX`] bytes; `to` may be the own rank. `message` is free for
-    /// reuse on return.
-    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy>;
+    /// The largest message that [`Conduit::send`] takes, in bytes; at least [`MESSAGE_BYTES_MIN`].
+    fn message_bytes_max(&self) -> usize;
+
+    /// Sends `head` and `body` as one Active Message of at most [`Conduit::message_bytes_max`] bytes; `to` may be the own
+    /// rank. Both are free for reuse on return. A receiver that is full is woken, whatever the urgency.
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy>;
 
     /// Copies from the own pool into the peer's. The own bytes must stay as they are until completion.
     fn put(&self, transfer: &Transfer) -> Result<(), Busy>;
@@ -215,8 +228,12 @@ pub trait Conduit: Send + Sync {
     fn sleep(&self, seat: Seat, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>, stay_awake: &dyn Fn() -> bool);
 
     /// Wakes whoever sleeps at `rank`, as an arrival there would. Other ranks than the own only where
-    /// [`Capabilities::peer_memory`] says so. May be called from any thread, and costs no system call if nobody sleeps.
+    /// [`Capabilities::peer_memory`] says so. May be called from any thread, also in a signal handler, and costs no system
+    /// call if nobody sleeps.
     fn wake(&self, rank: Rank);
+
+    /// Wakes the own helper's seat, whoever drives. May be called from any thread, also in a signal handler.
+    fn wake_helper(&self);
 
     /// Ends this process as part of the job's end: the launcher ends the others and reports `status`, the lowest non-zero
     /// one winning where several race. Does not flush the client's streams. Does not return.

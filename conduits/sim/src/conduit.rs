@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, MESSAGE_BYTES_MAX, PoolFile, Rank, Region,
-    RegionSizes, Seat, Transfer,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, PoolFile, Rank, Region, RegionSizes, Seat,
+    Transfer, Urgency,
 };
 
 use crate::hub::Hub;
 use crate::network::{Move, News};
+
+/// The largest message. Small, so that what is longer has to be taken apart.
+const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// A rank's end of a [`Hub`].
 pub struct SimConduit {
@@ -107,11 +110,19 @@ impl Conduit for SimConduit {
         None
     }
 
-    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy> {
+    fn message_bytes_max(&self) -> usize {
+        MESSAGE_BYTES_MAX
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
+        let message = [head, body].concat();
         assert!(message.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", message.len());
-        self.hub.network().send(self.rank, to, message)?;
-        self.hub.seats(to).ring();
-        Ok(())
+        let sent = self.hub.network().send(self.rank, to, message);
+        match urgency {
+            Urgency::WhenCalled if sent.is_ok() => self.hub.seats(to).ring_caller(),
+            _ => self.hub.seats(to).ring(),
+        }
+        sent
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
@@ -154,6 +165,10 @@ impl Conduit for SimConduit {
 
     fn wake(&self, rank: Rank) {
         self.hub.seats(rank).ring();
+    }
+
+    fn wake_helper(&self) {
+        self.hub.seats(self.rank).ring_helper();
     }
 
     /// Ends the process, and with it all ranks.

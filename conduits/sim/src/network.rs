@@ -104,11 +104,11 @@ impl Network {
         !self.inboxes[rank.index()].is_empty() || self.transfers[rank.index()] > 0
     }
 
-    pub(crate) fn send(&mut self, from: Rank, to: Rank, message: &[u8]) -> Result<(), Busy> {
+    pub(crate) fn send(&mut self, from: Rank, to: Rank, message: Vec<u8>) -> Result<(), Busy> {
         let has_room = self.inboxes[to.index()].len() < INBOX_MAX;
         self.admit(from, has_room)?;
         self.traffic.messages += 1;
-        self.post(to, News::Message { from, bytes: message.to_vec() });
+        self.post(to, News::Message { from, bytes: message });
         Ok(())
     }
 

@@ -47,6 +47,21 @@ impl Seats {
         self.doorbell(seat).write(1).expect("its count is far from its end");
     }
 
+    /// Wakes a caller that sleeps.
+    pub(crate) fn ring_caller(&self) {
+        let sleeps = self.state().caller_sleeps;
+        if sleeps {
+            self.ring();
+        }
+    }
+
+    /// Wakes the helper, if it sleeps.
+    pub(crate) fn ring_helper(&self) {
+        if std::mem::take(&mut self.state().helper_sleeps) {
+            self.doorbell(Seat::Helper).write(1).expect("its count is far from its end");
+        }
+    }
+
     /// A caller drives from now on, or no longer does and looks for news next.
     pub(crate) fn occupy(&self, driving: bool) {
         self.state().driving = driving;

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use vgasnet_conduit::{Arrival, Conduit, Rank, Seat};
+use vgasnet_conduit::{Arrival, Conduit, Rank, Seat, Urgency};
 use vgasnet_smp::launch::Launch;
 use vgasnet_smp::{JOB_VARIABLE, SmpConduit};
 
@@ -39,11 +39,11 @@ fn messages_round_trip(conduit: &SmpConduit) -> Duration {
     let begin = Instant::now();
     for _ in 0..ROUNDS {
         if conduit.rank() == Rank(0) {
-            conduit.send(peer, &[1; 32]).expect("the inbox is empty");
+            conduit.send(peer, &[1; 32], &[], Urgency::Now).expect("the inbox is empty");
             receive(conduit);
         } else {
             receive(conduit);
-            conduit.send(peer, &[1; 32]).expect("the inbox is empty");
+            conduit.send(peer, &[1; 32], &[], Urgency::Now).expect("the inbox is empty");
         }
     }
     begin.elapsed() / ROUNDS
@@ -62,7 +62,7 @@ fn receive(conduit: &SmpConduit) {
 fn own_message(conduit: &SmpConduit) -> Duration {
     let begin = Instant::now();
     for _ in 0..ROUNDS {
-        conduit.send(conduit.rank(), black_box(&[1; 32])).expect("the inbox is empty");
+        conduit.send(conduit.rank(), black_box(&[1; 32]), &[], Urgency::Now).expect("the inbox is empty");
         receive(conduit);
     }
     begin.elapsed() / ROUNDS

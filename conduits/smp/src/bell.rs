@@ -65,6 +65,19 @@ impl Bell {
         }
     }
 
+    /// For a poster of news that can wait until a client thread calls in: as [`Bell::take_sleeper`], but never the helper.
+    pub(crate) fn take_caller(&self) -> Option<Seat> {
+        fence(Ordering::SeqCst);
+        let is_asleep = self.bits.load(Ordering::Relaxed) & CALLER != 0;
+        if is_asleep { self.take_sleeper() } else { None }
+    }
+
+    /// For a poster of news that is the helper's alone: whether the helper sleeps, and its eventfd must be written.
+    pub(crate) fn take_helper(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.bits.fetch_and(!HELPER, Ordering::AcqRel) & HELPER != 0
+    }
+
     /// A caller drives from now on.
     pub(crate) fn occupy(&self) {
         self.bits.fetch_or(DRIVING, Ordering::AcqRel);

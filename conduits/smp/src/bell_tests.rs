@@ -71,7 +71,7 @@ mod model {
     }
 
     fn post(desk: &Desk<ModelEvent>, from: u32) {
-        desk.inbox.ring().push(from, b"news").unwrap();
+        desk.inbox.ring().push(from, b"news", b"").unwrap();
         desk.wake();
     }
 
@@ -189,7 +189,7 @@ mod stress {
             let desk = desk.clone();
             std::thread::spawn(move || {
                 for n in 0..EACH {
-                    while desk.inbox.ring().push(from, &n.to_ne_bytes()).is_err() {
+                    while desk.inbox.ring().push(from, &n.to_ne_bytes(), &[]).is_err() {
                         std::thread::sleep(Duration::from_micros(50));
                     }
                     desk.wake();

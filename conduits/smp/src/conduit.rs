@@ -7,13 +7,14 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
 };
 
 use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
+use crate::ring::MESSAGE_BYTES_MAX;
 
 /// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_ARRIVALS_MAX: usize = 64;
@@ -62,10 +63,20 @@ impl SmpConduit {
     /// Wakes whoever at `rank` must be woken for the news that was posted there before.
     fn ring(&self, rank: u32) {
         if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
-            let doorbell = self.job.objects.doorbell(rank, seat);
-            // It fails only when the eventfd's count is at its end, and then it is readable anyway.
-            let _ = nix::unistd::write(doorbell, &1_u64.to_ne_bytes());
+            self.ring_seat(rank, seat);
         }
+    }
+
+    /// As `ring`, for news that can wait for a call.
+    fn ring_caller(&self, rank: u32) {
+        if let Some(seat) = self.job.control.block(rank).bell.take_caller() {
+            self.ring_seat(rank, seat);
+        }
+    }
+
+    fn ring_seat(&self, rank: u32, seat: Seat) {
+        // It fails only when the eventfd's count is at its end, and then it is readable anyway.
+        let _ = nix::unistd::write(self.job.objects.doorbell(rank, seat), &1_u64.to_ne_bytes());
     }
 
     fn attached(&self) -> &Attached {
@@ -110,6 +121,9 @@ impl SmpConduit {
             address: mapping.at(offset_bytes - placement.start_bytes).expose_provenance(),
             len_bytes,
         };
+        for (at, sizes) in placement.pools.iter().zip(sizes) {
+            mapping.wish_for_large_pages(at - placement.start_bytes, sizes.pool_bytes);
+        }
         let attached = Attached {
             pools: placement.pools.iter().zip(sizes).map(|(at, s)| region(at, s.pool_bytes)).collect(),
             tables: placement.tables.iter().zip(sizes).map(|(at, s)| region(at, s.table_bytes)).collect(),
@@ -191,10 +205,17 @@ impl Conduit for SmpConduit {
         Some(PoolFile { file: self.job.objects.arena.as_fd(), offset_bytes })
     }
 
-    fn send(&self, to: Rank, message: &[u8]) -> Result<(), Busy> {
-        self.job.control.inbox(to.0).push(self.rank, message)?;
-        self.ring(to.0);
-        Ok(())
+    fn message_bytes_max(&self) -> usize {
+        MESSAGE_BYTES_MAX
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
+        let sent = self.job.control.inbox(to.0).push(self.rank, head, body);
+        match urgency {
+            Urgency::WhenCalled if sent.is_ok() => self.ring_caller(to.0),
+            _ => self.ring(to.0),
+        }
+        sent
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
@@ -260,6 +281,12 @@ impl Conduit for SmpConduit {
 
     fn wake(&self, rank: Rank) {
         self.ring(rank.0);
+    }
+
+    fn wake_helper(&self) {
+        if self.own_block().bell.take_helper() {
+            self.ring_seat(self.rank, Seat::Helper);
+        }
     }
 
     fn exit(&self, status: i32) -> ! {

@@ -27,12 +27,12 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::RANKS_MAX;
-use crate::arena::Control;
+use crate::arena::{Control, Life};
 use crate::job::Objects;
 use output::LabelledPipe;
 use process::RankProcess;
 use signals::Signals;
-use verdict::{RankView, Step, Verdict};
+use verdict::{Order, RankView, Step, Verdict};
 
 /// How often the launcher looks at what no event tells it: whether ranks have initialised while another never will.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -251,14 +251,20 @@ impl RunningJob {
         if let Some(text) = step.say {
             say(&text);
         }
-        if let Some(signal) = step.signal {
-            self.processes.iter().for_each(|process| process.signal(signal));
+        let Some(order) = step.order else { return };
+        for (rank, process) in (0..).zip(&self.processes) {
+            match order {
+                Order::Forward(signal) => process.signal(signal),
+                Order::Kill => process.signal(libc::SIGKILL),
+                Order::Quit if self.control.block(rank).life() == Life::Fresh => process.signal(libc::SIGTERM),
+                Order::Quit => process.quit(),
+            }
         }
     }
 
     /// Kills what has been started of a job that cannot start.
     fn abandon(&mut self) {
-        self.take(Step { signal: Some(libc::SIGKILL), say: None });
+        self.take(Step { order: Some(Order::Kill), say: None });
         self.processes.iter_mut().for_each(RankProcess::wait);
     }
 

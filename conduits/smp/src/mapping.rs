@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
 
 use nix::errno::Errno;
-use nix::sys::mman::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 /// A part of the arena, mapped readable and writable. Costs memory only where it is touched.
 pub(crate) struct Mapping {
@@ -61,6 +61,16 @@ impl Mapping {
             }
         }
         mapped.map(|base| Mapping { base: base.cast(), len_bytes })
+    }
+
+    /// Asks the system to back a part of the mapping with large pages. Without them everything works too.
+    pub(crate) fn wish_for_large_pages(&self, offset_bytes: usize, len_bytes: usize) {
+        assert!(offset_bytes + len_bytes <= self.len_bytes, "{len_bytes} bytes at {offset_bytes} of a mapping");
+        let start = NonNull::new(self.at(offset_bytes).cast());
+        if let Some(start) = start.filter(|_| len_bytes > 0) {
+            // SAFETY: the range is inside the mapping, and its contents stay as they are.
+            let _refused = unsafe { madvise(start, len_bytes, MmapAdvise::MADV_HUGEPAGE) };
+        }
     }
 
     /// The first byte.

@@ -9,7 +9,7 @@
 //! The consumer reads in order and stops at the first record that is not committed. Every producer rings the bell after
 //! its own commit, so the one that holds the others up wakes the consumer when it is done.
 
-use vgasnet_conduit::{Busy, MESSAGE_BYTES_MAX};
+use vgasnet_conduit::Busy;
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -22,8 +22,11 @@ const HEADER_BYTES: usize = 8;
 /// In place of the sender: this record is padding, and its length counts lines.
 const PADDING: u32 = u32::MAX;
 
-/// The lines of the messages' lane. A lane for larger payloads would be a second ring with its own number.
+/// The lines of an inbox.
 pub(crate) const INBOX_LINES: u64 = 4096;
+
+/// The largest message, so that several fit an inbox: 32 KiB of a client's payload and what goes with it.
+pub(crate) const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 
 /// One ring of [`Ring::bytes`] bytes somewhere in shared memory, all zero at first.
 pub(crate) struct Ring<'a> {
@@ -64,17 +67,20 @@ impl<'a> Ring<'a> {
     }
 
     /// Appends a record. Any process may call this at any time.
-    pub(crate) fn push(&self, from: u32, payload: &[u8]) -> Result<(), Busy> {
-        assert!(payload.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", payload.len());
+    pub(crate) fn push(&self, from: u32, head: &[u8], body: &[u8]) -> Result<(), Busy> {
+        let len_bytes = head.len() + body.len();
+        assert!(len_bytes <= MESSAGE_BYTES_MAX, "a message of {len_bytes} bytes");
         assert_ne!(from, PADDING);
-        let need = lines_of(payload.len());
+        let need = lines_of(len_bytes);
         let start = self.reserve(need)?;
         let record = self.line(start);
         // SAFETY: `reserve` gave lines `start..start + need` to this call alone, contiguous in memory, and had seen the
         // consumer's release of `head` beyond their last lap, so nobody reads or writes them until the commit below.
         unsafe {
-            record.cast::<[u32; 2]>().write([payload.len() as u32, from]);
-            record.add(HEADER_BYTES).copy_from_nonoverlapping(payload.as_ptr(), payload.len());
+            record.cast::<[u32; 2]>().write([len_bytes as u32, from]);
+            let place = record.add(HEADER_BYTES);
+            place.copy_from_nonoverlapping(head.as_ptr(), head.len());
+            place.add(head.len()).copy_from_nonoverlapping(body.as_ptr(), body.len());
         }
         self.commit(start);
         Ok(())
@@ -206,8 +212,9 @@ mod tests {
         let ring = owned.ring();
         let mut expected = std::collections::VecDeque::new();
         for n in 0..5_000_usize {
-            let payload = vec![n as u8; (n * 37) % (MESSAGE_BYTES_MAX + 1)];
-            while ring.push(n as u32, &payload).is_err() {
+            let payload = vec![n as u8; (n * 37) % 257];
+            while ring.push(n as u32, &payload[..n % (payload.len() + 1)], &payload[n % (payload.len() + 1)..]).is_err()
+            {
                 let (from, bytes): (u32, Vec<u8>) = expected.pop_front().expect("a full ring holds something");
                 assert!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))));
             }
@@ -225,10 +232,10 @@ mod tests {
         let owned = OwnedRing::new(8);
         let ring = owned.ring();
         for n in 0..8 {
-            assert_eq!(ring.push(n, &[1; 56]), Ok(()));
+            assert_eq!(ring.push(n, &[1; 56], &[]), Ok(()));
         }
-        assert_eq!(ring.push(8, &[]), Err(Busy));
+        assert_eq!(ring.push(8, &[], &[]), Err(Busy));
         assert!(ring.pop(|from, _| assert_eq!(from, 0)));
-        assert_eq!(ring.push(8, &[]), Ok(()));
+        assert_eq!(ring.push(8, &[], &[]), Ok(()));
     }
 }

@@ -1,6 +1,8 @@
 //! What the targets are about: hits, misses, progress without calls, memory.
 
-use crate::baseline::{Copies, PlainFile};
+use crate::baseline::Copies;
+use crate::disk::{Buffers, PlainFile};
+use crate::memory::pss_bytes;
 use crate::plan::{BLOCK_BYTES, Spec};
 use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_read_bytes, fail};
@@ -58,7 +60,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
             bar.inc(1);
         }
         let scan_bytes = (spec.data_bytes / 2).min(SCAN_BYTES_MAX);
-        let plain = PlainFile::new(rank.storage_dir(), scan_bytes);
+        let plain = PlainFile::new(rank.storage_dir(), scan_bytes, Buffers::SmallPages);
         let mut plain = plain.unwrap_or_else(|error| fail(error.to_string()));
         for _ in 0..spec.repeat {
             measure_misses(rank, &mut plain, &mut found);
@@ -84,17 +86,9 @@ fn touch_everything(rank: &Rank, spec: &Spec) -> u64 {
     }
     bar.finish_and_clear();
     rank.barrier();
-    let all = rank.gather([pss_bytes(), 0, 0, 0]);
+    let pss_bytes = pss_bytes().unwrap_or_else(|error| fail(format!("/proc/self/smaps_rollup: {error}")));
+    let all = rank.gather([pss_bytes, 0, 0, 0]);
     all.iter().map(|told| told[0]).sum()
-}
-
-/// This process's share of the memory that it has mapped.
-fn pss_bytes() -> u64 {
-    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup");
-    let rollup = rollup.unwrap_or_else(|error| fail(format!("/proc/self/smaps_rollup: {error}")));
-    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix(" kB")).and_then(|kib| kib.parse::<u64>().ok());
-    kib.unwrap_or_else(|| fail("/proc/self/smaps_rollup has no line Pss")) << 10
 }
 
 fn measure_hits(rank: &Rank, found: &mut Found) {

@@ -4,8 +4,12 @@
 //! rank 0 found. [`options`] and [`plan`] say what to run, [`launcher`] runs it, [`rank`] and the modules that it calls
 //! are what a rank does, [`report`] and [`plot`] show the results.
 
+mod arrays;
 mod baseline;
+mod cgroup;
+mod disk;
 mod false_sharing;
+mod faults;
 mod hit;
 mod input;
 mod launcher;
@@ -18,6 +22,7 @@ mod rank;
 mod reads;
 mod report;
 mod targets;
+mod triad;
 
 use options::{Command, Options};
 use std::fmt::Display;
@@ -56,6 +61,8 @@ fn main() -> ExitCode {
         Command::Random(options) => launcher::reads(plan::Workload::Random, &options),
         Command::FalseSharing(options) => launcher::false_sharing(&options),
         Command::Hit(options) => launcher::hit(&options),
+        Command::Triad(options) => launcher::triad(&options),
+        Command::Fault(options) => launcher::fault(&options),
     };
     match done {
         Ok(status) => ExitCode::from(status),

@@ -26,6 +26,10 @@ pub enum Command {
     FalseSharing(SharingOptions),
     /// Compares hits, misses, progress and memory with their targets
     Hit(HitOptions),
+    /// a = b + s * c over arrays in a rank's own segment, by loads and stores, in the pool and larger than it
+    Triad(TriadOptions),
+    /// What the first load or store of a page takes, by where the page is
+    Fault(FaultOptions),
     /// What a rank that this program starts does
     #[command(hide = true)]
     Rank {
@@ -125,6 +129,49 @@ pub struct HitOptions {
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
           value_parser = clap::value_parser!(u32).range(2..=i64::from(RANKS_MAX)))]
     pub ranks: u32,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct TriadOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Each of the three arrays, in whole pages; several sizes, as in 64M,1G, are measured one after the other. Arrays that
+    /// fit the pool are compared with malloc, larger ones with the disk [default: a quarter of the pool, and four pools]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
+    pub size: Vec<u64>,
+
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Exit with status 1 if a target is missed, or could not be measured
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
+#[derive(Args, Clone)]
+pub struct FaultOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many faults of each kind are measured
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub faults: u32,
+
+    /// Whether ranks of one host use each other's frames directly
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub peer_memory: Switch,
+
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
 
     /// Exit with status 1 if a target is missed
     #[arg(long)]

@@ -10,6 +10,9 @@ use vgasnet::storage;
 /// The size of a get, and the unit that data is filled and checked in.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
+/// Memory that a rank may take besides its pool.
+const BESIDES_POOL_BYTES: u64 = 64 << 20;
+
 /// The pool where neither an option nor the environment says one. It is small against the data: that is the subject.
 const POOL_BYTES_DEFAULT: u64 = 256 << 20;
 
@@ -20,6 +23,10 @@ pub enum Workload {
     Random,
     FalseSharing,
     Hit,
+    Triad,
+    /// Of a process that is no rank, but what a rank is compared with.
+    MappedTriad,
+    Fault,
 }
 
 impl Workload {
@@ -29,6 +36,9 @@ impl Workload {
             Workload::Random => "random",
             Workload::FalseSharing => "false-sharing",
             Workload::Hit => "hit",
+            Workload::Triad => "triad",
+            Workload::MappedTriad => "mapped-triad",
+            Workload::Fault => "fault",
         }
     }
 }
@@ -41,14 +51,25 @@ pub struct Spec {
     pub data_bytes: u64,
     /// How often each rank puts and meets, where it does.
     pub sharing_rounds: u32,
+    /// How many faults of a kind are measured, where that is done.
+    pub faults: u32,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
     pub damage_offset: Option<u64>,
+    /// Where a process maps a file, to compare with; else why there is none.
+    pub mapping: Result<Mapping, String>,
     /// A descriptor of a file in memory that rank 0 writes its report to.
     pub report_fd: i32,
     /// A descriptor of a file in memory that has the checksum of each block of the input.
     pub sums_fd: Option<i32>,
+}
+
+/// Where a process maps a file of its own, and the cgroup that limits its memory. The process enters it by itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Mapping {
+    pub dir: PathBuf,
+    pub cgroup: PathBuf,
 }
 
 impl Spec {
@@ -124,6 +145,11 @@ impl Job {
         Layout::new(0, self.ranks, &self.spec, &self.config).segment_bytes
     }
 
+    /// The memory that a rank may take.
+    pub fn rank_memory_bytes(&self) -> u64 {
+        self.config.pool_bytes + BESIDES_POOL_BYTES
+    }
+
     /// The environment of its ranks.
     pub fn env(&self) -> [(&'static str, String); 6] {
         let config = &self.config;
@@ -137,12 +163,18 @@ impl Job {
         ]
     }
 
-    /// Refuses what the disk has no room for: the segments, and the file that is read plainly.
+    /// Refuses what the disk has no room for: the segments, and the files that are compared with.
     pub fn check_space(&self) -> Result<(), Stop> {
         let free_bytes = storage::free_bytes(&self.config.storage_dir).map_err(Stop::failure)?;
         let other_bytes = Layout::new(1, self.ranks, &self.spec, &self.config).segment_bytes;
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
-        let plain_bytes = if self.spec.workload == Workload::FalseSharing { 0 } else { self.spec.data_bytes };
+        let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
+        let other_files = match self.spec.workload {
+            Workload::FalseSharing => 0,
+            Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
+            _ => 1,
+        };
+        let plain_bytes = self.spec.data_bytes.saturating_mul(other_files);
         let needed_bytes =
             [self.segment_bytes_max(), others_bytes, plain_bytes].into_iter().fold(0, u64::saturating_add);
         if needed_bytes <= free_bytes {

@@ -1,8 +1,13 @@
 //! A bar for each run.
 
+use crate::faults::Latency;
+use crate::report::fault::FaultRun;
+use crate::report::triad::TriadRun;
 use crate::report::{ReadRun, Setting, SharingRun};
+use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
+use vgasnet::config::format_size;
 
 /// Throughputs, and beside each what plain reads reach.
 pub fn reads(runs: &[ReadRun]) -> Result<String, String> {
@@ -11,7 +16,8 @@ pub fn reads(runs: &[ReadRun]) -> Result<String, String> {
         value: run.throughput_bytes_per_second / 1e9,
         reference: run.plain_read_bytes_per_second / 1e9,
     });
-    draw("Throughput of all ranks; in grey one process with plain reads", "GB/s", &bars.collect::<Vec<_>>())
+    let title = "Throughput of all ranks; in grey one process with plain reads".into();
+    draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
 }
 
 /// Times of a round, and beside each that of a barrier.
@@ -21,7 +27,44 @@ pub fn sharing(runs: &[SharingRun]) -> Result<String, String> {
         value: run.round_seconds * 1e6,
         reference: run.barrier_seconds * 1e6,
     });
-    draw("Ten puts a rank into one page, and a barrier; in grey the barrier alone", "us", &bars.collect::<Vec<_>>())
+    let title = "Ten puts a rank into one page, and a barrier; in grey the barrier alone".into();
+    draw(&[Chart { title, unit: "us", bars: bars.collect() }])
+}
+
+/// A chart for each size: what the own segment reaches, and beside it each thing that it is compared with.
+pub fn triads(runs: &[TriadRun]) -> Result<String, String> {
+    let chart = |run: &TriadRun| {
+        let (segment, others) = run.throughputs();
+        let bar = |(label, reference): (String, f64)| Bar { label, value: segment / 1e9, reference: reference / 1e9 };
+        let size = format_size(run.array_bytes);
+        let title = format!("Triad over three arrays of {size} in the own segment; in grey what it is compared with");
+        Chart { title, unit: "GB/s", bars: others.into_iter().map(bar).collect() }
+    };
+    draw(&runs.iter().map(chart).collect::<Vec<_>>())
+}
+
+/// A chart for each size of pages: medians of each kind of fault, and beside each the copy of a page.
+pub fn faults(runs: &[FaultRun]) -> Result<String, String> {
+    let chart = |run: &FaultRun| {
+        let bar = |latency: &Latency| Bar {
+            label: latency.kind.replace('_', " "),
+            value: latency.median_us,
+            reference: run.found.copy_page_us,
+        };
+        let title = format!(
+            "First access to a page of {}, median, {}; in grey a copy of it",
+            format_size(run.setting.page_bytes),
+            label(&run.setting),
+        );
+        Chart { title, unit: "us", bars: run.found.faults.iter().map(bar).collect() }
+    };
+    draw(&runs.iter().map(chart).collect::<Vec<_>>())
+}
+
+struct Chart {
+    title: String,
+    unit: &'static str,
+    bars: Vec<Bar>,
 }
 
 struct Bar {
@@ -44,16 +87,32 @@ fn label(setting: &Setting) -> String {
 /// Width of a bar where 1 is the distance between runs.
 const WIDTH: f64 = 0.35;
 
-fn draw(title: &str, unit: &str, bars: &[Bar]) -> Result<String, String> {
-    fn text(error: impl Display) -> String {
-        error.to_string()
-    }
+/// What a letter of a label needs.
+const LETTER_WIDTH: u32 = 7;
+
+/// The height of a chart.
+const HEIGHT: u32 = 420;
+
+/// The charts, one below the other.
+fn draw(charts: &[Chart]) -> Result<String, String> {
     let mut image = String::new();
-    let width = (200 + 190 * bars.len() as u32).max(640);
-    let area = SVGBackend::with_string(&mut image, (width, 420)).into_drawing_area();
+    let bars_max = charts.iter().map(|chart| chart.bars.len()).max().unwrap_or(0) as u32;
+    let labels = charts.iter().flat_map(|chart| &chart.bars).map(|bar| bar.label.len() as u32);
+    let distance = labels.map(|len| len * LETTER_WIDTH).max().unwrap_or(0).max(190);
+    let width = (200 + distance * bars_max).max(640);
+    let area = SVGBackend::with_string(&mut image, (width, HEIGHT * charts.len() as u32)).into_drawing_area();
     area.fill(&WHITE).map_err(text)?;
+    for (area, chart) in area.split_evenly((charts.len(), 1)).iter().zip(charts) {
+        draw_chart(area, chart)?;
+    }
+    area.present().map_err(text)?;
+    drop(area);
+    Ok(image)
+}
+
+fn draw_chart(area: &DrawingArea<SVGBackend<'_>, Shift>, Chart { title, unit, bars }: &Chart) -> Result<(), String> {
     let top = bars.iter().map(|bar| bar.value.max(bar.reference)).fold(0.0, f64::max) * 1.1;
-    let mut chart = ChartBuilder::on(&area)
+    let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 17))
         .margin(12)
         .x_label_area_size(34)
@@ -68,7 +127,7 @@ fn draw(title: &str, unit: &str, bars: &[Bar]) -> Result<String, String> {
             .map_or_else(String::new, |bar| bar.label.clone())
     };
     let mut mesh = chart.configure_mesh();
-    mesh.disable_x_mesh().x_labels(2 * bars.len() + 1).x_label_formatter(&name).y_desc(unit).draw().map_err(text)?;
+    mesh.disable_x_mesh().x_labels(2 * bars.len() + 1).x_label_formatter(&name).y_desc(*unit).draw().map_err(text)?;
     for (at, bar) in bars.iter().enumerate() {
         let middle = at as f64;
         let rectangles = [
@@ -77,8 +136,9 @@ fn draw(title: &str, unit: &str, bars: &[Bar]) -> Result<String, String> {
         ];
         chart.draw_series(rectangles).map_err(text)?;
     }
-    area.present().map_err(text)?;
-    drop(chart);
-    drop(area);
-    Ok(image)
+    Ok(())
+}
+
+fn text(error: impl Display) -> String {
+    error.to_string()
 }

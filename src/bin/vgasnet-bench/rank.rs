@@ -1,12 +1,13 @@
 //! A rank of the job: what all benchmarks do with the segment and with each other.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, hit, reads};
+use crate::{Stop, false_sharing, faults, hit, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use vgasnet::barrier::Name;
+use vgasnet::coherence::PageId;
 use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Client, Remote};
@@ -27,11 +28,17 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
     }
     let spec: Spec =
         serde_json::from_str(spec).map_err(|error| Stop::usage(format!("what a rank is told: {error}")))?;
+    if spec.workload == Workload::MappedTriad {
+        triad::mapped::serve(&spec);
+        return Ok(0);
+    }
     let rank = Rank::start(&spec)?;
     match spec.workload {
         Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
         Workload::FalseSharing => rank.report(&spec, false_sharing::run(&rank, &spec)),
         Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
+        Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
+        Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
     }
     job::exit(0)
 }
@@ -105,6 +112,25 @@ impl Rank {
         Remote { rank, address: base + offset as usize, len_bytes }
     }
 
+    /// Where this rank's own segment begins, for loads and stores.
+    pub fn own_segment(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.runtime.space().segments[self.me as usize].base)
+    }
+
+    /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` where its memory is not mapped here.
+    pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
+        let space = self.runtime.space();
+        let page = PageId { home: vgasnet_conduit::Rank(0), index: (offset / self.page_bytes as u64) as u32 };
+        space.memories[rank as usize].map(|memory| memory.table.is_readable(space.slots.of(page)))
+    }
+
+    /// Writes everything back that this rank has changed, and keeps it.
+    pub fn write_back(&self) {
+        let progress = self.runtime.progress();
+        progress.engine().flush();
+        progress.wait(&|| progress.engine().protocol().cache.flushed());
+    }
+
     /// Displaces everything from this rank's pool, and so writes back what it has changed.
     pub fn empty_pool(&self) {
         for page in (0..self.pool_bytes).step_by(self.page_bytes) {
@@ -155,8 +181,17 @@ impl Rank {
 
 /// What this process has had read from disks, in bytes; 0 where the kernel does not count that.
 pub fn disk_read_bytes() -> u64 {
+    disk_bytes("read_bytes:")
+}
+
+/// What it has had written to disks, likewise.
+pub fn disk_written_bytes() -> u64 {
+    disk_bytes("write_bytes:")
+}
+
+fn disk_bytes(name: &str) -> u64 {
     let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = counts.lines().find_map(|line| line.strip_prefix("read_bytes:"));
+    let line = counts.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 

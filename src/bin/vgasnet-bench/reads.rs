@@ -1,6 +1,7 @@
 //! Every rank reads the data of rank 0, all at once: in order, or at random.
 
-use crate::baseline::{PlainFile, copy_seconds};
+use crate::baseline::copy_seconds;
+use crate::disk::{Buffers, PlainFile};
 use crate::input::{Checked, Data};
 use crate::plan::{BLOCK_BYTES, Spec, Workload};
 use crate::progress;
@@ -29,9 +30,10 @@ pub struct Found {
 pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let data = Data::open(spec);
     let fill_seconds = fill(rank, spec, &data);
-    let mut plain = rank
-        .is_first()
-        .then(|| PlainFile::new(rank.storage_dir(), spec.data_bytes).unwrap_or_else(|error| fail(error.to_string())));
+    let mut plain = rank.is_first().then(|| {
+        PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::SmallPages)
+            .unwrap_or_else(|error| fail(error.to_string()))
+    });
     let mut buffer = block_buffer();
     let mut checked = Checked::default();
     let (mut times, mut plain_times, mut copy_times) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,8 +1,11 @@
 //! The results: a table for people, JSON for programs.
 
+pub mod fault;
+pub mod triad;
+
 use crate::baseline::median;
 use crate::plan::{BLOCK_BYTES, Job};
-use crate::targets::{Bound, Target, judge};
+use crate::targets::{Bound, Target, judge_hit};
 use crate::{Stop, false_sharing, hit, reads};
 use serde::Serialize;
 use std::fs::File;
@@ -311,7 +314,7 @@ pub struct HitReport {
 
 impl HitReport {
     pub fn new(job: &Job, found: hit::Found) -> HitReport {
-        let targets = judge(job, &found);
+        let targets = judge_hit(job, &found);
         HitReport {
             benchmark: "hit",
             storage_dir: job.config.storage_dir.clone(),
@@ -324,18 +327,32 @@ impl HitReport {
     }
 
     pub fn table(&self) -> String {
-        let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
-        for target in &self.targets {
-            let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };
-            let verdict = if target.reached { "reached" } else { "missed" };
-            text += &format!(
-                "{:<42} {:>10.3} {bound:>8} {:>4} {:>7.2} {verdict}\n",
-                target.meaning, target.measured, target.target, target.ratio
-            );
-        }
+        let mut text = judged_lines(&self.targets);
         if !self.found.plain_is_direct {
             text += "the directory has no O_DIRECT: plain reads went through the page cache\n";
         }
         text
     }
+}
+
+/// Jobs of a benchmark that has targets.
+#[derive(Serialize)]
+pub struct Judged<'a, R> {
+    pub benchmark: &'static str,
+    pub storage_dir: &'a Path,
+    pub runs: Vec<R>,
+    pub reached_all: bool,
+}
+
+fn judged_lines(targets: &[Target]) -> String {
+    let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
+    for target in targets {
+        let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };
+        let verdict = if target.reached { "reached" } else { "missed" };
+        text += &format!(
+            "{:<42} {:>10.3} {bound:>8} {:>4} {:>7.2} {verdict}\n",
+            target.meaning, target.measured, target.target, target.ratio
+        );
+    }
+    text
 }

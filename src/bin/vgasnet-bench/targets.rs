@@ -1,12 +1,12 @@
 //! What vgasnet is meant to reach, and whether it does.
 
 use crate::baseline::median;
-use crate::hit::Found;
+use crate::disk::Buffers;
+use crate::hit;
 use crate::plan::Job;
+use crate::report::fault::FaultRun;
+use crate::report::triad::{Measured, TriadRun};
 use serde::Serialize;
-
-/// Memory that a rank may take besides its pool.
-const BESIDES_POOL_BYTES: u64 = 64 << 20;
 
 /// Which side of the target is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -35,13 +35,13 @@ fn target(name: &'static str, meaning: &'static str, measured: f64, bound: Bound
     Target { name, meaning, measured, bound, target, ratio, reached: ratio >= 1.0 }
 }
 
-/// All of them.
-pub fn judge(job: &Job, found: &Found) -> Vec<Target> {
+/// Those of `hit`.
+pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
     let hit = |copies: &[f64], gets: &[f64]| median(copies) / median(gets);
     let one = hit(&found.copy_4_mib_one_source_seconds_each, &found.get_4_mib_hit_one_source_seconds_each);
     let turns = hit(&found.copy_4_mib_sources_in_turn_seconds_each, &found.get_4_mib_hit_sources_in_turn_seconds_each);
     let cold = median(&found.plain_seconds_each) / median(&found.cold_read_seconds_each);
-    let allowed_bytes = u64::from(job.ranks) * (job.config.pool_bytes + BESIDES_POOL_BYTES);
+    let allowed_bytes = u64::from(job.ranks) * job.rank_memory_bytes();
     let memory = found.pss_bytes_all_ranks as f64 / allowed_bytes as f64;
     let busy = median(&found.busy_home_32_mib_seconds_each);
     [
@@ -65,4 +65,56 @@ pub fn judge(job: &Job, found: &Found) -> Vec<Target> {
         target("memory_to_allowed", "memory to ranks x (pool + 64 MiB)", memory, Bound::AtMost, 1.0),
     ]
     .into()
+}
+
+/// Those of `triad`: as fast as memory where the pool holds the arrays, nearly as fast as the disk where it does not, and
+/// faster than what the kernel does by itself. Without a figure for the last there is no verdict on it.
+pub fn judge_triad(run: &TriadRun) -> Vec<Target> {
+    match &run.measured {
+        Measured::InPool(found) => {
+            let name = "in_pool_to_malloc";
+            vec![target(name, "triad in the pool to malloc", found.segment_to_malloc, Bound::AtLeast, 0.98)]
+        }
+        Measured::OutOfCore(found) => {
+            let mut targets = Vec::new();
+            // With small pages it is chance how many pieces the disk gets.
+            for plain in found.plain.iter().filter(|plain| plain.buffers == Buffers::LargePages) {
+                let (name, meaning) = match (plain.in_flight, plain.reads_what_it_writes) {
+                    (1, false) => ("out_of_core_to_plain", "triad out of core to plain I/O"),
+                    (1, true) => ("out_of_core_to_plain_reading_a", "the same, reading a too"),
+                    (_, false) => ("out_of_core_to_plain_in_flight", "triad to plain I/O, many in flight"),
+                    (_, true) => ("out_of_core_to_plain_in_flight_reading_a", "the same, reading a too"),
+                };
+                targets.push(target(name, meaning, plain.segment_to_plain, Bound::AtLeast, 0.8));
+            }
+            let mapped = found.mapped.as_ref().map(|mapped| {
+                target(
+                    "out_of_core_to_mmap",
+                    "triad to mmap in as much memory",
+                    mapped.segment_to_mapped,
+                    Bound::AtLeast,
+                    1.0,
+                )
+            });
+            targets.extend(mapped);
+            targets
+        }
+    }
+}
+
+/// Those of `fault`: little more than the copy of a page, where there is one to make.
+pub fn judge_fault(run: &FaultRun) -> Vec<Target> {
+    const OVERHEAD_US: f64 = 20.0;
+    let copy_us = (run.found.copy_page_us * 10.0).round() / 10.0;
+    let names = [
+        ("own_pool_load_again", "load, page in the own pool, us", 0.0),
+        ("own_pool_store_put", "store, page in the own pool, us", 0.0),
+        ("neighbour_load", "load, page of a neighbour, us", copy_us),
+        ("neighbour_store", "store, page of a neighbour, us", copy_us),
+    ];
+    let judged = names.into_iter().filter_map(|(name, meaning, copy_us)| {
+        let latency = run.found.faults.iter().find(|latency| latency.kind == name)?;
+        Some(target(name, meaning, latency.median_us, Bound::AtMost, OVERHEAD_US + copy_us))
+    });
+    judged.collect()
 }

@@ -77,7 +77,10 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
         Linking::Shared => {
             let shared = library("libvgasnet.so");
             let dir = shared.parent().expect("a library is in a directory");
-            command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,-rpath,{}", dir.display()));
+            // The older kind of path has precedence over LD_LIBRARY_PATH, by which cargo names another directory too; the
+            // library there is that of the last `cargo build`.
+            let path = format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display());
+            command.arg("-L").arg(dir).arg("-lvgasnet").arg(path);
         }
         Linking::Static => {
             command.arg(library("libvgasnet.a")).args(SYSTEM_LIBRARIES);

@@ -1,4 +1,5 @@
 //! Compiling and running C programs that use vgasnet, for tests.
 
 pub mod compile;
+pub mod gasnet;
 pub mod run;

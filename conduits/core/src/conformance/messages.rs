@@ -1,10 +1,10 @@
 //! Active Messages: every size between every pair, and more than fits at once.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::{Suite, check, pattern};
-use crate::{MESSAGE_BYTES_MAX, Rank, Seat};
+use crate::{MESSAGE_BYTES_MIN, Rank, Seat};
 
 /// Messages that each rank sends in the flood, and their size.
 const FLOOD: u32 = 4_000;
@@ -12,7 +12,12 @@ const FLOOD_BYTES: usize = 200;
 
 pub(super) fn of_every_size(suite: &mut Suite<'_>) -> Result<(), String> {
     let own = suite.rank();
-    for len_bytes in 0..=MESSAGE_BYTES_MAX {
+    let most_bytes = suite.conduit.message_bytes_max();
+    check(most_bytes >= MESSAGE_BYTES_MIN, || format!("messages of {most_bytes} bytes at most"))?;
+    // The largest, and some between.
+    let large = (0..16).map(|n| most_bytes - n * (most_bytes - MESSAGE_BYTES_MIN) / 16);
+    let sizes: BTreeSet<usize> = (0..=MESSAGE_BYTES_MIN).chain(large).collect();
+    for len_bytes in sizes.iter().copied() {
         for to in suite.all_ranks() {
             let mut message = pattern(own, to, len_bytes);
             suite.send(to, &message)?;
@@ -20,7 +25,7 @@ pub(super) fn of_every_size(suite: &mut Suite<'_>) -> Result<(), String> {
             message.fill(0xff);
         }
     }
-    let expected = suite.ranks() as usize * (MESSAGE_BYTES_MAX + 1);
+    let expected = suite.ranks() as usize * sizes.len();
     let mut seen = HashSet::new();
     suite.wait("a message of some size", |suite| {
         for (from, bytes) in suite.messages.drain(..) {

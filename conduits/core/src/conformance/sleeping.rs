@@ -25,7 +25,11 @@ pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
         suite.conduit.occupy(seat == Seat::Caller);
         stay_awake(suite.conduit, seat)?;
         also(suite.conduit, seat)?;
-        wake(suite.conduit, seat)?;
+        wake(suite.conduit, seat, &|| suite.conduit.wake(suite.conduit.rank()))?;
+    }
+    for driving in [true, false] {
+        suite.conduit.occupy(driving);
+        wake(suite.conduit, Seat::Helper, &|| suite.conduit.wake_helper())?;
     }
     handover(suite)?;
     suite.conduit.occupy(true);
@@ -87,7 +91,7 @@ fn also(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
 }
 
 /// A flag that is set before a wake is never slept through.
-fn wake(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+fn wake(conduit: &dyn Conduit, seat: Seat, wake: &(dyn Fn() + Sync)) -> Result<(), String> {
     const ROUNDS: u32 = 2_000;
     let (set, seen) = (AtomicU32::new(0), AtomicU32::new(0));
     let gave_up = AtomicBool::new(false);
@@ -95,7 +99,7 @@ fn wake(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
         let waker = scope.spawn(|| {
             for round in 1..=ROUNDS {
                 set.store(round, Ordering::Release);
-                conduit.wake(conduit.rank());
+                wake();
                 while seen.load(Ordering::Acquire) < round && !gave_up.load(Ordering::Relaxed) {
                     thread::park_timeout(LONG);
                 }

@@ -89,6 +89,24 @@ impl RankProcess {
         }
     }
 
+    /// Sends SIGQUIT, if the process still runs. Where that is not handled, the process ends without a core file: it is
+    /// told to end, and has not failed.
+    pub(super) fn quit(&self) {
+        if self.is_running {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            let pid = self.pid() as libc::pid_t;
+            // A limit of 1 also holds where a program takes the cores (core(5)). If it fails there is a core too many.
+            // SAFETY: the calls read and write `limit` only. The number is our child's, which is not reaped yet.
+            unsafe {
+                if libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &mut limit) == 0 {
+                    limit.rlim_cur = limit.rlim_max.min(1);
+                    libc::prlimit(pid, libc::RLIMIT_CORE, &limit, std::ptr::null_mut());
+                }
+            }
+            self.signal(libc::SIGQUIT);
+        }
+    }
+
     /// How the process ended, once.
     pub(super) fn reap(&mut self) -> Option<End> {
         if !self.is_running {

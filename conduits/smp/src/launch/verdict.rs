@@ -3,12 +3,14 @@
 //!
 //! ```text
 //!            a rank fails, or the job is broken, or the time limit is over
-//! Running ────────────────────────────────── SIGTERM ─────────────▶ Ending ── 1 s: SIGKILL ──▶ Killed
+//! Running ────────────────────────────────── quit ────────────────▶ Ending ── 1 s: SIGKILL ──▶ Killed
 //!    │ ╲  SIGINT, SIGTERM (forwarded)                                  ▲
 //!    │  ╰───────────────▶ Interrupted ── 5 s: SIGKILL ──▶ Killed       │
 //!    │ a rank leaves the job in peace                                  │
-//!    ╰──────────────────▶ Leaving ────── 10 s: SIGQUIT ────────────────╯
+//!    ╰──────────────────▶ Leaving ────── 10 s: quit ───────────────────╯
 //! ```
+//!
+//! To quit is to get SIGQUIT, which GASNet's clients may handle to clean up, or SIGTERM for a process that is no rank yet.
 //!
 //! The first failure decides the status. From `Ending` on, how ranks end no longer matters: they were told to.
 
@@ -17,11 +19,11 @@ use std::time::{Duration, Instant};
 use crate::arena::Life;
 use crate::launch::{End, Failure, Outcome};
 
-/// From SIGTERM or SIGQUIT to SIGKILL.
+/// From being told to quit to SIGKILL.
 const GRACE: Duration = Duration::from_secs(1);
 /// From a signal that the user sent to the job, to SIGKILL.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
-/// From the first rank's orderly end to SIGQUIT for the others.
+/// From the first rank's orderly end to the others' being told to quit.
 const LEAVE_GRACE: Duration = Duration::from_secs(10);
 
 /// The status when the time limit ends a job, as timeout(1) has it.
@@ -35,11 +37,22 @@ pub(super) struct RankView {
     pub(super) is_running: bool,
 }
 
-/// What to do now: a signal for every rank that runs, and a line for the user.
+/// What to do now: an order for every rank that runs, and a line for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    pub(super) signal: Option<i32>,
+    pub(super) order: Option<Order>,
     pub(super) say: Option<String>,
+}
+
+/// What ranks are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// A signal that the launcher got.
+    Forward(i32),
+    /// To clean up and end.
+    Quit,
+    /// SIGKILL.
+    Kill,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +116,7 @@ impl Verdict {
             self.phase = Phase::Interrupted { signal, kill_at: now + INTERRUPT_GRACE };
         }
         let had_it = from_terminal && matches!(signal, libc::SIGINT | libc::SIGQUIT);
-        Step { signal: (!had_it).then_some(signal), say: None }
+        Step { order: (!had_it).then_some(Order::Forward(signal)), say: None }
     }
 
     /// Some time has passed.
@@ -114,7 +127,7 @@ impl Verdict {
         match self.phase {
             Phase::Leaving { quit_at } if quit_at <= now => {
                 self.phase = Phase::Ending { kill_at: now + GRACE };
-                Step { signal: Some(libc::SIGQUIT), say: None }
+                Step { order: Some(Order::Quit), say: None }
             }
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 if self.outcome.status == 0 {
@@ -157,7 +170,7 @@ impl Verdict {
         let say = Some(format!("rank {rank} (pid {pid}) {how}{others}"));
         match self.phase {
             // The ranks were told already, and have their time.
-            Phase::Interrupted { .. } => Step { signal: None, say },
+            Phase::Interrupted { .. } => Step { order: None, say },
             _ => Step { say, ..self.end(now) },
         }
     }
@@ -213,12 +226,12 @@ impl Verdict {
 
     fn end(&mut self, now: Instant) -> Step {
         self.phase = Phase::Ending { kill_at: now + GRACE };
-        Step { signal: Some(libc::SIGTERM), say: None }
+        Step { order: Some(Order::Quit), say: None }
     }
 
     fn kill(&mut self) -> Step {
         self.phase = Phase::Killed;
-        Step { signal: Some(libc::SIGKILL), say: None }
+        Step { order: Some(Order::Kill), say: None }
     }
 }
 

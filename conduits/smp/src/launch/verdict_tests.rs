@@ -7,11 +7,11 @@ fn four(lives: [Life; 4]) -> Vec<RankView> {
     (100..).zip(lives).map(|(pid, life)| RankView { pid, life, is_running: true }).collect()
 }
 
-fn step(signal: Option<i32>, say: Option<&str>) -> Step {
-    Step { signal, say: say.map(str::to_owned) }
+fn step(order: Option<Order>, say: Option<&str>) -> Step {
+    Step { order, say: say.map(str::to_owned) }
 }
 
-const QUIET: Step = Step { signal: None, say: None };
+const QUIET: Step = Step { order: None, say: None };
 
 struct Bench {
     verdict: Verdict,
@@ -47,10 +47,10 @@ impl Bench {
 fn the_first_failure_ends_the_job_and_decides_its_status() {
     let mut job = Bench::new([Life::Attached; 4]);
     let line = "rank 2 (pid 102) was killed by signal 9 (SIGKILL); the other ranks were ended";
-    assert_eq!(job.end(2, End::Signal(9)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(job.end(2, End::Signal(9)), step(Some(Order::Quit), Some(line)));
     assert_eq!(job.end(1, End::Status(3)), QUIET);
     assert_eq!(job.pass(0.9), QUIET);
-    assert_eq!(job.pass(0.2), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.pass(0.2), step(Some(Order::Kill), None));
     assert_eq!(job.pass(100.0), QUIET);
     assert_eq!(job.status(), 137);
     assert_eq!(job.verdict.outcome().failure, Some(Failure { rank: 2, pid: 102, end: End::Signal(9) }));
@@ -60,7 +60,7 @@ fn the_first_failure_ends_the_job_and_decides_its_status() {
 fn the_lowest_status_wins_among_ranks_that_race_to_exit() {
     let mut job = Bench::new([Life::Attached, Life::Exiting(5), Life::Exiting(0), Life::Exiting(3)]);
     let line = "rank 3 (pid 103) ended with exit status 3; the other ranks were ended";
-    assert_eq!(job.end(1, End::Status(5)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(job.end(1, End::Status(5)), step(Some(Order::Quit), Some(line)));
     assert_eq!(job.status(), 3);
 }
 
@@ -70,9 +70,9 @@ fn an_orderly_exit_gives_the_others_ten_seconds() {
     assert_eq!(job.end(0, End::Status(0)), QUIET);
     assert_eq!(job.pass(9.0), QUIET);
     assert_eq!(job.end(1, End::Status(0)), QUIET);
-    assert_eq!(job.pass(1.0), step(Some(libc::SIGQUIT), None));
+    assert_eq!(job.pass(1.0), step(Some(Order::Quit), None));
     assert_eq!(job.end(2, End::Signal(libc::SIGQUIT)), QUIET);
-    assert_eq!(job.pass(1.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
     assert_eq!(job.end(3, End::Signal(libc::SIGKILL)), QUIET);
     assert_eq!(job.status(), 0);
 }
@@ -81,7 +81,7 @@ fn an_orderly_exit_gives_the_others_ten_seconds() {
 fn a_failure_while_others_leave_still_counts() {
     let mut job = Bench::new([Life::Exiting(0), Life::Attached, Life::Attached, Life::Attached]);
     assert_eq!(job.end(0, End::Status(0)), QUIET);
-    assert_eq!(job.end(1, End::Signal(11)).signal, Some(libc::SIGTERM));
+    assert_eq!(job.end(1, End::Signal(11)).order, Some(Order::Quit));
     assert_eq!(job.status(), 139);
 }
 
@@ -99,39 +99,39 @@ fn programs_that_never_initialise_just_run() {
 fn a_rank_that_skips_init_is_an_error_whenever_another_initialises() {
     let line = "rank 1 (pid 101) ended before vgasnet_init, which other ranks have called; all ranks must call it";
     let mut early = Bench::new([Life::Initialised, Life::Fresh, Life::Fresh, Life::Fresh]);
-    assert_eq!(early.end(1, End::Status(0)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(early.end(1, End::Status(0)), step(Some(Order::Quit), Some(line)));
     assert_eq!(early.status(), 1);
 
     let mut late = Bench::new([Life::Fresh; 4]);
     assert_eq!(late.end(1, End::Status(0)), QUIET);
     assert!(late.verdict.must_look_again());
     late.ranks[3].life = Life::Initialised;
-    assert_eq!(late.pass(0.1), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(late.pass(0.1), step(Some(Order::Quit), Some(line)));
     assert!(!late.verdict.must_look_again());
 
     let mut left = Bench::new([Life::Exiting(0), Life::Fresh, Life::Fresh, Life::Fresh]);
     assert_eq!(left.end(0, End::Status(0)), QUIET);
-    assert_eq!(left.end(1, End::Status(0)), step(Some(libc::SIGTERM), Some(line)));
+    assert_eq!(left.end(1, End::Status(0)), step(Some(Order::Quit), Some(line)));
 }
 
 #[test]
 fn signals_are_forwarded_unless_the_terminal_did_it() {
     let mut job = Bench::new([Life::Attached; 4]);
-    assert_eq!(job.signal(libc::SIGUSR1, false), step(Some(libc::SIGUSR1), None));
-    assert_eq!(job.signal(libc::SIGHUP, true), step(Some(libc::SIGHUP), None));
+    assert_eq!(job.signal(libc::SIGUSR1, false), step(Some(Order::Forward(libc::SIGUSR1)), None));
+    assert_eq!(job.signal(libc::SIGHUP, true), step(Some(Order::Forward(libc::SIGHUP)), None));
     assert_eq!(job.verdict.deadline(), None);
     assert_eq!(job.signal(libc::SIGINT, true), QUIET);
     assert_eq!(job.end(0, End::Signal(libc::SIGINT)), QUIET);
     assert_eq!(job.pass(4.9), QUIET);
-    assert_eq!(job.pass(0.2), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.pass(0.2), step(Some(Order::Kill), None));
     assert_eq!(job.status(), 130);
 }
 
 #[test]
 fn ranks_that_ignore_an_interrupt_are_killed() {
     let mut job = Bench::new([Life::Fresh; 4]);
-    assert_eq!(job.signal(libc::SIGTERM, false), step(Some(libc::SIGTERM), None));
-    assert_eq!(job.pass(5.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.signal(libc::SIGTERM, false), step(Some(Order::Forward(libc::SIGTERM)), None));
+    assert_eq!(job.pass(5.0), step(Some(Order::Kill), None));
     assert_eq!(job.end(0, End::Signal(libc::SIGKILL)), QUIET);
     assert_eq!(job.status(), 143);
 }
@@ -143,7 +143,7 @@ fn the_time_limit_ends_the_job() {
     job.verdict = Verdict::new(Some((limit, job.now + limit)));
     assert_eq!(job.pass(6.0), QUIET);
     let line = "the time limit of 7 s is over; still running: ranks [0, 1, 2, 3]";
-    assert_eq!(job.pass(1.0), step(Some(libc::SIGTERM), Some(line)));
-    assert_eq!(job.pass(1.0), step(Some(libc::SIGKILL), None));
+    assert_eq!(job.pass(1.0), step(Some(Order::Quit), Some(line)));
+    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
     assert_eq!(job.status(), 124);
 }

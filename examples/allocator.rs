@@ -1,0 +1,183 @@
+//! An ordinary allocator, made for memory, that serves blocks of a segment sixteen times as large as the pool.
+//!
+//! Each rank has a heap of its own, which is its whole segment: the allocator's lists lie there too, between the blocks.
+//! Two threads take and give back blocks of random sizes, fill them, and check them before they give them back.
+//!
+//! ```text
+//! cargo build --release --example allocator
+//! VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=64K target/release/vgasnetrun -n 2 target/release/examples/allocator
+//! ```
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use talc::DefaultBinning;
+use talc::base::Talc;
+use talc::source::Manual;
+use vgasnet::barrier::Name;
+use vgasnet::error::UserError;
+use vgasnet::job::{self, Failure};
+use vgasnet::runtime::Runtime;
+use vgasnet::space::Segment;
+
+/// What errors of this program are reported under.
+const CALL: &str = "allocator";
+
+const THREADS: u64 = 2;
+
+/// The size of a heap, and how much of it is handed out when it is fullest, in pools.
+const HEAP_POOLS: u64 = 16;
+const LIVE_POOLS: u64 = 8;
+
+/// Blocks that each thread gives back and takes again when its share of the heap is full.
+const EXCHANGES: u32 = 300;
+
+/// A heap that threads share. Talc keeps its lists in the heap: faults may come while the lock is held.
+struct Heap {
+    talc: Mutex<Talc<Manual, DefaultBinning>>,
+}
+
+/// Memory that belongs to whoever has this.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+    /// What the memory is filled with: bytes that follow from this.
+    seed: u64,
+}
+
+impl Heap {
+    fn new(segment: Segment) -> Option<Heap> {
+        let mut talc = Talc::new(Manual);
+        let start = std::ptr::with_exposed_provenance_mut(segment.base);
+        // SAFETY: the segment can be read and written like memory, and this program uses it through the heap only. No
+        // other rank puts anything there.
+        unsafe { talc.claim(start, segment.size_bytes) }.map(|_| Heap { talc: Mutex::new(talc) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Talc<Manual, DefaultBinning>> {
+        self.talc.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+        // SAFETY: no layout in this program is empty.
+        unsafe { self.lock().allocate(layout) }
+    }
+
+    /// Takes a block and fills it.
+    fn take_filled(&self, layout: Layout, seed: u64) -> Option<Block> {
+        let start = self.take(layout)?;
+        let mut random = fastrand::Rng::with_seed(seed);
+        // SAFETY: the memory was handed out just now, as large as this, and nobody else has it. It holds bytes of some
+        // kind, since a segment that nobody has written is zeros.
+        random.fill(unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), layout.size()) });
+        Some(Block { start, layout, seed })
+    }
+
+    fn give_back(&self, block: Block) {
+        // SAFETY: the block was handed out with this layout, and is given back once since it is consumed.
+        unsafe { self.lock().deallocate(block.start.as_ptr(), block.layout) }
+    }
+}
+
+// SAFETY: a block is its owner's alone, in whatever thread that is.
+unsafe impl Send for Block {}
+
+impl Block {
+    /// Whether the block still has what it was filled with, and lies where it was asked to.
+    fn is_intact(&self) -> bool {
+        let mut expected = vec![0; self.layout.size()];
+        fastrand::Rng::with_seed(self.seed).fill(&mut expected);
+        // SAFETY: the memory was handed out, as large as this, and is this block's alone until it is given back.
+        let is = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
+        is == expected && self.start.addr().get() % self.layout.align() == 0
+    }
+}
+
+/// Sizes from a byte to an eighth of the pool, small ones as likely as large ones.
+fn random_layout(random: &mut fastrand::Rng, pool_bytes: u64) -> Layout {
+    let most = 1 << random.u32(0..=(pool_bytes / 8).ilog2());
+    let size = random.usize(1..=most);
+    Layout::from_size_align(size, 1 << random.u32(0..=12)).expect("a small power of two")
+}
+
+/// Fills this thread's share of the heap, exchanges blocks for others, and returns those that are left. The number is of
+/// the bytes that they have.
+fn work(heap: &Heap, pool_bytes: u64, seed: u64) -> Result<(Vec<Block>, u64), String> {
+    let random = &mut fastrand::Rng::with_seed(seed);
+    let (share_bytes, mut live_bytes, mut exchanges) = (LIVE_POOLS * pool_bytes / THREADS, 0, 0);
+    let mut blocks: Vec<Block> = Vec::new();
+    loop {
+        if live_bytes < share_bytes {
+            let layout = random_layout(random, pool_bytes);
+            let block = heap.take_filled(layout, random.u64(..));
+            blocks.push(block.ok_or_else(|| format!("no room for {} bytes of {live_bytes}", layout.size()))?);
+            live_bytes += layout.size() as u64;
+        } else if exchanges == EXCHANGES {
+            return Ok((blocks, live_bytes));
+        } else {
+            let block = blocks.swap_remove(random.usize(..blocks.len()));
+            if !block.is_intact() {
+                return Err(format!("a block of {} bytes has changed; seed {seed}", block.layout.size()));
+            }
+            live_bytes -= block.layout.size() as u64;
+            exchanges += 1;
+            heap.give_back(block);
+        }
+    }
+}
+
+/// Threads at work; then all blocks are checked and given back, which leaves one that is nearly as large as the heap.
+fn run(segment: Segment, pool_bytes: u64, rank: u32) -> Result<String, String> {
+    let heap = Heap::new(segment).ok_or("the segment is too small for a heap")?;
+    let seeds = (0..THREADS).map(|thread| u64::from(rank) * THREADS + thread);
+    let done: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = seeds
+            .map(|seed| {
+                scope.spawn({
+                    let heap = &heap;
+                    move || work(heap, pool_bytes, seed)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("errors are returned")).collect()
+    });
+    let (mut live, mut live_bytes) = (0, 0);
+    for done in done {
+        let (blocks, bytes) = done?;
+        (live, live_bytes) = (live + blocks.len(), live_bytes + bytes);
+        for block in blocks {
+            if !block.is_intact() {
+                return Err(format!("a block of {} bytes has changed in the end", block.layout.size()));
+            }
+            heap.give_back(block);
+        }
+    }
+    let most = Layout::from_size_align(segment.size_bytes - (64 << 10), 1).map_err(|error| error.to_string())?;
+    heap.take(most).ok_or_else(|| format!("blocks that were given back do not make up {} bytes", most.size()))?;
+    Ok(format!("rank {rank}: {live} blocks of {live_bytes} bytes in a heap of {} bytes", segment.size_bytes))
+}
+
+fn barrier(runtime: &Runtime) {
+    let matched = runtime.barrier_notify(Name::Anonymous).and_then(|()| runtime.barrier_wait(Name::Anonymous));
+    assert_eq!(matched, Ok(true), "nobody names a barrier");
+}
+
+fn or_fail<T>(result: Result<T, Failure>) -> T {
+    result.unwrap_or_else(|failure| match failure.line {
+        Some(line) => job::fail(CALL, &line),
+        // Another rank has told why.
+        None => std::process::exit(1),
+    })
+}
+
+fn main() {
+    let job = or_fail(job::init());
+    let (rank, pool_bytes) = (job.conduit().rank(), job.config().pool_bytes);
+    let runtime = or_fail(job::attach(HEAP_POOLS * pool_bytes));
+    match run(runtime.space().segments[rank.index()], pool_bytes, rank.0) {
+        Ok(line) => println!("{line}"),
+        Err(line) => job::fail(CALL, &UserError::new(line)),
+    }
+    barrier(runtime);
+    job::exit(0)
+}

@@ -1,0 +1,107 @@
+/* The triad of the STREAM benchmark, a[i] = b[i] + s * c[i], on arrays that lie in a segment and so may be much larger
+ * than memory. The loops are those of any C program; pages come and go under them.
+ *
+ *   cc -O2 -Iinclude examples/triad.c -o triad -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
+ *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./triad 256
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <vgasnet.h>
+
+#define MIB ((size_t)1 << 20)
+
+static const double factor = 3;
+
+/* Rank 0 says how the program is used, and its status is the job's. */
+static int usage(int status) {
+    if (vgasnet_mynode() != 0) return 0;
+    fprintf(status == 0 ? stdout : stderr,
+            "usage: triad [MIB [TIMES]]\n"
+            "  MIB    size of each of the three arrays of a rank (default 64)\n"
+            "  TIMES  how often the triad is computed; the best time counts (default 3)\n");
+    return status;
+}
+
+static void barrier(void) {
+    vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
+    vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS);
+}
+
+static double seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A positive number, or 0 if the text is none. */
+static size_t number(const char *text) {
+    char *end;
+    unsigned long long value = strtoull(text, &end, 10);
+    return *end == '\0' && text[0] != '-' && value <= SIZE_MAX / (4 * MIB) ? (size_t)value : 0;
+}
+
+/* Values that differ from place to place, so that a page in the wrong place is noticed. */
+static void fill(double *b, double *c, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        b[i] = (double)i;
+        c[i] = (double)(i % 1000);
+    }
+}
+
+static void triad(double *a, const double *b, const double *c, size_t count) {
+    for (size_t i = 0; i < count; ++i) a[i] = b[i] + factor * c[i];
+}
+
+/* The first place with a wrong value; count if there is none. All values are whole numbers, so sums are exact. */
+static size_t first_wrong(const double *a, size_t count) {
+    size_t i = 0;
+    while (i < count && a[i] == (double)i + factor * (double)(i % 1000)) ++i;
+    return i;
+}
+
+/* The time of the slowest rank, which is what barriers around the loop measure. */
+static double timed_triad(double *a, double *b, double *c, size_t count) {
+    size_t bytes = count * sizeof *b;
+    barrier();
+    double begin = seconds();
+    /* Both are read from begin to end, so the first miss may fetch ahead already. */
+    vgasnet_advise(b, bytes, VGASNET_ADVISE_SEQUENTIAL);
+    vgasnet_advise(c, bytes, VGASNET_ADVISE_SEQUENTIAL);
+    triad(a, b, c, count);
+    barrier();
+    return seconds() - begin;
+}
+
+int main(int argc, char **argv) {
+    if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
+    vgasnet_node_t me = vgasnet_mynode(), ranks = vgasnet_nodes();
+    size_t mib = argc > 1 ? number(argv[1]) : 64, times = argc > 2 ? number(argv[2]) : 3;
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) return usage(0);
+    if (argc > 3 || mib == 0 || times == 0) return usage(2);
+
+    size_t bytes = mib * MIB, count = bytes / sizeof(double);
+    if (vgasnet_attach(NULL, 0, 3 * bytes, 0) != VGASNET_OK) return 1;
+    vgasnet_seginfo_t *segments = (vgasnet_seginfo_t *)malloc(ranks * sizeof *segments);
+    if (segments == NULL || vgasnet_getSegmentInfo(segments, (int)ranks) != VGASNET_OK) return 1;
+    double *a = (double *)segments[me].addr, *b = a + count, *c = b + count;
+    free(segments);
+
+    fill(b, c, count);
+    double best = 0;
+    for (size_t i = 0; i < times; ++i) {
+        double time = timed_triad(a, b, c, count);
+        if (i == 0 || time < best) best = time;
+    }
+    size_t wrong = first_wrong(a, count);
+    if (wrong < count) {
+        fprintf(stderr, "triad: rank %u: a[%zu] is %g\n", me, wrong, a[wrong]);
+        return 1;
+    }
+    if (me == 0)
+        printf("triad on %u ranks, 3 x %zu MiB each: %.3f GB/s\n", ranks, mib,
+               3e-9 * (double)bytes * (double)ranks / best);
+    vgasnet_exit(0);
+}

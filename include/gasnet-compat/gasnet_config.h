@@ -1,0 +1,9 @@
+/* Which release of GASNet the headers next to this one stand in for. Build systems read the numbers from here. */
+#ifndef GASNET_CONFIG_H
+#define GASNET_CONFIG_H
+
+#define GASNET_RELEASE_VERSION_MAJOR 1
+#define GASNET_RELEASE_VERSION_MINOR 28
+#define GASNET_RELEASE_VERSION_PATCH 0
+
+#endif

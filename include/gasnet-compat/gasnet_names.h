@@ -1,0 +1,229 @@
+/* GASNet-1's functions by their own names. They are macros, as the specification allows: their addresses cannot be taken. */
+#ifndef GASNET_NAMES_H
+#define GASNET_NAMES_H
+
+/* job control */
+#define gasnet_init vgasnet_init
+#define gasnet_attach vgasnet_attach
+#define gasnet_exit vgasnet_exit
+#define gasnet_mynode vgasnet_mynode
+#define gasnet_nodes vgasnet_nodes
+#define gasnet_getMaxLocalSegmentSize vgasnet_getMaxLocalSegmentSize
+#define gasnet_getMaxGlobalSegmentSize vgasnet_getMaxGlobalSegmentSize
+#define gasnet_getSegmentInfo vgasnet_getSegmentInfo
+#define gasnet_getNodeInfo vgasnet_getNodeInfo
+#define gasnet_getenv vgasnet_getenv
+#define gasnet_set_waitmode vgasnet_set_waitmode
+
+/* Active Messages, apart from the requests and replies */
+#define gasnet_AMMaxArgs vgasnet_AMMaxArgs
+#define gasnet_AMMaxMedium vgasnet_AMMaxMedium
+#define gasnet_AMMaxLongRequest vgasnet_AMMaxLongRequest
+#define gasnet_AMMaxLongReply vgasnet_AMMaxLongReply
+#define gasnet_AMGetMsgSource vgasnet_AMGetMsgSource
+#define gasnet_AMPoll vgasnet_AMPoll
+#define gasnet_hold_interrupts vgasnet_hold_interrupts
+#define gasnet_resume_interrupts vgasnet_resume_interrupts
+
+/* handler-safe locks */
+#define gasnet_hsl_init vgasnet_hsl_init
+#define gasnet_hsl_destroy vgasnet_hsl_destroy
+#define gasnet_hsl_lock vgasnet_hsl_lock
+#define gasnet_hsl_trylock vgasnet_hsl_trylock
+#define gasnet_hsl_unlock vgasnet_hsl_unlock
+
+/* blocking transfers */
+#define gasnet_get vgasnet_get
+#define gasnet_put vgasnet_put
+#define gasnet_get_bulk vgasnet_get_bulk
+#define gasnet_put_bulk vgasnet_put_bulk
+#define gasnet_memset vgasnet_memset
+
+/* transfers with a handle */
+#define gasnet_get_nb vgasnet_get_nb
+#define gasnet_put_nb vgasnet_put_nb
+#define gasnet_get_nb_bulk vgasnet_get_nb_bulk
+#define gasnet_put_nb_bulk vgasnet_put_nb_bulk
+#define gasnet_memset_nb vgasnet_memset_nb
+
+/* transfers with an implicit handle */
+#define gasnet_get_nbi vgasnet_get_nbi
+#define gasnet_put_nbi vgasnet_put_nbi
+#define gasnet_get_nbi_bulk vgasnet_get_nbi_bulk
+#define gasnet_put_nbi_bulk vgasnet_put_nbi_bulk
+#define gasnet_memset_nbi vgasnet_memset_nbi
+
+/* transfers by value */
+#define gasnet_put_val vgasnet_put_val
+#define gasnet_put_nb_val vgasnet_put_nb_val
+#define gasnet_put_nbi_val vgasnet_put_nbi_val
+#define gasnet_get_val vgasnet_get_val
+#define gasnet_get_nb_val vgasnet_get_nb_val
+#define gasnet_wait_syncnb_valget vgasnet_wait_syncnb_valget
+
+/* syncs of handles */
+#define gasnet_wait_syncnb vgasnet_wait_syncnb
+#define gasnet_try_syncnb vgasnet_try_syncnb
+#define gasnet_wait_syncnb_all vgasnet_wait_syncnb_all
+#define gasnet_try_syncnb_all vgasnet_try_syncnb_all
+#define gasnet_wait_syncnb_some vgasnet_wait_syncnb_some
+#define gasnet_try_syncnb_some vgasnet_try_syncnb_some
+
+/* syncs of implicit operations */
+#define gasnet_wait_syncnbi_gets vgasnet_wait_syncnbi_gets
+#define gasnet_wait_syncnbi_puts vgasnet_wait_syncnbi_puts
+#define gasnet_wait_syncnbi_all vgasnet_wait_syncnbi_all
+#define gasnet_try_syncnbi_gets vgasnet_try_syncnbi_gets
+#define gasnet_try_syncnbi_puts vgasnet_try_syncnbi_puts
+#define gasnet_try_syncnbi_all vgasnet_try_syncnbi_all
+
+/* syncs that do not poll */
+#define gasnet_try_syncnb_nopoll vgasnet_try_syncnb_nopoll
+#define gasnet_try_syncnb_all_nopoll vgasnet_try_syncnb_all_nopoll
+#define gasnet_try_syncnb_some_nopoll vgasnet_try_syncnb_some_nopoll
+#define gasnet_try_syncnbi_gets_nopoll vgasnet_try_syncnbi_gets_nopoll
+#define gasnet_try_syncnbi_puts_nopoll vgasnet_try_syncnbi_puts_nopoll
+#define gasnet_try_syncnbi_all_nopoll vgasnet_try_syncnbi_all_nopoll
+
+/* access regions */
+#define gasnet_begin_nbi_accessregion vgasnet_begin_nbi_accessregion
+#define gasnet_end_nbi_accessregion vgasnet_end_nbi_accessregion
+
+/* barriers */
+#define gasnet_barrier_notify vgasnet_barrier_notify
+#define gasnet_barrier_wait vgasnet_barrier_wait
+#define gasnet_barrier_try vgasnet_barrier_try
+#define gasnet_barrier vgasnet_barrier
+#define gasnet_barrier_result vgasnet_barrier_result
+
+/* a variable of the client */
+#define gasnet_client_attach_hook vgasnet_client_attach_hook
+
+/* requests and replies, with 0 to 16 arguments */
+#define gasnet_AMRequestShort0 vgasnet_AMRequestShort0
+#define gasnet_AMRequestShort1 vgasnet_AMRequestShort1
+#define gasnet_AMRequestShort2 vgasnet_AMRequestShort2
+#define gasnet_AMRequestShort3 vgasnet_AMRequestShort3
+#define gasnet_AMRequestShort4 vgasnet_AMRequestShort4
+#define gasnet_AMRequestShort5 vgasnet_AMRequestShort5
+#define gasnet_AMRequestShort6 vgasnet_AMRequestShort6
+#define gasnet_AMRequestShort7 vgasnet_AMRequestShort7
+#define gasnet_AMRequestShort8 vgasnet_AMRequestShort8
+#define gasnet_AMRequestShort9 vgasnet_AMRequestShort9
+#define gasnet_AMRequestShort10 vgasnet_AMRequestShort10
+#define gasnet_AMRequestShort11 vgasnet_AMRequestShort11
+#define gasnet_AMRequestShort12 vgasnet_AMRequestShort12
+#define gasnet_AMRequestShort13 vgasnet_AMRequestShort13
+#define gasnet_AMRequestShort14 vgasnet_AMRequestShort14
+#define gasnet_AMRequestShort15 vgasnet_AMRequestShort15
+#define gasnet_AMRequestShort16 vgasnet_AMRequestShort16
+
+#define gasnet_AMRequestMedium0 vgasnet_AMRequestMedium0
+#define gasnet_AMRequestMedium1 vgasnet_AMRequestMedium1
+#define gasnet_AMRequestMedium2 vgasnet_AMRequestMedium2
+#define gasnet_AMRequestMedium3 vgasnet_AMRequestMedium3
+#define gasnet_AMRequestMedium4 vgasnet_AMRequestMedium4
+#define gasnet_AMRequestMedium5 vgasnet_AMRequestMedium5
+#define gasnet_AMRequestMedium6 vgasnet_AMRequestMedium6
+#define gasnet_AMRequestMedium7 vgasnet_AMRequestMedium7
+#define gasnet_AMRequestMedium8 vgasnet_AMRequestMedium8
+#define gasnet_AMRequestMedium9 vgasnet_AMRequestMedium9
+#define gasnet_AMRequestMedium10 vgasnet_AMRequestMedium10
+#define gasnet_AMRequestMedium11 vgasnet_AMRequestMedium11
+#define gasnet_AMRequestMedium12 vgasnet_AMRequestMedium12
+#define gasnet_AMRequestMedium13 vgasnet_AMRequestMedium13
+#define gasnet_AMRequestMedium14 vgasnet_AMRequestMedium14
+#define gasnet_AMRequestMedium15 vgasnet_AMRequestMedium15
+#define gasnet_AMRequestMedium16 vgasnet_AMRequestMedium16
+
+#define gasnet_AMRequestLong0 vgasnet_AMRequestLong0
+#define gasnet_AMRequestLong1 vgasnet_AMRequestLong1
+#define gasnet_AMRequestLong2 vgasnet_AMRequestLong2
+#define gasnet_AMRequestLong3 vgasnet_AMRequestLong3
+#define gasnet_AMRequestLong4 vgasnet_AMRequestLong4
+#define gasnet_AMRequestLong5 vgasnet_AMRequestLong5
+#define gasnet_AMRequestLong6 vgasnet_AMRequestLong6
+#define gasnet_AMRequestLong7 vgasnet_AMRequestLong7
+#define gasnet_AMRequestLong8 vgasnet_AMRequestLong8
+#define gasnet_AMRequestLong9 vgasnet_AMRequestLong9
+#define gasnet_AMRequestLong10 vgasnet_AMRequestLong10
+#define gasnet_AMRequestLong11 vgasnet_AMRequestLong11
+#define gasnet_AMRequestLong12 vgasnet_AMRequestLong12
+#define gasnet_AMRequestLong13 vgasnet_AMRequestLong13
+#define gasnet_AMRequestLong14 vgasnet_AMRequestLong14
+#define gasnet_AMRequestLong15 vgasnet_AMRequestLong15
+#define gasnet_AMRequestLong16 vgasnet_AMRequestLong16
+
+#define gasnet_AMRequestLongAsync0 vgasnet_AMRequestLongAsync0
+#define gasnet_AMRequestLongAsync1 vgasnet_AMRequestLongAsync1
+#define gasnet_AMRequestLongAsync2 vgasnet_AMRequestLongAsync2
+#define gasnet_AMRequestLongAsync3 vgasnet_AMRequestLongAsync3
+#define gasnet_AMRequestLongAsync4 vgasnet_AMRequestLongAsync4
+#define gasnet_AMRequestLongAsync5 vgasnet_AMRequestLongAsync5
+#define gasnet_AMRequestLongAsync6 vgasnet_AMRequestLongAsync6
+#define gasnet_AMRequestLongAsync7 vgasnet_AMRequestLongAsync7
+#define gasnet_AMRequestLongAsync8 vgasnet_AMRequestLongAsync8
+#define gasnet_AMRequestLongAsync9 vgasnet_AMRequestLongAsync9
+#define gasnet_AMRequestLongAsync10 vgasnet_AMRequestLongAsync10
+#define gasnet_AMRequestLongAsync11 vgasnet_AMRequestLongAsync11
+#define gasnet_AMRequestLongAsync12 vgasnet_AMRequestLongAsync12
+#define gasnet_AMRequestLongAsync13 vgasnet_AMRequestLongAsync13
+#define gasnet_AMRequestLongAsync14 vgasnet_AMRequestLongAsync14
+#define gasnet_AMRequestLongAsync15 vgasnet_AMRequestLongAsync15
+#define gasnet_AMRequestLongAsync16 vgasnet_AMRequestLongAsync16
+
+#define gasnet_AMReplyShort0 vgasnet_AMReplyShort0
+#define gasnet_AMReplyShort1 vgasnet_AMReplyShort1
+#define gasnet_AMReplyShort2 vgasnet_AMReplyShort2
+#define gasnet_AMReplyShort3 vgasnet_AMReplyShort3
+#define gasnet_AMReplyShort4 vgasnet_AMReplyShort4
+#define gasnet_AMReplyShort5 vgasnet_AMReplyShort5
+#define gasnet_AMReplyShort6 vgasnet_AMReplyShort6
+#define gasnet_AMReplyShort7 vgasnet_AMReplyShort7
+#define gasnet_AMReplyShort8 vgasnet_AMReplyShort8
+#define gasnet_AMReplyShort9 vgasnet_AMReplyShort9
+#define gasnet_AMReplyShort10 vgasnet_AMReplyShort10
+#define gasnet_AMReplyShort11 vgasnet_AMReplyShort11
+#define gasnet_AMReplyShort12 vgasnet_AMReplyShort12
+#define gasnet_AMReplyShort13 vgasnet_AMReplyShort13
+#define gasnet_AMReplyShort14 vgasnet_AMReplyShort14
+#define gasnet_AMReplyShort15 vgasnet_AMReplyShort15
+#define gasnet_AMReplyShort16 vgasnet_AMReplyShort16
+
+#define gasnet_AMReplyMedium0 vgasnet_AMReplyMedium0
+#define gasnet_AMReplyMedium1 vgasnet_AMReplyMedium1
+#define gasnet_AMReplyMedium2 vgasnet_AMReplyMedium2
+#define gasnet_AMReplyMedium3 vgasnet_AMReplyMedium3
+#define gasnet_AMReplyMedium4 vgasnet_AMReplyMedium4
+#define gasnet_AMReplyMedium5 vgasnet_AMReplyMedium5
+#define gasnet_AMReplyMedium6 vgasnet_AMReplyMedium6
+#define gasnet_AMReplyMedium7 vgasnet_AMReplyMedium7
+#define gasnet_AMReplyMedium8 vgasnet_AMReplyMedium8
+#define gasnet_AMReplyMedium9 vgasnet_AMReplyMedium9
+#define gasnet_AMReplyMedium10 vgasnet_AMReplyMedium10
+#define gasnet_AMReplyMedium11 vgasnet_AMReplyMedium11
+#define gasnet_AMReplyMedium12 vgasnet_AMReplyMedium12
+#define gasnet_AMReplyMedium13 vgasnet_AMReplyMedium13
+#define gasnet_AMReplyMedium14 vgasnet_AMReplyMedium14
+#define gasnet_AMReplyMedium15 vgasnet_AMReplyMedium15
+#define gasnet_AMReplyMedium16 vgasnet_AMReplyMedium16
+
+#define gasnet_AMReplyLong0 vgasnet_AMReplyLong0
+#define gasnet_AMReplyLong1 vgasnet_AMReplyLong1
+#define gasnet_AMReplyLong2 vgasnet_AMReplyLong2
+#define gasnet_AMReplyLong3 vgasnet_AMReplyLong3
+#define gasnet_AMReplyLong4 vgasnet_AMReplyLong4
+#define gasnet_AMReplyLong5 vgasnet_AMReplyLong5
+#define gasnet_AMReplyLong6 vgasnet_AMReplyLong6
+#define gasnet_AMReplyLong7 vgasnet_AMReplyLong7
+#define gasnet_AMReplyLong8 vgasnet_AMReplyLong8
+#define gasnet_AMReplyLong9 vgasnet_AMReplyLong9
+#define gasnet_AMReplyLong10 vgasnet_AMReplyLong10
+#define gasnet_AMReplyLong11 vgasnet_AMReplyLong11
+#define gasnet_AMReplyLong12 vgasnet_AMReplyLong12
+#define gasnet_AMReplyLong13 vgasnet_AMReplyLong13
+#define gasnet_AMReplyLong14 vgasnet_AMReplyLong14
+#define gasnet_AMReplyLong15 vgasnet_AMReplyLong15
+#define gasnet_AMReplyLong16 vgasnet_AMReplyLong16
+
+#endif

@@ -1,0 +1,159 @@
+//! Flow control of requests: how much of one rank's requests may wait at another.
+//!
+//! A request takes credit from its sender's window at the target. The credit comes back when its handler has run: with
+//! the reply if there was one, else in a message of its own for several requests. So what waits at a rank is bounded by a
+//! window for each rank that sends to it. A reply needs no credit: there is at most one for each request that its receiver
+//! has sent and not been credited for.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use vgasnet_conduit::Rank;
+
+/// Requests of one rank that may wait at another.
+pub const WINDOW_REQUESTS: u32 = 64;
+
+/// What requests of one rank that wait at another may cost, in bytes of payload, except that a single request may cost
+/// anything.
+pub const WINDOW_COST: u32 = 128 << 10;
+
+/// Requests and what they cost; in one word, so that both change together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// How many.
+    pub requests: u32,
+    /// Bytes of payload.
+    pub cost: u32,
+}
+
+impl Amount {
+    fn of(bits: u64) -> Amount {
+        Amount { requests: (bits >> 32) as u32, cost: bits as u32 }
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self.requests) << 32 | u64::from(self.cost)
+    }
+}
+
+/// The windows of one rank at all others, and what it owes them.
+#[derive(Debug)]
+pub struct Flow {
+    sent: Box<[AtomicU64]>,
+    owed: Box<[AtomicU64]>,
+    /// Ranks that are owed something, perhaps some that are not any more; each once.
+    creditors: Mutex<Vec<Rank>>,
+    is_creditor: Box<[AtomicBool]>,
+    /// How often credit has come back.
+    returns: AtomicU64,
+}
+
+impl Flow {
+    /// Nothing sent, nothing owed, among `ranks` ranks.
+    pub fn new(ranks: u32) -> Flow {
+        let none = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
+        let is_creditor = (0..ranks).map(|_| AtomicBool::new(false)).collect();
+        Flow { sent: none(), owed: none(), creditors: Mutex::new(Vec::new()), is_creditor, returns: AtomicU64::new(0) }
+    }
+
+    /// Takes credit for a request, if there is some.
+    pub fn take(&self, to: Rank, cost: u32) -> bool {
+        let more = |bits| {
+            let Amount { requests, cost: sent } = Amount::of(bits);
+            let fits = requests < WINDOW_REQUESTS && (requests == 0 || sent.saturating_add(cost) <= WINDOW_COST);
+            fits.then(|| Amount { requests: requests + 1, cost: sent + cost }.bits())
+        };
+        self.sent[to.index()].fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// Credit comes back. Returns whether it had been taken.
+    #[must_use]
+    pub fn give_back(&self, from: Rank, back: Amount) -> bool {
+        let less = |bits| {
+            let Amount { requests, cost } = Amount::of(bits);
+            Some(Amount { requests: requests.checked_sub(back.requests)?, cost: cost.checked_sub(back.cost)? }.bits())
+        };
+        let was_taken = self.sent[from.index()].fetch_update(Ordering::AcqRel, Ordering::Relaxed, less).is_ok();
+        self.returns.fetch_add(1, Ordering::SeqCst);
+        was_taken
+    }
+
+    /// How often credit has come back: who found none looks again when this has changed.
+    pub fn returns(&self) -> u64 {
+        self.returns.load(Ordering::SeqCst)
+    }
+
+    /// A request of `from` was handled and not replied to. What is to be given back now, if it is much.
+    pub fn on_handled(&self, from: Rank, cost: u32) -> Option<Amount> {
+        let owed = &self.owed[from.index()];
+        let more = Amount { requests: 1, cost }.bits();
+        let before = Amount::of(owed.fetch_add(more, Ordering::AcqRel));
+        if before.requests + 1 >= WINDOW_REQUESTS / 4 || before.cost + cost >= WINDOW_COST / 4 {
+            return self.settle(from);
+        }
+        if !self.is_creditor[from.index()].swap(true, Ordering::AcqRel) {
+            self.creditors.lock().unwrap_or_else(PoisonError::into_inner).push(from);
+        }
+        None
+    }
+
+    /// All that is owed, to be given back when there is nothing else to do.
+    pub fn settle_all(&self) -> Vec<(Rank, Amount)> {
+        let creditors = std::mem::take(&mut *self.creditors.lock().unwrap_or_else(PoisonError::into_inner));
+        let settle = |rank: Rank| {
+            // In this order: what is owed from now on lists the rank again.
+            self.is_creditor[rank.index()].store(false, Ordering::Release);
+            Some((rank, self.settle(rank)?))
+        };
+        creditors.into_iter().filter_map(settle).collect()
+    }
+
+    fn settle(&self, rank: Rank) -> Option<Amount> {
+        let owed = Amount::of(self.owed[rank.index()].swap(0, Ordering::AcqRel));
+        (owed != Amount::default()).then_some(owed)
+    }
+
+    /// Whether no credit is taken and nothing is owed.
+    pub fn is_settled(&self) -> bool {
+        self.sent.iter().chain(&self.owed).all(|amount| amount.load(Ordering::Acquire) == 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TO: Rank = Rank(1);
+
+    #[test]
+    fn a_window_has_an_end_and_opens_again() {
+        let flow = Flow::new(2);
+        assert!((0..WINDOW_REQUESTS).all(|_| flow.take(TO, 0)));
+        assert!(!flow.take(TO, 0) && flow.take(Rank(0), 0));
+        assert!(flow.give_back(TO, Amount { requests: 2, cost: 0 }));
+        assert!(flow.take(TO, 10) && flow.take(TO, 0) && !flow.take(TO, 0));
+        assert!(!flow.give_back(TO, Amount { requests: 1, cost: 11 }), "more than was taken");
+    }
+
+    #[test]
+    fn one_request_may_cost_anything_but_not_two() {
+        let flow = Flow::new(2);
+        assert!(flow.take(TO, 10 * WINDOW_COST) && !flow.take(TO, 1));
+        assert!(flow.give_back(TO, Amount { requests: 1, cost: 10 * WINDOW_COST }));
+        assert!(flow.is_settled());
+        assert!(flow.take(TO, WINDOW_COST / 2) && flow.take(TO, WINDOW_COST / 2) && !flow.take(TO, 1));
+    }
+
+    #[test]
+    fn debts_are_paid_when_they_are_large_or_when_there_is_time() {
+        let flow = Flow::new(2);
+        let paid: Vec<Amount> = (0..WINDOW_REQUESTS).filter_map(|_| flow.on_handled(TO, 1)).collect();
+        assert_eq!(paid, [Amount { requests: WINDOW_REQUESTS / 4, cost: WINDOW_REQUESTS / 4 }; 4]);
+        assert_eq!(flow.on_handled(TO, WINDOW_COST), Some(Amount { requests: 1, cost: WINDOW_COST }));
+        assert_eq!((flow.on_handled(TO, 3), flow.on_handled(Rank(0), 4)), (None, None));
+        let all = [(TO, Amount { requests: 1, cost: 3 }), (Rank(0), Amount { requests: 1, cost: 4 })];
+        let settled = flow.settle_all();
+        assert!(all.iter().all(|debt| settled.contains(debt)), "{settled:?}");
+        assert!(flow.settle_all().is_empty() && flow.is_settled());
+    }
+}

@@ -1,0 +1,212 @@
+//! The handler table, and how a handler is called.
+
+use super::wire::{Args, Category};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Indices from here on are the client's; those below are the library's (GASNet-1, C.2).
+pub const CLIENT_FIRST: u8 = 128;
+
+/// An entry of the client's table: an index, or 0 for any, and a function.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The index; the one that was given out, afterwards.
+    pub index: u8,
+    /// The function; its type depends on what is sent to it.
+    pub function: Option<unsafe extern "C" fn()>,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BadEntry {
+    /// The entry at this place has an index that is not the client's.
+    Reserved(usize, u8),
+    /// The entry at this place has an index that another one has.
+    Twice(usize, u8),
+    /// The entry at this place has no function.
+    NoFunction(usize),
+    /// There are more than the client's indices.
+    TooMany(usize),
+}
+
+/// The functions by index.
+#[derive(Debug)]
+pub struct Handlers {
+    functions: [AtomicUsize; 256],
+}
+
+impl Default for Handlers {
+    fn default() -> Handlers {
+        Handlers { functions: [const { AtomicUsize::new(0) }; 256] }
+    }
+}
+
+impl Handlers {
+    /// Registers the client's table, and gives the entries that ask for any index the lowest free ones in order, so that
+    /// the same table gets the same indices everywhere.
+    ///
+    /// # Errors
+    /// The table makes no sense; nothing is registered.
+    pub fn register(&self, entries: &mut [Entry]) -> Result<(), BadEntry> {
+        let mut taken = [false; 256];
+        if entries.len() > 256 - usize::from(CLIENT_FIRST) {
+            return Err(BadEntry::TooMany(entries.len()));
+        }
+        for (at, entry) in entries.iter().enumerate() {
+            match entry.index {
+                _ if entry.function.is_none() => return Err(BadEntry::NoFunction(at)),
+                0 => {}
+                index if index < CLIENT_FIRST => return Err(BadEntry::Reserved(at, index)),
+                index if taken[usize::from(index)] => return Err(BadEntry::Twice(at, index)),
+                index => taken[usize::from(index)] = true,
+            }
+        }
+        let mut free = (CLIENT_FIRST..=u8::MAX).filter(|index| !taken[usize::from(*index)]);
+        for entry in entries {
+            if entry.index == 0 {
+                entry.index = free.next().expect("no more entries than indices");
+            }
+            self.set(entry.index, entry.function);
+        }
+        Ok(())
+    }
+
+    /// Registers one function.
+    pub fn set(&self, index: u8, function: Option<unsafe extern "C" fn()>) {
+        let address = function.map_or(0, |function| function as usize);
+        self.functions[usize::from(index)].store(address, Ordering::Release);
+    }
+
+    /// The function of an index.
+    pub fn get(&self, index: u8) -> Option<usize> {
+        Some(self.functions[usize::from(index)].load(Ordering::Acquire)).filter(|function| *function != 0)
+    }
+}
+
+/// What a handler is called with besides its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Names the message inside the handler.
+    pub token: *mut c_void,
+    /// The payload, and how long it is, unless the message is a [`Category::Short`].
+    pub payload: *mut c_void,
+    /// Its length.
+    pub payload_bytes: usize,
+}
+
+/// Calls `$function` with the given first arguments and as many of `$args` as there are, as 64-bit integers.
+macro_rules! call {
+    ($function:expr, $args:expr, ($($first:expr => $type:ty),*)) => {
+        call!(@each $function, $args, ($($first => $type),*), [], [
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15
+        ])
+    };
+    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], []) => {
+        call!(@one $function, $args, ($($first => $type),*), [$($done)*])
+    };
+    (@each $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($done:tt)*], [$next:tt $($rest:tt)*]) => {
+        if $args.len() == call!(@count $($done)*) {
+            call!(@one $function, $args, ($($first => $type),*), [$($done)*])
+        } else {
+            call!(@each $function, $args, ($($first => $type),*), [$($done)* $next], [$($rest)*])
+        }
+    };
+    (@one $function:expr, $args:expr, ($($first:expr => $type:ty),*), [$($at:tt)*]) => {
+        std::mem::transmute::<usize, unsafe extern "C" fn($($type,)* $(call!(@type $at)),*)>($function)(
+            $($first,)* $(i64::from($args[$at])),*
+        )
+    };
+    (@type $at:tt) => { i64 };
+    (@count) => { 0 };
+    (@count $first:tt $($rest:tt)*) => { 1 + call!(@count $($rest)*) };
+}
+
+/// Calls a handler. The arguments are sign-extended to 64 bits, so that handlers that declare wider ones get the values
+/// that were sent (reference, L.9).
+///
+/// # Safety
+/// `function` is a handler for messages of this category with this many arguments; the frame's payload is as long as it says.
+pub unsafe fn call(function: usize, category: Category, frame: Frame, args: &Args) {
+    let Frame { token, payload, payload_bytes } = frame;
+    let args = args.as_slice();
+    // SAFETY: the caller's promise. Integers of 32 bits are passed like ones of 64 whose upper half is not looked at, in
+    // the calling conventions of x86-64 and AArch64.
+    unsafe {
+        match category {
+            Category::Short => call!(function, args, (token => *mut c_void)),
+            Category::Medium | Category::Long => {
+                call!(function, args, (token => *mut c_void, payload => *mut c_void, payload_bytes => usize));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+
+    thread_local! {
+        static SEEN: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
+    }
+
+    unsafe extern "C" fn none() {}
+
+    unsafe extern "C" fn short_of_three(token: *mut c_void, a: i32, b: u32, c: i64) {
+        SEEN.with_borrow_mut(|seen| seen.extend([token.addr() as i64, a.into(), b.into(), c]));
+    }
+
+    unsafe extern "C" fn medium_of_nine(
+        token: *mut c_void,
+        payload: *mut c_void,
+        bytes: usize,
+        first: i32,
+        b: i32,
+        c: i32,
+        d: i32,
+        e: i32,
+        f: i32,
+        g: i32,
+        h: i32,
+        last: i64,
+    ) {
+        let numbers = [first, b, c, d, e, f, g, h].map(i64::from);
+        SEEN.with_borrow_mut(|seen| seen.extend([token.addr() as i64, payload.addr() as i64, bytes as i64]));
+        SEEN.with_borrow_mut(|seen| seen.extend(numbers.into_iter().chain([last])));
+    }
+
+    #[test]
+    fn handlers_get_their_arguments() {
+        let frame = |token, payload, payload_bytes| Frame {
+            token: std::ptr::without_provenance_mut(token),
+            payload: std::ptr::without_provenance_mut(payload),
+            payload_bytes,
+        };
+        // SAFETY: the functions take what they are called with.
+        unsafe {
+            let args = Args::new(&[-1, -2, -3]).expect("three");
+            call(short_of_three as *const () as usize, Category::Short, frame(5, 0, 0), &args);
+            let args = Args::new(&[1, 2, 3, 4, 5, 6, 7, 8, -9]).expect("nine");
+            call(medium_of_nine as *const () as usize, Category::Medium, frame(6, 7, 8), &args);
+        }
+        let seen = SEEN.take();
+        assert_eq!(seen, [5, -1, i64::from(-2_i32 as u32), -3, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8, -9]);
+    }
+
+    #[test]
+    fn free_indices_go_in_order_to_those_that_ask_for_any() {
+        let handlers = Handlers::default();
+        let entry = |index| Entry { index, function: Some(none) };
+        let mut entries = [0, 129, 0, 255, 0].map(entry);
+        assert_eq!(handlers.register(&mut entries), Ok(()));
+        assert_eq!(entries.map(|entry| entry.index), [128, 129, 130, 255, 131]);
+        assert!(handlers.get(131).is_some() && handlers.get(132).is_none());
+        let refused = |mut entries: Vec<Entry>| Handlers::default().register(&mut entries);
+        assert_eq!(refused(vec![entry(128), entry(127)]), Err(BadEntry::Reserved(1, 127)));
+        assert_eq!(refused(vec![entry(200), entry(200)]), Err(BadEntry::Twice(1, 200)));
+        assert_eq!(refused(vec![Entry { index: 128, function: None }]), Err(BadEntry::NoFunction(0)));
+        assert_eq!(refused(vec![entry(0); 129]), Err(BadEntry::TooMany(129)));
+        assert_eq!(refused(vec![entry(0); 128]), Ok(()));
+    }
+}

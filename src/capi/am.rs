@@ -1,0 +1,190 @@
+//! Active Messages and handler-safe locks.
+
+use super::boundary::{Refusal, attached, entry_points, initialised};
+use super::{ERR_BAD_ARG, ERR_NOT_READY, OK};
+use crate::am::{
+    ARGS_MAX, Args, CLIENT_FIRST, Destination, HandlerSafeLock, LONG_BYTES_MAX, Messages, Outgoing, PAYLOAD_BYTES_MAX,
+    Token,
+};
+use crate::error::UserError;
+use std::ffi::{c_int, c_void};
+
+fn bad_argument(line: UserError) -> Refusal {
+    Refusal::with_code(ERR_BAD_ARG, line)
+}
+
+/// A message from what C gives for it.
+///
+/// # Safety
+/// `args` are that many arguments, or null.
+unsafe fn outgoing(
+    handler: u8,
+    payload: *mut c_void,
+    payload_bytes: usize,
+    destination: Destination,
+    count: usize,
+    args: *const i32,
+) -> Result<Outgoing, Refusal> {
+    if handler < CLIENT_FIRST {
+        return Err(Refusal::bad_argument(format!("handler {handler}; handlers of clients are {CLIENT_FIRST} to 255")));
+    }
+    let none_given = args.is_null() || count == 0;
+    // SAFETY: the caller's promise; more than there may be are not looked at.
+    let args = if none_given { &[] } else { unsafe { std::slice::from_raw_parts(args, count.min(ARGS_MAX + 1)) } };
+    if args.len() != count || count > ARGS_MAX {
+        return Err(Refusal::bad_argument(format!(
+            "{count} arguments; a message has at most {ARGS_MAX}, see AMMaxArgs"
+        )));
+    }
+    let args = Args::new(args).expect("it was just seen that there are not too many");
+    Ok(Outgoing { handler, payload: payload.cast(), payload_bytes, destination, args })
+}
+
+/// The token that a handler hands back.
+///
+/// # Safety
+/// `token` is what this thread's handler was given, or null.
+unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
+    let missing = || Refusal::bad_argument("the token is null or used outside of a handler; give what the handler got");
+    if !crate::am::is_in_handler() {
+        return Err(missing());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { Messages::token(token) }.ok_or_else(missing)
+}
+
+entry_points! {
+    unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
+        let outgoing = outgoing(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
+        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMRequestMediumArgs(
+        to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
+    ) -> c_int {
+        let outgoing = outgoing(handler, source, len_bytes, Destination::Buffer, count, args)?;
+        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMRequestLongArgs(
+        to: u32, handler: u8, source: *mut c_void, len_bytes: usize, destination: *mut c_void, count: usize, args: *const i32,
+    ) -> c_int {
+        let destination = Destination::Segment(destination.addr());
+        let outgoing = outgoing(handler, source, len_bytes, destination, count, args)?;
+        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
+        let outgoing = outgoing(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
+        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMReplyMediumArgs(
+        token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
+    ) -> c_int {
+        let outgoing = outgoing(handler, source, len_bytes, Destination::Buffer, count, args)?;
+        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMReplyLongArgs(
+        token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, destination: *mut c_void, count: usize,
+        args: *const i32,
+    ) -> c_int {
+        let destination = Destination::Segment(destination.addr());
+        let outgoing = outgoing(handler, source, len_bytes, destination, count, args)?;
+        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_AMGetMsgSource(token: *mut c_void, source: *mut u32) -> c_int {
+        let from = message(token)?.from();
+        if source.is_null() {
+            return Err(Refusal::bad_argument("the place for the source is a null pointer"));
+        }
+        source.write(from.0);
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_hsl_init(lock: *mut HandlerSafeLock) {
+        lock_at(lock)?;
+        lock.write(HandlerSafeLock::default());
+        Ok(())
+    }
+
+    unsafe fn vgasnet_hsl_destroy(lock: *mut HandlerSafeLock) {
+        if !lock_at(lock)?.is_free() {
+            return Err(UserError::new("the lock is destroyed while a thread has it; unlock it first").into());
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_hsl_lock(lock: *mut HandlerSafeLock) {
+        lock_at(lock)?.lock();
+        Ok(())
+    }
+
+    unsafe fn vgasnet_hsl_trylock(lock: *mut HandlerSafeLock) -> c_int {
+        Ok(if lock_at(lock)?.try_lock() { OK } else { ERR_NOT_READY })
+    }
+
+    unsafe fn vgasnet_hsl_unlock(lock: *mut HandlerSafeLock) {
+        if !lock_at(lock)?.unlock() {
+            return Err(UserError::new("a lock is unlocked that is free; lock it first").into());
+        }
+        Ok(())
+    }
+}
+
+/// # Safety
+/// The pointer is null, or to a lock.
+unsafe fn lock_at<'a>(lock: *mut HandlerSafeLock) -> Result<&'a HandlerSafeLock, Refusal> {
+    // SAFETY: the caller's promise.
+    unsafe { lock.as_ref() }.ok_or_else(|| UserError::new("the lock is a null pointer").into())
+}
+
+entry_points! {
+    fn vgasnet_AMPoll() -> c_int {
+        attached()?.poll();
+        Ok(OK)
+    }
+
+    fn vgasnet_handler_runs() -> u64 {
+        Ok(attached()?.messages().runs())
+    }
+
+    fn vgasnet_wait_handler(seen: u64) {
+        attached()?.wait_for_handler(seen);
+        Ok(())
+    }
+
+    fn vgasnet_AMMaxArgs() -> usize {
+        Ok(ARGS_MAX)
+    }
+
+    fn vgasnet_AMMaxMedium() -> usize {
+        Ok(PAYLOAD_BYTES_MAX)
+    }
+
+    fn vgasnet_AMMaxLongRequest() -> usize {
+        Ok(LONG_BYTES_MAX)
+    }
+
+    fn vgasnet_AMMaxLongReply() -> usize {
+        Ok(LONG_BYTES_MAX)
+    }
+
+    fn vgasnet_hold_interrupts() {
+        initialised()?;
+        Ok(())
+    }
+
+    fn vgasnet_resume_interrupts() {
+        initialised()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,452 @@
+//! Collectives and teams.
+
+use super::barrier::{code, misuse, name};
+use super::boundary::{Refusal, attached, entry_points};
+use super::sync::{Found, OperationPointer, array, from_pointer, not_ready, sweep, to_pointer, try_sweep};
+use crate::coll::{Call, Kind, ReduceFunction, Reducer, Syncs};
+use crate::error::UserError;
+use std::ffi::{c_int, c_uint, c_void};
+
+/// `VGASNET_COLL_IN_NOSYNC`, and so on.
+const IN_NOSYNC: c_int = 1;
+const IN_MYSYNC: c_int = 1 << 1;
+const IN_ALLSYNC: c_int = 1 << 2;
+const OUT_NOSYNC: c_int = 1 << 3;
+const OUT_MYSYNC: c_int = 1 << 4;
+const OUT_ALLSYNC: c_int = 1 << 5;
+const SINGLE: c_int = 1 << 6;
+const LOCAL: c_int = 1 << 7;
+/// `VGASNET_COLL_AGGREGATE`, `_DST_IN_SEGMENT` and `_SRC_IN_SEGMENT`, which change nothing here.
+const HINTS: c_int = 1 << 8 | 1 << 10 | 1 << 11;
+
+/// `struct vgasnet_team`: never defined, and its pointers point nowhere. They are the name of a team.
+#[repr(C)]
+#[derive(Debug)]
+pub struct TeamType {
+    _private: [u8; 0],
+}
+
+type TeamPointer = *mut TeamType;
+
+/// `vgasnet_coll_fn_entry_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionEntry {
+    function: Option<ReduceFunction>,
+    flags: c_uint,
+}
+
+/// What is asked for before memory is known.
+struct Asked {
+    kind: Kind,
+    team: TeamPointer,
+    root: u32,
+    block_bytes: usize,
+    flags: c_int,
+}
+
+/// One rank's memory, as one address or as a list.
+enum Addresses {
+    One(*mut c_void),
+    List(*const *mut c_void),
+}
+
+/// What is waited for: where no flag says it, everything.
+fn syncs(flags: c_int) -> Result<Syncs, UserError> {
+    const ALL: c_int =
+        IN_NOSYNC | IN_MYSYNC | IN_ALLSYNC | OUT_NOSYNC | OUT_MYSYNC | OUT_ALLSYNC | SINGLE | LOCAL | HINTS;
+    if flags & !ALL != 0 {
+        return Err(UserError::new(format!("flags {flags:#x} are unknown; give a combination of VGASNET_COLL_ flags")));
+    }
+    if flags & (SINGLE | LOCAL) == SINGLE | LOCAL {
+        let line = "VGASNET_COLL_SINGLE and VGASNET_COLL_LOCAL exclude each other; give one of them";
+        return Err(UserError::new(line));
+    }
+    let all_in = flags & IN_ALLSYNC != 0 || flags & (IN_NOSYNC | IN_MYSYNC) == 0;
+    let all_out = flags & OUT_ALLSYNC != 0 || flags & (OUT_NOSYNC | OUT_MYSYNC) == 0;
+    Ok(Syncs { all_in, all_out })
+}
+
+impl Addresses {
+    /// The address of this rank's memory. A list has that of each rank of the team with `VGASNET_COLL_SINGLE`, else only this
+    /// rank's.
+    ///
+    /// # Safety
+    /// A list is null or has as many entries.
+    unsafe fn own(&self, me: u32, flags: c_int) -> Result<usize, UserError> {
+        let address = match *self {
+            Addresses::One(address) => address,
+            Addresses::List(list) if list.is_null() => {
+                return Err(UserError::new("a list of addresses is a null pointer; give one with this rank's address"));
+            }
+            // SAFETY: the caller's promise.
+            Addresses::List(list) => unsafe { *list.add(if flags & SINGLE != 0 { me as usize } else { 0 }) },
+        };
+        Ok(address.expose_provenance())
+    }
+}
+
+/// A collective from what C gives for it.
+///
+/// # Safety
+/// As [`Addresses::own`].
+unsafe fn call(
+    asked: &Asked,
+    destination: &Addresses,
+    source: &Addresses,
+    reduce: Option<(usize, i32, c_int)>,
+) -> Result<Call, Refusal> {
+    let Asked { kind, team, root, block_bytes, flags } = *asked;
+    let team = team.addr() as u64;
+    let sync = syncs(flags)?;
+    let (_, me) = attached()?.team(team)?;
+    // SAFETY: the caller's promise. What a rank has no memory for may be anything.
+    let (source, destination) = unsafe {
+        let source = if kind.reads(me, root) { source.own(me, flags)? } else { 0 };
+        (source, if kind.writes(me, root) { destination.own(me, flags)? } else { 0 })
+    };
+    Ok(Call { kind, team, root, source, destination, block_bytes, reduce, sync })
+}
+
+/// Does a collective.
+///
+/// # Safety
+/// As [`Runtime::collective`](crate::runtime::Runtime::collective).
+unsafe fn collective(call: Result<Call, Refusal>) -> Result<(), Refusal> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { attached()?.collective(&call?) }?)
+}
+
+/// Starts a collective.
+///
+/// # Safety
+/// As [`Runtime::start_collective`](crate::runtime::Runtime::start_collective).
+unsafe fn start(call: Result<Call, Refusal>) -> Result<OperationPointer, Refusal> {
+    // SAFETY: the caller's promise.
+    Ok(to_pointer(Some(unsafe { attached()?.start_collective(&call?) }?)))
+}
+
+/// The bytes of the elements of a reduction.
+fn bytes_of(elements: usize, element_bytes: usize) -> Result<usize, Refusal> {
+    elements.checked_mul(element_bytes).ok_or_else(|| {
+        let line = format!(
+            "{elements} elements of {element_bytes} bytes are more than 2^64 bytes; give the size of one element"
+        );
+        UserError::new(line).into()
+    })
+}
+
+entry_points! {
+    unsafe fn vgasnet_coll_broadcast(
+        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_broadcast_nb(
+        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_broadcastM(
+        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_broadcastM_nb(
+        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_scatter(
+        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_scatter_nb(
+        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_scatterM(
+        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_scatterM_nb(
+        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather_nb(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gatherM(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gatherM_nb(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather_all(
+        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather_all_nb(
+        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather_allM(
+        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_gather_allM_nb(
+        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_exchange(
+        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_exchange_nb(
+        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+    }
+
+    unsafe fn vgasnet_coll_exchangeM(
+        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_exchangeM_nb(
+        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+    }
+
+    unsafe fn vgasnet_coll_reduce(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
+        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
+    }
+
+    unsafe fn vgasnet_coll_reduce_nb(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
+        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
+    }
+
+    unsafe fn vgasnet_coll_reduceM(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
+        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
+    ) {
+        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        collective(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
+    }
+
+    unsafe fn vgasnet_coll_reduceM_nb(
+        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
+        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
+    ) -> OperationPointer {
+        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        start(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
+    }
+}
+
+/// Several images a rank are not supported: who asks for them is told so.
+fn check_images(images: &[u32], my_image: u32, rank: u32) -> Result<(), UserError> {
+    if let Some(at) = images.iter().position(|count| *count != 1) {
+        let line = format!("rank {at} has {} images; each rank has one, give a null pointer for images", images[at]);
+        return Err(UserError::new(line));
+    }
+    if !images.is_empty() && my_image != rank {
+        return Err(UserError::new(format!("image {my_image} of rank {rank}; a rank's image has the rank's number")));
+    }
+    Ok(())
+}
+
+entry_points! {
+    unsafe fn vgasnet_coll_init(
+        images: *const u32, my_image: u32, table: *const FunctionEntry, entries: usize, _flags: c_int,
+    ) {
+        let runtime = attached()?;
+        if !images.is_null() {
+            let images = std::slice::from_raw_parts(images, runtime.space().segments.len());
+            check_images(images, my_image, runtime.space().rank.0)?;
+        }
+        if table.is_null() && entries > 0 {
+            return Err(UserError::new(format!("the table of {entries} functions is a null pointer")).into());
+        }
+        let table = if entries == 0 { &[] } else { std::slice::from_raw_parts(table, entries) };
+        let reducer = |(at, entry): (usize, &FunctionEntry)| {
+            let function = entry.function.ok_or_else(|| UserError::new(format!("function {at} is a null pointer")))?;
+            Ok(Reducer { function, flags: entry.flags as c_int })
+        };
+        let reducers: Result<Box<[Reducer]>, UserError> = table.iter().enumerate().map(reducer).collect();
+        runtime.set_reducers(reducers?);
+        Ok(())
+    }
+
+    unsafe fn vgasnet_coll_wait_sync_all(handles: *mut OperationPointer, count: usize) {
+        let runtime = attached()?;
+        for pointer in array(handles, count)? {
+            if let Some(handle) = from_pointer(*pointer) {
+                runtime.wait_explicit(handle)?;
+                *pointer = to_pointer(None);
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
+        let runtime = attached()?;
+        let handles = array(handles, count)?;
+        if !sweep(runtime, handles)?.some() {
+            runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
+            sweep(runtime, handles)?;
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::all)
+    }
+
+    unsafe fn vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::some)
+    }
+}
+
+fn id(team: TeamPointer) -> u64 {
+    team.addr() as u64
+}
+
+entry_points! {
+    fn vgasnet_coll_wait_sync(pointer: OperationPointer) {
+        let runtime = attached()?;
+        Ok(from_pointer(pointer).map_or(Ok(()), |handle| runtime.wait_explicit(handle))?)
+    }
+
+    fn vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {
+        try_sweep(&mut [pointer], Found::all)
+    }
+
+    fn vgasnet_coll_barrier_notify(team: TeamPointer, number: c_int, flags: c_int) {
+        attached()?.team_barrier_notify(id(team), name(number, flags)?)?.map_err(misuse)
+    }
+
+    fn vgasnet_coll_barrier_try(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
+        let matched = attached()?.team_barrier_try(id(team), name(number, flags)?)?.map_err(misuse)?;
+        Ok(matched.map_or_else(not_ready, code))
+    }
+
+    fn vgasnet_coll_barrier_wait(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
+        attached()?.team_barrier_wait(id(team), name(number, flags)?)?.map(code).map_err(misuse)
+    }
+
+    fn vgasnet_coll_team_split(parent: TeamPointer, color: u32, order: u32, _client_data: *mut c_void) -> TeamPointer {
+        Ok(std::ptr::without_provenance_mut(attached()?.split_team(id(parent), color, order)? as usize))
+    }
+
+    fn vgasnet_coll_team_free(team: TeamPointer) {
+        Ok(attached()?.free_team(id(team))?)
+    }
+
+    fn vgasnet_coll_team_size(team: TeamPointer) -> u32 {
+        Ok(attached()?.team(id(team))?.0.len() as u32)
+    }
+
+    fn vgasnet_coll_team_rank2node(team: TeamPointer, rank: u32) -> u32 {
+        let (members, _) = attached()?.team(id(team))?;
+        let last = members.len() - 1;
+        let node = members.get(rank as usize).copied();
+        Ok(node.ok_or_else(|| {
+            UserError::new(format!("there is no rank {rank} in this team; its ranks are 0 to {last}"))
+        })?)
+    }
+
+    fn vgasnet_coll_team_node2rank(team: TeamPointer, node: u32) -> u32 {
+        let (members, _) = attached()?.team(id(team))?;
+        let rank = members.iter().position(|member| *member == node);
+        Ok(rank.ok_or_else(|| UserError::new(format!("rank {node} of the job is not in this team")))? as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_say_what_is_waited_for() {
+        let both = |all_in, all_out| Ok(Syncs { all_in, all_out });
+        assert_eq!(syncs(IN_NOSYNC | OUT_MYSYNC | SINGLE), both(false, false));
+        assert_eq!(syncs(IN_ALLSYNC | OUT_NOSYNC | LOCAL | HINTS), both(true, false));
+        assert_eq!(syncs(IN_MYSYNC | OUT_ALLSYNC), both(false, true));
+        assert_eq!(syncs(0), both(true, true));
+        assert!([1 << 9, 1 << 12, -1, SINGLE | LOCAL].into_iter().all(|flags| syncs(flags).is_err()));
+    }
+
+    #[test]
+    fn a_rank_is_one_image() {
+        assert!(check_images(&[], 7, 1).is_ok() && check_images(&[1, 1, 1], 2, 2).is_ok());
+        assert!(check_images(&[1, 4], 0, 0).expect_err("four").to_string().contains("rank 1 has 4 images"));
+        assert!(check_images(&[1, 1], 0, 1).expect_err("another one's").to_string().contains("image 0 of rank 1"));
+    }
+}

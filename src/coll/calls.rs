@@ -1,0 +1,232 @@
+//! Starting collectives, and teams.
+
+use super::drive::{Bases, Memory, Reducer, Reduction};
+use super::plan::{BLOCK_BYTES_MAX, Kind, Plan, Shape};
+use super::team::{self, TEAM_ALL, Team, VOTE_BYTES, Vote};
+use crate::barrier::{Misuse, Name};
+use crate::error::UserError;
+use crate::handles::{CompletionId, Handle};
+use crate::runtime::Runtime;
+use std::ffi::c_int;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+/// What is waited for before and after a collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Syncs {
+    /// No bytes move before every rank has entered. Else each rank's memory is touched once that rank has.
+    pub all_in: bool,
+    /// No rank is through before all bytes have moved. Else each is when its own memory is.
+    pub all_out: bool,
+}
+
+/// A collective that a client asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// What it does.
+    pub kind: Kind,
+    /// Among whom.
+    pub team: u64,
+    /// Whose memory it is about, as the team counts; 0 if nobody's.
+    pub root: u32,
+    /// Where this rank's bytes are; where there are none, anything.
+    pub source: usize,
+    /// Where those it gets belong; where there are none, anything.
+    pub destination: usize,
+    /// Bytes that one rank has for, or from, one other.
+    pub block_bytes: usize,
+    /// Of a [`Kind::Reduce`]: bytes of an element, number of the function in the table, its argument.
+    pub reduce: Option<(usize, i32, c_int)>,
+    /// What is waited for.
+    pub sync: Syncs,
+}
+
+impl Runtime {
+    /// Sets the functions that reductions name by their place.
+    pub fn set_reducers(&self, reducers: Box<[Reducer]>) {
+        *self.collectives().reducers.write().unwrap_or_else(PoisonError::into_inner) = reducers;
+    }
+
+    /// Starts a collective. All ranks of a team start the same ones in the same order.
+    ///
+    /// # Errors
+    /// There is no such team, root or function, or a null pointer for bytes.
+    ///
+    /// # Safety
+    /// The memory that this rank gives is valid until the handle has been synced.
+    pub unsafe fn start_collective(&self, call: &Call) -> Result<Handle, UserError> {
+        // SAFETY: the caller's promise.
+        let completion = unsafe { self.enter(call)? };
+        Ok(self.completions().handle(completion))
+    }
+
+    /// Does a collective.
+    ///
+    /// # Errors
+    /// As [`Runtime::start_collective`].
+    ///
+    /// # Safety
+    /// The memory that this rank gives is valid.
+    pub unsafe fn collective(&self, call: &Call) -> Result<(), UserError> {
+        // SAFETY: the caller's promise; the collective is waited for.
+        let completion = unsafe { self.enter(call)? };
+        self.wait(completion);
+        self.completions().end(completion);
+        Ok(())
+    }
+
+    unsafe fn enter(&self, call: &Call) -> Result<CompletionId, UserError> {
+        let (ranks, me) = self.look_up(call.team, |team| (team.ranks(), team.me))?;
+        check(call, ranks, me)?;
+        let reduction = call.reduce.map(|reduce| self.reduction(reduce)).transpose()?;
+        let element_bytes = reduction.map_or(1, |reduction| reduction.element_bytes);
+        let shape = Shape { kind: call.kind, me, ranks, root: call.root, block_bytes: call.block_bytes, element_bytes };
+        let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out };
+        let bases = Bases { source: call.source, destination: call.destination, scratch: 0 };
+        let completion = self.completions().begin();
+        self.completions().add(completion);
+        let memory = Memory { bases, scratch: Box::default(), reduction, completion };
+        self.collectives().with(|machine| machine.start(call.team, plan, memory));
+        self.poll();
+        Ok(completion)
+    }
+
+    fn reduction(&self, (element_bytes, function, argument): (usize, i32, c_int)) -> Result<Reduction, UserError> {
+        let reducers = self.collectives().reducers.read().unwrap_or_else(PoisonError::into_inner);
+        let reducer = usize::try_from(function).ok().and_then(|at| reducers.get(at)).copied();
+        let reducer = reducer.ok_or_else(|| {
+            let known = reducers.len();
+            UserError::new(format!(
+                "function {function} of {known}; give the number of an entry in the table of vgasnet_coll_init"
+            ))
+        })?;
+        Ok(Reduction { reducer, argument, element_bytes })
+    }
+
+    fn look_up<R>(&self, id: u64, read: impl FnOnce(&mut Team<Memory>) -> R) -> Result<R, UserError> {
+        let found = self.collectives().with(|machine| machine.teams.get_mut(&id).map(read));
+        found.ok_or_else(|| {
+            UserError::new(format!(
+                "team {id:#x} does not exist: it was freed, or never came from vgasnet_coll_team_split"
+            ))
+        })
+    }
+
+    /// The ranks of the job in a team, in its order, and this rank's place there.
+    ///
+    /// # Errors
+    /// There is no such team.
+    pub fn team(&self, id: u64) -> Result<(Box<[u32]>, u32), UserError> {
+        self.look_up(id, |team| (team.members.clone(), team.me))
+    }
+
+    /// Splits a team into one for each color, in each of which ranks are in the order of `order`. Collective.
+    ///
+    /// # Errors
+    /// There is no such team.
+    pub fn split_team(&self, parent: u64, color: u32, order: u32) -> Result<u64, UserError> {
+        let (members, me) = self.team(parent)?;
+        let splits = self.collectives().splits.fetch_add(1, Ordering::Relaxed);
+        let mut mine = Vote { color, order, splits }.encode();
+        let mut all = vec![0_u8; VOTE_BYTES * members.len()];
+        let call = Call {
+            kind: Kind::GatherAll,
+            team: parent,
+            root: 0,
+            source: mine.as_mut_ptr().expose_provenance(),
+            destination: all.as_mut_ptr().expose_provenance(),
+            block_bytes: VOTE_BYTES,
+            reduce: None,
+            sync: Syncs { all_in: false, all_out: false },
+        };
+        // SAFETY: there is one vote here, and room for one of each rank.
+        unsafe { self.collective(&call)? };
+        let votes: Vec<Vote> = all.chunks_exact(VOTE_BYTES).map(Vote::decode).collect();
+        let (id, members, me) = team::split(&members, &votes, me);
+        self.collectives().with(|machine| machine.add_team(id, Team::new(members, me)));
+        self.poll();
+        Ok(id)
+    }
+
+    /// Forgets a team.
+    ///
+    /// # Errors
+    /// There is no such team, it is that of all ranks, or something of it is under way.
+    pub fn free_team(&self, id: u64) -> Result<(), UserError> {
+        if id == TEAM_ALL {
+            return Err(UserError::new("VGASNET_TEAM_ALL is freed; it stays until the job ends"));
+        }
+        if !self.look_up(id, |team| team.is_idle())? {
+            return Err(UserError::new(
+                "a team is freed while a collective or barrier of it is under way; sync them first",
+            ));
+        }
+        self.collectives().with(|machine| machine.teams.remove(&id));
+        Ok(())
+    }
+
+    /// Arrives at a team's barrier. That of all ranks is the job's. The outer error is that there is no such team.
+    ///
+    /// # Errors
+    /// There is no such team; or, inside, the client has notified already.
+    pub fn team_barrier_notify(&self, id: u64, name: Name) -> Result<Result<(), Misuse>, UserError> {
+        self.look_up(id, |_| ())?;
+        if id == TEAM_ALL {
+            return Ok(self.barrier_notify(name));
+        }
+        let notified = self.collectives().with(|machine| machine.notify(id, name));
+        self.poll();
+        Ok(notified)
+    }
+
+    /// Asks whether every rank of the team has arrived: `None` if not, else whether the names match.
+    ///
+    /// # Errors
+    /// There is no such team; or, inside, the client has not notified.
+    pub fn team_barrier_try(&self, id: u64, name: Name) -> Result<Result<Option<bool>, Misuse>, UserError> {
+        if id == TEAM_ALL {
+            return Ok(self.barrier_try(name));
+        }
+        self.poll();
+        self.look_up(id, |team| team.barrier.finish(name))
+    }
+
+    /// Waits until every rank of the team has arrived: whether the names match.
+    ///
+    /// # Errors
+    /// There is no such team; or, inside, the client has not notified.
+    pub fn team_barrier_wait(&self, id: u64, name: Name) -> Result<Result<bool, Misuse>, UserError> {
+        if id == TEAM_ALL {
+            return Ok(self.barrier_wait(name));
+        }
+        loop {
+            match self.look_up(id, |team| team.barrier.finish(name))? {
+                Ok(Some(matched)) => return Ok(Ok(matched)),
+                Err(misuse) => return Ok(Err(misuse)),
+                Ok(None) => {}
+            }
+            self.wait_until(&|| self.look_up(id, |team| team.barrier.is_released()).unwrap_or(true));
+        }
+    }
+}
+
+fn check(call: &Call, ranks: u32, me: u32) -> Result<(), UserError> {
+    let Call { kind, root, source, destination, block_bytes, .. } = *call;
+    if root >= ranks {
+        return Err(UserError::new(format!("there is no rank {root} in this team; its ranks are 0 to {}", ranks - 1)));
+    }
+    if block_bytes.checked_mul(ranks as usize).is_none_or(|all| all > isize::MAX as usize)
+        || block_bytes > BLOCK_BYTES_MAX
+    {
+        return Err(UserError::new(format!("{block_bytes} bytes a rank; at most {BLOCK_BYTES_MAX} are allowed")));
+    }
+    let sides = [(kind.reads(me, root), source, "source"), (kind.writes(me, root), destination, "destination")];
+    for (used, address, what) in sides {
+        if used && address == 0 && block_bytes > 0 {
+            return Err(UserError::new(format!(
+                "the {what} is a null pointer; give the address of memory for {block_bytes} bytes a rank"
+            )));
+        }
+    }
+    Ok(())
+}

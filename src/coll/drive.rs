@@ -1,0 +1,241 @@
+//! Carries out what the machine says.
+
+use super::machine::{self, Action, Arrived, Machine, Sending};
+use super::message::Message;
+use super::plan::{Buffer, Local, Place};
+use super::{Collectives, HANDLER};
+use crate::am::{Args, Destination, Outgoing};
+use crate::error::UserError;
+use crate::handles::CompletionId;
+use crate::job;
+use crate::ops::{Client, Remote};
+use crate::runtime::Runtime;
+use std::ffi::{c_int, c_void};
+use vgasnet_conduit::Rank;
+
+/// The client's function for reductions (reference, K.5): results, their number, left operands, their number, right
+/// operands, bytes of an element, flags, argument. The results may be where the left operands are.
+pub type ReduceFunction =
+    unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, *const c_void, usize, c_int, c_int);
+
+/// A function of the client's table.
+#[derive(Clone, Copy, Debug)]
+pub struct Reducer {
+    /// The function.
+    pub function: ReduceFunction,
+    /// What it is given as flags.
+    pub flags: c_int,
+}
+
+/// How a reduction calls its function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reduction {
+    pub reducer: Reducer,
+    pub argument: c_int,
+    pub element_bytes: usize,
+}
+
+/// Where the memory of a collective starts.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bases {
+    pub source: usize,
+    pub destination: usize,
+    pub scratch: usize,
+}
+
+impl Bases {
+    fn address(&self, place: Place) -> usize {
+        let base = match place.buffer {
+            Buffer::Source => self.source,
+            Buffer::Destination => self.destination,
+            Buffer::Scratch => self.scratch,
+        };
+        base + place.offset_bytes
+    }
+}
+
+/// What is kept with a collective.
+#[derive(Debug)]
+pub(super) struct Memory {
+    pub bases: Bases,
+    /// What [`Bases::scratch`] points to, from the time that the collective's turn has come.
+    pub scratch: Box<[u128]>,
+    pub reduction: Option<Reduction>,
+    pub completion: CompletionId,
+}
+
+impl machine::Client for Memory {
+    fn begin(&mut self, scratch_bytes: usize) {
+        self.scratch = vec![0; scratch_bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
+        self.bases.scratch = self.scratch.as_mut_ptr().expose_provenance();
+    }
+}
+
+impl Runtime {
+    /// Carries out what collectives have to do, as far as there is credit, unless another thread does. Returns whether it
+    /// did anything. Not to be called from handlers.
+    pub(crate) fn advance_collectives(&self) -> bool {
+        let collectives = self.collectives();
+        let mut worked = false;
+        while collectives.has_work(self.messages().credit_returns()) {
+            // In this order: credit that comes back after this is seen by the next look at has_work.
+            let returned = self.messages().credit_returns();
+            if !collectives.begin_turn(returned) {
+                break;
+            }
+            while let Some(action) = collectives.with(Machine::next_action) {
+                worked |= self.carry_out(collectives, action);
+            }
+            collectives.end_turn();
+        }
+        worked
+    }
+
+    /// Returns whether it was done; if not, it is kept until there is credit.
+    fn carry_out(&self, collectives: &Collectives, action: Action<Memory>) -> bool {
+        match action {
+            Action::Tell { to, ref message } => {
+                let to = Rank(to);
+                if !self.try_credit(to, 0) {
+                    collectives.with(|machine| machine.stall(action));
+                    return false;
+                }
+                self.post_to_handler(to, message, &[]);
+            }
+            Action::Send(sending) => {
+                if !self.try_credit(Rank(sending.to), sending.len_bytes as u32) {
+                    collectives.with(|machine| machine.stall(action));
+                    return false;
+                }
+                self.send(collectives, sending);
+                collectives.with(|machine| machine.on_sent(sending));
+            }
+            Action::Do { operation, locals } => {
+                let (bases, reduction) = collectives.with(|machine| {
+                    let memory = machine.client(operation);
+                    (memory.bases, memory.reduction)
+                });
+                for local in locals {
+                    self.do_local(local, &bases, reduction);
+                }
+                collectives.with(|machine| machine.on_done(operation));
+            }
+            Action::Finish { team, client } => {
+                collectives.with(|machine| machine.on_finished(team));
+                self.completions().finish(client.completion);
+                self.progress().announce();
+            }
+        }
+        true
+    }
+
+    /// Sends bytes for which there is credit.
+    fn send(&self, collectives: &Collectives, sending: Sending) {
+        let Sending { operation, to, ref message, place, len_bytes, .. } = sending;
+        if len_bytes == 0 {
+            return self.post_to_handler(Rank(to), message, &[]);
+        }
+        let address = collectives.with(|machine| machine.client(operation).bases).address(place);
+        if self.own_segment().overlaps(address, len_bytes) {
+            let mut copy = vec![0; len_bytes];
+            let from = Remote { rank: self.space().rank.0, address, len_bytes };
+            // SAFETY: the copy is as long as that.
+            must(unsafe { self.transfer(Client::Get(copy.as_mut_ptr()), from) });
+            return self.post_to_handler(Rank(to), message, &copy);
+        }
+        let start = std::ptr::with_exposed_provenance(address);
+        // SAFETY: the client leaves its memory to the collective until it has synced it, and the plan stays inside.
+        let bytes = unsafe { std::slice::from_raw_parts(start, len_bytes) };
+        self.post_to_handler(Rank(to), message, bytes);
+    }
+
+    fn post_to_handler(&self, to: Rank, message: &Message, bytes: &[u8]) {
+        let outgoing = Outgoing {
+            handler: HANDLER,
+            payload: bytes.as_ptr(),
+            payload_bytes: bytes.len(),
+            destination: if bytes.is_empty() { Destination::Nowhere } else { Destination::Buffer },
+            args: message.encode(),
+        };
+        // SAFETY: the payload is a slice.
+        unsafe { self.post_with_credit(to, &outgoing) };
+    }
+
+    fn do_local(&self, local: Local, bases: &Bases, reduction: Option<Reduction>) {
+        match local {
+            Local::Copy { from, to, len_bytes } => {
+                // SAFETY: the client leaves its memory to the collective until it has synced it, and the plan stays inside.
+                unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
+            }
+            Local::Combine { into, with, len_bytes } => {
+                let Reduction { reducer, argument, element_bytes } = reduction.expect("only reductions combine");
+                let into = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(into));
+                let with = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(with));
+                let count = len_bytes / element_bytes;
+                // SAFETY: both are in the collective's own memory, as long as that, and aligned for any type; the client
+                // registered the function for this.
+                unsafe { (reducer.function)(into, count, into, count, with, element_bytes, reducer.flags, argument) };
+            }
+        }
+    }
+
+    /// Copies bytes from one address to another, each of which may be in the own segment.
+    ///
+    /// # Safety
+    /// Both are valid for that length.
+    unsafe fn copy_memory(&self, from: usize, to: usize, len_bytes: usize) {
+        if from == to || len_bytes == 0 {
+            return;
+        }
+        let (own, segment) = (self.space().rank.0, self.own_segment());
+        let source = std::ptr::with_exposed_provenance::<u8>(from);
+        let target = std::ptr::with_exposed_provenance_mut::<u8>(to);
+        // SAFETY: the caller's promise, in each case.
+        unsafe {
+            if segment.overlaps(to, len_bytes) {
+                must(self.transfer(Client::Put(source), Remote { rank: own, address: to, len_bytes }));
+            } else if segment.overlaps(from, len_bytes) {
+                must(self.transfer(Client::Get(target), Remote { rank: own, address: from, len_bytes }));
+            } else {
+                std::ptr::copy(source, target, len_bytes);
+            }
+        }
+    }
+
+    /// A message of a collective has come. Runs like a handler: it sends nothing.
+    ///
+    /// # Safety
+    /// The payload is valid for its length.
+    pub(crate) unsafe fn on_collective_message(&self, args: &Args, payload: *const c_void, payload_bytes: usize) {
+        let collectives = self.collectives();
+        let taken = Message::decode(args).and_then(|message| {
+            let arrived = collectives.with(|machine| machine.on_message(&message, payload_bytes)).ok()?;
+            Some(arrived.map(|arrived| (arrived, collectives.with(|machine| machine.client(arrived.operation).bases))))
+        });
+        match taken {
+            Some(Some((arrived, bases))) => {
+                let Arrived { place, .. } = arrived;
+                let from = payload.expose_provenance();
+                // SAFETY: the caller's promise; the client leaves its memory to the collective until it has synced it, and
+                // the machine has seen that the bytes belong there.
+                unsafe { self.copy_memory(from, bases.address(place), payload_bytes) };
+                collectives.with(|machine| machine.on_written(arrived));
+            }
+            Some(None) => {}
+            None => job::fail(
+                "collective",
+                &UserError::new(
+                    "a message of a collective makes no sense here; all ranks of a team have to start the same collectives, \
+                 of the same sizes, in the same order",
+                ),
+            ),
+        }
+    }
+}
+
+/// What fails only where the client gave memory that is partly in its segment.
+fn must(done: Result<(), UserError>) {
+    if let Err(line) = done {
+        job::fail("collective", &line);
+    }
+}

@@ -1,0 +1,101 @@
+//! Collectives of teams: broadcast, scatter, gather, gather_all, exchange, reduce, and barriers of teams.
+//!
+//! What a rank does in a collective is a [`plan`]; the [`machine`] runs the plans of all that are under way; the driver
+//! ([`drive`]) takes its actions to Active Messages and the client's memory. Messages run in client threads that called
+//! in, like handlers, and note what came; what follows from it is done afterwards by [`Runtime::advance_collectives`],
+//! which whoever polls or waits calls: requests may not be sent from handlers.
+//!
+//! Source: the interface of GASNet-1's collectives (reference, K.5).
+//!
+//! [`Runtime::advance_collectives`]: crate::runtime::Runtime::advance_collectives
+
+mod calls;
+mod drive;
+mod machine;
+mod message;
+mod plan;
+mod team;
+#[cfg(test)]
+mod tests;
+
+pub use calls::{Call, Syncs};
+pub use drive::{ReduceFunction, Reducer};
+pub use plan::Kind;
+pub use team::TEAM_ALL;
+
+use drive::Memory;
+use machine::Machine;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use team::Team;
+use vgasnet_conduit::Rank;
+
+/// The index of the Active Messages of collectives, which is none of the client's.
+pub const HANDLER: u8 = 1;
+
+/// The collectives of a rank.
+#[derive(Debug)]
+pub struct Collectives {
+    machine: Mutex<Machine<Memory>>,
+    /// The functions that reductions may name.
+    reducers: RwLock<Box<[Reducer]>>,
+    /// Splits that this rank has been through.
+    splits: AtomicU32,
+    /// The machine has actions.
+    has_actions: AtomicBool,
+    /// Some of its actions had no credit when as much had come back as `stalled_at` says.
+    is_stalled: AtomicBool,
+    stalled_at: AtomicU64,
+    /// A thread is carrying actions out.
+    is_busy: AtomicBool,
+}
+
+impl Collectives {
+    /// Only the team of all `ranks` ranks, of which this is `rank`.
+    pub fn new(rank: Rank, ranks: u32) -> Collectives {
+        let mut machine = Machine::default();
+        machine.add_team(TEAM_ALL, Team::new((0..ranks).collect(), rank.0));
+        Collectives {
+            machine: Mutex::new(machine),
+            reducers: RwLock::default(),
+            splits: AtomicU32::new(0),
+            has_actions: AtomicBool::new(false),
+            is_stalled: AtomicBool::new(false),
+            stalled_at: AtomicU64::new(0),
+            is_busy: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether there is something to carry out that nobody is carrying out, `returned` being how often credit has come back.
+    ///
+    /// Whoever makes something to do sets `has_actions` before it looks at `is_busy`; whoever has been busy clears that
+    /// before it looks at `has_actions`: so one of them sees the other.
+    #[inline]
+    pub fn has_work(&self, returned: u64) -> bool {
+        let may_retry = || self.is_stalled.load(Ordering::SeqCst) && self.stalled_at.load(Ordering::SeqCst) != returned;
+        (self.has_actions.load(Ordering::SeqCst) || may_retry()) && !self.is_busy.load(Ordering::SeqCst)
+    }
+
+    /// Uses the machine. The caller touches no client memory meanwhile.
+    fn with<R>(&self, body: impl FnOnce(&mut Machine<Memory>) -> R) -> R {
+        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = body(&mut machine);
+        self.is_stalled.store(machine.is_stalled(), Ordering::SeqCst);
+        self.has_actions.store(machine.has_actions(), Ordering::SeqCst);
+        result
+    }
+
+    /// Takes the turn to carry actions out, if nobody has it. Actions that had no credit are tried again.
+    fn begin_turn(&self, returned: u64) -> bool {
+        if self.is_busy.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        self.stalled_at.store(returned, Ordering::SeqCst);
+        self.with(Machine::retry);
+        true
+    }
+
+    fn end_turn(&self) {
+        self.is_busy.store(false, Ordering::SeqCst);
+    }
+}

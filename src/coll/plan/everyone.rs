@@ -1,0 +1,82 @@
+//! Gather_all and exchange.
+
+use super::tree::ceil_log2;
+use super::{PEERS_AT_ONCE, Place, Round, Shape, Transfer, copy};
+
+impl Shape {
+    pub(super) fn gather_all_scratch_bytes(&self) -> usize {
+        if self.is_small() { self.blocks(self.ranks) } else { 0 }
+    }
+
+    /// The own block is put in place first, then the others' come.
+    pub(super) fn gather_all_rounds(&self) -> u32 {
+        if self.is_small() { 1 + ceil_log2(self.ranks) } else { self.ranks }
+    }
+
+    pub(super) fn gather_all_round(&self, at: u32) -> Round {
+        if self.is_small() { self.bruck_round(at) } else { self.ring_round(at) }
+    }
+
+    /// Scratch has the blocks of this rank and those after it, twice as many with each round.
+    fn bruck_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        if at == 0 {
+            round.locals.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+        } else {
+            let known = 1 << (at - 1);
+            let len_bytes = self.blocks(known.min(self.ranks - known));
+            let transfer = |peer, place| Transfer { peer, tag: at, place, len_bytes };
+            round.sends.push(transfer(self.further(self.ranks - known), Place::scratch(0)));
+            round.receives.push(transfer(self.further(known), Place::scratch(self.blocks(known))));
+        }
+        if at + 1 == self.gather_all_rounds() {
+            let tail = self.blocks(self.ranks - self.me);
+            round.locals.push(copy(Place::scratch(0), Place::destination(self.blocks(self.me)), tail));
+            round.locals.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.me)));
+        }
+        round
+    }
+
+    /// Each rank passes on to the next one what it got in the round before.
+    fn ring_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        let transfer = |peer, block: u32| Transfer {
+            peer,
+            tag: at,
+            place: Place::destination(self.blocks(block)),
+            len_bytes: self.block_bytes,
+        };
+        if at == 0 {
+            round.locals.push(copy(Place::source(0), Place::destination(self.blocks(self.me)), self.block_bytes));
+        } else {
+            round.sends.push(transfer(self.further(1), self.further(self.ranks - (at - 1))));
+            round.receives.push(transfer(self.further(self.ranks - 1), self.further(self.ranks - at)));
+        }
+        round
+    }
+
+    pub(super) fn exchange_rounds(&self) -> u32 {
+        (self.ranks - 1).div_ceil(PEERS_AT_ONCE).max(1)
+    }
+
+    /// Each rank sends to those that come after it, as far away as those are from which it receives.
+    pub(super) fn exchange_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        let block = |peer, place: fn(usize) -> Place| Transfer {
+            peer,
+            tag: 0,
+            place: place(self.blocks(peer)),
+            len_bytes: self.block_bytes,
+        };
+        let first = 1 + at * PEERS_AT_ONCE;
+        for distance in first..self.ranks.min(first + PEERS_AT_ONCE) {
+            round.sends.push(block(self.further(distance), Place::source));
+            round.receives.push(block(self.further(self.ranks - distance), Place::destination));
+        }
+        if at == 0 {
+            let own = self.blocks(self.me);
+            round.locals.push(copy(Place::source(own), Place::destination(own), self.block_bytes));
+        }
+        round
+    }
+}

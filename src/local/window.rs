@@ -1,0 +1,182 @@
+//! Frames of the pool, mapped a second time where their pages lie in the segment.
+//!
+//! Each frame has two more mappings besides the pool's: one to read and one to write, parked side by side where nobody
+//! looks. To show a frame, its parked page table entries are moved into the segment by `mremap`; to hide it, they are
+//! moved back. Entries that were filled in once are never lost, so showing a page costs microseconds, where a fresh
+//! mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole, because frames and pages are
+//! aligned alike.
+
+use crate::coherence::{Access, FrameId};
+use crate::space::Segment;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+/// Where a rank's frames appear in its segment.
+///
+/// Calls come one at a time. Neither function allocates, locks or touches the segment: they run in signal handlers.
+pub trait Window: Send + Sync {
+    /// Shows a frame as page `index` with these rights, in place of the same frame with the rights `instead`.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping. The page is as it was.
+    fn show(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32>;
+
+    /// Hides page `index`, which shows `frame` with these rights. From now on nobody loads from it or stores to it.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping. The page is as it was.
+    fn hide(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32>;
+}
+
+/// How a window gets its mappings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// By moving parked ones.
+    Move,
+    /// By making them anew, on kernels before 5.13, which cannot leave a shared mapping where it is moved from.
+    Map,
+}
+
+/// The window of a real rank.
+pub struct SecondMapping {
+    segment: Segment,
+    page_bytes: usize,
+    pool: OwnedFd,
+    pool_offset_bytes: u64,
+    /// The first parked mapping to read and to write.
+    parked: [usize; 2],
+    method: Method,
+}
+
+fn protection(access: Access) -> i32 {
+    match access {
+        Access::Read => libc::PROT_READ,
+        Access::Write => libc::PROT_READ | libc::PROT_WRITE,
+    }
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
+}
+
+/// Pages that a window may show at a time: half of the mappings that the system allows a process, where each page may
+/// take one for itself and one for the gap behind it.
+pub fn shown_max() -> u32 {
+    const DEFAULT: u32 = 65_530;
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let limit: u32 = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(DEFAULT);
+    (limit / 4).max(super::FRAMES_MIN)
+}
+
+impl SecondMapping {
+    /// A window of `segment`, which is reserved and shows nothing, onto `frames` frames from `pool_offset_bytes` on.
+    ///
+    /// # Errors
+    /// The pool cannot be mapped again.
+    pub fn new(
+        segment: Segment,
+        page_bytes: usize,
+        pool: BorrowedFd<'_>,
+        pool_offset_bytes: u64,
+        frames: u32,
+    ) -> io::Result<SecondMapping> {
+        let pool = pool.try_clone_to_owned()?;
+        let len_bytes = frames as usize * page_bytes;
+        let park = |access| park(&pool, pool_offset_bytes, len_bytes, access);
+        let parked = [park(Access::Read)?, park(Access::Write)?];
+        let mut window = SecondMapping { segment, page_bytes, pool, pool_offset_bytes, parked, method: Method::Move };
+        window.method = window.probe();
+        Ok(window)
+    }
+
+    /// Tries the fast method on the first page.
+    fn probe(&self) -> Method {
+        let moved = self.show(0, FrameId(0), Access::Read, None).and_then(|()| self.hide(0, FrameId(0), Access::Read));
+        if moved.is_ok() { Method::Move } else { Method::Map }
+    }
+
+    fn page(&self, index: u32) -> usize {
+        self.segment.base + index as usize * self.page_bytes
+    }
+
+    fn parked(&self, frame: FrameId, access: Access) -> usize {
+        self.parked[usize::from(access == Access::Write)] + frame.0 as usize * self.page_bytes
+    }
+
+    /// Moves the page table entries of a mapping of a whole frame, leaving the mapping there without them.
+    fn shift(&self, from: usize, to: usize) -> Result<(), i32> {
+        let [from, to] = [from, to].map(std::ptr::with_exposed_provenance_mut::<libc::c_void>);
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+        // SAFETY: both places belong to this window: the segment's range, or a parking lot, which nobody else unmaps. The
+        // target has nothing but another view of the same frame, or no access at all.
+        let moved = unsafe { libc::mremap(from, self.page_bytes, self.page_bytes, flags, to) };
+        if moved == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Maps a frame anew, in place of what is there.
+    fn map(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
+        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE;
+        let offset_bytes = self.pool_offset_bytes + u64::from(frame.0) * self.page_bytes as u64;
+        let at = std::ptr::with_exposed_provenance_mut(at);
+        let fd = self.pool.as_raw_fd();
+        // SAFETY: as in `shift`.
+        let mapped =
+            unsafe { libc::mmap(at, self.page_bytes, protection(access), flags, fd, offset_bytes as libc::off_t) };
+        if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Takes all access to a page away.
+    fn cover(&self, index: u32) -> Result<(), i32> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let at = std::ptr::with_exposed_provenance_mut(self.page(index));
+        // SAFETY: the page is in the segment's range, which is this window's; what is there is a view of a frame.
+        let mapped = unsafe { libc::mmap(at, self.page_bytes, libc::PROT_NONE, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+    }
+}
+
+impl Window for SecondMapping {
+    fn show(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
+        if self.method == Method::Map {
+            return self.map(self.page(index), frame, access);
+        }
+        if let Some(before) = instead {
+            self.shift(self.page(index), self.parked(frame, before))?;
+        }
+        self.shift(self.parked(frame, access), self.page(index))
+    }
+
+    fn hide(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
+        if self.method == Method::Move {
+            // A view without entries stays behind, which an access fills in again until the page is covered.
+            self.shift(self.page(index), self.parked(frame, access))?;
+        }
+        self.cover(index)
+    }
+}
+
+/// Maps the pool somewhere, aligned to 2 MiB if it can be, so that page tables move as a whole.
+fn park(pool: &OwnedFd, offset_bytes: u64, len_bytes: usize, access: Access) -> io::Result<usize> {
+    const ALIGN_BYTES: usize = 4 << 20;
+    let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let reserve_bytes = len_bytes + ALIGN_BYTES;
+    // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+    let reserved = unsafe { libc::mmap(std::ptr::null_mut(), reserve_bytes, libc::PROT_NONE, reserve_flags, -1, 0) };
+    if reserved == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = reserved.expose_provenance();
+    // The same place within 4 MiB as in the file: a frame's page table entries then fill whole tables, here as there.
+    let at = start.next_multiple_of(ALIGN_BYTES);
+    let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+    let offset_bytes = libc::off_t::try_from(offset_bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
+    let mapped = unsafe { libc::mmap(at, len_bytes, protection(access), flags, pool.as_raw_fd(), offset_bytes) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the range was mapped just now. Large pages are a wish; without them everything works too.
+    unsafe { libc::madvise(mapped, len_bytes, libc::MADV_HUGEPAGE) };
+    Ok(mapped.expose_provenance())
+}

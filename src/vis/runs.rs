@@ -1,0 +1,218 @@
+//! What a transfer between two lists of regions comes to: runs that are contiguous on both sides.
+
+/// Some contiguous bytes of one side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The first address.
+    pub address: usize,
+    /// The length.
+    pub len_bytes: usize,
+}
+
+/// Some bytes that are contiguous on both sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The caller's side.
+    pub local: usize,
+    /// The other rank's.
+    pub remote: usize,
+    /// The length, which is not 0.
+    pub len_bytes: usize,
+}
+
+/// Pairs the bytes of two sides up, each in the order of its regions, into the longest runs. What one side has more is left
+/// out.
+pub fn runs(local: impl Iterator<Item = Region>, remote: impl Iterator<Item = Region>) -> impl Iterator<Item = Run> {
+    let mut pairs = Pairs { local: Side::new(local), remote: Side::new(remote) };
+    let mut next = pairs.next();
+    std::iter::from_fn(move || {
+        let mut run = next.take()?;
+        next = pairs.next();
+        while let Some(more) = next.filter(|more| run.is_continued_by(more)) {
+            run.len_bytes += more.len_bytes;
+            next = pairs.next();
+        }
+        Some(run)
+    })
+}
+
+impl Run {
+    fn is_continued_by(&self, next: &Run) -> bool {
+        let ends_at = |start: usize| start.wrapping_add(self.len_bytes);
+        ends_at(self.local) == next.local && ends_at(self.remote) == next.remote
+    }
+}
+
+/// The regions of a side, without empty ones, cut as the other side's are.
+struct Side<I> {
+    regions: I,
+    rest: Region,
+}
+
+impl<I: Iterator<Item = Region>> Side<I> {
+    fn new(regions: I) -> Side<I> {
+        Side { regions, rest: Region { address: 0, len_bytes: 0 } }
+    }
+
+    fn rest_bytes(&mut self) -> Option<usize> {
+        if self.rest.len_bytes == 0 {
+            self.rest = self.regions.find(|region| region.len_bytes > 0)?;
+        }
+        Some(self.rest.len_bytes)
+    }
+
+    fn take(&mut self, len_bytes: usize) -> usize {
+        let address = self.rest.address;
+        self.rest = Region { address: address.wrapping_add(len_bytes), len_bytes: self.rest.len_bytes - len_bytes };
+        address
+    }
+}
+
+struct Pairs<L, R> {
+    local: Side<L>,
+    remote: Side<R>,
+}
+
+impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Pairs<L, R> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let len_bytes = self.local.rest_bytes()?.min(self.remote.rest_bytes()?);
+        Some(Run { local: self.local.take(len_bytes), remote: self.remote.take(len_bytes), len_bytes })
+    }
+}
+
+/// The regions of a side that lie at regular distances, on several levels.
+#[derive(Clone, Debug)]
+pub struct Strided<'a> {
+    base: usize,
+    len_bytes: usize,
+    /// The distance of blocks on each level.
+    strides: &'a [usize],
+    /// How many blocks there are on each level.
+    counts: &'a [usize],
+    /// The block that comes next, level by level; empty when there is none.
+    at: Option<Box<[usize]>>,
+}
+
+impl<'a> Strided<'a> {
+    /// Regions of `counts[0]` bytes; `counts[i + 1]` blocks of level i, `strides[i]` bytes apart, make one of level i + 1.
+    pub fn new(base: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
+        let (first, counts) = counts.split_first().expect("the length of the regions comes first");
+        let is_empty = *first == 0 || counts.contains(&0);
+        let at = (!is_empty).then(|| vec![0; counts.len()].into_boxed_slice());
+        Strided { base, len_bytes: *first, strides, counts, at }
+    }
+}
+
+impl Iterator for Strided<'_> {
+    type Item = Region;
+
+    fn next(&mut self) -> Option<Region> {
+        let at = self.at.as_mut()?;
+        let region = Region { address: self.base, len_bytes: self.len_bytes };
+        for level in 0..at.len() {
+            at[level] += 1;
+            self.base = self.base.wrapping_add(self.strides[level]);
+            if at[level] < self.counts[level] {
+                return Some(region);
+            }
+            self.base = self.base.wrapping_sub(self.strides[level].wrapping_mul(at[level]));
+            at[level] = 0;
+        }
+        self.at = None;
+        Some(region)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(address: usize, len_bytes: usize) -> Region {
+        Region { address, len_bytes }
+    }
+
+    fn pair(local: &[Region], remote: &[Region]) -> Vec<(usize, usize, usize)> {
+        let runs = runs(local.iter().copied(), remote.iter().copied());
+        runs.map(|run| (run.local, run.remote, run.len_bytes)).collect()
+    }
+
+    #[test]
+    fn sides_are_cut_where_either_has_a_border() {
+        let local = [region(100, 3), region(200, 5), region(300, 2)];
+        let remote = [region(10, 4), region(50, 6)];
+        assert_eq!(pair(&local, &remote), [(100, 10, 3), (200, 13, 1), (201, 50, 4), (300, 54, 2)]);
+    }
+
+    #[test]
+    fn what_is_adjacent_on_both_sides_is_one_run() {
+        let local = [region(0, 4), region(4, 4), region(8, 1), region(20, 7)];
+        let remote = [region(100, 2), region(102, 7), region(109, 7)];
+        assert_eq!(pair(&local, &remote), [(0, 100, 9), (20, 109, 7)]);
+        assert_eq!(pair(&[region(0, 4), region(4, 4)], &[region(0, 4), region(5, 4)]), [(0, 0, 4), (4, 5, 4)]);
+    }
+
+    #[test]
+    fn nothing_is_no_run() {
+        assert_eq!(pair(&[], &[]), []);
+        assert_eq!(pair(&[region(1, 0), region(0, 0)], &[]), []);
+        let local = [region(7, 0), region(5, 2), region(0, 0), region(9, 1)];
+        assert_eq!(pair(&local, &[region(0, 0), region(70, 3), region(1, 0)]), [(5, 70, 2), (9, 72, 1)]);
+        assert_eq!(pair(&local, &[region(70, 1)]), [(5, 70, 1)]);
+    }
+
+    #[test]
+    fn strides_count_like_nested_loops() {
+        let counts = [3, 2, 4, 2];
+        let strides = [10, 100, 1000];
+        let mut expected = Vec::new();
+        for a in 0..2 {
+            for b in 0..4 {
+                for c in 0..2 {
+                    expected.push(region(7 + c * 10 + b * 100 + a * 1000, 3));
+                }
+            }
+        }
+        assert_eq!(Strided::new(7, &strides, &counts).collect::<Vec<_>>(), expected);
+        assert_eq!(Strided::new(7, &[], &[5]).collect::<Vec<_>>(), [region(7, 5)]);
+        for empty in [[0, 2, 2], [2, 0, 2], [2, 2, 0]] {
+            assert_eq!(Strided::new(7, &strides[..2], &empty).count(), 0);
+        }
+        // Blocks that touch are one run.
+        let (local, remote) = (Strided::new(0, &[4, 12], &[4, 3, 2]), Strided::new(50, &[4, 12], &[4, 3, 2]));
+        assert_eq!(runs(local, remote).collect::<Vec<_>>(), [Run { local: 0, remote: 50, len_bytes: 24 }]);
+    }
+
+    #[test]
+    fn every_byte_goes_where_the_lists_say() {
+        for seed in 0..300 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut left = random.usize(0..60);
+            let total = left;
+            let mut regions = |mut left: usize| {
+                let mut all = Vec::new();
+                while left > 0 || random.u8(0..3) > 0 {
+                    let len_bytes = random.usize(0..=left.min(9));
+                    // Often adjacent to the one before.
+                    let after = all.last().map_or(0, |last: &Region| last.address + last.len_bytes);
+                    all.push(region(if random.bool() { after } else { random.usize(0..1000) }, len_bytes));
+                    left -= len_bytes;
+                }
+                all
+            };
+            let (local, remote) = (regions(left), regions(left));
+            let bytes = |side: &[Region]| -> Vec<usize> {
+                side.iter().flat_map(|region| region.address..region.address + region.len_bytes).collect()
+            };
+            let expected: Vec<_> = bytes(&local).into_iter().zip(bytes(&remote)).collect();
+            let mut is = Vec::new();
+            for run in runs(local.into_iter(), remote.into_iter()) {
+                assert!(run.len_bytes > 0);
+                is.extend((0..run.len_bytes).map(|at| (run.local + at, run.remote + at)));
+                left -= run.len_bytes;
+            }
+            assert_eq!((is, left, expected.len()), (expected, 0, total), "seed {seed}");
+        }
+    }
+}

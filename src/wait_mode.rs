@@ -1,0 +1,47 @@
+//! How threads that wait share the processors: a hint of the client's.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What a thread does while what it waits for is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WaitMode {
+    /// Keeps its processor.
+    Spin,
+    /// Gives it up at once.
+    Block,
+    /// Tries for a short time, then gives it up.
+    SpinBlock,
+}
+
+static MODE: AtomicU8 = AtomicU8::new(WaitMode::SpinBlock as u8);
+
+impl WaitMode {
+    /// The mode of this rank now.
+    #[inline]
+    pub fn current() -> WaitMode {
+        match MODE.load(Ordering::Relaxed) {
+            0 => WaitMode::Spin,
+            1 => WaitMode::Block,
+            _ => WaitMode::SpinBlock,
+        }
+    }
+
+    /// From now on this rank's threads wait like this.
+    pub fn make_current(self) {
+        MODE.store(self as u8, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mode_is_the_last_one_set() {
+        for mode in [WaitMode::Spin, WaitMode::Block, WaitMode::SpinBlock] {
+            mode.make_current();
+            assert_eq!(WaitMode::current(), mode);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+/* Handlers that leave by siglongjmp whatever they interrupted: here, loads and stores that wait for their pages. An
+ * access that was left has happened or not, and nothing of it stays behind that another thread could wait for. */
+#define _DEFAULT_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "local.h"
+
+#define JUMPS 200
+
+static vgasnet_node_t me;
+static size_t pages;
+static uint64_t *model, state;
+static sigjmp_buf back;
+static volatile sig_atomic_t jumps, may_jump, is_over;
+/* The access that is under way: a word, and what it will be if the store happens. */
+static volatile size_t page_under_way;
+static volatile uint64_t word_under_way;
+
+static void on_tick(int signal) {
+    (void)signal;
+    if (!may_jump) return;
+    may_jump = 0;
+    ++jumps;
+    siglongjmp(back, 1);
+}
+
+/* Each page has a word across its border to the next one, so accesses need two pages. */
+static unsigned char *word_at(size_t page) { return (unsigned char *)at(me, (page + 1) * page_bytes() - 3); }
+
+/* For ever: ticks end it. */
+static void use_words(void) {
+    for (;;) {
+        uint64_t is;
+        page_under_way = (size_t)random_below(&state, pages - 1);
+        word_under_way = random_word(&state);
+        may_jump = 1;
+        copy_piece(&is, word_at(page_under_way), sizeof is);
+        may_jump = 0;
+        CHECK_EQ(is, model[page_under_way]);
+        is = word_under_way;
+        may_jump = 1;
+        copy_piece(word_at(page_under_way), &is, sizeof is);
+        may_jump = 0;
+        model[page_under_way] = is;
+    }
+}
+
+/* A thread that is started with all signals blocked, with words of its own. */
+static void *use_others(void *argument) {
+    uint64_t seed = mixed(32, me, 1), *words = (uint64_t *)allocate(pages * sizeof *words);
+    while (!is_over) {
+        size_t page = (size_t)random_below(&seed, pages - 1);
+        CHECK(memcmp(word_at(page) - 8, &words[page], 8) == 0);
+        words[page] = random_word(&seed);
+        copy_piece(word_at(page) - 8, &words[page], 8);
+    }
+    free(words);
+    return argument;
+}
+
+static void set_timer(long period_us) {
+    struct itimerval every;
+    memset(&every, 0, sizeof every);
+    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
+    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
+}
+
+int main(int argc, char **argv) {
+    struct sigaction action;
+    pthread_t other;
+    sigset_t all, none;
+    pages = 4 * pool_pages();
+    start(&argc, &argv, pages * page_bytes());
+    me = vgasnet_mynode(), state = mixed(32, me, 0);
+    model = (uint64_t *)allocate(pages * sizeof *model);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_tick;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    sigfillset(&all);
+    CHECK(pthread_sigmask(SIG_BLOCK, &all, &none) == 0);
+    CHECK(pthread_create(&other, NULL, use_others, NULL) == 0);
+    CHECK(pthread_sigmask(SIG_SETMASK, &none, NULL) == 0);
+    set_timer(1000);
+    if (sigsetjmp(back, 1) != 0) {
+        uint64_t is;
+        copy_piece(&is, word_at(page_under_way), sizeof is);
+        CHECK(is == model[page_under_way] || is == word_under_way);
+        model[page_under_way] = is;
+    }
+    if (jumps < JUMPS) use_words();
+    set_timer(0);
+    is_over = 1;
+    CHECK(pthread_join(other, NULL) == 0);
+    for (size_t page = 0; page + 1 < pages; ++page)
+        CHECK(memcmp(word_at(page), &model[page], sizeof model[page]) == 0);
+    /* Accesses that were left keep no page: as many as ever can be pinned. */
+    size_t most = least(pool_pages() * 3 / 4, pool_pages() - 4);
+    CHECK(vgasnet_pin(at(me, 0), most * page_bytes(), VGASNET_PIN_WRITE) == VGASNET_OK);
+    for (size_t page = 0; page + 1 < pages; ++page) CHECK(memcmp(word_at(page), &model[page], 8) == 0);
+    CHECK(vgasnet_unpin(at(me, 0), most * page_bytes()) == VGASNET_OK);
+    return finish();
+}

@@ -1,0 +1,208 @@
+/* Threads that block every signal, handlers that block every signal, and a stack of its own for handlers: the segment
+ * works there as anywhere. masks PART: the parts are in main. */
+#define _DEFAULT_SOURCE
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "local.h"
+
+static vgasnet_node_t me;
+static size_t pages;
+static volatile sig_atomic_t handled, is_jumping;
+static unsigned char *stack;
+static size_t stack_bytes;
+static sigjmp_buf back;
+
+static void use_segment(uint64_t seed) {
+    uint64_t state = mixed(26, me, seed);
+    for (size_t i = 0; i < 2 * pages; ++i) {
+        void *place = at(me, (size_t)random_below(&state, pages) * page_bytes() + 8 * (size_t)seed);
+        uint64_t word = random_word(&state);
+        store_word(place, word);
+        CHECK_EQ(load_word(place), word);
+    }
+}
+
+static void attach(void) {
+    pages = 3 * pool_pages();
+    start(NULL, NULL, pages * page_bytes());
+    me = vgasnet_mynode();
+}
+
+/* Blocks everything in one of the ways that there are. */
+static void block_all(int way) {
+    sigset_t all;
+    sigfillset(&all);
+    if (way == 0) CHECK(pthread_sigmask(SIG_BLOCK, &all, NULL) == 0);
+    if (way == 1) CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
+    if (way == 2) CHECK(sigprocmask(SIG_BLOCK, &all, NULL) == 0);
+    if (way == 3) CHECK(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
+}
+
+static void unblock_all(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    CHECK(pthread_sigmask(SIG_SETMASK, &none, NULL) == 0);
+}
+
+static void on_signal(int signal) {
+    (void)signal;
+    ++handled;
+    use_segment((uint64_t)handled % 4);
+}
+
+/* Signals that are blocked and can be stay so. */
+static void check_still_blocked(void) {
+    sig_atomic_t before = handled;
+    sigset_t pending, now;
+    CHECK(raise(SIGUSR1) == 0);
+    use_segment(5);
+    CHECK(handled == before);
+    CHECK(sigpending(&pending) == 0 && sigismember(&pending, SIGUSR1) == 1);
+    CHECK(pthread_sigmask(SIG_BLOCK, NULL, &now) == 0);
+    CHECK(sigismember(&now, SIGUSR1) == 1 && sigismember(&now, SIGALRM) == 1 && sigismember(&now, SIGTERM) == 1);
+    unblock_all();
+    CHECK(handled == before + 1);
+}
+
+static void *inherit(void *argument) {
+    use_segment(6);
+    check_still_blocked();
+    return argument;
+}
+
+static void *block(void *argument) {
+    int way = *(int *)argument;
+    block_all(way);
+    use_segment(7);
+    check_still_blocked();
+    return NULL;
+}
+
+static void in_thread(void *(*work)(void *), void *argument) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, work, argument) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void threads(void) {
+    attach();
+    signal(SIGUSR1, on_signal);
+    for (int way = 0; way < 4; ++way) {
+        in_thread(block, &way);
+        block_all(way);
+        use_segment(8);
+        in_thread(inherit, NULL);
+        check_still_blocked();
+    }
+}
+
+/* All signals are blocked before the library is there. */
+static void before_attach(void) {
+    block_all(1);
+    attach();
+    signal(SIGUSR1, on_signal);
+    use_segment(9);
+    in_thread(inherit, NULL);
+    check_still_blocked();
+}
+
+/* Handlers that block every signal while they run, and use the segment. */
+static void handlers(void) {
+    struct sigaction action;
+    attach();
+    memset(&action, 0, sizeof action);
+    sigfillset(&action.sa_mask);
+    action.sa_handler = on_signal;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    for (int i = 0; i < 20; ++i) {
+        use_segment(10);
+        CHECK(raise(SIGUSR1) == 0);
+        CHECK(handled == i + 1);
+    }
+}
+
+/* A signal that is sent to the process while the client's threads block it waits for one of them: the library's threads
+ * run no handler of the client's. */
+static void only_client_threads(void) {
+    attach();
+    signal(SIGUSR1, on_signal);
+    block_all(1);
+    CHECK(kill(getpid(), SIGUSR1) == 0);
+    /* The helper thread is woken, over and over. */
+    for (int i = 0; i < 20; ++i) use_segment(11);
+    barrier();
+    CHECK(handled == 0);
+    unblock_all();
+    CHECK(handled == 1);
+}
+
+static void on_overflow(int signal, siginfo_t *info, void *context) {
+    unsigned char here = 0;
+    (void)signal, (void)info, (void)context;
+    CHECK((uintptr_t)&here - (uintptr_t)stack < stack_bytes);
+    use_segment(12);
+    siglongjmp(back, 1);
+}
+
+/* Never returns: each call needs some of the stack. */
+static int overflow(const volatile unsigned char *outer, unsigned depth) {
+    volatile unsigned char some[4096];
+    some[depth % sizeof some] = outer[depth % 16];
+    return is_jumping ? 0 : overflow(some, depth + 1) + some[0];
+}
+
+/* A handler on a stack of its own, which is what is left when the thread's stack is full. */
+static void own_stack(void) {
+    struct sigaction action;
+    stack_t own;
+    attach();
+    stack_bytes = 64 << 10, stack = (unsigned char *)allocate(stack_bytes);
+    memset(&own, 0, sizeof own);
+    own.ss_sp = stack, own.ss_size = stack_bytes;
+    CHECK(sigaltstack(&own, NULL) == 0);
+    memset(&action, 0, sizeof action);
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    action.sa_sigaction = on_overflow;
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    for (int i = 0; i < 3; ++i) {
+        use_segment(13);
+        if (sigsetjmp(back, 1) == 0) {
+            overflow(stack, 0);
+            CHECK(!"an overflow of the stack");
+        }
+    }
+}
+
+static void *use(void *argument) {
+    for (uint64_t i = 14; i < 18; ++i) use_segment(i);
+    return argument;
+}
+
+/* Threads with the smallest stacks that there are. */
+static void small_stacks(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    attach();
+    CHECK(pthread_attr_init(&attributes) == 0);
+    CHECK(pthread_attr_setstacksize(&attributes, (size_t)sysconf(_SC_THREAD_STACK_MIN)) == 0);
+    /* One at a time: they use the same words. */
+    for (int i = 0; i < 4; ++i) {
+        CHECK(pthread_create(&thread, &attributes, use, NULL) == 0);
+        CHECK(pthread_join(thread, NULL) == 0);
+    }
+    CHECK(pthread_attr_destroy(&attributes) == 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) return 1;
+    if (strcmp(argv[1], "threads") == 0) threads();
+    if (strcmp(argv[1], "before-attach") == 0) before_attach();
+    if (strcmp(argv[1], "handlers") == 0) handlers();
+    if (strcmp(argv[1], "only-client-threads") == 0) only_client_threads();
+    if (strcmp(argv[1], "own-stack") == 0) own_stack();
+    if (strcmp(argv[1], "small-stacks") == 0) small_stacks();
+    return finish();
+}

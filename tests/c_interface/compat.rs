@@ -1,0 +1,185 @@
+//! Clients of GASNet-1, the programs of `tests/gasnet/`: they compile as they are, with every compiler and in every thread
+//! mode, and run with segments of several times their memory.
+
+use crate::support::compile::source_dir;
+use crate::support::gasnet::{Compiler, Mode, program};
+use crate::support::run::{Ended, Setup, run};
+use std::path::Path;
+
+const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
+const MODES: [Mode; 3] = [Mode::Seq, Mode::Parsync, Mode::Par];
+
+/// Loads and stores need a pool of a few pages; a segment is four times as large.
+const fn setup(ranks: u32) -> Setup {
+    Setup { ranks, page_bytes: 64 << 10, pool_pages: 6, peer_memory: ranks != 4, cooperative: true }
+}
+
+/// Runs a program on 1, 2, 4 and 7 ranks as C in two thread modes, and on 2 with the other compilers.
+fn chapter(name: &str) {
+    for mode in [Mode::Seq, Mode::Par] {
+        let client = program(name, Compiler::GccC99, mode, &[]);
+        for ranks in [1, 2, 4, 7] {
+            run(&client, &[], setup(ranks)).expect(0);
+        }
+    }
+    let others =
+        [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
+    for (compiler, mode) in others.into_iter().filter(|(compiler, _)| compiler.is_here()) {
+        run(&program(name, compiler, mode, &[]), &[], setup(2)).expect(0);
+    }
+}
+
+#[test]
+fn job_control() {
+    chapter("job");
+    let client = program("job", Compiler::GccC99, Mode::Par, &[]);
+    run(&client, &["null"], setup(2)).expect(0);
+}
+
+#[test]
+fn segments() {
+    chapter("segments");
+}
+
+#[test]
+fn active_messages() {
+    chapter("messages");
+}
+
+#[test]
+fn atomicity_control() {
+    chapter("atomicity");
+}
+
+#[test]
+fn transfers() {
+    chapter("transfers");
+}
+
+#[test]
+fn transfers_by_value() {
+    chapter("values");
+}
+
+#[test]
+fn barriers() {
+    chapter("barriers");
+}
+
+#[test]
+fn what_clients_use_besides() {
+    chapter("extras");
+}
+
+#[test]
+fn vector_indexed_and_strided_transfers() {
+    chapter("lists");
+}
+
+#[test]
+fn collectives() {
+    chapter("collectives");
+}
+
+#[test]
+fn every_client_is_run() {
+    let tests = include_str!("compat.rs");
+    let entries = std::fs::read_dir(source_dir().join("tests/gasnet")).expect("a directory").flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|its| its == "c")) {
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        assert!(tests.contains(&format!("(\"{name}\"")), "no test names tests/gasnet/{name}.c");
+    }
+}
+
+#[test]
+fn sanitizers_find_nothing_in_the_clients_side() {
+    let options = ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    for name in ["segments", "messages", "transfers", "extras"] {
+        run(&program(name, Compiler::GccC99, Mode::Par, &options), &[], setup(2)).expect(0);
+    }
+}
+
+#[test]
+fn the_status_is_that_of_the_exit() {
+    for (how, status, mode) in [
+        ("main", 3, Mode::Seq),
+        ("handler", 4, Mode::Seq),
+        ("thread", 5, Mode::Par),
+        ("crash", 128 + 6, Mode::Parsync),
+        ("quietly", 0, Mode::Par),
+    ] {
+        let client = program("ends", Compiler::GccC99, mode, &[]);
+        for ranks in [1, 4] {
+            run(&client, &[how], setup(ranks)).expect(status);
+        }
+    }
+}
+
+/// How many ranks said that they were told by SIGQUIT.
+fn told(ended: &Ended) -> usize {
+    ended.stdout.matches("told to quit\n").count()
+}
+
+#[test]
+fn the_other_ranks_are_told_by_sigquit() {
+    let client = program("ends", Compiler::GccC99, Mode::Par, &[]);
+    for (how, status) in [("main-handled", 3), ("handler-handled", 4), ("crash-handled", 134)] {
+        let ended = run(&client, &[how], setup(4));
+        assert_eq!(told(ended.expect(status)), 3, "{ended}");
+    }
+    // A terminating signal reaches all of them.
+    let ended = run(&client, &["signal-handled"], setup(4));
+    assert_eq!(told(ended.expect(77)), 4, "{ended}");
+    assert_eq!(told(run(&client, &["signal"], setup(2)).expect(128 + 15)), 0);
+}
+
+fn source(name: &str, text: &str) -> std::path::PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).expect("a file of ours");
+    path
+}
+
+#[test]
+fn each_header_stands_alone() {
+    for header in ["gasnet", "gasnet_vis", "gasnet_coll", "gasnet_handler"] {
+        let path = source(
+            &format!("alone-{header}.c"),
+            &format!("#include <{header}.h>\n#include <gasnet.h>\n#include <{header}.h>\n"),
+        );
+        for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
+            for mode in MODES {
+                let (is_taken, said) = compiler.check(&path, &[mode.define(), "-pedantic"]);
+                assert!(is_taken, "{header}.h, {compiler:?}, {mode:?}: {said}");
+            }
+        }
+    }
+    let tools = source("alone-tools.c", "#include <gasnet_tools.h>\n#include <gasnet_tools.h>\n");
+    for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
+        let (is_taken, said) = compiler.check(&tools, &["-pedantic"]);
+        assert!(is_taken, "gasnet_tools.h, {compiler:?}: {said}");
+    }
+}
+
+#[test]
+fn old_and_new_dialects_compile() {
+    let client = source_dir().join("tests/gasnet/extras.c");
+    for dialect in ["-std=gnu89", "-std=gnu11", "-std=gnu17", "-std=gnu2x"] {
+        for compiler in [Compiler::GccC99, Compiler::ClangC99].into_iter().filter(|compiler| compiler.is_here()) {
+            let (is_taken, said) = compiler.check(&client, &[dialect, "-DGASNET_PAR"]);
+            assert!(is_taken, "{dialect}, {compiler:?}: {said}");
+        }
+    }
+}
+
+#[test]
+fn the_thread_mode_is_to_be_named_once() {
+    let path = source("mode.c", "#include <gasnet.h>\n");
+    for (options, text) in [
+        (&[][..], "define GASNET_SEQ, GASNET_PARSYNC or GASNET_PAR before you include gasnet.h"),
+        (&["-DGASNET_SEQ", "-DGASNET_PAR"], "define one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR, and not several"),
+        (&["-DGASNET_PARSYNC", "-DGASNET_PAR"], "and not several"),
+    ] {
+        let (is_taken, said) = Compiler::GccC99.check(&path, options);
+        assert!(!is_taken && said.contains(text), "{said}");
+    }
+}

@@ -1,0 +1,83 @@
+//! The C programs of `examples/`, in jobs with pools much smaller than what they use.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, run};
+use std::path::PathBuf;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+fn example(name: &str, language: Language) -> PathBuf {
+    compile::build(&compile::source_dir().join("examples").join(name).with_extension("c"), language, Linking::Shared)
+}
+
+const fn setup(ranks: u32, page_bytes: u64, pool_bytes: u64) -> Setup {
+    Setup { ranks, page_bytes, pool_pages: pool_bytes / page_bytes, peer_memory: true, cooperative: true }
+}
+
+/// Runs an example, with several ranks also as C++, and checks that it says one line, which has all of `parts`.
+fn says(name: &str, args: &[&str], setup: Setup, parts: &[&str]) {
+    for language in [Language::C99, Language::Cxx17] {
+        let ended = run(&example(name, language), args, setup);
+        let lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+        assert!(lines.len() == 1 && parts.iter().all(|part| lines[0].contains(part)), "{ended}");
+        println!("{}", lines[0]);
+        if setup.ranks == 1 {
+            return;
+        }
+    }
+}
+
+/// How an example is used is told once, whatever the number of ranks, on the stream that belongs to the status.
+fn explains(name: &str, args: &[&str], status: i32) {
+    let ended = run(&example(name, Language::C99), args, setup(3, 64 * KIB, MIB));
+    let Ended { stdout, stderr, .. } = ended.expect(status);
+    let told = if status == 0 { stdout } else { stderr };
+    assert_eq!(told.matches(&format!("usage: {name} ")).count(), 1, "{ended}");
+}
+
+#[test]
+fn triad() {
+    // Arrays of four times the pool.
+    says("triad", &["16", "2"], setup(2, 256 * KIB, 4 * MIB), &["2 ranks", "3 x 16 MiB", "GB/s"]);
+    says("triad", &[], setup(1, 4 * MIB, 64 * MIB), &["1 ranks", "3 x 64 MiB", "GB/s"]);
+    explains("triad", &["--help"], 0);
+    for args in [&["0"][..], &["16", "-1"], &["16M"], &["16", "2", "3"]] {
+        explains("triad", args, 2);
+    }
+}
+
+#[test]
+fn sort() {
+    says("sort", &["8", "1"], setup(3, 64 * KIB, 2 * MIB), &["3 x 8 MiB"]);
+    says("sort", &[], setup(1, 64 * KIB, 4 * MIB), &["1 x 16 MiB"]);
+    explains("sort", &["--help"], 0);
+    for args in [&["0"][..], &["1", "x"], &["1", "2", "3"]] {
+        explains("sort", args, 2);
+    }
+}
+
+#[test]
+fn stencil() {
+    // Two blocks of 2.7 MiB a rank.
+    says("stencil", &["1001", "1024", "5"], setup(3, 64 * KIB, MIB), &["3 ranks", "1001 x 1024", "as in memory"]);
+    says("stencil", &[], setup(1, 64 * KIB, 2 * MIB), &["1 ranks", "1024 x 1024", "as in memory"]);
+    says("stencil", &["700", "300", "4", "nocheck"], setup(1, 64 * KIB, MIB), &["points/s"]);
+    explains("stencil", &["--help"], 0);
+    for args in [&["5"][..], &["2", "8", "1"], &["8", "2", "1"], &["8", "8", "0"], &["8", "8", "1", "check"]] {
+        explains("stencil", args, 2);
+    }
+}
+
+#[test]
+fn every_example_is_run() {
+    let tests = include_str!("examples.rs");
+    let entries = std::fs::read_dir(compile::source_dir().join("examples")).expect("a directory").flatten();
+    let sources: Vec<_> =
+        entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|its| its == "c")).collect();
+    assert!(sources.len() >= 3);
+    for source in sources {
+        let name = source.file_stem().expect("a name").to_string_lossy();
+        assert!(tests.contains(&format!("says(\"{name}\"")), "no test runs examples/{name}.c");
+    }
+}

@@ -1,0 +1,239 @@
+//! What `scripts/install` installs: programs in C and C++ are built against it alone, in the ways that clients' build
+//! systems have, and run with the launchers that lie there.
+
+use crate::support::compile::{library, source_dir};
+use crate::support::run::{finish, fresh_dir};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The installed tree, made once.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
+        std::fs::remove_dir_all(&prefix).ok();
+        // What was built for this test: cargo would build into the directory that other tests read from.
+        let built = build_dir("built");
+        for file in [library("libvgasnet.so"), library("libvgasnet.a"), env!("CARGO_BIN_EXE_vgasnetrun").into()] {
+            std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
+        }
+        succeed(Command::new(source_dir().join("scripts/install")).arg(&prefix).arg(&built));
+        prefix
+    })
+}
+
+/// An empty directory to build in.
+fn build_dir(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("build-{name}"));
+    std::fs::remove_dir_all(&dir).ok();
+    std::fs::create_dir(&dir).expect("a new directory");
+    dir
+}
+
+/// Whether a program that a test needs is installed. If not, that is said loudly.
+fn is_here(tool: &str) -> bool {
+    let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !is_here {
+        eprintln!("NOT RUN: {tool} is not installed; scripts/test installs it");
+    }
+    is_here
+}
+
+fn succeed(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Runs a program with an installed launcher, on two ranks, and returns its status.
+fn launch(launcher: &str, program: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    let storage = fresh_dir();
+    let mut command = Command::new(prefix().join("bin").join(launcher));
+    command.args(["-n", "2"]).arg(program).env_remove("LD_LIBRARY_PATH").env("VGASNET_STORAGE_DIR", &storage);
+    for (name, value) in [
+        ("VGASNET_PAGE_SIZE", "64K"),
+        ("VGASNET_POOL_SIZE", "384K"),
+        ("CHECK_POOL_BYTES", "393216"),
+        ("CHECK_PAGE_BYTES", "65536"),
+        ("CHECK_RANKS", "2"),
+        ("CHECK_SEED", "2017"),
+    ] {
+        command.env(name, value);
+    }
+    command.envs(variables.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, stdout, stderr) = finish(command.spawn().expect("a launcher"));
+    std::fs::remove_dir(&storage).expect("an empty directory of ours");
+    (status, stdout + &stderr)
+}
+
+fn run(launcher: &str, program: &Path) {
+    let (status, said) = launch(launcher, program, &[]);
+    assert_eq!(status, Some(0), "{} with {launcher}: {said}", program.display());
+}
+
+fn client(name: &str) -> PathBuf {
+    source_dir().join("tests").join(name)
+}
+
+/// What pkg-config says of a package, as arguments.
+fn flags(package: &str, which: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.args(which).arg(package).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    succeed(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_tree_is_complete() {
+    let version = env!("CARGO_PKG_VERSION");
+    for file in [
+        "bin/vgasnetrun",
+        "bin/gasnetrun_smp",
+        "lib/libvgasnet.so",
+        "lib/libvgasnet.a",
+        "include/vgasnet.h",
+        "include/gasnet.h",
+        "include/gasnet_vis.h",
+        "include/gasnet_coll.h",
+        "include/gasnet_tools.h",
+        "include/gasnet_handler.h",
+        "include/smp-conduit/gasnet_core.h",
+    ] {
+        assert!(prefix().join(file).is_file(), "{file} is missing");
+    }
+    // As OpenSHMEM looks for it.
+    let config = std::fs::read_to_string(prefix().join("include/gasnet_config.h")).expect("a header");
+    for part in ["MAJOR", "MINOR", "PATCH"] {
+        let line = config.lines().find(|line| line.starts_with(&format!("#define GASNET_RELEASE_VERSION_{part} ")));
+        let number = line.expect("a line").split_whitespace().nth(2).expect("a number");
+        assert!(number.parse::<u32>().is_ok(), "{number}");
+    }
+    let soname = succeed(Command::new("readelf").arg("-d").arg(prefix().join("lib/libvgasnet.so")));
+    assert!(soname.contains("soname: [libvgasnet.so]"), "{soname}");
+    let templates_left = |path: &str| std::fs::read_to_string(prefix().join(path)).expect("a text").contains('@');
+    for mode in ["seq", "parsync", "par"] {
+        assert!(!templates_left(&format!("include/smp-conduit/smp-{mode}.mak")));
+        assert!(!templates_left(&format!("lib/pkgconfig/gasnet-smp-{mode}.pc")));
+    }
+    if is_here("pkg-config") {
+        assert_eq!(flags("vgasnet", &["--modversion"]), [version]);
+        assert_eq!(flags("gasnet-smp-seq", &["--variable=GASNET_LD"]), ["cc"]);
+    }
+}
+
+#[test]
+fn a_bad_prefix_is_refused() {
+    for arguments in [&[][..], &["a", "b", "c"], &[""], &["/tmp/with blank"]] {
+        let output = Command::new(source_dir().join("scripts/install")).args(arguments).output().expect("a script");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1, "{arguments:?}");
+    }
+}
+
+#[test]
+fn through_pkg_config() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let dir = build_dir("pkg-config");
+    for (package, source, launcher) in [
+        ("gasnet-smp-par", "gasnet/job.c", "gasnetrun_smp"),
+        ("gasnet-smp-parsync", "gasnet/values.c", "vgasnetrun"),
+        ("gasnet-smp-seq", "gasnet/barriers.c", "gasnetrun_smp"),
+        ("vgasnet", "c/values.c", "vgasnetrun"),
+    ] {
+        let flags = flags(package, &["--cflags", "--libs"]);
+        for (compiler, language) in [("cc", "c"), ("c++", "c++")] {
+            let program = dir.join(format!("{package}-{language}"));
+            let mut command = Command::new(compiler);
+            command.args(["-x", language]).arg(client(source)).args(["-x", "none", "-o"]).arg(&program).args(&flags);
+            succeed(&mut command);
+            run(launcher, &program);
+        }
+    }
+}
+
+#[test]
+fn through_a_makefile() {
+    if !is_here("make") {
+        return;
+    }
+    for mode in ["seq", "parsync", "par"] {
+        let dir = build_dir(&format!("make-{mode}"));
+        let text = format!(
+            "include {prefix}/include/smp-conduit/smp-{mode}.mak\n\
+             all: c cxx\n\
+             c: {source}\n\
+             \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) -c $< -o c.o\n\
+             \t$(GASNET_LD) $(GASNET_LDFLAGS) -o $@ c.o $(GASNET_LIBS)\n\
+             cxx: {source}\n\
+             \t$(GASNET_CXX) $(GASNET_CXXCPPFLAGS) $(GASNET_CXXFLAGS) -x c++ -c $< -o cxx.o\n\
+             \t$(GASNET_LD) $(GASNET_LDFLAGS) -o $@ cxx.o $(GASNET_LIBS)\n",
+            prefix = prefix().display(),
+            source = client("gasnet/extras.c").display()
+        );
+        std::fs::write(dir.join("Makefile"), text).expect("a file of ours");
+        succeed(Command::new("make").arg("-C").arg(&dir));
+        run("gasnetrun_smp", &dir.join("c"));
+        run("gasnetrun_smp", &dir.join("cxx"));
+    }
+}
+
+#[test]
+fn through_cmake() {
+    if !is_here("cmake") {
+        return;
+    }
+    let dir = build_dir("cmake");
+    std::fs::copy(client("gasnet/transfers.c"), dir.join("transfers.cpp")).expect("a copy");
+    let text = format!(
+        "cmake_minimum_required(VERSION 3.10)\n\
+         project(clients C CXX)\n\
+         find_package(vgasnet {version} REQUIRED)\n\
+         add_executable(plain {tests}/c/blocking.c)\n\
+         target_link_libraries(plain vgasnet::vgasnet)\n\
+         add_executable(gasnet transfers.cpp)\n\
+         target_include_directories(gasnet PRIVATE {tests}/gasnet)\n\
+         target_compile_definitions(gasnet PRIVATE GASNET_PAR)\n\
+         target_link_libraries(gasnet vgasnet::vgasnet)\n\
+         add_executable(static {tests}/c/values.c)\n\
+         target_link_libraries(static vgasnet::static)\n",
+        version = env!("CARGO_PKG_VERSION"),
+        tests = source_dir().join("tests").display()
+    );
+    std::fs::write(dir.join("CMakeLists.txt"), text).expect("a file of ours");
+    let build = dir.join("build");
+    let path = format!("-DCMAKE_PREFIX_PATH={}", prefix().display());
+    succeed(Command::new("cmake").arg("-S").arg(&dir).arg("-B").arg(&build).arg(path));
+    succeed(Command::new("cmake").arg("--build").arg(&build));
+    for program in ["plain", "gasnet", "static"] {
+        run("vgasnetrun", &build.join(program));
+    }
+}
+
+#[test]
+fn gasnets_own_variables_are_heeded() {
+    let dir = build_dir("variables");
+    let program = dir.join("job");
+    let mut command = Command::new("cc");
+    command.arg("-DGASNET_SEQ").arg("-I").arg(prefix().join("include")).arg(client("gasnet/job.c"));
+    command.arg(prefix().join("lib/libvgasnet.so")).arg("-o").arg(&program);
+    command.arg(format!("-Wl,-rpath,{}", prefix().join("lib").display()));
+    succeed(&mut command);
+    let launched = |value| launch("gasnetrun_smp", &program, &[("GASNET_MAX_SEGSIZE", value)]);
+    assert_eq!(launched("8M").0, Some(0));
+    let (status, said) = launched("64K");
+    assert!(status == Some(1) && said.contains("global >= segment_bytes()"), "{said}");
+    let (status, said) = launched("much");
+    assert!(status == Some(1) && said.contains("GASNET_MAX_SEGSIZE=much"), "{said}");
+    // The variable sets what gasnetrun_smp leaves open.
+    let mut command = Command::new(prefix().join("bin/gasnetrun_smp"));
+    let output =
+        command.args(["-v", "sh", "-c", "echo rank"]).env("GASNET_PSHM_NODES", "3").output().expect("a script");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "rank\n".repeat(3));
+    for wrong in [&["-N", "2", "true"][..], &["-q", "true"], &[]] {
+        let status = Command::new(prefix().join("bin/gasnetrun_smp")).args(wrong).stderr(Stdio::null()).status();
+        assert_eq!(status.expect("a script").code(), Some(2), "{wrong:?}");
+    }
+}

@@ -1,0 +1,249 @@
+//! Loads from and stores to the own segment: the C programs of `tests/c/` that make them, as jobs.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, run};
+use nix::sys::statvfs::statvfs;
+use std::path::Path;
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// Every value of each setting, with pools from the smallest that allows loads and stores.
+const SETUPS: [Setup; 6] = [
+    small(1, 4, true, true),
+    small(2, 4, false, true),
+    small(2, 9, true, false),
+    small(3, 5, false, false),
+    small(4, 5, true, true),
+    small(4, 9, false, true),
+];
+
+/// Both with the pages of neighbours used in place and without, and a rank that is alone.
+const FEW_SETUPS: [Setup; 3] = [SETUPS[0], SETUPS[1], SETUPS[4]];
+
+const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
+    Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
+}
+
+/// Pages of the default size.
+const fn large(ranks: u32, pool_pages: u64) -> Setup {
+    Setup { ranks, page_bytes: 4 * MIB, pool_pages, peer_memory: true, cooperative: true }
+}
+
+fn program(name: &str) -> std::path::PathBuf {
+    compile::program(name, Language::C99, Linking::Shared)
+}
+
+/// Runs a program in these setups.
+fn run_in(name: &str, args: &[&str], setups: impl IntoIterator<Item = Setup>) {
+    for setup in setups {
+        run(&program(name), args, setup).expect(0);
+    }
+}
+
+#[test]
+fn programs_run_as_cxx_too() {
+    let programs: [(&str, &[&str]); 14] = [
+        ("loads_stores", &[]),
+        ("c_library", &[]),
+        ("instructions", &[]),
+        ("stores_seen", &[]),
+        ("faults_in_threads", &[]),
+        ("signals", &["after", "masked"]),
+        ("masks", &["threads"]),
+        ("interrupts", &["none", "none"]),
+        ("jumps", &[]),
+        ("children", &[]),
+        ("contention", &[]),
+        ("pins", &[]),
+        ("advice", &[]),
+        ("wild", &["first-load"]),
+    ];
+    for (name, args) in programs {
+        run(&compile::program(name, Language::Cxx17, Linking::Shared), args, small(2, 7, true, true)).expect(0);
+    }
+    compile::program("many_pages", Language::Cxx17, Linking::Shared);
+}
+
+#[test]
+fn loads_and_stores_among_gets_and_puts() {
+    run_in("loads_stores", &[], SETUPS);
+    run_in("loads_stores", &[], [large(2, 4)]);
+}
+
+#[test]
+fn the_c_library_on_a_segment() {
+    run_in("c_library", &[], FEW_SETUPS);
+}
+
+#[test]
+fn instructions_that_use_many_pages() {
+    run_in("instructions", &[], FEW_SETUPS);
+}
+
+#[test]
+fn stores_are_neither_lost_nor_torn() {
+    run_in("stores_seen", &[], SETUPS);
+}
+
+#[test]
+fn threads_that_fault_all_at_once() {
+    run_in("faults_in_threads", &[], SETUPS);
+}
+
+#[test]
+fn a_clients_handler_gets_the_other_faults() {
+    for when in ["before", "after"] {
+        for how in ["plain", "siginfo", "signal", "masked", "nodefer"] {
+            run_in("signals", &[when, how], [small(2, 5, true, true)]);
+        }
+    }
+}
+
+#[test]
+fn blocked_signals_and_other_stacks() {
+    for part in ["threads", "before-attach", "handlers", "only-client-threads", "own-stack", "small-stacks"] {
+        run_in("masks", &[part], [small(2, 5, false, true)]);
+    }
+}
+
+#[test]
+fn signal_handlers_that_store_interrupt_anything() {
+    for (setup, args) in [
+        (small(1, 4, true, true), ["none", "none"]),
+        (small(2, 5, true, true), ["restart", "none"]),
+        (small(2, 4, false, true), ["none", "all"]),
+        (small(3, 5, false, false), ["restart", "all"]),
+    ] {
+        run_in("interrupts", &args, [setup]);
+    }
+}
+
+#[test]
+fn signal_handlers_that_jump_out_of_an_access() {
+    run_in("jumps", &[], [small(1, 7, true, true), small(2, 8, false, true)]);
+}
+
+#[test]
+fn children_that_end_or_execute() {
+    run_in("children", &[], FEW_SETUPS);
+}
+
+#[test]
+fn ranks_that_fight_over_a_page_or_wait_for_a_word() {
+    run_in("contention", &[], SETUPS);
+}
+
+/// A number of lines that a rank's program announces, and that the library is to write.
+fn check_error_lines(ended: &Ended, ranks: u32) {
+    let announced: usize =
+        ended.stdout.lines().filter_map(|line| line.strip_prefix("errors ")?.parse::<usize>().ok()).sum();
+    assert!(announced >= 40 * ranks as usize, "{ended}");
+    let calls = ["vgasnet_pin", "vgasnet_unpin", "vgasnet_advise"];
+    for line in ended.stderr.lines() {
+        let (rank, rest) = line.strip_prefix("vgasnet: rank ").and_then(|rest| rest.split_once(": ")).expect(line);
+        let (call, what) = rest.split_once(": ").expect(line);
+        assert!(
+            rank.parse::<u32>().is_ok_and(|rank| rank < ranks) && calls.contains(&call) && !what.is_empty(),
+            "{line}"
+        );
+    }
+    assert_eq!(ended.stderr.lines().count(), announced, "{ended}");
+}
+
+#[test]
+fn pinned_ranges_are_there_for_system_calls() {
+    for setup in [small(1, 7, true, true), small(2, 8, false, true), small(3, 20, true, false)] {
+        check_error_lines(run(&program("pins"), &[], setup).expect(0), setup.ranks);
+    }
+}
+
+#[test]
+fn hints_change_no_byte() {
+    run_in("advice", &[], SETUPS);
+    run_in("advice", &[], [large(2, 4)]);
+}
+
+/// The one line that the last rank's library writes before it ends by SIGSEGV, and the launcher's behind it.
+fn dies_saying(part: &str, setup: Setup) -> (String, Ended) {
+    let ended = run(&program("wild"), &[part], setup);
+    ended.expect(128 + 11);
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    let rank = setup.ranks - 1;
+    assert_eq!(lines.len(), 2, "{ended}");
+    assert!(lines[0].starts_with(&format!("vgasnet: rank {rank}: ")), "{ended}");
+    assert!(lines[1].contains(&format!("rank {rank} ")) && lines[1].contains("SIGSEGV"), "{ended}");
+    (lines[0].to_owned(), ended)
+}
+
+#[test]
+fn a_wild_access_says_where_and_ends_the_rank() {
+    let setup = small(2, 5, true, true);
+    for (part, setup) in [
+        ("store", setup),
+        ("load", small(1, 4, true, true)),
+        ("across", setup),
+        ("in-library", setup),
+        ("far", large(2, 4)),
+    ] {
+        let (line, ended) = dies_saying(part, setup);
+        // "touches ADDRESS beyond BASE to END"
+        let announced: Vec<_> = ended.stdout.split_whitespace().collect();
+        let [_, address, _, base, _, end] = announced[..] else { panic!("{ended}") };
+        assert!(line.contains(base) && line.contains(end), "{ended}");
+        // A function of the library may begin anywhere.
+        assert!(part == "in-library" || line.contains(address), "{ended}");
+    }
+}
+
+#[test]
+fn a_client_with_a_handler_may_survive_a_wild_access() {
+    run_in("wild", &["handled"], [small(2, 5, true, true)]);
+}
+
+#[test]
+fn a_pool_that_is_too_small_says_so() {
+    for pool_pages in 1..4 {
+        let (line, ended) = dies_saying("first-load", small(2, pool_pages, true, true));
+        assert!(line.contains("VGASNET_POOL_SIZE") && line.contains('4'), "{ended}");
+    }
+    run_in("wild", &["first-load"], [small(2, 4, true, true)]);
+}
+
+#[test]
+fn the_static_library_does_as_well() {
+    let linked = |name| compile::program(name, Language::C99, Linking::Static);
+    let setup = small(2, 5, true, true);
+    run(&linked("loads_stores"), &[], setup).expect(0);
+    run(&linked("signals"), &["before", "masked"], setup).expect(0);
+    run(&linked("signals"), &["after", "plain"], setup).expect(0);
+    run(&linked("masks"), &["threads"], setup).expect(0);
+}
+
+fn available_memory_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("it exists");
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("a line");
+    line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * KIB
+}
+
+fn free_disk_bytes() -> u64 {
+    let disk = statvfs(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a directory");
+    disk.blocks_available() * disk.fragment_size()
+}
+
+#[test]
+fn a_pool_of_more_pages_than_the_system_has_mappings() {
+    let (memory_bytes, disk_bytes) = (available_memory_bytes(), free_disk_bytes());
+    if memory_bytes < 12 * GIB || disk_bytes < 20 * GIB {
+        eprintln!(
+            "NOT RUN: a_pool_of_more_pages_than_the_system_has_mappings: it needs 12 GiB of memory and 20 GiB of disk \
+             space; there are {} and {} GiB",
+            memory_bytes / GIB,
+            disk_bytes / GIB
+        );
+        return;
+    }
+    let setup = Setup { pool_pages: 8 * GIB / (64 * KIB), ..small(1, 0, true, true) };
+    print!("{}", run(&program("many_pages"), &[], setup).expect(0).stdout);
+}

@@ -1,0 +1,83 @@
+//! Compiling clients of GASNet-1 against the headers that stand in for GASNet's.
+
+use super::compile::{library, source_dir};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A compiler and the language that it is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compiler {
+    GccC99,
+    GccCxx17,
+    ClangC99,
+    ClangCxx17,
+}
+
+/// What the client says of its threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    Seq,
+    Parsync,
+    Par,
+}
+
+impl Mode {
+    /// The macro that says it.
+    pub fn define(self) -> &'static str {
+        match self {
+            Mode::Seq => "-DGASNET_SEQ",
+            Mode::Parsync => "-DGASNET_PARSYNC",
+            Mode::Par => "-DGASNET_PAR",
+        }
+    }
+}
+
+impl Compiler {
+    fn command(self) -> Command {
+        let (program, options): (_, &[&str]) = match self {
+            Compiler::GccC99 => ("gcc", &["-std=c99"]),
+            Compiler::GccCxx17 => ("g++", &["-x", "c++", "-std=c++17"]),
+            Compiler::ClangC99 => ("clang", &["-std=c99"]),
+            Compiler::ClangCxx17 => ("clang++", &["-x", "c++", "-std=c++17"]),
+        };
+        let mut command = Command::new(program);
+        command.args(options).args(["-Wall", "-Wextra", "-Werror", "-D_DEFAULT_SOURCE"]);
+        let include = source_dir().join("include");
+        command.arg("-I").arg(include.join("gasnet-compat")).arg("-I").arg(include);
+        command
+    }
+
+    /// Whether this machine has it. If not, that is said loudly, once a test.
+    pub fn is_here(self) -> bool {
+        let command = self.command();
+        let is_here = Command::new(command.get_program()).arg("--version").output().is_ok();
+        if !is_here {
+            let name = command.get_program().to_string_lossy();
+            eprintln!("NOT RUN: {self:?}: {name} is not installed; scripts/test installs it");
+        }
+        is_here
+    }
+
+    /// What the compiler says of a source, and whether it takes it.
+    pub fn check(self, source: &Path, options: &[&str]) -> (bool, String) {
+        let output = self.command().arg("-fsyntax-only").args(options).arg(source).output().expect("a compiler");
+        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+/// Compiles a program of `tests/gasnet/`, with options of its own.
+pub fn program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let source = source_dir().join("tests/gasnet").join(name).with_extension("c");
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gasnet-{name}-{compiler:?}-{mode:?}-{number}"));
+    let shared = library("libvgasnet.so");
+    let dir = shared.parent().expect("a library is in a directory");
+    let mut command = compiler.command();
+    command.args([mode.define(), "-O1", "-g", "-pthread"]).args(options).arg(source).args(["-x", "none", "-o"]);
+    command.arg(&program).arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,-rpath,{}", dir.display()));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    program
+}

@@ -1,0 +1,77 @@
+//! Transfers of many pieces, and collectives, in jobs whose segments are several pools long.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Setup, run};
+
+const KIB: u64 = 1 << 10;
+
+const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
+    Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
+}
+
+/// Shapes of trees, with each setting of the rest.
+const SETUPS: [Setup; 11] = [
+    small(1, 1, true, true),
+    small(2, 1, false, true),
+    small(2, 7, true, false),
+    small(3, 2, true, true),
+    small(4, 1, true, true),
+    small(4, 7, false, false),
+    small(5, 2, false, true),
+    small(7, 1, true, true),
+    small(7, 7, false, true),
+    small(8, 2, true, false),
+    Setup { page_bytes: 4096 * KIB, ..small(4, 4, true, true) },
+];
+
+/// Runs a program in all setups, and in one of them also as C++.
+fn run_everywhere(program: &str) {
+    let c = compile::program(program, Language::C99, Linking::Shared);
+    let cxx = compile::program(program, Language::Cxx17, Linking::Shared);
+    for setup in SETUPS {
+        run(&c, &[], setup).expect(0);
+    }
+    run(&cxx, &[], SETUPS[3]).expect(0);
+}
+
+#[test]
+fn transfers_of_many_pieces() {
+    run_everywhere("vis");
+}
+
+#[test]
+fn collectives_in_teams_of_all_shapes() {
+    run_everywhere("collectives");
+}
+
+/// Errors that the programs make: program, argument, the function that reports it, and what it says.
+const ERRORS: [(&str, &str, &str, &str); 16] = [
+    ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
+    ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),
+    ("vis", "no-list", "vgasnet_getv_nb_bulk", "the source list of 2 entries is a null pointer"),
+    ("vis", "no-rank", "vgasnet_putv_nbi_bulk", "there is no rank 2"),
+    ("vis", "outside", "vgasnet_puts_bulk", "are not inside the segment of rank 0"),
+    ("vis", "null-local", "vgasnet_gets_bulk", "the destination of 8 bytes is a null pointer"),
+    ("vis", "huge", "vgasnet_gets_bulk", "more than 2^64 bytes"),
+    ("collectives", "images", "vgasnet_coll_init", "rank 1 has 3 images"),
+    ("collectives", "no-team", "vgasnet_coll_team_size", "does not exist"),
+    ("collectives", "no-root", "vgasnet_coll_scatter", "there is no rank 2 in this team"),
+    ("collectives", "flags", "vgasnet_coll_gather_all", "flags 0x200"),
+    ("collectives", "function", "vgasnet_coll_reduce", "function 7 of 2"),
+    ("collectives", "null", "vgasnet_coll_exchange", "the source is a null pointer"),
+    ("collectives", "list", "vgasnet_coll_gatherM", "a list of addresses is a null pointer"),
+    ("collectives", "free-all", "vgasnet_coll_team_free", "VGASNET_TEAM_ALL"),
+    ("collectives", "wait", "vgasnet_coll_barrier_wait", "has not notified"),
+];
+
+#[test]
+fn misuse_ends_the_job_with_one_line() {
+    for (program, error, function, text) in ERRORS {
+        let program = compile::program(program, Language::C99, Linking::Shared);
+        let ended = run(&program, &[error], small(2, 4, true, true));
+        ended.expect(1);
+        let lines: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("vgasnet: ")).collect();
+        assert_eq!(lines.len(), 1, "{ended}");
+        assert!(lines[0].starts_with(&format!("vgasnet: rank 0: {function}: ")) && lines[0].contains(text), "{ended}");
+    }
+}

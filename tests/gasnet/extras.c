@@ -1,0 +1,130 @@
+/* What clients use and the specification does not have, or only as a hint: wait modes, thread information, the tools'
+ * and the handlers' headers. */
+#include "client.h"
+
+#include <gasnet_handler.h>
+#include <gasnet_tools.h>
+
+#define _hidx_note 150
+#define _hidx_noted 151
+#define _hidx_parcel 152
+#define _hidx_plain 153
+
+GASNETT_THREADKEY_DEFINE(own);
+GASNETT_IDENT(ident, "$Client: extras $");
+
+static gasnett_atomic_t notes = gasnett_atomic_init(0);
+static gasnett_atomic64_t wide = gasnett_atomic64_init(UINT64_C(1) << 40);
+static gasnett_mutex_t mutex = GASNETT_MUTEX_INITIALIZER;
+static gasnett_cond_t cond = GASNETT_COND_INITIALIZER;
+
+/* A pointer travels to another node and back. */
+static void note_inner(gasnet_token_t token, void *pointer) {
+    CHECK(SHORT_REP(1, 2, (token, gasneti_handleridx(noted), PACK(pointer))) == GASNET_OK);
+}
+SHORT_HANDLER(note, 1, 2, (token, UNPACK(a0)), (token, UNPACK2(a0, a1)));
+
+static void noted_inner(gasnet_token_t token, void *pointer) {
+    (void)token;
+    CHECK(pointer == &notes);
+    gasnett_atomic_increment((gasnett_atomic_t *)pointer, GASNETT_ATOMIC_REL);
+}
+SHORT_HANDLER(noted, 1, 2, (token, UNPACK(a0)), (token, UNPACK2(a0, a1)));
+
+static void parcel_inner(gasnet_token_t token, void *bytes, size_t len, int number, void *pointer) {
+    compare(bytes, len, me, (uintptr_t)number);
+    noted_inner(token, pointer);
+}
+MEDIUM_HANDLER(parcel, 2, 3, (token, addr, nbytes, a0, UNPACK(a1)), (token, addr, nbytes, a0, UNPACK2(a1, a2)));
+
+SHORT_HANDLER_NOBITS_DECL(plain, 1);
+void plain(gasnet_token_t token, gasnet_handlerarg_t a0) {
+    (void)token;
+    CHECK(a0 == -1);
+    gasnett_atomic_increment(&notes, 0);
+}
+
+GASNETT_INLINE(twice) int twice(int number) { return 2 * number; }
+
+static int threadinfo(gasnet_threadinfo_t info) {
+    GASNET_POST_THREADINFO(info);
+    int sum = twice(1);
+    {
+        GASNET_BEGIN_FUNCTION();
+        int more = 1;
+        sum += more;
+    }
+    return sum;
+}
+
+static void atomics(void) {
+    gasnett_atomic_t small = gasnett_atomic_init(5);
+    gasnett_strongatomic32_t strong = gasnett_strongatomic32_init(0);
+    CHECK(gasnett_atomic_add(&small, 3, GASNETT_ATOMIC_NONE) == 8 && gasnett_atomic_subtract(&small, 9, 0) == UINT32_MAX);
+    CHECK(gasnett_atomic_signed(gasnett_atomic_read(&small, GASNETT_ATOMIC_ACQ)) == -1);
+    gasnett_atomic_set(&small, 2, GASNETT_ATOMIC_REL);
+    CHECK(!gasnett_atomic_decrement_and_test(&small, GASNETT_ATOMIC_ACQ_IF_TRUE));
+    CHECK(gasnett_atomic_decrement_and_test(&small, GASNETT_ATOMIC_MB_PRE | GASNETT_ATOMIC_MB_POST));
+    CHECK(!gasnett_atomic_compare_and_swap(&small, 1, 2, 0) && gasnett_atomic_compare_and_swap(&small, 0, 7, 0));
+    CHECK(gasnett_atomic_swap(&small, 1, 0) == 7);
+    gasnett_strongatomic32_increment(&strong, 0);
+    gasnett_strongatomic32_decrement(&strong, 0);
+    CHECK(gasnett_strongatomic32_read(&strong, 0) == 0);
+    CHECK(gasnett_atomic64_add(&wide, 1, 0) == (UINT64_C(1) << 40) + 1);
+    gasnett_local_mb();
+    gasnett_local_wmb();
+    gasnett_local_rmb();
+    gasnett_compiler_fence();
+    gasnett_spinloop_hint();
+}
+
+static void tools(void) {
+    gasnett_tick_t begin = gasnett_ticks_now(), end;
+    CHECK(begin > GASNETT_TICK_MIN && begin < GASNETT_TICK_MAX);
+    CHECK(gasnett_nsleep(2000000) == 0);
+    end = gasnett_ticks_now();
+    CHECK(gasnett_ticks_to_us(end - begin) >= 1900 && gasnett_ticks_to_ns(end - begin) >= 1900000);
+    CHECK(gasnett_tick_overheadus() < 1000 && gasnett_tick_granularityus() < 1000);
+    gasnett_mutex_lock(&mutex);
+    CHECK(gasnett_mutex_trylock(&mutex) != 0);
+    gasnett_cond_signal(&cond);
+    gasnett_mutex_unlock(&mutex);
+    CHECK(gasnett_threadkey_get(own) == NULL);
+    gasnett_threadkey_set(own, &notes);
+    CHECK(gasnett_threadkey_get(own) == &notes);
+    CHECK(gasnett_cpu_count() > 0 && gasnett_getPhysMemSz(1) > 0 && strlen(gasnett_gethostname()) > 0);
+    CHECK(strlen(gasnett_getenv_withdefault("CHECK_NO_SUCH_VARIABLE", "text")) == 4);
+    CHECK(gasnett_getenv_yesno_withdefault("CHECK_NO_SUCH_VARIABLE", 1));
+    CHECK(gasnett_checksum("a", 1) != gasnett_checksum("b", 1));
+    GASNETT_TRACE_PRINTF("%d", 1);
+    if_pf (GASNETT_TRACE_ENABLED) gasnett_fatalerror("there is %s", "a trace");
+}
+
+int main(int argc, char **argv) {
+    gasnet_handlerentry_t table[] = {
+        gasneti_handler_tableentry_with_bits(note),
+        gasneti_handler_tableentry_with_bits(noted),
+        gasneti_handler_tableentry_with_bits(parcel),
+        gasneti_handler_tableentry_no_bits(plain),
+    };
+    const int modes[] = {GASNET_WAIT_SPIN, GASNET_WAIT_BLOCK, GASNET_WAIT_SPINBLOCK};
+    unsigned char bytes[300];
+    unsigned i;
+    start(&argc, &argv, table, 4);
+    atomics();
+    tools();
+    CHECK(threadinfo(GASNET_GET_THREADINFO()) == 3);
+    for (i = 0; i < 3; ++i) {
+        CHECK(gasnet_set_waitmode(modes[i]) == GASNET_OK);
+        CHECK(SHORT_REQ(1, 2, (next_node(), gasneti_handleridx(note), PACK(&notes))) == GASNET_OK);
+        fill(bytes, sizeof bytes, me, i);
+        CHECK(MEDIUM_REQ(2, 3, (me, gasneti_handleridx(parcel), bytes, sizeof bytes, (int)i, PACK(&notes))) == GASNET_OK);
+        CHECK(gasnet_AMRequestShort(me, gasneti_handleridx(plain), 1, -1) == GASNET_OK);
+        GASNET_BLOCKUNTIL(gasnett_atomic_read(&notes, 0) == 3 * (i + 1));
+        barrier();
+    }
+    CHECK(gasnet_set_waitmode(3) == GASNET_ERR_BAD_ARG);
+    CHECK(gasnet_AMRequestShort(me, gasneti_handleridx(plain), -1) == GASNET_ERR_BAD_ARG);
+    CHECK(strlen(ident) > 0);
+    return finish();
+}
