@@ -65,11 +65,12 @@ impl Bell {
         }
     }
 
-    /// For a poster of news that can wait until a client thread calls in: as [`Bell::take_sleeper`], but never the helper.
-    pub(crate) fn take_caller(&self) -> Option<Seat> {
+    /// For a poster of news that can wait until a client thread calls in: as [`Bell::take_sleeper`], but the helper only if
+    /// `holds_up` says that other news may have been behind these, out of the sleepers' sight.
+    pub(crate) fn take_caller(&self, holds_up: impl FnOnce() -> bool) -> Option<Seat> {
         fence(Ordering::SeqCst);
         let is_asleep = self.bits.load(Ordering::Relaxed) & CALLER != 0;
-        if is_asleep { self.take_sleeper() } else { None }
+        if is_asleep || holds_up() { self.take_sleeper() } else { None }
     }
 
     /// For a poster of news that is the helper's alone: whether the helper sleeps, and its eventfd must be written.

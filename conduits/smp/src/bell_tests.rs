@@ -75,6 +75,14 @@ mod model {
         desk.wake();
     }
 
+    /// News that can wait for a call.
+    fn post_quietly(desk: &Desk<ModelEvent>, from: u32) {
+        let end = desk.inbox.ring().push(from, b"news", b"").unwrap();
+        if let Some(seat) = desk.bell.take_caller(|| !desk.inbox.ring().is_last(end)) {
+            desk.event(seat).ring();
+        }
+    }
+
     fn check(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(preemptions);
@@ -128,6 +136,27 @@ mod model {
             }
             poster.join().unwrap();
             helper.join().unwrap();
+        });
+    }
+
+    /// A record that can wait, and whose poster is slow, does not hold up one that cannot.
+    #[test]
+    fn model_quiet_news_hold_nothing_up() {
+        check(3, || {
+            let desk = desk();
+            let posters = [post_quietly, post].into_iter().zip(0..).map(|(post, from)| {
+                let desk = desk.clone();
+                thread::spawn(move || post(&desk, from))
+            });
+            let posters: Vec<_> = posters.collect();
+            let mut urgent_is_here = false;
+            while !urgent_is_here {
+                while desk.inbox.ring().pop(|from, _| urgent_is_here |= from == 1) {}
+                if !urgent_is_here {
+                    desk.sleep(Seat::Helper, || false);
+                }
+            }
+            posters.into_iter().for_each(|poster| poster.join().unwrap());
         });
     }
 

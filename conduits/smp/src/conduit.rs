@@ -67,9 +67,10 @@ impl SmpConduit {
         }
     }
 
-    /// As `ring`, for news that can wait for a call.
-    fn ring_caller(&self, rank: u32) {
-        if let Some(seat) = self.job.control.block(rank).bell.take_caller() {
+    /// As `ring`, for a message that can wait for a call and ends at `end` in the inbox.
+    fn ring_caller(&self, rank: u32, end: u64) {
+        let inbox = self.job.control.inbox(rank);
+        if let Some(seat) = self.job.control.block(rank).bell.take_caller(|| !inbox.is_last(end)) {
             self.ring_seat(rank, seat);
         }
     }
@@ -210,12 +211,16 @@ impl Conduit for SmpConduit {
     }
 
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
-        let sent = self.job.control.inbox(to.0).push(self.rank, head, body);
-        match urgency {
-            Urgency::WhenCalled if sent.is_ok() => self.ring_caller(to.0),
-            _ => self.ring(to.0),
+        match (self.job.control.inbox(to.0).push(self.rank, head, body), urgency) {
+            (Ok(end), Urgency::WhenCalled) => self.ring_caller(to.0, end),
+            (Ok(_), Urgency::Now) => self.ring(to.0),
+            // What fills the inbox may be messages that nobody has been woken for.
+            (Err(Busy), _) => {
+                self.ring(to.0);
+                return Err(Busy);
+            }
         }
-        sent
+        Ok(())
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {

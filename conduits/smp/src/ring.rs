@@ -7,7 +7,8 @@
 //! too short for it is filled by a padding record in the same reservation.
 //!
 //! The consumer reads in order and stops at the first record that is not committed. Every producer rings the bell after
-//! its own commit, so the one that holds the others up wakes the consumer when it is done.
+//! its own commit, so the one that holds the others up wakes the consumer when it is done. A producer whose own record
+//! can wait rings for those behind it: see [`Ring::is_last`].
 
 use vgasnet_conduit::Busy;
 
@@ -66,8 +67,8 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Appends a record. Any process may call this at any time.
-    pub(crate) fn push(&self, from: u32, head: &[u8], body: &[u8]) -> Result<(), Busy> {
+    /// Appends a record; returns the position after it. Any process may call this at any time.
+    pub(crate) fn push(&self, from: u32, head: &[u8], body: &[u8]) -> Result<u64, Busy> {
         let len_bytes = head.len() + body.len();
         assert!(len_bytes <= MESSAGE_BYTES_MAX, "a message of {len_bytes} bytes");
         assert_ne!(from, PADDING);
@@ -83,7 +84,13 @@ impl<'a> Ring<'a> {
             place.add(head.len()).copy_from_nonoverlapping(body.as_ptr(), body.len());
         }
         self.commit(start);
-        Ok(())
+        Ok(start + need)
+    }
+
+    /// Whether nobody has reserved anything behind the record that ends at `end`. Asked after that record's commit and a
+    /// `fence(SeqCst)`, a yes means that no committed record was held up by it: whoever is behind it has yet to ring.
+    pub(crate) fn is_last(&self, end: u64) -> bool {
+        self.tail.load(Ordering::Relaxed) == end
     }
 
     /// Hands the oldest record to `sink`, if it is committed. Returns whether it did. One thread at a time.
@@ -232,10 +239,10 @@ mod tests {
         let owned = OwnedRing::new(8);
         let ring = owned.ring();
         for n in 0..8 {
-            assert_eq!(ring.push(n, &[1; 56], &[]), Ok(()));
+            assert_eq!(ring.push(n, &[1; 56], &[]), Ok(u64::from(n) + 1));
         }
         assert_eq!(ring.push(8, &[], &[]), Err(Busy));
         assert!(ring.pop(|from, _| assert_eq!(from, 0)));
-        assert_eq!(ring.push(8, &[], &[]), Ok(()));
+        assert_eq!(ring.push(8, &[], &[]), Ok(9));
     }
 }
