@@ -114,7 +114,8 @@ impl Flow {
     }
 
     /// Whether no credit is taken and nothing is owed.
-    pub fn is_settled(&self) -> bool {
+    #[cfg(test)]
+    fn is_settled(&self) -> bool {
         self.sent.iter().chain(&self.owed).all(|amount| amount.load(Ordering::Acquire) == 0)
     }
 }

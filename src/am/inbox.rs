@@ -71,6 +71,15 @@ struct Partial {
     arrived_bytes: usize,
 }
 
+/// Messages that wait for their handlers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waiting {
+    /// How many.
+    pub messages: usize,
+    /// Their payloads, except what is in the segment.
+    pub payload_bytes: usize,
+}
+
 /// What has arrived at a rank and was not run.
 #[derive(Debug, Default)]
 pub struct Inbox {
@@ -147,8 +156,15 @@ impl Inbox {
         }
     }
 
+    /// How much is complete and was not taken.
+    pub fn waiting(&self) -> Waiting {
+        let payload_bytes = self.ready.iter().map(|incoming| incoming.payload.len_bytes()).sum();
+        Waiting { messages: self.ready.len(), payload_bytes }
+    }
+
     /// Whether nothing has arrived that was not taken, not even in part.
-    pub fn is_empty(&self) -> bool {
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.partial.is_empty()
     }
 }

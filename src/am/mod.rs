@@ -15,8 +15,9 @@ mod send;
 mod wire;
 
 pub use caller::is_in_handler;
+pub use flow::{WINDOW_COST, WINDOW_REQUESTS};
 pub use handlers::{BadEntry, CLIENT_FIRST, Entry, Handlers};
-pub use inbox::{Inbox, PAYLOAD_BYTES_MAX, Payload};
+pub use inbox::{Inbox, PAYLOAD_BYTES_MAX, Payload, Waiting};
 pub use lock::HandlerSafeLock;
 pub use run::Token;
 pub use send::{Destination, LONG_BYTES_MAX, Outgoing};
@@ -114,9 +115,9 @@ impl Messages {
         self.flow.returns()
     }
 
-    /// Whether nothing is waiting here and no credit is out.
-    pub fn is_quiet(&self) -> bool {
-        self.inbox().is_empty() && self.flow.is_settled()
+    /// What is complete and waits for its handler to run.
+    pub fn waiting(&self) -> Waiting {
+        self.inbox().waiting()
     }
 
     fn take(&self) -> Option<Incoming> {

@@ -19,8 +19,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::{Busy, Conduit, Rank, Seat, Urgency};
 
-/// How long a sleep lasts while messages wait for room in the conduit, which does not tell when there is some.
+/// How long a sleep lasts at first while messages wait for room in the conduit, which does not tell when there is some.
 const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
+
+/// The sleep doubles as often as there is still no room, but not more often than this: many ranks may wait for one.
+const HELD_UP_DOUBLINGS: u32 = 4;
 
 /// The engine of a rank with the threads around it.
 pub struct Progress {
@@ -38,7 +41,8 @@ pub struct Progress {
     turn_changed: Condvar,
     /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
     unfinished: AtomicBool,
-    held_up: AtomicBool,
+    /// How often in a row there was no room for messages or transfers.
+    held_up: AtomicU32,
     spin_us: AtomicU32,
     fail: fn(&UserError) -> !,
 }
@@ -87,7 +91,7 @@ impl Progress {
             turn: Mutex::new(()),
             turn_changed: Condvar::new(),
             unfinished: AtomicBool::new(false),
-            held_up: AtomicBool::new(false),
+            held_up: AtomicU32::new(0),
             spin_us: AtomicU32::new(0),
             fail,
         }
@@ -133,7 +137,7 @@ impl Progress {
     /// know what others left waiting for room.
     fn delegate(&self) {
         let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.seat.load(Ordering::SeqCst);
-        if unwatched || self.held_up.load(Ordering::SeqCst) {
+        if unwatched || self.is_held_up() {
             self.conduit.wake(self.space.rank);
         }
     }
@@ -155,7 +159,7 @@ impl Progress {
             }
             let work = engine.take_work();
             let news = engine.take_news();
-            self.held_up.store(engine.is_held_up(), Ordering::SeqCst);
+            self.note_held_up(engine.is_held_up(), worked);
             self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
             drop(engine);
             if news {
@@ -163,7 +167,7 @@ impl Progress {
             }
             let Some(work) = work else { return worked };
             if !self.perform(work) {
-                self.held_up.store(true, Ordering::SeqCst);
+                self.note_held_up(true, worked);
                 self.unfinished.store(true, Ordering::SeqCst);
                 return worked;
             }
@@ -203,7 +207,7 @@ impl Progress {
             self.conduit.sleep(Seat::Helper, also, limit, &|| {
                 self.space.own.table.kick_count() != kicks
                     || (led && !self.seat.load(Ordering::SeqCst))
-                    || (limit.is_none() && self.sleep_limit().is_some())
+                    || (limit.is_none() && self.is_held_up())
                     || self.local().is_some_and(Local::has_mail)
             });
         }
@@ -256,7 +260,8 @@ impl Progress {
                 std::thread::yield_now();
             } else {
                 let limit = self.sleep_limit();
-                let stay = || done() || self.space.own.table.kick_count() != kicks || self.sleep_limit() != limit;
+                let stay =
+                    || done() || self.space.own.table.kick_count() != kicks || self.is_held_up() != limit.is_some();
                 // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
                 held.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
                 idle_since = None;
@@ -391,8 +396,20 @@ impl Progress {
         self.storage_doorbell.as_ref().map(|doorbell| doorbell.as_fd())
     }
 
+    fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::SeqCst) > 0
+    }
+
+    /// Under the engine's lock, or when its work could not be done.
+    fn note_held_up(&self, is_held_up: bool, worked: bool) {
+        let before = if worked { 0 } else { self.held_up.load(Ordering::SeqCst) };
+        let times = if is_held_up { (before + 1).min(1 + HELD_UP_DOUBLINGS) } else { 0 };
+        self.held_up.store(times, Ordering::SeqCst);
+    }
+
     fn sleep_limit(&self) -> Option<Duration> {
-        self.held_up.load(Ordering::SeqCst).then_some(HELD_UP_SLEEP)
+        let times = self.held_up.load(Ordering::SeqCst);
+        times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))
     }
 }
 

@@ -9,11 +9,13 @@
 
 mod check;
 mod client;
+mod crowd;
 mod directed;
 mod disk;
 mod job;
 mod model;
 mod run;
+mod runtimes;
 mod threads;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,0 +1,96 @@
+//! Whole runtimes with their own threads, on the simulated conduit and a storage in memory.
+
+use crate::job::PAGE_BYTES;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use vgasnet::config::{Config, Machine};
+use vgasnet::error::UserError;
+use vgasnet::runtime::{self, Runtime};
+use vgasnet::space::Segment;
+use vgasnet::storage::{Busy, MemoryStorage, Storage};
+use vgasnet_conduit::{Rank, RegionSizes};
+use vgasnet_sim::{Hub, Settings};
+
+const FRAMES: u32 = 2;
+
+/// A storage in memory that rings while it has something in flight, as a real one does when that is complete.
+struct Ringing {
+    storage: MemoryStorage,
+    bell: EventFd,
+}
+
+impl Ringing {
+    fn new(storage: MemoryStorage) -> Ringing {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        Ringing { storage, bell: EventFd::from_value_and_flags(0, flags).expect("a descriptor is left") }
+    }
+
+    fn ring(&self) {
+        self.bell.write(1).expect("its count is far from its end");
+    }
+}
+
+impl Storage for Ringing {
+    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        self.ring();
+        // SAFETY: the caller keeps the same promises to this function.
+        unsafe { self.storage.read(offset_bytes, memory, len_bytes, token) }
+    }
+
+    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+        self.ring();
+        // SAFETY: the caller keeps the same promises to this function.
+        unsafe { self.storage.write(offset_bytes, memory, len_bytes, token) }
+    }
+
+    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        let _ = self.bell.read();
+        self.storage.poll(sink);
+        if self.storage.in_flight() > 0 {
+            self.ring();
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.storage.in_flight()
+    }
+
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.bell.as_fd())
+    }
+}
+
+fn fail(error: &UserError) -> ! {
+    eprintln!("the job would end: {error}");
+    std::process::abort()
+}
+
+/// Where a rank's segment begins.
+pub fn base(rank: usize) -> usize {
+    (rank + 1) << 32
+}
+
+/// A runtime for each rank, with segments of `pages` pages and pools of two.
+pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime> {
+    let ranks = settings.hosts.len();
+    let shapes = vec![runtime::Shape { pages, frames: FRAMES }; ranks];
+    let hub = Hub::new(settings.clone());
+    let sizes = RegionSizes {
+        pool_bytes: (FRAMES + runtime::STAGING_FRAMES) as usize * PAGE_BYTES,
+        table_bytes: runtime::table_bytes(&shapes, shapes[0]),
+    };
+    hub.attach_all(&vec![sizes; ranks]);
+    let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
+    let mut config = config.expect("the defaults are valid");
+    (config.page_bytes, config.cooperative) = (PAGE_BYTES as u64, cooperative);
+    let segment = |rank| Segment { base: base(rank), size_bytes: pages as usize * PAGE_BYTES };
+    let rank = |rank: usize| {
+        let storage = MemoryStorage::new(u64::from(pages) * PAGE_BYTES as u64, 2, settings.seed + rank as u64);
+        let conduit = Arc::new(hub.conduit(Rank(rank as u32)));
+        let segments = (0..ranks).map(segment).collect();
+        Runtime::new(conduit, &config, segments, &shapes, Box::new(Ringing::new(storage)), fail)
+    };
+    (0..ranks).map(|at| rank(at).expect("a thread is left")).collect()
+}
