@@ -23,6 +23,7 @@ pub use run::Token;
 pub use send::{Destination, LONG_BYTES_MAX, Outgoing};
 pub use wire::{ARGS_MAX, Args, Category, TAG_CREDIT, TAG_MESSAGE};
 
+use crate::local::Undisturbed;
 use flow::{Amount, Flow};
 use inbox::Incoming;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -126,8 +127,8 @@ impl Messages {
         Some(incoming)
     }
 
-    fn inbox(&self) -> MutexGuard<'_, Inbox> {
-        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    fn inbox(&self) -> Undisturbed<MutexGuard<'_, Inbox>> {
+        Undisturbed::take(|| self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn next_id(&self) -> u32 {

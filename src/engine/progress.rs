@@ -10,12 +10,11 @@ use crate::coherence::{Access, Event, FrameId, PageId};
 use crate::error::UserError;
 use crate::handles::Completions;
 use crate::large_pages::LargePages;
-use crate::local::{Local, SignalsOff, Waiting};
+use crate::local::{Local, SignalsOff, Undisturbed, Waiting, futex};
 use crate::space::AddressSpace;
-use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::{Busy, Conduit, Rank, Seat, Urgency};
 
@@ -37,8 +36,8 @@ pub struct Progress {
     /// A client thread leads.
     seat: AtomicBool,
     followers: AtomicUsize,
-    turn: Mutex<()>,
-    turn_changed: Condvar,
+    /// Counts what followers may wait for.
+    turn: AtomicU32,
     /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
     unfinished: AtomicBool,
     /// How often in a row there was no room for messages or transfers.
@@ -47,25 +46,8 @@ pub struct Progress {
     fail: fn(&UserError) -> !,
 }
 
-/// The engine, locked. No handler of the client runs in this thread meanwhile: it might fault, and wait for the engine.
-pub struct Locked<'a> {
-    engine: MutexGuard<'a, Engine>,
-    _held: SignalsOff,
-}
-
-impl Deref for Locked<'_> {
-    type Target = Engine;
-
-    fn deref(&self) -> &Engine {
-        &self.engine
-    }
-}
-
-impl DerefMut for Locked<'_> {
-    fn deref_mut(&mut self) -> &mut Engine {
-        &mut self.engine
-    }
-}
+/// The engine, locked.
+pub type Locked<'a> = Undisturbed<MutexGuard<'a, Engine>>;
 
 impl Progress {
     /// An engine that nobody drives yet. `fail` ends the job when the engine cannot go on.
@@ -88,8 +70,7 @@ impl Progress {
             large_pages,
             seat: AtomicBool::new(false),
             followers: AtomicUsize::new(0),
-            turn: Mutex::new(()),
-            turn_changed: Condvar::new(),
+            turn: AtomicU32::new(0),
             unfinished: AtomicBool::new(false),
             held_up: AtomicU32::new(0),
             spin_us: AtomicU32::new(0),
@@ -99,8 +80,7 @@ impl Progress {
 
     /// The engine. The caller touches no client memory while it holds the lock.
     pub fn engine(&self) -> Locked<'_> {
-        let held = SignalsOff::new();
-        Locked { engine: self.lock(), _held: held }
+        Undisturbed::take(|| self.lock())
     }
 
     fn lock(&self) -> MutexGuard<'_, Engine> {
@@ -178,14 +158,21 @@ impl Progress {
     /// Drives the engine until `done`, or sleeps while others drive it.
     pub fn wait(&self, done: &dyn Fn() -> bool) {
         let held = SignalsOff::new();
+        let mut was_follower = false;
         while !done() {
             if self.seat.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
+                was_follower = false;
                 self.conduit.occupy(true);
                 let kicks = self.lead(done, &held);
                 self.vacate(kicks);
             } else {
-                self.follow(done);
+                was_follower = true;
+                self.follow(done, &held);
             }
+        }
+        // It may have been woken to lead.
+        if was_follower && !self.seat.load(Ordering::SeqCst) {
+            self.call_follower();
         }
     }
 
@@ -246,7 +233,7 @@ impl Progress {
 
     /// Returns how often this rank had been kicked when the engine was last driven.
     fn lead(&self, done: &dyn Fn() -> bool, held: &SignalsOff) -> u32 {
-        let mut idle_since = None;
+        let mut idle = Idle::new(Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into()));
         loop {
             let kicks = self.space.own.table.kick_count();
             let worked = self.drive_held();
@@ -254,25 +241,16 @@ impl Progress {
                 return kicks;
             }
             if worked {
-                idle_since = None;
-            } else if self.spins(&mut idle_since) {
-                // Whoever was woken just now may be waiting for this processor.
-                std::thread::yield_now();
-            } else {
+                idle.end();
+            } else if !idle.spin() {
                 let limit = self.sleep_limit();
                 let stay =
                     || done() || self.space.own.table.kick_count() != kicks || self.is_held_up() != limit.is_some();
                 // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
                 held.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
-                idle_since = None;
+                idle.end();
             }
         }
-    }
-
-    /// Whether a leader that finds nothing to do looks again at once, before it sleeps.
-    fn spins(&self, idle_since: &mut Option<Instant>) -> bool {
-        let spin = Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into());
-        !spin.is_zero() && idle_since.get_or_insert_with(Instant::now).elapsed() < spin
     }
 
     /// How long a leader looks again before it sleeps, in microseconds.
@@ -285,22 +263,27 @@ impl Progress {
     fn vacate(&self, kicks: u32) {
         self.seat.store(false, Ordering::SeqCst);
         let missed = self.conduit.occupy(false) || self.space.own.table.kick_count() != kicks;
-        if self.followers.load(Ordering::SeqCst) > 0 {
-            self.announce();
-        }
+        self.call_follower();
         if missed || self.unfinished.load(Ordering::SeqCst) {
             self.conduit.wake(self.space.rank);
         }
     }
 
-    fn follow(&self, done: &dyn Fn() -> bool) {
-        self.followers.fetch_add(1, Ordering::SeqCst);
-        let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever makes one of these false announces it after that, under the lock, if it sees a follower.
-        while !done() && self.seat.load(Ordering::SeqCst) {
-            turn = self.turn_changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
+    /// Wakes a follower, to lead; one that has nothing to wait for any more wakes the next.
+    fn call_follower(&self) {
+        if self.followers.load(Ordering::SeqCst) > 0 {
+            self.turn.fetch_add(1, Ordering::SeqCst);
+            futex::wake_one(&self.turn);
         }
-        drop(turn);
+    }
+
+    fn follow(&self, done: &dyn Fn() -> bool, held: &SignalsOff) {
+        self.followers.fetch_add(1, Ordering::SeqCst);
+        // Whoever changes one of these and sees a follower counts the turn on after that.
+        let turn = self.turn.load(Ordering::SeqCst);
+        if !done() && self.seat.load(Ordering::SeqCst) {
+            held.except(|| futex::wait(&self.turn, turn));
+        }
         self.followers.fetch_sub(1, Ordering::SeqCst);
     }
 
@@ -317,8 +300,8 @@ impl Progress {
     pub fn announce(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.followers.load(Ordering::SeqCst) > 0 {
-            drop(self.turn.lock().unwrap_or_else(PoisonError::into_inner));
-            self.turn_changed.notify_all();
+            self.turn.fetch_add(1, Ordering::SeqCst);
+            futex::wake_all(&self.turn);
         }
         if self.seat.load(Ordering::SeqCst) {
             self.conduit.wake(self.space.rank);
@@ -410,6 +393,41 @@ impl Progress {
     fn sleep_limit(&self) -> Option<Duration> {
         let times = self.held_up.load(Ordering::SeqCst);
         times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))
+    }
+}
+
+/// How a leader that finds nothing to do passes the time before it sleeps.
+struct Idle {
+    spin: Duration,
+    rounds: u32,
+    since: Option<Instant>,
+}
+
+impl Idle {
+    /// Rounds in which the processor is kept: an answer is here sooner than another thread would have run.
+    const EAGER_ROUNDS: u32 = 32;
+
+    fn new(spin: Duration) -> Idle {
+        Idle { spin, rounds: 0, since: None }
+    }
+
+    fn end(&mut self) {
+        (self.rounds, self.since) = (0, None);
+    }
+
+    /// Returns whether to look again at once instead of going to sleep.
+    fn spin(&mut self) -> bool {
+        if self.spin.is_zero() {
+            return false;
+        }
+        self.rounds += 1;
+        if self.rounds <= Idle::EAGER_ROUNDS {
+            std::hint::spin_loop();
+            return true;
+        }
+        // Whoever was woken just now may be waiting for this processor.
+        std::thread::yield_now();
+        self.since.get_or_insert_with(Instant::now).elapsed() < self.spin
     }
 }
 

@@ -51,17 +51,8 @@ pub fn install(local: Arc<Local>, bell: Arc<dyn Bell>, rank: u32, guard_end: usi
     signals::install(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)])
 }
 
-/// Runs `body` with the C library's error number as it is restored to afterwards.
-fn keep_errno(body: impl FnOnce()) {
-    // SAFETY: the C library's place for this thread's error number, valid as long as the thread.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    let before = *errno;
-    body();
-    *errno = before;
-}
-
 unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    keep_errno(|| {
+    signals::keep_errno(|| {
         // SAFETY: the kernel gave this handler a valid siginfo; a fault's has an address.
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
         // SAFETY: null, or a leaked box that was complete before it was stored.
@@ -82,7 +73,7 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
 }
 
 unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    keep_errno(|| {
+    signals::keep_errno(|| {
         // SAFETY: null, or a leaked box that was complete before it was stored.
         let scene = unsafe { SCENE.load(Ordering::Acquire).as_ref() };
         // SAFETY: these are the handler's arguments.

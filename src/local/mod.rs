@@ -8,6 +8,7 @@
 
 pub mod fault;
 pub(crate) mod futex;
+mod held;
 mod mailbox;
 mod mapped;
 mod signals;
@@ -16,9 +17,9 @@ mod step;
 mod window;
 
 pub use fault::Bell;
+pub use held::{SignalsOff, Undisturbed};
 pub use mailbox::{Fault, Waiting};
 pub use mapped::Mapped;
-pub use signals::SignalsOff;
 pub use window::{SecondMapping, Window, shown_max};
 
 use crate::coherence::{Access, FrameId, PageId};

@@ -1,14 +1,16 @@
-//! The client's view of the signals that the library handles itself: SIGSEGV, and SIGTRAP for single steps.
+//! The client's view of signals.
 //!
-//! From attach on the kernel knows our handlers only. What the client installed before, and what it installs later
-//! through the functions defined here in place of the C library's, is kept as its disposition and gets every signal that
-//! is not ours. Signals that an instruction itself raises are taken out of every set that the client blocks: blocked,
-//! they would end the process.
+//! From attach on the kernel knows our handlers only: those of SIGSEGV and of SIGTRAP (for single steps), which the library
+//! handles itself, and one that every other handler of the client is called from, unless it has to wait (`held.rs`). What
+//! the client installed before, and what it installs later through the functions defined here in place of the C library's,
+//! is kept as its disposition and gets every signal that is not ours. Signals that an instruction itself raises are taken
+//! out of every set that the client blocks: blocked, they would end the process.
 //!
-//! The functions here stand in for `sigaction`, `signal` (with its other names), `sigprocmask` and `pthread_sigmask` in
-//! the whole process, as POSIX.1-2024 has them; for all other signals they do what the C library's do.
+//! The functions here stand in for `sigaction`, `signal` (with its other names), `sigset`, `sigprocmask` and
+//! `pthread_sigmask` in the whole process, as POSIX has them.
 
 use super::futex::Lock;
+use super::held::{self, SignalsOff};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -37,38 +39,14 @@ unsafe extern "C" {
     fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 }
 
-/// Asynchronous signals of this thread wait while this exists: no handler of the client runs while the thread has a lock
-/// of the library.
-#[derive(Debug)]
-pub struct SignalsOff {
-    before: Mask,
-}
-
-impl SignalsOff {
-    /// From now on.
-    pub fn new() -> SignalsOff {
-        SignalsOff { before: change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)) }
-    }
-
-    /// Lets signals in while `body` runs.
-    pub fn except<T>(&self, body: impl FnOnce() -> T) -> T {
-        change_mask(libc::SIG_SETMASK, Some(self.before));
-        let answer = body();
-        change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
-        answer
-    }
-}
-
-impl Default for SignalsOff {
-    fn default() -> SignalsOff {
-        SignalsOff::new()
-    }
-}
-
-impl Drop for SignalsOff {
-    fn drop(&mut self) {
-        change_mask(libc::SIG_SETMASK, Some(self.before));
-    }
+/// Runs `body` with the C library's error number as it is restored to afterwards.
+pub fn keep_errno<T>(body: impl FnOnce() -> T) -> T {
+    // SAFETY: the C library's place for this thread's error number, valid as long as the thread.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let before = *errno;
+    let answer = body();
+    *errno = before;
+    answer
 }
 
 /// Changes this thread's mask; returns what it was.
@@ -80,7 +58,7 @@ pub fn change_mask(how: c_int, mask: Option<Mask>) -> Mask {
     before
 }
 
-/// What the client wants done with a signal that is not ours. Signal handlers read it at any time.
+/// What the client wants done with a signal. Signal handlers read it at any time.
 struct Disposition {
     /// Counts changes; odd while one is under way.
     version: AtomicUsize,
@@ -97,17 +75,28 @@ struct Wanted {
     mask: Mask,
 }
 
+/// Signals are counted from 1.
+const SIGNALS: usize = 64;
+
 /// Whether the handlers are ours. Changes of dispositions take turns by this lock.
 static OURS: Lock<bool> = Lock::new(false);
-static SEGV: Disposition = Disposition::new();
-static TRAP: Disposition = Disposition::new();
 
+/// By signal. Of a signal that is not the library's own it is what the client wants only while the kernel has
+/// [`on_client_signal`].
+static DISPOSITIONS: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
+
+/// Signals that the library handles itself.
+const OWN: Mask = bit(libc::SIGSEGV) | bit(libc::SIGTRAP);
+
+fn is_own(signal: c_int) -> bool {
+    OWN & bit(signal) != 0
+}
+
+/// Of a signal that the client may handle.
 fn disposition(signal: c_int) -> Option<&'static Disposition> {
-    match signal {
-        libc::SIGSEGV => Some(&SEGV),
-        libc::SIGTRAP => Some(&TRAP),
-        _ => None,
-    }
+    let is_of_clients = (1..=SIGNALS as c_int).contains(&signal)
+        && (RESERVED | bit(libc::SIGKILL) | bit(libc::SIGSTOP)) & bit(signal) == 0;
+    is_of_clients.then(|| &DISPOSITIONS[signal as usize])
 }
 
 impl Disposition {
@@ -151,6 +140,61 @@ impl Wanted {
     fn to_action(self) -> libc::sigaction {
         action(self.handler, self.flags, self.mask)
     }
+
+    fn is_handler(&self) -> bool {
+        self.handler != libc::SIG_DFL && self.handler != libc::SIG_IGN
+    }
+
+    /// What the kernel is to know of it.
+    fn to_kernels(self) -> libc::sigaction {
+        let mask = self.mask & ASYNCHRONOUS;
+        if !self.is_handler() {
+            return action(self.handler, self.flags, mask);
+        }
+        // A signal that waits must find the handler again; so it is reset where it is called.
+        action(entry(), (self.flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND, mask)
+    }
+
+    /// Calls the handler.
+    ///
+    /// # Safety
+    /// There is one, and the arguments are those of a handler.
+    unsafe fn call(&self, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: the client installed this address as a handler of the kind that its flags say.
+        unsafe {
+            if self.flags & libc::SA_SIGINFO != 0 {
+                std::mem::transmute::<usize, Handler>(self.handler)(signal, info, context);
+            } else {
+                std::mem::transmute::<usize, unsafe extern "C" fn(c_int)>(self.handler)(signal);
+            }
+        }
+    }
+}
+
+/// The address of [`on_client_signal`].
+fn entry() -> usize {
+    on_client_signal as Handler as usize
+}
+
+/// Where the client's handlers of signals that come from elsewhere are called.
+unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: these are the handler's arguments.
+    if keep_errno(|| unsafe { held::defer(signal, info, context) }) {
+        return;
+    }
+    let Some(disposition) = disposition(signal) else { return };
+    // Nobody is in the middle of a change in this thread: it would hold signals off.
+    let wanted = disposition.read();
+    if !wanted.is_handler() {
+        return;
+    }
+    if wanted.flags & libc::SA_RESETHAND != 0 {
+        let default = Wanted::DEFAULT.to_action();
+        // SAFETY: the action is valid.
+        unsafe { __sigaction(signal, &raw const default, std::ptr::null_mut()) };
+    }
+    // SAFETY: these are the handler's arguments.
+    unsafe { wanted.call(signal, info, context) };
 }
 
 fn to_mask(set: &libc::sigset_t) -> Mask {
@@ -179,18 +223,30 @@ pub fn install(handlers: &[(c_int, Handler)]) -> Result<(), i32> {
         // Other signals wait until the handler is through; the ones that an instruction raises do not, so that a fault in
         // the handler itself is a crash and no riddle.
         let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-        let action = action(*handler as usize, flags, ASYNCHRONOUS);
-        let mut before = Wanted::DEFAULT.to_action();
-        // SAFETY: both actions are valid; the handler chains to what was there.
-        if unsafe { __sigaction(*signal, &raw const action, &raw mut before) } != 0 {
-            return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL));
-        }
-        if let Some(disposition) = disposition(*signal) {
-            disposition.write(Wanted::of(&before));
+        let before = exchange(*signal, Some(&action(*handler as usize, flags, ASYNCHRONOUS)))?;
+        DISPOSITIONS[*signal as usize].write(before);
+    }
+    for signal in 1..=SIGNALS as c_int {
+        let Some(disposition) = disposition(signal).filter(|_| !is_own(signal)) else { continue };
+        let before = exchange(signal, None)?;
+        if before.is_handler() {
+            disposition.write(before);
+            exchange(signal, Some(&before.to_kernels()))?;
         }
     }
     *ours = true;
     Ok(())
+}
+
+/// Tells the kernel what to do with a signal, if anything is given; what it knew before.
+fn exchange(signal: c_int, new: Option<&libc::sigaction>) -> Result<Wanted, i32> {
+    let mut before = Wanted::DEFAULT.to_action();
+    let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both actions are valid or null; handlers of ours go on to what was there.
+    if unsafe { __sigaction(signal, new, &raw mut before) } != 0 {
+        return Err(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL));
+    }
+    Ok(Wanted::of(&before))
 }
 
 /// Does what the client wants done with a signal that is not ours, from within our handler for it.
@@ -215,14 +271,8 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     // SAFETY: the kernel gave the handler its ucontext, whose mask begins with the 64 signals that the kernel has.
     let interrupted = unsafe { (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>().read() };
     change_mask(libc::SIG_SETMASK, Some((interrupted | wanted.mask) & ASYNCHRONOUS));
-    // SAFETY: the client installed this address as a handler of the kind that its flags say.
-    unsafe {
-        if wanted.flags & libc::SA_SIGINFO != 0 {
-            std::mem::transmute::<usize, Handler>(wanted.handler)(signal, info, context);
-        } else {
-            std::mem::transmute::<usize, unsafe extern "C" fn(c_int)>(wanted.handler)(signal);
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { wanted.call(signal, info, context) };
 }
 
 /// The default action: the process ends by the signal, at the instruction that raised it, or by a copy of what was sent.
@@ -242,32 +292,48 @@ pub fn take_default(signal: c_int, was_sent: bool) {
 /// As POSIX has it: the pointers are valid or null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // The client's memory may fault, which is not to be while the lock is taken.
     // SAFETY: the caller's promise.
     let wanted = unsafe { new.as_ref() }.map(Wanted::of);
     let Some(disposition) = disposition(signal) else {
-        let passed = wanted.map(|wanted| Wanted { mask: wanted.mask & ASYNCHRONOUS, ..wanted }.to_action());
-        let passed = passed.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: `passed` is valid or null, and `old` is the caller's.
-        return unsafe { __sigaction(signal, passed, old) };
+        // SAFETY: the caller's promise.
+        return unsafe { __sigaction(signal, new, old) };
     };
+    match change(signal, disposition, wanted) {
+        // SAFETY: the caller's promise.
+        Ok(before) => unsafe {
+            if let Some(old) = old.as_mut() {
+                *old = before.to_action();
+            }
+            0
+        },
+        Err(errno) => {
+            // SAFETY: the C library's place for this thread's error number.
+            unsafe { *libc::__errno_location() = errno };
+            -1
+        }
+    }
+}
+
+/// Changes what the client wants done with a signal, if it wants something; what it wanted before.
+fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     let _held = SignalsOff::new();
     let ours = OURS.lock();
     if !*ours {
-        drop(ours);
-        // SAFETY: the caller's promise.
-        return unsafe { __sigaction(signal, new, old) };
+        return exchange(signal, wanted.map(Wanted::to_action).as_ref());
     }
-    let before = disposition.read();
-    if let Some(wanted) = wanted {
+    let kept = disposition.read();
+    if let Some(wanted) = wanted.filter(|wanted| is_own(signal) || wanted.is_handler()) {
         disposition.write(wanted);
     }
-    // The client's memory may fault, which is not to be while the lock is taken.
-    drop(ours);
-    // SAFETY: the caller's promise.
-    if let Some(old) = unsafe { old.as_mut() } {
-        *old = before.to_action();
+    if is_own(signal) {
+        return Ok(kept);
     }
-    0
+    let before = exchange(signal, wanted.map(Wanted::to_kernels).as_ref());
+    if before.is_err() {
+        disposition.write(kept);
+    }
+    before.map(|before| if before.handler == entry() { kept } else { before })
 }
 
 /// Installs a handler as one of the `signal` functions does; returns the one before.
@@ -298,6 +364,26 @@ signal_functions! {
     ssignal: libc::SA_RESTART, bit;
     sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER, |_| 0;
     __sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER, |_| 0;
+}
+
+/// Not a handler: the signal is to be blocked.
+const SIG_HOLD: usize = 2;
+
+/// As POSIX `sigset`: a disposition for a signal, and whether it is blocked from now on.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
+    let Some(disposition) = disposition(signal) else {
+        // SAFETY: the C library's place for this thread's error number.
+        unsafe { *libc::__errno_location() = libc::EINVAL };
+        return libc::SIG_ERR;
+    };
+    let (how, wanted) = match handler {
+        SIG_HOLD => (libc::SIG_BLOCK, None),
+        handler => (libc::SIG_UNBLOCK, Some(Wanted { handler, ..Wanted::DEFAULT })),
+    };
+    let Ok(before) = change(signal, disposition, wanted) else { return libc::SIG_ERR };
+    let mask = change_mask(how, Some(bit(signal) & ASYNCHRONOUS));
+    if mask & bit(signal) != 0 { SIG_HOLD } else { before.handler }
 }
 
 /// As POSIX `pthread_sigmask`, but signals that an instruction raises are never blocked.

@@ -32,6 +32,9 @@ const MAGIC: u64 = u64::from_le_bytes(*b"vgasnet\0");
 const VERSION: u32 = 1;
 const BLOCKS_OFFSET_BYTES: usize = 4096;
 
+/// So that inboxes share no line, and no page of the usual size.
+const INBOX_ALIGN_BYTES: usize = 4096;
+
 /// Pools begin at multiples of this in the file and in memory, so that huge pages fit.
 pub(crate) const POOL_ALIGN_BYTES: usize = 4 << 20;
 
@@ -195,7 +198,7 @@ impl Control {
     pub(crate) fn inbox(&self, rank: u32) -> Ring<'_> {
         assert!(rank < self.ranks, "rank {rank} of {}", self.ranks);
         let offset_bytes = Self::inboxes_offset_bytes(self.ranks) + rank as usize * Self::inbox_bytes();
-        // SAFETY: the ring lies inside the mapping, which lives as long as `self`; the offset is a multiple of the page;
+        // SAFETY: the ring lies inside the mapping, which lives as long as `self`; the offset suits a ring;
         // the file was zero there, and every process of the job uses the same number of lines.
         unsafe { Ring::at(self.mapping.at(offset_bytes), INBOX_LINES) }
     }
@@ -206,11 +209,11 @@ impl Control {
     }
 
     fn inbox_bytes() -> usize {
-        Ring::bytes(INBOX_LINES).next_multiple_of(page_bytes())
+        Ring::bytes(INBOX_LINES).next_multiple_of(INBOX_ALIGN_BYTES)
     }
 
     fn inboxes_offset_bytes(ranks: u32) -> usize {
-        (BLOCKS_OFFSET_BYTES + ranks as usize * size_of::<RankBlock>()).next_multiple_of(page_bytes())
+        (BLOCKS_OFFSET_BYTES + ranks as usize * size_of::<RankBlock>()).next_multiple_of(INBOX_ALIGN_BYTES)
     }
 
     /// The length of the fixed part.

@@ -3,9 +3,10 @@
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
-use crate::options::{FaultOptions, HitOptions, ReadOptions, Setup, SharingOptions, TriadOptions};
+use crate::options::{FaultOptions, HitOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions};
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::fault::FaultRun;
+use crate::report::messages::MessagesRun;
 use crate::report::triad::TriadRun;
 use crate::report::{HitReport, Judged, Output, ReadRun, Report, SharingRun, pair_cooperative};
 use crate::{Stop, input, plot};
@@ -180,6 +181,22 @@ pub fn fault(options: &FaultOptions) -> Result<u8, Stop> {
     Ok(u8::from(options.check && !reached_all))
 }
 
+/// `messages`.
+pub fn messages(options: &MessageOptions) -> Result<u8, Stop> {
+    refuse_inside_a_job()?;
+    let output = Output::open(&options.setup.json, &options.plot)?;
+    let mut spec = spec(Workload::Messages, &options.setup);
+    (spec.data_bytes, spec.messages) = (1, options.messages);
+    let job = Job::new(2, true, true, &options.setup, spec)?;
+    job.check_space()?;
+    let runs = vec![MessagesRun::new(&job, run(&job)?)];
+    let reached_all = runs.iter().all(|run| run.reached_all);
+    let report = Judged { benchmark: "messages", storage_dir: &job.config.storage_dir, runs, reached_all };
+    output.show(&report, &report.table())?;
+    draw(&options.plot, || plot::messages(&report.runs))?;
+    Ok(u8::from(options.check && !reached_all))
+}
+
 /// Loads and stores need some frames; so many more are for what is measured.
 fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
@@ -201,6 +218,7 @@ fn spec(workload: Workload, setup: &Setup) -> Spec {
         data_bytes: 0,
         sharing_rounds: 0,
         faults: 0,
+        messages: 0,
         repeat: setup.repeat,
         seed: setup.seed,
         input: None,

@@ -14,6 +14,7 @@ mod hit;
 mod input;
 mod launcher;
 mod memory;
+mod messages;
 mod options;
 mod plan;
 mod plot;
@@ -63,6 +64,7 @@ fn main() -> ExitCode {
         Command::Hit(options) => launcher::hit(&options),
         Command::Triad(options) => launcher::triad(&options),
         Command::Fault(options) => launcher::fault(&options),
+        Command::Messages(options) => launcher::messages(&options),
     };
     match done {
         Ok(status) => ExitCode::from(status),

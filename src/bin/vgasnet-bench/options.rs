@@ -30,6 +30,8 @@ pub enum Command {
     Triad(TriadOptions),
     /// What the first load or store of a page takes, by where the page is
     Fault(FaultOptions),
+    /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
+    Messages(MessageOptions),
     /// What a rank that this program starts does
     #[command(hide = true)]
     Rank {
@@ -168,6 +170,25 @@ pub struct FaultOptions {
     /// Whether ranks of one host use each other's frames directly
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub peer_memory: Switch,
+
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct MessageOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many round trips are measured
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 20_000,
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub messages: u32,
 
     /// Draw the results there
     #[arg(long, value_name = "FILE.svg")]

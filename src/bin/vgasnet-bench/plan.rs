@@ -27,6 +27,7 @@ pub enum Workload {
     /// Of a process that is no rank, but what a rank is compared with.
     MappedTriad,
     Fault,
+    Messages,
 }
 
 impl Workload {
@@ -39,6 +40,7 @@ impl Workload {
             Workload::Triad => "triad",
             Workload::MappedTriad => "mapped-triad",
             Workload::Fault => "fault",
+            Workload::Messages => "messages",
         }
     }
 }
@@ -53,6 +55,8 @@ pub struct Spec {
     pub sharing_rounds: u32,
     /// How many faults of a kind are measured, where that is done.
     pub faults: u32,
+    /// How many round trips are measured, where that is done.
+    pub messages: u32,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
@@ -170,7 +174,7 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing => 0,
+            Workload::FalseSharing | Workload::Messages => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

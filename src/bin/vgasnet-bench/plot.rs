@@ -2,6 +2,7 @@
 
 use crate::faults::Latency;
 use crate::report::fault::FaultRun;
+use crate::report::messages::{MessagesRun, Throughput};
 use crate::report::triad::TriadRun;
 use crate::report::{ReadRun, Setting, SharingRun};
 use plotters::coord::Shift;
@@ -59,6 +60,25 @@ pub fn faults(runs: &[FaultRun]) -> Result<String, String> {
         Chart { title, unit: "us", bars: run.found.faults.iter().map(bar).collect() }
     };
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
+}
+
+/// Two charts: round trips, and throughputs of medium messages by the size of their payload.
+pub fn messages(runs: &[MessagesRun]) -> Result<String, String> {
+    let round_trip = |run: &MessagesRun| Bar {
+        label: label(&run.setting),
+        value: run.short_round_trip_us,
+        reference: run.eventfd_round_trip_us,
+    };
+    let stream = |stream: &Throughput| Bar {
+        label: format!("payload of {}", format_size(stream.payload_bytes as u64)),
+        value: stream.bytes_per_second / 1e9,
+        reference: stream.copy_bytes_per_second / 1e9,
+    };
+    let title = "Round trip of a short message; in grey two threads through eventfds".into();
+    let round_trips = Chart { title, unit: "us", bars: runs.iter().map(round_trip).collect() };
+    let title = "Medium messages in a stream; in grey memcpy".into();
+    let bars = runs.iter().flat_map(|run| &run.streams).map(stream).collect();
+    draw(&[round_trips, Chart { title, unit: "GB/s", bars }])
 }
 
 struct Chart {

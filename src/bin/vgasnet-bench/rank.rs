@@ -1,7 +1,7 @@
 //! A rank of the job: what all benchmarks do with the segment and with each other.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, reads, triad};
+use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -39,6 +39,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
+        Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
     }
     job::exit(0)
 }
@@ -66,9 +67,15 @@ impl Rank {
         let (me, ranks, config) = (job.conduit().rank().0, job.conduit().ranks(), job.config());
         let layout = Layout::new(me, ranks, spec, config);
         let first_layout = Layout::new(0, ranks, spec, config);
-        let runtime = job::attach(layout.segment_bytes).map_err(stop)?;
+        let mut handlers = messages::handlers();
+        let table = if spec.workload == Workload::Messages { &mut handlers[..] } else { &mut [] };
+        let runtime = job::attach_with(layout.segment_bytes, table).map_err(stop)?;
         let page_bytes = config.page_bytes as usize;
         Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, layout, first_layout })
+    }
+
+    pub fn runtime(&self) -> &'static Runtime {
+        self.runtime
     }
 
     pub fn is_first(&self) -> bool {

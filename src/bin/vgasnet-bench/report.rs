@@ -1,6 +1,7 @@
 //! The results: a table for people, JSON for programs.
 
 pub mod fault;
+pub mod messages;
 pub mod triad;
 
 use crate::baseline::median;

@@ -5,6 +5,7 @@ use crate::disk::Buffers;
 use crate::hit;
 use crate::plan::Job;
 use crate::report::fault::FaultRun;
+use crate::report::messages::MessagesRun;
 use crate::report::triad::{Measured, TriadRun};
 use serde::Serialize;
 
@@ -117,4 +118,19 @@ pub fn judge_fault(run: &FaultRun) -> Vec<Target> {
         Some(target(name, meaning, latency.median_us, Bound::AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
+}
+
+/// Those of `messages`. The round trip is judged where each of the two ranks has a processor.
+pub fn judge_messages(run: &MessagesRun) -> Vec<Target> {
+    let mut targets = Vec::new();
+    if run.processors >= 2 {
+        let (name, meaning) = ("short_round_trip_us", "round trip of a short message, us");
+        targets.push(target(name, meaning, run.short_round_trip_us, Bound::AtMost, 3.0));
+    }
+    let largest = run.streams.iter().max_by_key(|stream| stream.payload_bytes);
+    targets.extend(largest.map(|stream| {
+        let (name, meaning) = ("medium_to_memcpy", "largest medium messages to memcpy");
+        target(name, meaning, stream.to_memcpy, Bound::AtLeast, 0.5)
+    }));
+    targets
 }

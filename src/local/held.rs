@@ -1,0 +1,196 @@
+//! Signals that wait while a thread has something of the library's.
+//!
+//! A thread that holds signals off takes a slot here, which costs no system call. Every handler of the client is entered
+//! through `signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it again, and
+//! the thread goes on with all signals blocked until it gives the slot back.
+//!
+//! A handler must find the thread's slots without thread-local storage: the first use of that in a thread may allocate.
+
+use super::signals::{ASYNCHRONOUS, Mask, change_mask};
+use std::cell::Cell;
+use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
+const SLOTS: usize = 256;
+
+/// In a slot's owner: signals wait until it is given back. Threads' names are even.
+const WAITING: usize = 1;
+
+#[repr(align(64))]
+struct Slot {
+    /// The thread's name, or 0.
+    owner: AtomicUsize,
+    /// The thread's mask before a signal was put off.
+    before: Cell<Mask>,
+}
+
+// SAFETY: the mask is touched by the thread that owns the slot alone: by its signal handlers until they have blocked all
+// signals, and by the thread itself after that.
+unsafe impl Sync for Slot {}
+
+static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicUsize::new(0), before: Cell::new(0) } }; SLOTS];
+
+/// No handler of the client runs in this thread while this exists.
+pub struct SignalsOff {
+    slot: Cell<Option<&'static Slot>>,
+    /// The thread's mask, where there is no slot.
+    before: Cell<Mask>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl SignalsOff {
+    /// From now on.
+    pub fn new() -> SignalsOff {
+        let off = SignalsOff { slot: Cell::new(None), before: Cell::new(0), of_this_thread: PhantomData };
+        off.begin();
+        off
+    }
+
+    /// Lets signals in while `body` runs.
+    pub fn except<T>(&self, body: impl FnOnce() -> T) -> T {
+        self.end();
+        let answer = body();
+        self.begin();
+        answer
+    }
+
+    fn begin(&self) {
+        self.slot.set(take_slot(this_thread()));
+        if self.slot.get().is_none() {
+            self.before.set(change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)));
+        }
+    }
+
+    fn end(&self) {
+        match self.slot.take() {
+            Some(slot) => slot.give_back(this_thread()),
+            None => {
+                change_mask(libc::SIG_SETMASK, Some(self.before.get()));
+            }
+        }
+    }
+}
+
+impl Default for SignalsOff {
+    fn default() -> SignalsOff {
+        SignalsOff::new()
+    }
+}
+
+impl Drop for SignalsOff {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// A lock that this thread has, and no handler of the client runs in it meanwhile: that might fault, and wait for somebody
+/// who needs the lock.
+pub struct Undisturbed<G> {
+    guard: G,
+    _off: SignalsOff,
+}
+
+impl<G> Undisturbed<G> {
+    /// Takes the lock.
+    pub fn take(lock: impl FnOnce() -> G) -> Undisturbed<G> {
+        let off = SignalsOff::new();
+        Undisturbed { guard: lock(), _off: off }
+    }
+}
+
+impl<G: Deref> Deref for Undisturbed<G> {
+    type Target = G::Target;
+
+    fn deref(&self) -> &G::Target {
+        &self.guard
+    }
+}
+
+impl<G: DerefMut> DerefMut for Undisturbed<G> {
+    fn deref_mut(&mut self) -> &mut G::Target {
+        &mut self.guard
+    }
+}
+
+fn this_thread() -> usize {
+    // SAFETY: the call has no conditions.
+    unsafe { libc::pthread_self() as usize }
+}
+
+fn take_slot(thread: usize) -> Option<&'static Slot> {
+    // Fibonacci hashing: threads' names differ in their middle bits.
+    let first = (thread as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
+    (0..SLOTS).map(|step| &TABLE[(first as usize + step) % SLOTS]).find(|slot| {
+        let is_free = slot.owner.load(Ordering::Relaxed) == 0;
+        is_free && slot.owner.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    })
+}
+
+impl Slot {
+    fn give_back(&self, thread: usize) {
+        if self.owner.compare_exchange(thread, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
+            return;
+        }
+        let before = self.before.get();
+        self.owner.store(0, Ordering::Release);
+        // What waits comes now.
+        change_mask(libc::SIG_SETMASK, Some(before));
+    }
+}
+
+/// Puts a signal off if the thread that it interrupts holds signals off. Returns whether it does.
+///
+/// # Safety
+/// The arguments are those of a handler.
+pub unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
+    let thread = this_thread();
+    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !WAITING == thread;
+    let Some(slot) = TABLE.iter().find(is_owned) else { return false };
+    change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
+    // SAFETY: the caller's promise.
+    unsafe { send_again(signal, info) };
+    // SAFETY: the caller's promise; the mask in the context begins with the 64 signals that the kernel has.
+    unsafe {
+        let mask = (&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>();
+        // Of several that came at once, each on top of the one before, the last to be put off interrupted the thread itself.
+        slot.before.set(mask.read());
+        mask.write(mask.read() | ASYNCHRONOUS);
+    }
+    slot.owner.store(thread | WAITING, Ordering::Relaxed);
+    true
+}
+
+/// Sends a signal to this thread, as it came.
+///
+/// # Safety
+/// The siginfo is valid.
+unsafe fn send_again(signal: c_int, info: *const libc::siginfo_t) {
+    // SAFETY: the caller's promise; the calls have no other conditions.
+    unsafe {
+        let (process, thread) = (libc::getpid(), libc::gettid());
+        if libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0 {
+            // The kernel has no room for what came with it.
+            libc::syscall(libc::SYS_tgkill, process, thread, signal);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_nest_and_more_than_there_are_slots_exist() {
+        let guards: Vec<SignalsOff> = (0..SLOTS + 3).map(|_| SignalsOff::new()).collect();
+        let thread = this_thread();
+        let owned = || TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) == thread).count();
+        // Other tests have guards, too.
+        assert!((SLOTS / 2..=SLOTS).contains(&owned()));
+        guards.into_iter().rev().for_each(drop);
+        assert_eq!(owned(), 0);
+        assert_eq!(change_mask(libc::SIG_BLOCK, None) & ASYNCHRONOUS, 0);
+    }
+}
