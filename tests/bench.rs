@@ -341,6 +341,29 @@ fn every_kind_of_fault_is_measured() {
 }
 
 #[test]
+fn messages_are_measured_beside_the_kernel_and_memcpy() {
+    let folder = Folder::new("messages");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&["messages", "--messages", "500", "--repeat", "2", "--plot", &plot]);
+    let run = &results["runs"][0];
+    assert_eq!((run["ranks"].as_u64(), run["short_round_trip_us_each"].as_array().unwrap().len()), (Some(2), 2));
+    assert!(number(run, "short_round_trip_us") > 0.0 && number(run, "eventfd_round_trip_us") > 0.0);
+    let streams = run["streams"].as_array().unwrap();
+    assert_eq!(
+        streams.iter().map(|stream| number(stream, "payload_bytes")).collect::<Vec<_>>(),
+        [512.0, 8192.0, 65536.0]
+    );
+    for stream in streams {
+        let to_memcpy = number(stream, "bytes_per_second") / number(stream, "copy_bytes_per_second");
+        assert!((to_memcpy / number(stream, "to_memcpy") - 1.0).abs() < 1e-9 && to_memcpy > 0.0, "{stream}");
+    }
+    if number(run, "processors") >= 2.0 {
+        check_targets(run, &["short_round_trip_us", "medium_to_memcpy"], true);
+    }
+    assert!(fs::read_to_string(plot).unwrap().contains("payload of 64K"));
+}
+
+#[test]
 fn a_page_of_a_neighbour_is_faulted_in_without_shared_memory_too() {
     let folder = Folder::new("fault-apart");
     let args = ["fault", "--pool", "8M", "--page", "256K", "--faults", "20", "--peer-memory", "both"];
@@ -424,6 +447,7 @@ fn nonsense_is_one_line_that_names_it() {
         (&["fault", "--faults", "0"], "'0'"),
         (&["fault", "--pool", "16M"], "32M"),
         (&["fault", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["messages", "--messages", "0"], "'0'"),
         (&["unheard-of"], "unheard-of"),
     ];
     for (args, part) in cases {

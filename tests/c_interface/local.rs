@@ -115,6 +115,7 @@ fn signal_handlers_that_store_interrupt_anything() {
         (small(2, 5, true, true), ["restart", "none"]),
         (small(2, 4, false, true), ["none", "all"]),
         (small(3, 5, false, false), ["restart", "all"]),
+        (small(2, 6, true, true), ["sigset", "none"]),
     ] {
         run_in("interrupts", &args, [setup]);
     }
