@@ -31,9 +31,14 @@ impl Fault {
 
     /// Sleeps until the page is shown and pinned for this thread.
     pub fn wait(&self) {
-        while self.state.load(Ordering::Acquire) != SERVED {
+        while !self.is_served() {
             futex::wait(&self.state, WAITING);
         }
+    }
+
+    /// Whether the page is shown and pinned for this thread.
+    pub fn is_served(&self) -> bool {
+        self.state.load(Ordering::Acquire) == SERVED
     }
 }
 
