@@ -3,7 +3,7 @@
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::BTreeMap;
 use vgasnet::coherence::{Access, FrameId, PageId};
-use vgasnet::engine::Held;
+use vgasnet::engine::{Copy, Held};
 use vgasnet_conduit::Rank;
 
 /// Notices of clean evictions that a rank puts off at most.
@@ -17,6 +17,7 @@ impl Job {
             self.check_words(rank);
             self.check_uses(rank);
             self.check_bounds(rank);
+            self.check_shown(rank);
         }
         self.check_directories();
     }
@@ -79,9 +80,20 @@ impl Job {
             *pins.entry(using.piece.page).or_default() += 1;
         }
         for task in &self.nodes[rank].tasks {
-            if let Task::Copies { page, .. } = task {
-                *pins.entry(*page).or_default() += 1;
+            let admitted = match task {
+                Task::Copies { page, done, .. } => {
+                    *pins.entry(*page).or_default() += 1;
+                    done
+                }
+                Task::Finish(parts) => parts,
+                _ => continue,
+            };
+            for part in admitted.iter().filter(|part| matches!(part.copy, Copy::Admit(..))) {
+                *pins.entry(part.piece.page).or_default() += 1;
             }
+        }
+        for page in self.kept_pages(rank).chain(self.held_pages(rank).map(|(page, _)| page)) {
+            *pins.entry(page).or_default() += 1;
         }
         pins
     }
@@ -99,7 +111,7 @@ impl Job {
         }
     }
 
-    fn check_use(&self, rank: usize, page: PageId, frame: FrameId, access: Access) {
+    pub fn check_use(&self, rank: usize, page: PageId, frame: FrameId, access: Access) {
         let mut copies = self.nodes[rank].engine.protocol().cache.copies();
         let stays = copies.any(|copy| copy.0 == page && copy.1 == frame && copy.2 >= access);
         assert!(stays, "{page:?} in {frame:?} of r{rank} went away while it was in use: {access:?}");
@@ -115,6 +127,7 @@ impl Job {
         let held = node.engine.held();
         let frames = self.total_frames();
         let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
+        let parts = parts + self.admissions_waiting(rank);
         let own_frames = self.shape.ranks[rank].frames as usize;
         // A frame has at most one transfer towards it and one out of it to a file. Per frame of the job a home has an answer
         // to give and an invalidation, and per notice put off an invalidation that finds nothing.
@@ -166,6 +179,7 @@ impl Job {
             assert!(is_quiet && protocol.cache.flushed(), "r{rank} is stuck:\n{protocol:#?}");
             assert_eq!(node.engine.held(), Held::default(), "r{rank} holds something for nobody");
             assert!(node.tasks.is_empty() && node.operations.is_empty(), "operations of r{rank} wait forever");
+            assert!(node.threads.is_empty() && node.holders.is_empty(), "threads of r{rank} wait forever");
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} keeps room for copies");
             for (page, _, _) in protocol.cache.copies() {
                 let home = &self.nodes[page.home.index()].engine.protocol().home;
@@ -178,6 +192,7 @@ impl Job {
                 assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is shut at r{rank}");
             }
         }
+        self.check_let_go();
         // Ranks had time to tell of what they evicted.
         for page in self.pages() {
             for holder in self.nodes[page.home.index()].engine.protocol().home.holders(page.index) {

@@ -212,7 +212,7 @@ fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
 
 /// What an operation on this range begins with: in whole cache lines each line has one value, so that a page torn between
 /// two of them shows; else anything.
-fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
+pub fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
     if range.start_bytes % 64 == 0 && range.len_bytes % 64 == 0 {
         let first = random.u8(..);
         return (0..range.len_bytes).map(|at| first.wrapping_add((at / 64) as u8)).collect();

@@ -2,6 +2,7 @@
 
 use crate::client::{Range, What};
 use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::window;
 use fastrand::Rng;
 use vgasnet::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
 use vgasnet::error::UserError;
@@ -19,6 +20,7 @@ fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
         network,
         cooperative: true,
         disk_depth: 4,
+        window: window::Settings::WIDE,
     };
     Job::new(shape, &mut Rng::with_seed(1))
 }
@@ -84,7 +86,7 @@ fn a_put_by_the_owner_costs_nothing() {
 fn neighbours_share_one_copy() {
     let network = Settings::immediate(3);
     let ranks = vec![runtime::Shape { pages: 2, frames: 2 }; 3];
-    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4 };
+    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, window: window::Settings::WIDE };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     cost(&mut job, 1, What::Put, LINE);
     for rank in [0, 2] {

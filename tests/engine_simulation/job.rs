@@ -2,15 +2,20 @@
 
 use crate::client::Operation;
 use crate::disk::Disk;
+use crate::holder::Holder;
 use crate::model::Model;
+use crate::seen::Seen;
+use crate::touch::Thread;
+use crate::window::{self, Window};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::budget::Budget;
 use vgasnet::coherence::{Event, FrameId, PageId, Protocol};
-use vgasnet::engine::{Engine, Part, StorageServer, Work};
+use vgasnet::engine::{Copy, Engine, Part, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::handles::{CompletionId, Completions};
+use vgasnet::handles::Completions;
+use vgasnet::local::Local;
 use vgasnet::page_table::Slots;
 use vgasnet::runtime::{self, STAGING_FRAMES};
 use vgasnet::space::{AddressSpace, Segment};
@@ -32,6 +37,7 @@ pub struct Shape {
     pub cooperative: bool,
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
+    pub window: window::Settings,
 }
 
 /// One rank.
@@ -45,6 +51,13 @@ pub struct Node {
     /// Work that threads of this rank have taken and not finished.
     pub tasks: Vec<Task>,
     pub operations: Vec<Operation>,
+    /// What loads and stores in the own segment find.
+    pub window: Window,
+    pub threads: Vec<Thread>,
+    pub threads_started: u64,
+    /// The thread whose turn it is to fetch pages.
+    pub turn: Option<u64>,
+    pub holders: Vec<Holder>,
     pub barrier: Phase,
     /// How many barriers this rank has come to, and how many it has passed.
     pub notified: u32,
@@ -88,19 +101,6 @@ pub struct Job {
     pub nodes: Vec<Node>,
     pub model: Model,
     pub seen: Seen,
-}
-
-/// How often the rarer paths were taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Work that the conduit had no room for.
-    pub put_back: u64,
-    /// Copies in a neighbour's frame.
-    pub at_neighbours: u64,
-    /// Uses of pages that were fetched ahead.
-    pub ahead: u64,
-    /// Uses that a closing page waited for.
-    pub kicks: u64,
 }
 
 impl Job {
@@ -184,13 +184,18 @@ impl Job {
                 };
                 // SAFETY: the engine pinned the page for this part; its memory belongs to an operation that waits.
                 unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                if let Copy::Admit(access, _) = part.copy {
+                    node.local().admit(page.index, frame, access).expect("there is room for a mapping");
+                }
                 done.push(part);
                 Some(Task::Copies { page, frame, left, done })
             }
             Task::Finish(parts) => {
                 for part in parts {
-                    let completion: Option<CompletionId> = part.completion;
-                    drop(part);
+                    let Part { copy, completion, .. } = part;
+                    if let Copy::Admit(_, Some(waiting)) = copy {
+                        node.local().serve(waiting);
+                    }
                     if let Some(completion) = completion {
                         let _ = node.completions.finish(completion);
                     }
@@ -244,7 +249,11 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         .iter()
         .enumerate()
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
-    let space = Arc::new(AddressSpace::new(rank, segments.collect(), slots, memories));
+    let space = AddressSpace::new(rank, segments.collect(), slots.clone(), memories);
+    let window = Window::new(rank, space.own, slots.clone(), shape.window);
+    let (segment, shown_max) = (space.segments[rank.index()], shape.window.shown_max);
+    let local = Local::new(rank, segment, space.own, slots, own.frames, Box::new(window.clone()), shown_max);
+    let space = Arc::new(space.with_local(Some(Arc::new(local))));
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
@@ -259,6 +268,11 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         disk,
         tasks: Vec::new(),
         operations: Vec::new(),
+        window,
+        threads: Vec::new(),
+        threads_started: 0,
+        turn: None,
+        holders: Vec::new(),
         barrier: Phase::Away,
         notified: 0,
         passed: 0,

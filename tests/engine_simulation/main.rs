@@ -3,6 +3,7 @@
 //!
 //! The protocol's own simulation has one thing happen at a time to state machines; here are the engine, the storage
 //! server, page tables, pools and completions around it, and client threads that pin and copy while all of that goes on.
+//! Others load from and store to their rank's segment, through a window that notes what it shows.
 //!
 //! A failure prints the command that replays it. `ENGINE_SIM_SEEDS` sets how many seeds a run tries, `ENGINE_SIM_FIRST`
 //! where it begins, `ENGINE_SIM_SEED` runs one.
@@ -12,11 +13,16 @@ mod client;
 mod crowd;
 mod directed;
 mod disk;
+mod holder;
 mod job;
 mod model;
 mod run;
 mod runtimes;
+mod seen;
+mod shown;
 mod threads;
+mod touch;
+mod window;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,16 +1,24 @@
 //! One run: a job drawn from a seed, and what happens in it.
 
 use crate::client::{Range, What, random_range};
-use crate::job::{Job, PAGE_BYTES, Phase, Seen, Shape};
+use crate::job::{Job, PAGE_BYTES, Phase, Shape};
+use crate::seen::Seen;
+use crate::touch::Instruction;
+use crate::window;
 use fastrand::Rng;
 use std::ops::AddAssign;
 use vgasnet::barrier::Name;
+use vgasnet::coherence::Access;
 use vgasnet::error::UserError;
+use vgasnet::local::FRAMES_MIN;
 use vgasnet::runtime;
 use vgasnet_sim::Settings;
 
 /// More steps than any run needs: a run that is still busy then does not end.
 const STEPS_MAX: usize = 400_000;
+
+/// Instructions of a thread.
+const INSTRUCTIONS_MAX: usize = 12;
 
 /// Tries at random before what can happen is looked for.
 const TRIES: usize = 64;
@@ -41,10 +49,7 @@ impl AddAssign for Summary {
         self.io_errors += other.io_errors;
         self.uncooperative += other.uncooperative;
         self.staged += other.staged;
-        self.seen.put_back += other.seen.put_back;
-        self.seen.at_neighbours += other.seen.at_neighbours;
-        self.seen.ahead += other.seen.ahead;
-        self.seen.kicks += other.seen.kicks;
+        self.seen += other.seen;
     }
 }
 
@@ -54,9 +59,8 @@ impl Summary {
         if seeds < 100 {
             return;
         }
-        let Seen { put_back, at_neighbours, ahead, kicks } = self.seen;
-        let seen = [put_back, at_neighbours, ahead, kicks];
-        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers].into_iter().chain(seen);
+        let rare =
+            [self.io_errors, self.uncooperative, self.staged, self.barriers].into_iter().chain(self.seen.counts());
         assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
     }
 }
@@ -68,6 +72,8 @@ struct Fate {
     /// How many operations a rank has under way at once, and how much work is in its threads' hands.
     operations_at_once: usize,
     tasks_at_once: usize,
+    /// How many threads of a rank load and store, or pin, at once; none in some runs.
+    threads_at_once: usize,
     /// Ranks whose pages everybody wants.
     hot: usize,
     barriers: u32,
@@ -85,10 +91,15 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     let mut hosts: Vec<u32> =
         (0..ranks).map(|rank| if rank < host_count { rank } else { random.usize(0..host_count) } as u32).collect();
     random.shuffle(&mut hosts);
-    let (pages_max, frames_max) = if random.u32(0..4) == 0 { (12, 9) } else { (random.u32(1..=4), random.u32(1..=4)) };
+    let (pages_max, frames_min, frames_max) = match random.u32(0..4) {
+        0 => (12, 1, 9),
+        // Few more than loads and stores need.
+        1 | 2 => (random.u32(2..=10), FRAMES_MIN, random.u32(FRAMES_MIN..=8)),
+        _ => (random.u32(1..=4), 1, random.u32(1..=4)),
+    };
     let shape = |random: &mut Rng| runtime::Shape {
         pages: if random.u32(0..12) == 0 { 0 } else { random.u32(1..=pages_max) },
-        frames: random.u32(1..=frames_max),
+        frames: random.u32(frames_min..=frames_max),
     };
     let mut shapes: Vec<_> = (0..ranks).map(|_| shape(random)).collect();
     shapes[0].pages = pages_max;
@@ -100,7 +111,15 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         delay_polls_max: random.u32(1..=30),
         busy_percent: [0, 10, 50][random.usize(0..3)],
     };
-    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4) }
+    let steps = random.u32(0..4) > 0;
+    // Without single steps, an instruction's pages stay only if all of them may be shown.
+    let few = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
+    let window = window::Settings {
+        shown_max: if random.bool() { u32::MAX } else { few },
+        room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
+        steps,
+    };
+    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4), window }
 }
 
 /// Runs a seed. Panics when something is wrong.
@@ -120,6 +139,7 @@ pub fn run(seed: u64) -> Summary {
         operations_left: random.usize(40..=160),
         operations_at_once: random.usize(1..=4),
         tasks_at_once: random.usize(1..=3),
+        threads_at_once: if random.u32(0..4) == 0 { 0 } else { random.usize(1..=4) },
         hot: random.usize(1..=ranks),
         barriers: random.u32(0..=3),
         scans: vec![0; ranks],
@@ -137,6 +157,10 @@ pub fn run(seed: u64) -> Summary {
     }
     let traffic = job.hub.traffic();
     summary.seen = job.seen;
+    for node in &job.nodes {
+        summary.seen.refusals += node.window.refusals();
+        summary.seen.hidden += node.window.hidden();
+    }
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
     summary
 }
@@ -180,7 +204,11 @@ impl Fate {
             let rank = self.random.usize(0..job.nodes.len());
             let start_bytes = page.index as usize * PAGE_BYTES;
             let range = Range { home: page.home.index(), start_bytes, len_bytes: PAGE_BYTES };
-            job.start(rank, What::Get, range, &mut self.random);
+            if self.random.bool() && loads_and_stores(job, range.home) {
+                job.spawn(range.home, vec![Instruction::load(range)]);
+            } else {
+                job.start(rank, What::Get, range, &mut self.random);
+            }
         }
         self.go_on(job, summary)?;
         job.check_quiet();
@@ -258,6 +286,11 @@ impl Fate {
                 job.rouse(rank);
                 true
             }
+            19..24 => self.touch_some(job, rank),
+            24 => job.take_mail(rank),
+            25 => self.spawn_some(job, rank),
+            26 => self.hold_some(job, rank),
+            27..29 => self.advance_some_holder(job, rank),
             _ => false,
         })
     }
@@ -300,6 +333,62 @@ impl Fate {
         true
     }
 
+    /// Some thread of `rank` that loads and stores and need not wait goes on.
+    fn touch_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let count = job.nodes[rank].threads.len();
+        let first = if count == 0 { 0 } else { self.random.usize(0..count) };
+        (0..count).any(|at| job.advance_thread(rank, (first + at) % count, &mut self.random))
+    }
+
+    fn spawn_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let has_room = job.nodes[rank].threads.len() < self.threads_at_once;
+        if self.operations_left == 0 || !has_room || !loads_and_stores(job, rank) {
+            return false;
+        }
+        self.operations_left -= 1;
+        let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
+        let (index, other, count) = (random.u32(0..pages), random.u32(0..pages), random.usize(1..=INSTRUCTIONS_MAX));
+        // Most stay at their pages, which they find shown.
+        let stays = random.u32(0..4) > 0;
+        let instruction = |_| {
+            let mut range = |index| {
+                let index = if stays { index } else { random.u32(0..pages) };
+                random_range(random, rank, index, pages)
+            };
+            let (from, to) = (range(index), range(other));
+            Instruction::random(random, from, to)
+        };
+        let instructions = (0..count).map(instruction).collect();
+        job.spawn(rank, instructions);
+        true
+    }
+
+    /// The client of `rank` pins a few pages of its segment, or gives a hint.
+    fn hold_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
+        let has_room = job.nodes[rank].holders.len() < self.threads_at_once;
+        if self.operations_left == 0 || !has_room || pages == 0 || random.u32(0..2) == 0 {
+            return false;
+        }
+        self.operations_left -= 1;
+        let first = random.u32(0..pages);
+        let range = first..=random.u32(first..pages.min(first + 3));
+        // In pools this small, none may be pinned.
+        let none = job.shape.ranks[rank].frames <= FRAMES_MIN && random.u32(0..8) > 0;
+        if none || random.bool() {
+            job.advise(rank, &range, random);
+        } else {
+            job.hold(rank, range, if random.bool() { Access::Read } else { Access::Write });
+        }
+        true
+    }
+
+    fn advance_some_holder(&mut self, job: &mut Job, rank: usize) -> bool {
+        let count = job.nodes[rank].holders.len();
+        let first = if count == 0 { 0 } else { self.random.usize(0..count) };
+        (0..count).any(|at| job.advance_holder(rank, (first + at) % count, &mut self.random))
+    }
+
     /// The client of `rank` comes to a barrier, or goes on from it.
     fn barrier(&mut self, job: &mut Job, rank: usize) -> bool {
         let cooperative = job.shape.cooperative;
@@ -312,7 +401,7 @@ impl Fate {
                 }
                 node.barrier = Phase::Flushing;
             }
-            Phase::Flushing if cooperative || node.engine.protocol().cache.flushed() => {
+            Phase::Flushing if cooperative || node.engine.is_flushed() => {
                 let name = Name::Id(node.notified as i32);
                 node.engine.notify(name).expect("notify follows wait");
                 node.notified += 1;
@@ -334,5 +423,11 @@ impl Fate {
     }
 }
 
+/// Whether a rank has memory to load from and store to, and a pool that is large enough for that.
+fn loads_and_stores(job: &Job, rank: usize) -> bool {
+    let shape = job.shape.ranks[rank];
+    shape.pages > 0 && shape.frames >= FRAMES_MIN
+}
+
 /// Kinds of things that happen; see [`Fate::try_kind`].
-const KINDS: u32 = 19;
+const KINDS: u32 = 29;

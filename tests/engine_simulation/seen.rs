@@ -1,0 +1,59 @@
+//! How often the rarer paths were taken.
+
+use std::ops::AddAssign;
+
+macro_rules! counters {
+    ($($(#[doc = $what:literal])+ $name:ident,)+) => {
+        /// Counts of the rarer paths.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Seen {
+            $($(#[doc = $what])+ pub $name: u64,)+
+        }
+
+        impl Seen {
+            /// All of them.
+            pub fn counts(&self) -> impl Iterator<Item = u64> {
+                [$(self.$name),+].into_iter()
+            }
+        }
+
+        impl AddAssign for Seen {
+            fn add_assign(&mut self, other: Seen) {
+                $(self.$name += other.$name;)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// Work that the conduit had no room for.
+    put_back,
+    /// Copies in a neighbour's frame.
+    at_neighbours,
+    /// Uses of pages that were fetched ahead.
+    ahead,
+    /// Uses that a closing page waited for.
+    kicks,
+    /// Instructions that loaded or stored without a fault.
+    silent,
+    /// Faults that found their page open.
+    visits,
+    /// Faults for which other pages were hidden.
+    crowded,
+    /// Faults that the engine served.
+    faults,
+    /// Threads that waited for the turn until they had no patience left.
+    turns_waited,
+    /// Faults that told of a page that was fetched ahead.
+    hints,
+    /// Mappings that the system refused at first.
+    refusals,
+    /// Pages that were hidden.
+    hidden,
+    /// Pins that waited for a page.
+    holds_waited,
+    /// Pins that closing a page waited for.
+    put_off,
+    /// Pins that were too many.
+    too_many,
+}

@@ -1,0 +1,34 @@
+//! What holds of what a rank's segment shows.
+
+use crate::job::Job;
+use vgasnet::coherence::PageId;
+
+impl Job {
+    /// What is shown is held, with these rights and in this frame; what is pinned for loads and stores is shown.
+    pub fn check_shown(&self, rank: usize) {
+        let node = &self.nodes[rank];
+        let shown = node.window.pages();
+        for (index, shown) in &shown {
+            self.check_use(rank, PageId { home: node.space.rank, index: *index }, shown.frame, shown.access);
+        }
+        assert_eq!(node.local().shown() as usize, shown.len(), "r{rank} does not know what it shows");
+        for page in self.kept_pages(rank) {
+            assert!(node.window.at(page.index).is_some(), "{page:?} was hidden from a thread of r{rank}");
+        }
+        for (page, access) in self.held_pages(rank) {
+            assert!(node.window.allows(page.index, access), "{page:?} is pinned at r{rank}, but not for {access:?}");
+        }
+    }
+
+    /// When nothing is under way, nobody has any page pinned, or waits to.
+    pub fn check_let_go(&mut self) {
+        for (rank, node) in self.nodes.iter_mut().enumerate() {
+            let local = node.local();
+            assert!(!local.has_mail() && !local.is_waited_for(), "r{rank} waits for a page for nobody");
+            assert_eq!(node.turn, None, "a thread of r{rank} that is through keeps the turn");
+            for index in 0..node.space.pages_of(node.space.rank) {
+                assert!(!node.engine.release(index..=index), "page {index} of r{rank} stays held for nobody");
+            }
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Threads that load from and store to their rank's segment, one step at a time, as the processor and `local::fault` do it.
+
+use crate::client::{Range, contents};
+use crate::job::{Job, Node};
+use fastrand::Rng;
+use vgasnet::coherence::{Access, PageId};
+use vgasnet::engine::Copy;
+use vgasnet::local::{Fault, Local, Visit};
+use vgasnet::space::Piece;
+
+/// Steps that a thread waits for the turn at most.
+const TURN_PATIENCE: u32 = 40;
+
+/// One instruction: it does all of this, or it faults and does nothing.
+#[derive(Clone, Debug)]
+pub struct Instruction {
+    load: Option<Range>,
+    /// What is loaded, or if nothing is, something else.
+    store: Option<Range>,
+}
+
+/// A thread with instructions left.
+pub struct Thread {
+    name: u64,
+    instructions: Vec<Instruction>,
+    stage: Stage,
+    /// It does a single step; these pages are pinned until that is through.
+    is_visiting: bool,
+    kept: Vec<u32>,
+    /// Pages whose visit ends before anything else is done.
+    leaving: Vec<u32>,
+    /// The present instruction has faulted.
+    has_faulted: bool,
+}
+
+enum Stage {
+    Run,
+    /// The handler begins.
+    Faulted(u32, Access),
+    /// Before a page is fetched.
+    Turn(u32, Access, u32),
+    /// The thread sleeps until it is served. The engine points to the fault.
+    Waits(Box<Fault>),
+}
+
+impl Instruction {
+    /// Something that is done to `range`, or from there to `other`.
+    pub fn random(random: &mut Rng, range: Range, other: Range) -> Instruction {
+        let (load, store) = match random.u32(0..8) {
+            0..3 => (Some(range), None),
+            3..5 => (None, Some(range)),
+            5 => (Some(range), Some(range)),
+            _ => (Some(range), Some(Range { len_bytes: other.len_bytes.min(range.len_bytes), ..other })),
+        };
+        Instruction { load, store }
+    }
+
+    pub fn load(range: Range) -> Instruction {
+        Instruction { load: Some(range), store: None }
+    }
+
+    /// Pages and rights that it needs, in the order in which the processor looks for them.
+    fn needs(&self, node: &Node) -> Vec<(u32, Access)> {
+        let of = |range: &Option<Range>, access| {
+            let pieces = range.map(|range| pieces(node, range)).unwrap_or_default();
+            pieces.into_iter().map(move |piece| (piece.page.index, access))
+        };
+        of(&self.load, Access::Read).chain(of(&self.store, Access::Write)).collect()
+    }
+}
+
+impl Thread {
+    /// Pages that are pinned for this thread.
+    pub fn pins(&self) -> impl Iterator<Item = u32> + '_ {
+        let served = match &self.stage {
+            Stage::Waits(fault) if fault.is_served() => Some(fault.index),
+            _ => None,
+        };
+        self.kept.iter().chain(&self.leaving).copied().chain(served)
+    }
+
+    /// Whether the engine may have it down as waiting.
+    pub fn waits(&self) -> bool {
+        matches!(&self.stage, Stage::Waits(fault) if !fault.is_served())
+    }
+}
+
+fn pieces(node: &Node, range: Range) -> Vec<Piece> {
+    let address = node.space.segments[range.home].base + range.start_bytes;
+    node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment").collect()
+}
+
+impl Node {
+    /// The own segment as memory.
+    pub fn local(&self) -> &Local {
+        self.space.local.as_deref().expect("every simulated rank has its segment as memory")
+    }
+}
+
+impl Job {
+    /// A thread of `rank` starts, whose instructions are done one after another.
+    pub fn spawn(&mut self, rank: usize, mut instructions: Vec<Instruction>) {
+        instructions.reverse();
+        let node = &mut self.nodes[rank];
+        node.threads_started += 1;
+        node.threads.push(Thread {
+            name: node.threads_started,
+            instructions,
+            stage: Stage::Run,
+            is_visiting: false,
+            kept: Vec::new(),
+            leaving: Vec::new(),
+            has_faulted: false,
+        });
+    }
+
+    /// A thread goes on. Returns `false` where it has to wait.
+    pub fn advance_thread(&mut self, rank: usize, at: usize, random: &mut Rng) -> bool {
+        let node = &mut self.nodes[rank];
+        let thread = &mut node.threads[at];
+        if let Some(index) = thread.leaving.pop() {
+            self.leave_page(rank, index);
+            return true;
+        }
+        match std::mem::replace(&mut thread.stage, Stage::Run) {
+            Stage::Run => match thread.instructions.last().cloned() {
+                Some(instruction) => self.run(rank, at, &instruction, random),
+                None => drop(node.threads.swap_remove(at)),
+            },
+            Stage::Faulted(index, access) => self.on_fault(rank, at, index, access, random),
+            Stage::Turn(index, access, patience) => self.take_turn(rank, at, (index, access), patience),
+            Stage::Waits(fault) => {
+                if !fault.is_served() {
+                    thread.stage = Stage::Waits(fault);
+                    return false;
+                }
+                self.keep(rank, at, fault.index);
+            }
+        }
+        true
+    }
+
+    /// The processor tries an instruction.
+    fn run(&mut self, rank: usize, at: usize, instruction: &Instruction, random: &mut Rng) {
+        let node = &mut self.nodes[rank];
+        let missing = instruction.needs(node).into_iter().find(|(index, access)| !node.window.allows(*index, *access));
+        let thread = &mut node.threads[at];
+        if let Some((index, access)) = missing {
+            thread.has_faulted = true;
+            thread.stage = Stage::Faulted(index, access);
+            return;
+        }
+        thread.instructions.pop();
+        self.seen.silent += u64::from(!std::mem::take(&mut thread.has_faulted));
+        // The single step raises SIGTRAP.
+        if std::mem::take(&mut thread.is_visiting) {
+            thread.leaving.append(&mut thread.kept);
+            node.turn = node.turn.filter(|owner| *owner != thread.name);
+        }
+        let mut bytes = match instruction.store {
+            Some(range) => contents(range, random),
+            None => Vec::new(),
+        };
+        if let Some(range) = instruction.load {
+            bytes = vec![0xEE; range.len_bytes];
+            self.access(rank, range, &mut bytes, Access::Read);
+        }
+        if let Some(range) = instruction.store {
+            self.access(rank, range, &mut bytes, Access::Write);
+        }
+    }
+
+    /// Loads or stores bytes of the own segment through what the window shows.
+    pub fn access(&mut self, rank: usize, range: Range, bytes: &mut [u8], access: Access) {
+        for piece in pieces(&self.nodes[rank], range) {
+            let shown = self.nodes[rank].window.at(piece.page.index).filter(|shown| shown.access >= access);
+            let frame = shown.unwrap_or_else(|| panic!("{piece:?} is not shown for {access:?} at r{rank}")).frame;
+            self.check_use(rank, piece.page, frame, access);
+            let memory = bytes[piece.start_bytes..][..piece.len_bytes].as_mut_ptr();
+            let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
+            let frame = self.nodes[rank].space.own.pool.frame(frame);
+            // SAFETY: the frame lies in the pool, and `bytes` has as many as the piece; one thread does everything here.
+            unsafe { self.model.copy(&copy, frame, &piece) };
+        }
+    }
+
+    /// The handler of SIGSEGV, until it is through or has to wait.
+    fn on_fault(&mut self, rank: usize, at: usize, index: u32, access: Access, random: &mut Rng) {
+        let (steps, node) = (self.shape.window.steps, &mut self.nodes[rank]);
+        let local = node.local();
+        // Processors that do not run single steps do not tell what the instruction did either.
+        let access = if steps { access } else { local.more_than_shown(index) };
+        let visit = local.visit(index, access);
+        let thread = &mut node.threads[at];
+        match visit {
+            Visit::Pinned { crowded: false } if !thread.is_visiting => {
+                self.seen.visits += 1;
+                thread.leaving.push(index);
+            }
+            Visit::Pinned { crowded } => {
+                self.seen.crowded += u64::from(crowded);
+                self.keep(rank, at, index);
+            }
+            Visit::Missed => {
+                self.seen.faults += 1;
+                thread.leaving.append(&mut thread.kept);
+                let patience = if steps { random.u32(1..=TURN_PATIENCE) } else { 0 };
+                thread.stage = Stage::Turn(index, access, patience);
+            }
+            Visit::Refused(errno) => panic!("r{rank} has no room for a mapping of page {index}: {errno}"),
+        }
+    }
+
+    /// A thread that has no page pinned waits while another one has the turn, but not for ever, and then for the engine.
+    fn take_turn(&mut self, rank: usize, at: usize, wants: (u32, Access), patience: u32) {
+        let node = &mut self.nodes[rank];
+        let thread = &mut node.threads[at];
+        match node.turn {
+            Some(owner) if owner != thread.name && patience > 0 => {
+                self.seen.turns_waited += u64::from(patience == 1);
+                thread.stage = Stage::Turn(wants.0, wants.1, patience - 1);
+                return;
+            }
+            None if thread.is_visiting => node.turn = Some(thread.name),
+            _ => {}
+        }
+        let fault = Box::new(Fault::new(wants.0, wants.1));
+        node.space.local.as_ref().expect("it faulted there").post(&fault);
+        thread.stage = Stage::Waits(fault);
+    }
+
+    /// The handler returns, with the page pinned until the instruction is through where the processor can do that.
+    fn keep(&mut self, rank: usize, at: usize, index: u32) {
+        let thread = &mut self.nodes[rank].threads[at];
+        if self.shape.window.steps {
+            thread.is_visiting = true;
+            thread.kept.push(index);
+        } else {
+            thread.leaving.push(index);
+        }
+    }
+
+    /// Ends a visit of a page of the own segment.
+    pub fn leave_page(&mut self, rank: usize, index: u32) {
+        let node = &self.nodes[rank];
+        if node.local().leave(index) {
+            self.seen.kicks += 1;
+            node.space.own.table.kick();
+        }
+    }
+
+    /// The helper thread looks into the mailbox. Returns whether there was anything.
+    pub fn take_mail(&mut self, rank: usize) -> bool {
+        let node = &mut self.nodes[rank];
+        let Some(local) = node.space.local.clone().filter(|local| local.has_mail()) else { return false };
+        for waiting in local.take_faults() {
+            node.engine.submit(local.part(waiting));
+        }
+        for page in local.take_hints() {
+            self.seen.hints += 1;
+            node.engine.read_ahead(page);
+        }
+        self.rouse(rank);
+        true
+    }
+
+    /// Pages of the own segment that are pinned at `rank` by threads that load and store.
+    pub fn kept_pages(&self, rank: usize) -> impl Iterator<Item = PageId> + '_ {
+        let node = &self.nodes[rank];
+        let of = move |index| PageId { home: node.space.rank, index };
+        node.threads.iter().flat_map(|thread| thread.pins()).map(of)
+    }
+}
