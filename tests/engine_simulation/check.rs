@@ -92,7 +92,7 @@ impl Job {
                 *pins.entry(part.piece.page).or_default() += 1;
             }
         }
-        for page in self.kept_pages(rank).chain(self.held_pages(rank).map(|(page, _)| page)) {
+        for page in self.kept_pages(rank).chain(self.held_pages(rank).map(|(page, ..)| page)) {
             *pins.entry(page).or_default() += 1;
         }
         pins

@@ -2,10 +2,12 @@
 
 use crate::client::{Range, What};
 use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::touch::Instruction;
 use crate::window;
 use fastrand::Rng;
 use vgasnet::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
 use vgasnet::error::UserError;
+use vgasnet::local::FRAMES_MIN;
 use vgasnet::runtime;
 use vgasnet_conduit::Rank;
 use vgasnet_sim::{Settings, Traffic};
@@ -42,6 +44,10 @@ fn settle(job: &mut Job) -> Result<(), UserError> {
             for at in (0..job.nodes[rank].operations.len()).rev() {
                 worked |= job.advance(rank, at);
             }
+            worked |= job.take_mail(rank);
+            for at in (0..job.nodes[rank].threads.len()).rev() {
+                worked |= job.advance_thread(rank, at, &mut Rng::with_seed(4));
+            }
             job.check();
         }
         if !worked {
@@ -52,8 +58,12 @@ fn settle(job: &mut Job) -> Result<(), UserError> {
 
 /// What an operation costs, done from beginning to end.
 fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
+    cost_of(job, |job| job.start(rank, what, range, &mut Rng::with_seed(2)))
+}
+
+fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
     let before = job.hub.traffic();
-    job.start(rank, what, range, &mut Rng::with_seed(2));
+    start(job);
     settle(job).expect("the disks are whole");
     job.check_quiet();
     let after = job.hub.traffic();
@@ -92,6 +102,23 @@ fn neighbours_share_one_copy() {
     for rank in [0, 2] {
         assert_eq!(cost(&mut job, rank, What::Get, LINE), Traffic::default());
         assert_eq!(cost(&mut job, rank, What::Put, LINE), Traffic::default());
+    }
+}
+
+#[test]
+fn a_load_or_store_costs_what_a_get_or_put_costs_and_once_shown_nothing() {
+    for (what, instruction) in [(What::Get, Instruction::load(LINE)), (What::Put, Instruction::store(LINE))] {
+        let [mut called, mut touched] = [(); 2].map(|()| {
+            let mut job = far_apart(3, 2, FRAMES_MIN);
+            cost(&mut job, 1, What::Put, LINE);
+            cost(&mut job, 2, What::Get, LINE);
+            job
+        });
+        let expected = cost(&mut called, 0, what, LINE);
+        assert_eq!(cost_of(&mut touched, |job| job.spawn(0, vec![instruction.clone()])), expected);
+        assert_eq!((touched.seen.faults, touched.seen.silent), (1, 0));
+        assert_eq!(cost_of(&mut touched, |job| job.spawn(0, vec![instruction; 3])), Traffic::default());
+        assert_eq!((touched.seen.faults, touched.seen.visits, touched.seen.silent), (1, 0, 3));
     }
 }
 

@@ -118,13 +118,15 @@ impl Job {
         self.access(rank, range, &mut bytes, access);
     }
 
-    /// Pages that are pinned at `rank` because its client said so, and how they may be used.
-    pub fn held_pages(&self, rank: usize) -> impl Iterator<Item = (PageId, Access)> + '_ {
+    /// Pages that are pinned at `rank` because its client said so, how they may be used, and whether they are on the way
+    /// to be let go.
+    pub fn held_pages(&self, rank: usize) -> impl Iterator<Item = (PageId, Access, bool)> + '_ {
         let node = &self.nodes[rank];
         node.holders.iter().flat_map(|holder| {
             let has_next = matches!(holder.stage, Stage::Waits(completion) if node.completions.is_done(completion));
             let of = |at| PageId { home: node.space.rank, index: holder.pages.start() + at };
-            (0..holder.pinned + u32::from(has_next)).map(move |at| (of(at), holder.access))
+            let is_released = matches!(holder.stage, Stage::Releases { .. });
+            (0..holder.pinned + u32::from(has_next)).map(move |at| (of(at), holder.access, is_released))
         })
     }
 

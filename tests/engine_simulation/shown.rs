@@ -1,10 +1,11 @@
 //! What holds of what a rank's segment shows.
 
 use crate::job::Job;
-use vgasnet::coherence::PageId;
+use vgasnet::coherence::{Access, PageId};
 
 impl Job {
-    /// What is shown is held, with these rights and in this frame; what is pinned for loads and stores is shown.
+    /// What is shown is held, with these rights and in this frame; what is pinned for loads and stores is shown, and what the
+    /// client has pinned can be used in every way until it says otherwise.
     pub fn check_shown(&self, rank: usize) {
         let node = &self.nodes[rank];
         let shown = node.window.pages();
@@ -15,8 +16,12 @@ impl Job {
         for page in self.kept_pages(rank) {
             assert!(node.window.at(page.index).is_some(), "{page:?} was hidden from a thread of r{rank}");
         }
-        for (page, access) in self.held_pages(rank) {
+        let table = &node.space.own.table;
+        for (page, access, is_released) in self.held_pages(rank) {
             assert!(node.window.allows(page.index, access), "{page:?} is pinned at r{rank}, but not for {access:?}");
+            let slot = node.space.slots.of(page);
+            let is_open = if access == Access::Write { table.is_writable(slot) } else { table.is_readable(slot) };
+            assert!(is_open || is_released, "{page:?} is held at r{rank}, and shut to its operations");
         }
     }
 

@@ -59,6 +59,10 @@ impl Instruction {
         Instruction { load: Some(range), store: None }
     }
 
+    pub fn store(range: Range) -> Instruction {
+        Instruction { load: None, store: Some(range) }
+    }
+
     /// Pages and rights that it needs, in the order in which the processor looks for them.
     fn needs(&self, node: &Node) -> Vec<(u32, Access)> {
         let of = |range: &Option<Range>, access| {
