@@ -12,10 +12,10 @@ use vgasnet::runtime;
 use vgasnet_conduit::Rank;
 use vgasnet_sim::{Settings, Traffic};
 
-const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
+pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
 
 /// Ranks on a host each, with a network that does everything at once.
-fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
+pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
     let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
     let shape = Shape {
         ranks: vec![runtime::Shape { pages, frames }; ranks as usize],
@@ -28,7 +28,7 @@ fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
 }
 
 /// Everything happens in turn until nothing can.
-fn settle(job: &mut Job) -> Result<(), UserError> {
+pub fn settle(job: &mut Job) -> Result<(), UserError> {
     loop {
         let mut worked = false;
         for rank in 0..job.nodes.len() {
@@ -57,11 +57,11 @@ fn settle(job: &mut Job) -> Result<(), UserError> {
 }
 
 /// What an operation costs, done from beginning to end.
-fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
+pub fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
     cost_of(job, |job| job.start(rank, what, range, &mut Rng::with_seed(2)))
 }
 
-fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
+pub fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
     let before = job.hub.traffic();
     start(job);
     settle(job).expect("the disks are whole");

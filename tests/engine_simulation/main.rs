@@ -13,6 +13,7 @@ mod client;
 mod crowd;
 mod directed;
 mod disk;
+mod held;
 mod holder;
 mod job;
 mod model;
