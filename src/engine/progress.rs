@@ -10,7 +10,7 @@ use crate::coherence::{Access, Event, FrameId, PageId};
 use crate::error::UserError;
 use crate::handles::Completions;
 use crate::large_pages::LargePages;
-use crate::local::{Local, SignalsOff, Undisturbed, Waiting, futex};
+use crate::local::{Fault, Local, SignalsOff, Undisturbed, Waiting, futex};
 use crate::space::AddressSpace;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -351,6 +351,7 @@ impl Progress {
         for part in parts {
             let Part { copy, completion, .. } = part;
             if let Copy::Admit(_, waiting) = copy {
+                finished |= waiting.as_ref().is_some_and(Waiting::leads);
                 waiting.into_iter().for_each(|waiting| self.serve(waiting));
             }
             finished |= completion.is_some_and(|completion| self.completions.finish(completion));
@@ -432,6 +433,13 @@ impl Idle {
 }
 
 impl crate::local::Bell for Progress {
+    fn fetch(&self, fault: &Fault) {
+        if let Some(local) = self.local() {
+            self.engine().submit(local.part(Waiting::of(fault)));
+            self.wait(&|| fault.is_served());
+        }
+    }
+
     fn wake_helper(&self) {
         self.conduit.wake_helper();
     }

@@ -1,10 +1,12 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! They may have interrupted anything, so they take no lock but [`super::mapped`]'s and [`super::signals`]'s, allocate
-//! nothing, and use of the engine only what may be used so: a page's word, and the bell that wakes the helper thread.
+//! A page that is open is shown at once, without any lock but [`super::mapped`]'s. For one that is not, a thread in its
+//! ordinary course drives the engine itself: it has no lock that the engine needs, nor the C library's allocator's. A
+//! handler of the client may have interrupted anything, so a fault in one leaves word for the helper thread, and takes no
+//! lock and allocates nothing; so does a fault on an alternate stack, which may be small.
 
 use super::mailbox::Fault;
-use super::{FRAMES_MIN, Local, Visit, signals};
+use super::{FRAMES_MIN, Local, Visit, held, signals};
 use crate::coherence::Access;
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
@@ -16,8 +18,11 @@ use super::step;
 #[cfg(not(target_arch = "x86_64"))]
 use unsteady as step;
 
-/// How the handlers reach the engine. All of it may be called in a signal handler.
+/// How the handlers reach the engine. All of it may be called in a signal handler, except where it says otherwise.
 pub trait Bell: Send + Sync {
+    /// Drives the engine until the page is there. Not for a thread that may have a lock of the library or of the allocator.
+    fn fetch(&self, fault: &Fault);
+
     /// Wakes the helper thread, to look at what was posted.
     fn wake_helper(&self);
 
@@ -104,6 +109,18 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }
 
+/// Whether the thread that was interrupted by its own fault may do what takes locks, memory and some stack.
+///
+/// # Safety
+/// `context` is the ucontext of the handler that calls this.
+unsafe fn may_drive(context: *mut c_void) -> bool {
+    // SAFETY: the caller's promise.
+    let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
+    let here = (&raw const stack).addr();
+    let is_alternate = (stack.ss_sp.addr()..stack.ss_sp.addr() + stack.ss_size).contains(&here);
+    !is_alternate && !held::is_disturbed()
+}
+
 impl Scene {
     fn covers(&self, address: usize) -> bool {
         (self.local.segment().base..self.guard_end).contains(&address)
@@ -140,10 +157,15 @@ impl Scene {
             Visit::Missed => {
                 step::let_go().for_each(|index| self.unpin(index));
                 step::take_turn();
-                let fault = Fault::new(index, access);
-                self.local.post(&fault);
-                self.bell.wake_helper();
-                fault.wait();
+                // SAFETY: the caller's promise.
+                if unsafe { may_drive(context) } {
+                    self.bell.fetch(&Fault::leading(index, access));
+                } else {
+                    let fault = Fault::new(index, access);
+                    self.local.post(&fault);
+                    self.bell.wake_helper();
+                    fault.wait();
+                }
                 // SAFETY: the caller's promise.
                 unsafe { self.keep(index, context) };
             }

@@ -16,7 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
 const SLOTS: usize = 256;
 
-/// In a slot's owner: signals wait until it is given back. Threads' names are even.
+/// In a slot's owner: it is that of a handler of the client, which holds nothing off.
+const HANDLING: usize = 2;
+
+/// In a slot's owner: signals wait until it is given back. Threads' names are multiples of 4.
 const WAITING: usize = 1;
 
 #[repr(align(64))]
@@ -139,6 +142,24 @@ impl Slot {
         // What waits comes now.
         change_mask(libc::SIG_SETMASK, Some(before));
     }
+}
+
+/// Notes that this thread runs a handler of the client. A handler that never returns but jumps leaves its slot taken for the
+/// thread's next ones.
+pub fn in_client_handler(body: impl FnOnce()) {
+    let name = this_thread() | HANDLING;
+    let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == name);
+    let slot = if is_noted { None } else { take_slot(name) };
+    body();
+    if let Some(slot) = slot {
+        slot.owner.store(0, Ordering::Release);
+    }
+}
+
+/// Whether this thread holds signals off, or runs a handler of the client.
+pub fn is_disturbed() -> bool {
+    let thread = this_thread();
+    TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(WAITING | HANDLING) == thread)
 }
 
 /// Puts a signal off if the thread that it interrupts holds signals off. Returns whether it does.

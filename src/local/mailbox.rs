@@ -19,14 +19,21 @@ pub struct Fault {
     pub index: u32,
     /// What the thread wants to do there.
     pub access: Access,
+    /// The thread that waits fetches the page itself, as a leader.
+    leads: bool,
     next: AtomicPtr<Fault>,
     state: AtomicU32,
 }
 
 impl Fault {
-    /// A thread that will wait.
+    /// A thread that will leave word and wait.
     pub fn new(index: u32, access: Access) -> Fault {
-        Fault { index, access, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
+        Fault { index, access, leads: false, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
+    }
+
+    /// A thread that will fetch the page itself.
+    pub fn leading(index: u32, access: Access) -> Fault {
+        Fault { leads: true, ..Fault::new(index, access) }
     }
 
     /// Sleeps until the page is shown and pinned for this thread.
@@ -55,6 +62,17 @@ impl Waiting {
         // SAFETY: the thread waits, so its fault is there; it is served through this name alone.
         let fault = unsafe { self.0.as_ref() };
         (fault.index, fault.access)
+    }
+
+    /// The thread that waits. It outlives what is done with this name: it goes on when that is served.
+    pub fn of(fault: &Fault) -> Waiting {
+        Waiting(NonNull::from(fault))
+    }
+
+    /// Whether the thread drives the engine while it waits.
+    pub fn leads(&self) -> bool {
+        // SAFETY: as in `wants`.
+        unsafe { self.0.as_ref() }.leads
     }
 
     /// Lets the thread go on.

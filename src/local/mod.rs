@@ -44,7 +44,7 @@ pub struct Local {
     slots: Slots,
     mapped: Mapped,
     mailbox: Mailbox,
-    /// Threads whose pages the engine is fetching.
+    /// Threads whose pages the engine is fetching, and who do not drive it.
     waiting: AtomicU32,
 }
 
@@ -144,7 +144,7 @@ impl Local {
         self.mailbox.has_any()
     }
 
-    /// Whether threads wait for pages that the engine fetches.
+    /// Whether threads sleep until the engine has fetched their pages.
     pub fn is_waited_for(&self) -> bool {
         self.waiting.load(Ordering::SeqCst) > 0
     }
@@ -191,7 +191,9 @@ impl Local {
 
     /// Lets a thread go on whose page is admitted.
     pub fn serve(&self, waiting: Waiting) {
-        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        if !waiting.leads() {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
         waiting.serve();
     }
 

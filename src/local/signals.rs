@@ -194,7 +194,7 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
         unsafe { __sigaction(signal, &raw const default, std::ptr::null_mut()) };
     }
     // SAFETY: these are the handler's arguments.
-    unsafe { wanted.call(signal, info, context) };
+    held::in_client_handler(|| unsafe { wanted.call(signal, info, context) });
 }
 
 fn to_mask(set: &libc::sigset_t) -> Mask {
@@ -272,7 +272,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     let interrupted = unsafe { (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>().read() };
     change_mask(libc::SIG_SETMASK, Some((interrupted | wanted.mask) & ASYNCHRONOUS));
     // SAFETY: the caller's promise.
-    unsafe { wanted.call(signal, info, context) };
+    held::in_client_handler(|| unsafe { wanted.call(signal, info, context) });
 }
 
 /// The default action: the process ends by the signal, at the instruction that raised it, or by a copy of what was sent.

@@ -39,8 +39,17 @@ fn variables(header: &str) -> BTreeSet<String> {
 }
 
 /// Functions of the C library that the library stands in for, to keep its handler of SIGSEGV (src/local/signals.rs).
-const STAND_INS: [&str; 8] =
-    ["__sysv_signal", "bsd_signal", "pthread_sigmask", "sigaction", "signal", "sigprocmask", "ssignal", "sysv_signal"];
+const STAND_INS: [&str; 9] = [
+    "__sysv_signal",
+    "bsd_signal",
+    "pthread_sigmask",
+    "sigaction",
+    "signal",
+    "sigprocmask",
+    "sigset",
+    "ssignal",
+    "sysv_signal",
+];
 
 /// The symbols that the shared library exports.
 fn exported() -> BTreeSet<String> {

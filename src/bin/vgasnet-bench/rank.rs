@@ -63,6 +63,7 @@ impl Rank {
             }
             Stop::failure("")
         };
+        leave_alternate_stack();
         let job = job::init().map_err(stop)?;
         let (me, ranks, config) = (job.conduit().rank().0, job.conduit().ranks(), job.config());
         let layout = Layout::new(me, ranks, spec, config);
@@ -184,6 +185,14 @@ impl Rank {
             fail(format!("cannot leave a report: {error}"));
         }
     }
+}
+
+/// Gives up the stack for signal handlers that the main thread of a Rust program has. Programs in C have none, and a thread
+/// on such a stack leaves it to another one to fetch the pages that it faults on.
+fn leave_alternate_stack() {
+    let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
+    unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
 }
 
 /// What this process has had read from disks, in bytes; 0 where the kernel does not count that.
