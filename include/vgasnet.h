@@ -775,11 +775,13 @@ int vgasnet_coll_try_sync_all(vgasnet_coll_handle_t *handles, size_t numhandles)
 void vgasnet_coll_wait_sync_some(vgasnet_coll_handle_t *handles, size_t numhandles);
 int vgasnet_coll_try_sync_some(vgasnet_coll_handle_t *handles, size_t numhandles);
 
-/* The barrier of a team, as vgasnet_barrier_notify, _try and _wait. That of VGASNET_TEAM_ALL is the same barrier as
- * theirs. */
+/* The barrier of a team, as vgasnet_barrier_notify, _try and _wait, vgasnet_barrier and vgasnet_barrier_result. That of
+ * VGASNET_TEAM_ALL is the same barrier as theirs. */
 void vgasnet_coll_barrier_notify(vgasnet_team_handle_t team, int id, int flags);
 int vgasnet_coll_barrier_try(vgasnet_team_handle_t team, int id, int flags);
 int vgasnet_coll_barrier_wait(vgasnet_team_handle_t team, int id, int flags);
+int vgasnet_coll_barrier(vgasnet_team_handle_t team, int id, int flags);
+int vgasnet_coll_barrier_result(vgasnet_team_handle_t team, int *id);
 
 /* Makes a team of all ranks of parent that give the same color, in the order of relrank, or of their numbers in parent
  * where that is the same. Collective. clientdata is ignored. */

@@ -72,6 +72,13 @@ typedef vgasnet_coll_reduce_fn_t gasnet_coll_reduce_fn_t;
 #define gasnet_coll_barrier_notify vgasnet_coll_barrier_notify
 #define gasnet_coll_barrier_wait vgasnet_coll_barrier_wait
 #define gasnet_coll_barrier_try vgasnet_coll_barrier_try
+#define gasnet_coll_barrier vgasnet_coll_barrier
+#define gasnet_coll_barrier_result vgasnet_coll_barrier_result
+
+/* There is nothing to tune, so nothing is written or read. */
+static inline void gasnet_coll_dumpTuningState(char *filename, gasnet_team_handle_t team) { (void)filename, (void)team; }
+static inline void gasnet_coll_loadTuningState(char *filename, gasnet_team_handle_t team) { (void)filename, (void)team; }
+static inline void gasnet_coll_dumpProfile(char *filename, gasnet_team_handle_t team) { (void)filename, (void)team; }
 
 /* what some clients call them, from inside GASNet */
 #define gasnete_coll_team_size vgasnet_coll_team_size

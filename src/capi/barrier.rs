@@ -6,6 +6,7 @@ use super::{ERR_BARRIER_MISMATCH, OK};
 use crate::barrier::{Misuse, Name};
 use crate::error::UserError;
 use std::ffi::c_int;
+use std::mem::MaybeUninit;
 
 /// `VGASNET_BARRIERFLAG_ANONYMOUS`.
 const ANONYMOUS: c_int = 1;
@@ -39,16 +40,29 @@ entry_points! {
 
 entry_points! {
     unsafe fn vgasnet_barrier_result(id: *mut c_int) -> c_int {
-        if id.is_null() {
-            return Err(UserError::new("the place for the id is a null pointer").into());
+        let place = place(id)?;
+        Ok(answer(attached()?.barrier_result().map_err(misuse)?, place))
+    }
+}
+
+/// Where the id of a barrier goes.
+///
+/// # Safety
+/// The pointer is null, or the client gives it for the time of a call.
+pub(super) unsafe fn place<'a>(id: *mut c_int) -> Result<&'a mut MaybeUninit<c_int>, UserError> {
+    // SAFETY: the caller's promise; whatever is there, it is only written.
+    let place = unsafe { id.cast::<MaybeUninit<c_int>>().as_mut() };
+    place.ok_or_else(|| UserError::new("the place for the id is a null pointer"))
+}
+
+/// Writes the id, if the barrier had one, and returns whether it had none.
+pub(super) fn answer(of_all: Name, place: &mut MaybeUninit<c_int>) -> c_int {
+    match of_all {
+        Name::Id(id) => {
+            place.write(id);
+            0
         }
-        match attached()?.barrier_result().map_err(misuse)? {
-            Name::Id(of_all) => {
-                id.write(of_all);
-                Ok(0)
-            }
-            Name::Anonymous | Name::Mismatch => Ok(1),
-        }
+        Name::Anonymous | Name::Mismatch => 1,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Collectives and teams.
 
-use super::barrier::{code, misuse, name};
+use super::barrier::{answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{Found, OperationPointer, array, from_pointer, not_ready, sweep, to_pointer, try_sweep};
 use crate::coll::{Call, Kind, ReduceFunction, Reducer, Syncs};
@@ -372,6 +372,11 @@ entry_points! {
     unsafe fn vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
         try_sweep(array(handles, count)?, Found::some)
     }
+
+    unsafe fn vgasnet_coll_barrier_result(team: TeamPointer, number: *mut c_int) -> c_int {
+        let place = place(number)?;
+        Ok(answer(attached()?.team_barrier_result(id(team))?.map_err(misuse)?, place))
+    }
 }
 
 fn id(team: TeamPointer) -> u64 {
@@ -399,6 +404,12 @@ entry_points! {
 
     fn vgasnet_coll_barrier_wait(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
         attached()?.team_barrier_wait(id(team), name(number, flags)?)?.map(code).map_err(misuse)
+    }
+
+    fn vgasnet_coll_barrier(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
+        let (runtime, name) = (attached()?, name(number, flags)?);
+        runtime.team_barrier_notify(id(team), name)?.map_err(misuse)?;
+        runtime.team_barrier_wait(id(team), name)?.map(code).map_err(misuse)
     }
 
     fn vgasnet_coll_team_split(parent: TeamPointer, color: u32, order: u32, _client_data: *mut c_void) -> TeamPointer {

@@ -208,6 +208,17 @@ impl Runtime {
             self.wait_until(&|| self.look_up(id, |team| team.barrier.is_released()).unwrap_or(true));
         }
     }
+
+    /// What the team's barrier that has just ended was called.
+    ///
+    /// # Errors
+    /// There is no such team; or, inside, no barrier has just ended, or it did not match.
+    pub fn team_barrier_result(&self, id: u64) -> Result<Result<Name, Misuse>, UserError> {
+        if id == TEAM_ALL {
+            return Ok(self.barrier_result());
+        }
+        self.look_up(id, |team| team.barrier.result())
+    }
 }
 
 fn check(call: &Call, ranks: u32, me: u32) -> Result<(), UserError> {

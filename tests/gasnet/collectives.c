@@ -13,6 +13,17 @@ static void add(void *results, size_t result_count, const void *left_operands, s
     for (i = 0; i < result_count; ++i) ((uint64_t *)results)[i] = left[i] + right[i];
 }
 
+/* Barriers of a team in one call, and what they were called. */
+static void check_barrier(gasnet_team_handle_t team, int named) {
+    int id = 77;
+    CHECK(gasnet_coll_barrier(team, named, 0) == GASNET_OK);
+    CHECK(gasnet_coll_barrier_result(team, &id) == 0 && id == named);
+    CHECK(gasnet_coll_barrier(team, 5, GASNET_BARRIERFLAG_UNNAMED) == GASNET_OK);
+    id = 77;
+    CHECK(gasnet_coll_barrier_result(team, &id) != 0 && id == 77);
+    CHECK(gasnet_coll_barrier(team, 0, GASNET_BARRIERFLAG_MISMATCH) == GASNET_ERR_BARRIER_MISMATCH);
+}
+
 int main(int argc, char **argv) {
     gasnet_coll_fn_entry_t functions[] = {{add, 0}};
     gasnet_team_handle_t half;
@@ -51,5 +62,9 @@ int main(int argc, char **argv) {
     CHECK(mine == me % 2);
     gasnet_coll_barrier_notify(half, 3, 0);
     CHECK(gasnet_coll_barrier_wait(half, 3, 0) == GASNET_OK);
+    check_barrier(half, (int)(me % 2));
+    check_barrier(GASNET_TEAM_ALL, -1);
+    gasnet_coll_dumpTuningState(NULL, half);
+    gasnet_coll_dumpProfile(NULL, GASNET_TEAM_ALL);
     return finish();
 }
