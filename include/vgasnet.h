@@ -494,8 +494,8 @@ int vgasnet_AMGetMsgSource(vgasnet_token_t token, vgasnet_node_t *srcindex);
 /* Works a little, and runs handlers whose messages have arrived. */
 int vgasnet_AMPoll(void);
 
-/* Waits until the expression cond is true, running handlers. cond is looked at again whenever a handler has run, so it
- * may depend on what handlers do and on nothing else. */
+/* Waits until the expression cond is true, running handlers. cond is looked at again at once when a handler has run, and
+ * every 10 ms for what changes otherwise: by another thread, or by a put. */
 #define VGASNET_BLOCKUNTIL(cond) \
     do { \
         for (;;) { \
@@ -505,7 +505,7 @@ int vgasnet_AMPoll(void);
         } \
     } while (0)
 
-/* How often a handler of this rank has begun or ended; and waits until that is another number than seen. */
+/* How often a handler of this rank has begun or ended; and waits until that is another number than seen, or 10 ms. */
 uint64_t vgasnet_handler_runs(void);
 void vgasnet_wait_handler(uint64_t seen);
 

@@ -13,10 +13,15 @@ use crate::runtime::Runtime;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use vgasnet_conduit::Rank;
 
 /// Handlers that one poll runs at most, so that a flood does not keep its caller from other work.
 const POLL_RUNS_MAX: usize = 64;
+
+/// After so long, a condition that only handlers should change is looked at again even if none has run: clients wait for
+/// other threads and for puts like this too.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Names the message that a handler handles. It lies on the stack of the thread that runs the handler.
 #[derive(Debug)]
@@ -67,19 +72,24 @@ impl Runtime {
 
     /// Waits until `done`, driving the engine and, if this thread may, running handlers and carrying out collectives.
     pub fn wait_until(&self, done: &dyn Fn() -> bool) {
+        self.wait_until_or_nap(done, None);
+    }
+
+    fn wait_until_or_nap(&self, done: &dyn Fn() -> bool, nap: Option<Duration>) {
         let messages = self.messages();
         let may_run = !caller::is_in_handler();
         let has_work = || messages.has_pending() || self.collectives().has_work(messages.credit_returns());
         while !done() {
-            if !(may_run && (self.run_one() || self.advance_collectives())) {
-                self.progress().wait(&|| done() || (may_run && has_work()));
+            let works = may_run && (self.run_one() || self.advance_collectives());
+            if !works && !self.progress().wait_or_nap(&|| done() || (may_run && has_work()), nap) {
+                return;
             }
         }
     }
 
-    /// Waits until another handler has run than had been when [`Messages::runs`] was `seen`.
+    /// Waits until another handler has run than had been when [`Messages::runs`] was `seen`, or a short time.
     pub fn wait_for_handler(&self, seen: u64) {
-        self.wait_until(&|| self.messages().runs() != seen);
+        self.wait_until_or_nap(&|| self.messages().runs() != seen, Some(LOOK_AGAIN));
     }
 
     /// Runs the handler of a message to this rank itself, at once.

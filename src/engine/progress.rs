@@ -157,23 +157,35 @@ impl Progress {
 
     /// Drives the engine until `done`, or sleeps while others drive it.
     pub fn wait(&self, done: &dyn Fn() -> bool) {
+        self.wait_or_nap(done, None);
+    }
+
+    /// As [`Progress::wait`]; for what nobody may announce, returns after one sleep, of at most `nap`, even so. Returns
+    /// whether it was `done`.
+    pub fn wait_or_nap(&self, done: &dyn Fn() -> bool, nap: Option<Duration>) -> bool {
         let held = SignalsOff::new();
         let mut was_follower = false;
-        while !done() {
+        let mut is_done = done();
+        while !is_done {
             if self.seat.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 was_follower = false;
                 self.conduit.occupy(true);
-                let kicks = self.lead(done, &held);
+                let kicks = self.lead(done, nap, &held);
                 self.vacate(kicks);
             } else {
                 was_follower = true;
-                self.follow(done, &held);
+                self.follow(done, nap, &held);
+            }
+            is_done = done();
+            if nap.is_some() {
+                break;
             }
         }
         // It may have been woken to lead.
         if was_follower && !self.seat.load(Ordering::SeqCst) {
             self.call_follower();
         }
+        is_done
     }
 
     /// What the helper thread does until the process ends.
@@ -232,20 +244,27 @@ impl Progress {
     }
 
     /// Returns how often this rank had been kicked when the engine was last driven.
-    fn lead(&self, done: &dyn Fn() -> bool, held: &SignalsOff) -> u32 {
-        let mut idle = Idle::new(Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into()));
+    fn lead(&self, done: &dyn Fn() -> bool, nap: Option<Duration>, held: &SignalsOff) -> u32 {
+        let spin = Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into());
+        let mut idle = Idle::new(nap.map_or(spin, |nap| nap.min(spin)));
+        let mut napped = false;
         loop {
             let kicks = self.space.own.table.kick_count();
             let worked = self.drive_held();
-            if done() {
+            if done() || napped {
                 return kicks;
             }
             if worked {
                 idle.end();
             } else if !idle.spin() {
-                let limit = self.sleep_limit();
+                napped = nap.is_some();
+                if nap.is_some_and(|nap| nap <= spin) {
+                    continue;
+                }
+                let held_up = self.sleep_limit();
+                let limit = held_up.into_iter().chain(nap).min();
                 let stay =
-                    || done() || self.space.own.table.kick_count() != kicks || self.is_held_up() != limit.is_some();
+                    || done() || self.space.own.table.kick_count() != kicks || self.is_held_up() != held_up.is_some();
                 // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
                 held.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
                 idle.end();
@@ -277,12 +296,12 @@ impl Progress {
         }
     }
 
-    fn follow(&self, done: &dyn Fn() -> bool, held: &SignalsOff) {
+    fn follow(&self, done: &dyn Fn() -> bool, nap: Option<Duration>, held: &SignalsOff) {
         self.followers.fetch_add(1, Ordering::SeqCst);
         // Whoever changes one of these and sees a follower counts the turn on after that.
         let turn = self.turn.load(Ordering::SeqCst);
         if !done() && self.seat.load(Ordering::SeqCst) {
-            held.except(|| futex::wait(&self.turn, turn));
+            held.except(|| futex::wait_for(&self.turn, turn, nap));
         }
         self.followers.fetch_sub(1, Ordering::SeqCst);
     }

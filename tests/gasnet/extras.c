@@ -100,6 +100,30 @@ static void tools(void) {
     if_pf (GASNETT_TRACE_ENABLED) gasnett_fatalerror("there is %s", "a trace");
 }
 
+/* Conditions that no handler changes: a put does, which comes late, or another thread. */
+static void wait_for_a_put(int value) {
+    volatile int *word = (volatile int *)at(me, 64);
+    if (me == 0) gasnett_nsleep(30000000);
+    gasnet_put_val(next_node(), at(next_node(), 64), (gasnet_register_value_t)value, sizeof value);
+    GASNET_BLOCKUNTIL(*word == value);
+}
+#ifdef GASNET_PAR
+static void *mark(void *place) {
+    gasnett_nsleep(30000000);
+    gasnett_atomic_set((gasnett_atomic_t *)place, 1, GASNETT_ATOMIC_REL);
+    return NULL;
+}
+static void wait_for_a_thread(void) {
+    gasnett_atomic_t marked = gasnett_atomic_init(0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, mark, &marked) == 0);
+    GASNET_BLOCKUNTIL(gasnett_atomic_read(&marked, GASNETT_ATOMIC_ACQ) == 1);
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+#else
+static void wait_for_a_thread(void) {}
+#endif
+
 int main(int argc, char **argv) {
     gasnet_handlerentry_t table[] = {
         gasneti_handler_tableentry_with_bits(note),
@@ -121,6 +145,8 @@ int main(int argc, char **argv) {
         CHECK(MEDIUM_REQ(2, 3, (me, gasneti_handleridx(parcel), bytes, sizeof bytes, (int)i, PACK(&notes))) == GASNET_OK);
         CHECK(gasnet_AMRequestShort(me, gasneti_handleridx(plain), 1, -1) == GASNET_OK);
         GASNET_BLOCKUNTIL(gasnett_atomic_read(&notes, 0) == 3 * (i + 1));
+        wait_for_a_put((int)i + 1);
+        wait_for_a_thread();
         barrier();
     }
     CHECK(gasnet_set_waitmode(3) == GASNET_ERR_BAD_ARG);
