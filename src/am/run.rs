@@ -58,7 +58,7 @@ impl Runtime {
     /// Works a little: drives the engine once, runs what handlers are pending, and does what collectives have to do after
     /// them, if this thread may.
     pub fn poll(&self) {
-        self.progress().step();
+        self.progress().poll();
         if caller::is_in_handler() {
             return;
         }
@@ -80,8 +80,11 @@ impl Runtime {
         let may_run = !caller::is_in_handler();
         let has_work = || messages.has_pending() || self.collectives().has_work(messages.credit_returns());
         while !done() {
-            let works = may_run && (self.run_one() || self.advance_collectives());
-            if !works && !self.progress().wait_or_nap(&|| done() || (may_run && has_work()), nap) {
+            if may_run && (self.run_one() || self.advance_collectives()) {
+                continue;
+            }
+            let is_over = || done() || (may_run && has_work());
+            if !self.progress().watch(&is_over) && !self.progress().wait_or_nap(&is_over, nap) {
                 return;
             }
         }

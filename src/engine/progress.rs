@@ -113,6 +113,22 @@ impl Progress {
         worked
     }
 
+    /// As [`Progress::step`], unless there is plainly nothing to do. Returns whether something was done.
+    pub fn poll(&self) -> bool {
+        let is_quiet = !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
+        !is_quiet && self.step()
+    }
+
+    /// Looks for a moment whether it is `done` or something arrives, without taking the seat: for a thread that waits for
+    /// messages that ring nobody but a leader. Returns whether there was anything.
+    pub fn watch(&self, done: &dyn Fn() -> bool) -> bool {
+        let may_spin = self.spin_us.load(Ordering::Relaxed) > 0 && !self.unfinished.load(Ordering::SeqCst);
+        may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
+            self.poll();
+            true
+        }
+    }
+
     /// Wakes whoever has to look again at what is unfinished. A leader watches the storage while it sleeps, but does not
     /// know what others left waiting for room.
     fn delegate(&self) {
@@ -256,7 +272,9 @@ impl Progress {
             }
             if worked {
                 idle.end();
-            } else if !idle.spin() {
+            } else if !idle
+                .spin(&|| self.conduit.has_arrivals() || done() || self.space.own.table.kick_count() != kicks)
+            {
                 napped = nap.is_some();
                 if nap.is_some_and(|nap| nap <= spin) {
                     continue;
@@ -416,33 +434,39 @@ impl Progress {
     }
 }
 
+/// Looks for a moment, and keeps the processor: an answer is here sooner than another thread would have run. Returns whether
+/// there was any.
+fn look_eagerly(has_news: &dyn Fn() -> bool) -> bool {
+    const LOOKS: u32 = 64;
+    (0..LOOKS).any(|_| {
+        std::hint::spin_loop();
+        has_news()
+    })
+}
+
 /// How a leader that finds nothing to do passes the time before it sleeps.
 struct Idle {
     spin: Duration,
-    rounds: u32,
+    is_eager: bool,
     since: Option<Instant>,
 }
 
 impl Idle {
-    /// Rounds in which the processor is kept: an answer is here sooner than another thread would have run.
-    const EAGER_ROUNDS: u32 = 32;
-
     fn new(spin: Duration) -> Idle {
-        Idle { spin, rounds: 0, since: None }
+        Idle { spin, is_eager: true, since: None }
     }
 
     fn end(&mut self) {
-        (self.rounds, self.since) = (0, None);
+        (self.is_eager, self.since) = (true, None);
     }
 
-    /// Returns whether to look again at once instead of going to sleep.
-    fn spin(&mut self) -> bool {
+    /// Returns whether to look again at once instead of going to sleep. While it is eager, it waits for `has_news` itself.
+    fn spin(&mut self, has_news: &dyn Fn() -> bool) -> bool {
         if self.spin.is_zero() {
             return false;
         }
-        self.rounds += 1;
-        if self.rounds <= Idle::EAGER_ROUNDS {
-            std::hint::spin_loop();
+        if std::mem::take(&mut self.is_eager) {
+            self.is_eager = look_eagerly(has_news);
             return true;
         }
         // Whoever was woken just now may be waiting for this processor.

@@ -217,6 +217,9 @@ pub trait Conduit: Send + Sync {
     /// Hands what has arrived to `sink`, a bounded amount at a time. Returns whether there was anything.
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
 
+    /// Whether [`Conduit::poll`] may find something. It costs a few loads: a thread that spins asks it again and again.
+    fn has_arrivals(&self) -> bool;
+
     /// Says that a client thread drives the engine from now on (`true`), so that arrivals wake nobody, or no longer does
     /// (`false`). Returns whether something has arrived that nobody was woken for.
     fn occupy(&self, driving: bool) -> bool;

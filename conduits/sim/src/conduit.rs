@@ -146,6 +146,10 @@ impl Conduit for SimConduit {
         !due.is_empty()
     }
 
+    fn has_arrivals(&self) -> bool {
+        self.hub.has_news(self.rank)
+    }
+
     fn occupy(&self, driving: bool) -> bool {
         self.hub.seats(self.rank).occupy(driving);
         self.hub.has_news(self.rank)

@@ -56,10 +56,6 @@ impl SmpConduit {
         self.job.control.block(self.rank)
     }
 
-    fn has_arrivals(&self) -> bool {
-        self.completions.has_any() || self.job.control.inbox(self.rank).has_record()
-    }
-
     /// Wakes whoever at `rank` must be woken for the news that was posted there before.
     fn ring(&self, rank: u32) {
         if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
@@ -252,6 +248,10 @@ impl Conduit for SmpConduit {
             }
         }
         true
+    }
+
+    fn has_arrivals(&self) -> bool {
+        self.completions.has_any() || self.job.control.inbox(self.rank).has_record()
     }
 
     fn occupy(&self, driving: bool) -> bool {

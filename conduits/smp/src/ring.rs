@@ -35,6 +35,8 @@ pub(crate) struct Ring<'a> {
     head: &'a AtomicU64,
     /// First line not yet reserved.
     tail: &'a AtomicU64,
+    /// What some producer last saw of `head`, beside `tail`: `head` itself is in a line that the consumer writes all the time.
+    head_seen: &'a AtomicU64,
     /// Per line: position + 1 of the last record that began there and was committed.
     committed: &'a [AtomicU64],
     /// `committed.len()` lines.
@@ -61,6 +63,7 @@ impl<'a> Ring<'a> {
             Ring {
                 head: &*base.cast::<AtomicU64>(),
                 tail: &*base.add(LINE_BYTES).cast::<AtomicU64>(),
+                head_seen: &*base.add(LINE_BYTES + size_of::<u64>()).cast::<AtomicU64>(),
                 committed: std::slice::from_raw_parts(base.add(2 * LINE_BYTES).cast::<AtomicU64>(), lines as usize),
                 lines: base.add(2 * LINE_BYTES + lines as usize * size_of::<u64>()),
             }
@@ -135,10 +138,14 @@ impl<'a> Ring<'a> {
             let before_lap_end = lap - tail % lap;
             let padding = if before_lap_end < need { before_lap_end } else { 0 };
             let end = tail + padding + need;
-            // Acquire: the consumer has finished with the lines that this lap reuses. `head` may be beyond an outdated
-            // `tail`; then the exchange fails.
-            if end.saturating_sub(self.head.load(Ordering::Acquire)) > lap {
-                return Err(Busy);
+            // The consumer has finished with the lines that this lap reuses. `head` may be beyond an outdated `tail`; then
+            // the exchange fails.
+            if end.saturating_sub(self.head_seen.load(Ordering::Acquire)) > lap {
+                let head = self.head.load(Ordering::Acquire);
+                self.head_seen.store(head, Ordering::Release);
+                if end.saturating_sub(head) > lap {
+                    return Err(Busy);
+                }
             }
             match self.tail.compare_exchange_weak(tail, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) if padding > 0 => {
@@ -182,6 +189,7 @@ pub(crate) mod test_support {
     pub(crate) struct OwnedRing {
         head: AtomicU64,
         tail: AtomicU64,
+        head_seen: AtomicU64,
         committed: Vec<AtomicU64>,
         lines: *mut u8,
     }
@@ -197,13 +205,15 @@ pub(crate) mod test_support {
             OwnedRing {
                 head: AtomicU64::new(0),
                 tail: AtomicU64::new(0),
+                head_seen: AtomicU64::new(0),
                 committed: (0..lines).map(|_| AtomicU64::new(0)).collect(),
                 lines: memory.as_mut_ptr().cast(),
             }
         }
 
         pub(crate) fn ring(&self) -> Ring<'_> {
-            Ring { head: &self.head, tail: &self.tail, committed: &self.committed, lines: self.lines }
+            let OwnedRing { head, tail, head_seen, committed, lines } = self;
+            Ring { head, tail, head_seen, committed, lines: *lines }
         }
     }
 }
