@@ -19,6 +19,10 @@ static void wait_without_notify(void) { vgasnet_barrier_wait(0, 0); }
 static void try_without_notify(void) { vgasnet_barrier_try(0, 0); }
 static void end_without_begin(void) { vgasnet_end_nbi_accessregion(); }
 
+/* To itself, and to the first rank, which tells it when it takes the message. */
+static void no_handler(void) { vgasnet_AMRequestShort0(vgasnet_mynode(), 200); }
+static void no_handler_there(void) { vgasnet_AMRequestShort0(0, 201); }
+
 static void notify_twice(void) {
     vgasnet_barrier_notify(0, 0);
     vgasnet_barrier_notify(0, 0);
@@ -77,6 +81,8 @@ static const struct error errors[] = {
     {"wait-without-notify", wait_without_notify},
     {"try-without-notify", try_without_notify},
     {"end-without-begin", end_without_begin},
+    {"no-handler", no_handler},
+    {"no-handler-there", no_handler_there},
     {"notify-twice", notify_twice},
     {"begin-twice", begin_twice},
     {"sync-in-region", sync_in_region},

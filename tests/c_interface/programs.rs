@@ -192,7 +192,7 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
 }
 
 /// Errors that `fatal` makes: its argument, the function that reports it, and what it says.
-const ERRORS: [(&str, &str, &str); 20] = [
+const ERRORS: [(&str, &str, &str); 21] = [
     ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
     ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),
     ("too-long", "vgasnet_memset", "18446744073709551615 bytes"),
@@ -208,6 +208,7 @@ const ERRORS: [(&str, &str, &str); 20] = [
     ("wait-without-notify", "vgasnet_barrier_wait", "has not notified"),
     ("try-without-notify", "vgasnet_barrier_try", "has not notified"),
     ("end-without-begin", "vgasnet_end_nbi_accessregion", "no access region"),
+    ("no-handler", "active message", "for handler 200, which is not registered here"),
     ("notify-twice", "vgasnet_barrier_notify", "has notified already"),
     ("begin-twice", "vgasnet_begin_nbi_accessregion", "open already"),
     ("sync-in-region", "vgasnet_try_syncnbi_puts", "access region is open"),
@@ -228,6 +229,14 @@ fn errors_without_a_code_end_the_job_with_one_line() {
             assert!(lines[0].contains(text), "{ended}");
         }
     }
+}
+
+#[test]
+fn a_message_for_no_handler_ends_the_job_at_its_target() {
+    let program = compile::program("fatal", Language::C99, Linking::Shared);
+    let ended = run(&program, &["no-handler-there"], small(3, 1, true, true));
+    let line = "vgasnet: rank 0: active message: rank 2 sent a message for handler 201, which is not registered here";
+    assert!(ended.expect(1).stderr.contains(line), "{ended}");
 }
 
 #[test]
