@@ -13,6 +13,9 @@
 //! Only the engine opens and closes, under its lock. Anyone pins and unpins.
 
 use crate::coherence::{Access, FrameId, PageId};
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+#[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_conduit::Region;
 
@@ -218,7 +221,7 @@ impl PageTable {
 
     fn kicks(&self) -> &AtomicU32 {
         // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this atomic.
-        unsafe { AtomicU32::from_ptr(self.memory.at(0).cast()) }
+        unsafe { &*self.memory.at(0).cast::<AtomicU32>() }
     }
 
     fn word(&self, slot: Slot) -> &AtomicU64 {
@@ -226,11 +229,128 @@ impl PageTable {
         debug_assert!(offset_bytes < self.memory.len_bytes);
         // SAFETY: slots come from `Slots`, whose table_bytes the region has; the region is 64-byte aligned, mapped until
         // the process ends, and this part of it is only used as these atomics.
-        unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.memory.address + offset_bytes)) }
+        unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(self.memory.address + offset_bytes) }
     }
 }
 
-#[cfg(test)]
+/// `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs these.
+#[cfg(all(loom, test))]
+mod model {
+    use super::*;
+    use loom::cell::UnsafeCell;
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// A page table of one page, and the bytes of its frame.
+    struct Page {
+        table: PageTable,
+        frame: UnsafeCell<u64>,
+    }
+
+    // SAFETY: the model checker watches who uses the frame.
+    unsafe impl Sync for Page {}
+
+    const SLOT: Slot = Slot(0);
+
+    fn page() -> Arc<Page> {
+        let len_bytes = HEADER_BYTES + size_of::<AtomicU64>();
+        let memory = vec![0u128; (len_bytes + HEADER_BYTES).div_ceil(16)].leak();
+        let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(HEADER_BYTES);
+        let region = Region { address, len_bytes };
+        assert!(size_of::<AtomicU32>() <= HEADER_BYTES);
+        // SAFETY: both places are inside the memory, aligned, and nobody else's.
+        unsafe {
+            region.at(0).cast::<AtomicU32>().write(AtomicU32::new(0));
+            region.at(HEADER_BYTES).cast::<AtomicU64>().write(AtomicU64::new(0));
+        }
+        Arc::new(Page { table: PageTable::new(region), frame: UnsafeCell::new(0) })
+    }
+
+    /// Uses the page if it may; the engine is kicked when it waits for that.
+    fn visit(page: &Page, access: Access) {
+        if page.table.pin(SLOT, access).is_none() {
+            return;
+        }
+        match access {
+            // SAFETY: the checker tells if anybody writes meanwhile.
+            Access::Read => page.frame.with(|bytes| unsafe { std::hint::black_box(*bytes) }),
+            // SAFETY: the checker tells if anybody else uses it meanwhile.
+            Access::Write => page.frame.with_mut(|bytes| unsafe {
+                *bytes += 1;
+                *bytes
+            }),
+        };
+        if page.table.unpin(SLOT) {
+            page.table.kick();
+        }
+    }
+
+    /// Closes the page as the engine does: it looks again only when it is kicked. Then the frame is the engine's alone.
+    fn close(page: &Page) {
+        if page.table.close(SLOT) == Closing::Pinned {
+            let mut kicks = 0;
+            while page.table.poll_closed(SLOT).is_none() {
+                while page.table.kick_count() == kicks {
+                    thread::yield_now();
+                }
+                kicks = page.table.kick_count();
+            }
+        }
+        // SAFETY: the checker tells if anybody uses it meanwhile.
+        page.frame.with_mut(|bytes| unsafe { *bytes = 7 });
+    }
+
+    #[test]
+    fn model_a_closed_page_is_the_engines_alone() {
+        loom::model(|| {
+            let page = page();
+            // SAFETY: nobody else has it yet.
+            page.frame.with_mut(|bytes| unsafe { *bytes = 1 });
+            page.table.open(SLOT, FrameId(0), Access::Write, false);
+            let client = thread::spawn({
+                let page = page.clone();
+                move || {
+                    visit(&page, Access::Write);
+                    visit(&page, Access::Read);
+                }
+            });
+            close(&page);
+            client.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn model_readers_share_a_page_until_it_closes() {
+        loom::model(|| {
+            let page = page();
+            page.table.open(SLOT, FrameId(0), Access::Read, false);
+            let readers = [0, 1].map(|_| {
+                let page = page.clone();
+                thread::spawn(move || visit(&page, Access::Read))
+            });
+            close(&page);
+            readers.into_iter().for_each(|reader| reader.join().unwrap());
+        });
+    }
+
+    /// What the engine put into a frame before it opened the page is what a client finds there.
+    #[test]
+    fn model_an_opened_page_is_complete() {
+        loom::model(|| {
+            let page = page();
+            let client = thread::spawn({
+                let page = page.clone();
+                move || visit(&page, Access::Read)
+            });
+            // SAFETY: the checker tells if anybody uses it meanwhile.
+            page.frame.with_mut(|bytes| unsafe { *bytes = 9 });
+            page.table.open(SLOT, FrameId(0), Access::Read, false);
+            client.join().unwrap();
+        });
+    }
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::atomic::AtomicBool;
