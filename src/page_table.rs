@@ -199,6 +199,11 @@ impl PageTable {
         Some(frame_of(seen))
     }
 
+    /// Whether the page is closed as soon as nobody uses it.
+    pub fn is_closing(&self, slot: Slot) -> bool {
+        self.word(slot).load(Ordering::Relaxed) & CLOSING != 0
+    }
+
     /// Whether somebody uses the page now.
     pub fn is_pinned(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & PINS != 0

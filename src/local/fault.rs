@@ -14,7 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 #[cfg(target_arch = "x86_64")]
-use super::step;
+use super::{again, step};
+#[cfg(not(target_arch = "x86_64"))]
+use unsteady as again;
 #[cfg(not(target_arch = "x86_64"))]
 use unsteady as step;
 
@@ -149,8 +151,8 @@ impl Scene {
         // SAFETY: the caller's promise.
         let access = unsafe { access_of(context) }.unwrap_or_else(|| self.local.more_than_shown(index));
         match self.local.visit(index, access) {
-            // A page that was there is let go at once: if it is lost before the instruction, the next visit is a long one.
-            // Not if others had to be hidden for it: the instruction might need those too.
+            // A page that was there is let go at once; if it is lost before the instruction, it is missed then. Not if
+            // others had to be hidden for it: the instruction might need those too.
             Visit::Pinned { crowded: false } if !step::is_visiting() => self.unpin(index),
             // SAFETY: the caller's promise.
             Visit::Pinned { .. } => unsafe { self.keep(index, context) },
@@ -158,22 +160,33 @@ impl Scene {
                 step::let_go().for_each(|index| self.unpin(index));
                 step::take_turn();
                 // SAFETY: the caller's promise.
-                if unsafe { may_drive(context) } {
-                    self.bell.fetch(&Fault::leading(index, access));
-                } else {
-                    let fault = Fault::new(index, access);
-                    self.local.post(&fault);
-                    self.bell.wake_helper();
-                    fault.wait();
-                }
+                let may_drive = unsafe { may_drive(context) };
+                self.fetch(&Fault::new(index, access, may_drive));
                 // SAFETY: the caller's promise.
-                unsafe { self.keep(index, context) };
+                unsafe {
+                    let is_first = may_drive && !again::is_repeated(context, address);
+                    if is_first && !step::is_visiting() && !self.local.is_wanted(index) {
+                        self.unpin(index);
+                    } else {
+                        self.keep(index, context);
+                    }
+                }
             }
             Visit::Refused(_) => {
                 self.unpin(index);
                 self.refuse(address, "the system has no more mappings for this process; raise vm.max_map_count");
             }
         }
+    }
+
+    /// Waits until the page is shown and pinned.
+    fn fetch(&self, fault: &Fault) {
+        if fault.leads {
+            return self.bell.fetch(fault);
+        }
+        self.local.post(fault);
+        self.bell.wake_helper();
+        fault.wait();
     }
 
     /// Keeps a pinned page until the instruction is through.
@@ -246,6 +259,10 @@ mod unsteady {
 
     pub fn let_go() -> impl Iterator<Item = u32> {
         std::iter::empty()
+    }
+
+    pub unsafe fn is_repeated(_context: *mut c_void, _address: usize) -> bool {
+        false
     }
 
     pub unsafe fn end(_context: *mut c_void) -> Option<std::iter::Empty<u32>> {

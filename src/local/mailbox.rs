@@ -20,20 +20,15 @@ pub struct Fault {
     /// What the thread wants to do there.
     pub access: Access,
     /// The thread that waits fetches the page itself, as a leader.
-    leads: bool,
+    pub leads: bool,
     next: AtomicPtr<Fault>,
     state: AtomicU32,
 }
 
 impl Fault {
-    /// A thread that will leave word and wait.
-    pub fn new(index: u32, access: Access) -> Fault {
-        Fault { index, access, leads: false, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
-    }
-
-    /// A thread that will fetch the page itself.
-    pub fn leading(index: u32, access: Access) -> Fault {
-        Fault { leads: true, ..Fault::new(index, access) }
+    /// A thread that will fetch the page itself, if it `leads`, else leave word and wait.
+    pub fn new(index: u32, access: Access, leads: bool) -> Fault {
+        Fault { index, access, leads, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
     }
 
     /// Sleeps until the page is shown and pinned for this thread.
@@ -157,7 +152,7 @@ mod tests {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     for index in 0..EACH {
-                        let fault = Fault::new(index, Access::Read);
+                        let fault = Fault::new(index, Access::Read, false);
                         mailbox.post(&fault);
                         fault.wait();
                         mailbox.hint(index);

@@ -6,6 +6,8 @@
 //! operation waits for. A page is shown only while it is pinned, and hidden after it is closed and before the engine says
 //! so: what is stored in a shown page is never lost.
 
+#[cfg(target_arch = "x86_64")]
+mod again;
 pub mod fault;
 pub(crate) mod futex;
 mod held;
@@ -126,6 +128,11 @@ impl Local {
     /// For processors that do not tell a store from a load: what a page that is shown, or not, must lack.
     pub fn more_than_shown(&self, index: u32) -> Access {
         if self.mapped.is_shown(index) { Access::Write } else { Access::Read }
+    }
+
+    /// Whether somebody waits for a page that the caller has pinned.
+    pub fn is_wanted(&self, index: u32) -> bool {
+        self.memory.table.is_closing(self.slots.of(self.page(index)))
     }
 
     /// Ends a visit. Returns whether the engine waits for just this: then it is to be kicked.

@@ -59,10 +59,11 @@ fn this_thread() -> u32 {
 }
 
 /// This thread's visit, if it is in one.
-fn current(thread: u32) -> Option<&'static Step> {
+fn current() -> Option<&'static Step> {
     if TAKEN.load(Ordering::Relaxed) == 0 {
         return None;
     }
+    let thread = this_thread();
     STEPS.0.iter().find(|step| step.thread.load(Ordering::Relaxed) == thread)
 }
 
@@ -109,7 +110,7 @@ impl Step {
 
 /// Whether this thread is in the middle of a visit.
 pub fn is_visiting() -> bool {
-    current(this_thread()).is_some()
+    current().is_some()
 }
 
 /// Keeps a page pinned until the interrupted instruction is through. Returns whether it does; else the page is to be let
@@ -119,11 +120,10 @@ pub fn is_visiting() -> bool {
 /// `context` is the ucontext of the signal handler that calls this.
 pub unsafe fn keep(page: u32, context: *mut c_void) -> bool {
     let context = context.cast::<libc::ucontext_t>();
-    let thread = this_thread();
-    if let Some(step) = current(thread) {
+    if let Some(step) = current() {
         return step.add(page);
     }
-    let step = begin(thread);
+    let step = begin(this_thread());
     step.add(page);
     // SAFETY: the caller's promise; the mask in it begins with the kernel's.
     unsafe {
@@ -137,7 +137,7 @@ pub unsafe fn keep(page: u32, context: *mut c_void) -> bool {
 
 /// Lets go of the pages that this thread keeps, but stays in the visit: the pages, to be unpinned.
 pub fn let_go() -> impl Iterator<Item = u32> {
-    current(this_thread()).into_iter().flat_map(Step::take_pages)
+    current().into_iter().flat_map(Step::take_pages)
 }
 
 /// Before a page is fetched: a thread that is in a visit takes the turn, another one waits while somebody else has it. The
@@ -146,15 +146,14 @@ pub fn let_go() -> impl Iterator<Item = u32> {
 /// Nobody waits for it longer than [`TURN_PATIENCE`]: whoever has it may wait for a page that this thread has pinned for the
 /// client.
 pub fn take_turn() {
-    let thread = this_thread();
-    let wants = current(thread).is_some();
+    let visit = current().map(|step| step.thread.load(Ordering::Relaxed));
     let mut has_waited = false;
     loop {
         let owner = TURN.load(Ordering::Acquire);
         let goes_on = match owner {
-            0 if wants => TURN.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok(),
-            0 => true,
-            owner => owner == thread || has_waited,
+            0 => visit
+                .is_none_or(|thread| TURN.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()),
+            owner => Some(owner) == visit || has_waited,
         };
         if goes_on {
             return;
@@ -173,7 +172,7 @@ pub fn take_turn() {
 /// As [`keep`].
 pub unsafe fn end(context: *mut c_void) -> Option<impl Iterator<Item = u32>> {
     let context = context.cast::<libc::ucontext_t>();
-    let step = current(this_thread())?;
+    let step = current()?;
     let pages = step.take_pages();
     // SAFETY: the caller's promise; the mask in it begins with the kernel's.
     unsafe {

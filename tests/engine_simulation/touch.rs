@@ -228,7 +228,7 @@ impl Job {
             None if thread.is_visiting => node.turn = Some(thread.name),
             _ => {}
         }
-        let fault = Box::new(Fault::new(wants.0, wants.1));
+        let fault = Box::new(Fault::new(wants.0, wants.1, false));
         node.space.local.as_ref().expect("it faulted there").post(&fault);
         thread.stage = Stage::Waits(fault);
     }
