@@ -13,7 +13,7 @@ use crate::runtime::Runtime;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use vgasnet_conduit::Rank;
 
 /// Handlers that one poll runs at most, so that a flood does not keep its caller from other work.
@@ -72,19 +72,26 @@ impl Runtime {
 
     /// Waits until `done`, driving the engine and, if this thread may, running handlers and carrying out collectives.
     pub fn wait_until(&self, done: &dyn Fn() -> bool) {
-        self.wait_until_or_nap(done, None);
+        self.wait_until_or(done, None);
     }
 
-    fn wait_until_or_nap(&self, done: &dyn Fn() -> bool, nap: Option<Duration>) {
+    /// As [`Runtime::wait_until`], but not much longer than `end`.
+    fn wait_until_or(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
         let messages = self.messages();
         let may_run = !caller::is_in_handler();
         let has_work = || messages.has_pending() || self.collectives().has_work(messages.credit_returns());
+        let mut rounds = 0_u32;
         while !done() {
             if may_run && (self.run_one() || self.advance_collectives()) {
                 continue;
             }
             let is_over = || done() || (may_run && has_work());
-            if !self.progress().watch(&is_over) && !self.progress().wait_or_nap(&is_over, nap) {
+            if !self.progress().watch(&is_over) {
+                self.progress().wait_until(&is_over, end);
+            }
+            // A look at the clock takes as long as a tenth of a round trip.
+            rounds += 1;
+            if rounds % 8 == 0 && end.is_some_and(|end| Instant::now() >= end) {
                 return;
             }
         }
@@ -92,7 +99,7 @@ impl Runtime {
 
     /// Waits until another handler has run than had been when [`Messages::runs`] was `seen`, or a short time.
     pub fn wait_for_handler(&self, seen: u64) {
-        self.wait_until_or_nap(&|| self.messages().runs() != seen, Some(LOOK_AGAIN));
+        self.wait_until_or(&|| self.messages().runs() != seen, Some(Instant::now() + LOOK_AGAIN));
     }
 
     /// Runs the handler of a message to this rank itself, at once.

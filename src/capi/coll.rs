@@ -2,7 +2,9 @@
 
 use super::barrier::{answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{Found, OperationPointer, array, from_pointer, not_ready, sweep, to_pointer, try_sweep};
+use super::sync::{
+    Found, OperationPointer, array, from_pointer, not_ready, to_pointer, try_sweep, wait_all, wait_some,
+};
 use crate::coll::{Call, Kind, ReduceFunction, Reducer, Syncs};
 use crate::error::UserError;
 use std::ffi::{c_int, c_uint, c_void};
@@ -345,24 +347,11 @@ entry_points! {
     }
 
     unsafe fn vgasnet_coll_wait_sync_all(handles: *mut OperationPointer, count: usize) {
-        let runtime = attached()?;
-        for pointer in array(handles, count)? {
-            if let Some(handle) = from_pointer(*pointer) {
-                runtime.wait_explicit(handle)?;
-                *pointer = to_pointer(None);
-            }
-        }
-        Ok(())
+        wait_all(array(handles, count)?)
     }
 
     unsafe fn vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
-        let runtime = attached()?;
-        let handles = array(handles, count)?;
-        if !sweep(runtime, handles)?.some() {
-            runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
-            sweep(runtime, handles)?;
-        }
-        Ok(())
+        wait_some(array(handles, count)?)
     }
 
     unsafe fn vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {

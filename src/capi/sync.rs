@@ -56,6 +56,28 @@ impl Found {
     }
 }
 
+/// Waits for all of the operations, and replaces their handles.
+pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
+    let runtime = attached()?;
+    for pointer in handles {
+        if let Some(handle) = from_pointer(*pointer) {
+            runtime.wait_explicit(handle)?;
+            *pointer = to_pointer(None);
+        }
+    }
+    Ok(())
+}
+
+/// Waits for one of the operations, and replaces the handles of those that are complete.
+pub(super) fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
+    let runtime = attached()?;
+    if !sweep(runtime, handles)?.some() {
+        runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
+        sweep(runtime, handles)?;
+    }
+    Ok(())
+}
+
 /// Replaces the handles of complete operations.
 pub(super) fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
     let mut found = Found::default();
@@ -191,14 +213,7 @@ entry_points! {
 
 entry_points! {
     unsafe fn vgasnet_wait_syncnb_all(handles: *mut OperationPointer, count: usize) {
-        let runtime = attached()?;
-        for pointer in array(handles, count)? {
-            if let Some(handle) = from_pointer(*pointer) {
-                runtime.wait_explicit(handle)?;
-                *pointer = to_pointer(None);
-            }
-        }
-        Ok(())
+        wait_all(array(handles, count)?)
     }
 
     unsafe fn vgasnet_try_syncnb_all(handles: *mut OperationPointer, count: usize) -> c_int {
@@ -206,13 +221,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_wait_syncnb_some(handles: *mut OperationPointer, count: usize) {
-        let runtime = attached()?;
-        let handles = array(handles, count)?;
-        if !sweep(runtime, handles)?.some() {
-            runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
-            sweep(runtime, handles)?;
-        }
-        Ok(())
+        wait_some(array(handles, count)?)
     }
 
     unsafe fn vgasnet_try_syncnb_some(handles: *mut OperationPointer, count: usize) -> c_int {

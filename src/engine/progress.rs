@@ -12,6 +12,7 @@ use crate::handles::Completions;
 use crate::large_pages::LargePages;
 use crate::local::{Fault, Local, SignalsOff, Undisturbed, Waiting, futex};
 use crate::space::AddressSpace;
+use crate::wait_mode::WaitMode;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -122,7 +123,7 @@ impl Progress {
     /// Looks for a moment whether it is `done` or something arrives, without taking the seat: for a thread that waits for
     /// messages that ring nobody but a leader. Returns whether there was anything.
     pub fn watch(&self, done: &dyn Fn() -> bool) -> bool {
-        let may_spin = self.spin_us.load(Ordering::Relaxed) > 0 && !self.unfinished.load(Ordering::SeqCst);
+        let may_spin = !self.spin().is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
             self.poll();
             true
@@ -173,35 +174,29 @@ impl Progress {
 
     /// Drives the engine until `done`, or sleeps while others drive it.
     pub fn wait(&self, done: &dyn Fn() -> bool) {
-        self.wait_or_nap(done, None);
+        self.wait_until(done, None);
     }
 
-    /// As [`Progress::wait`]; for what nobody may announce, returns after one sleep, of at most `nap`, even so. Returns
-    /// whether it was `done`.
-    pub fn wait_or_nap(&self, done: &dyn Fn() -> bool, nap: Option<Duration>) -> bool {
+    /// As [`Progress::wait`], but no longer than `end`: for what nobody may announce.
+    pub fn wait_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
+        let done = &|| done() || is_past(end);
         let held = SignalsOff::new();
         let mut was_follower = false;
-        let mut is_done = done();
-        while !is_done {
+        while !done() {
             if self.seat.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok() {
                 was_follower = false;
                 self.conduit.occupy(true);
-                let kicks = self.lead(done, nap, &held);
+                let kicks = self.lead(done, end, &held);
                 self.vacate(kicks);
             } else {
                 was_follower = true;
-                self.follow(done, nap, &held);
-            }
-            is_done = done();
-            if nap.is_some() {
-                break;
+                self.follow(done, end, &held);
             }
         }
         // It may have been woken to lead.
         if was_follower && !self.seat.load(Ordering::SeqCst) {
             self.call_follower();
         }
-        is_done
     }
 
     /// What the helper thread does until the process ends.
@@ -260,14 +255,12 @@ impl Progress {
     }
 
     /// Returns how often this rank had been kicked when the engine was last driven.
-    fn lead(&self, done: &dyn Fn() -> bool, nap: Option<Duration>, held: &SignalsOff) -> u32 {
-        let spin = Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into());
-        let mut idle = Idle::new(nap.map_or(spin, |nap| nap.min(spin)));
-        let mut napped = false;
+    fn lead(&self, done: &dyn Fn() -> bool, end: Option<Instant>, held: &SignalsOff) -> u32 {
+        let mut idle = Idle::new(self.spin());
         loop {
             let kicks = self.space.own.table.kick_count();
             let worked = self.drive_held();
-            if done() || napped {
+            if done() {
                 return kicks;
             }
             if worked {
@@ -275,12 +268,8 @@ impl Progress {
             } else if !idle
                 .spin(&|| self.conduit.has_arrivals() || done() || self.space.own.table.kick_count() != kicks)
             {
-                napped = nap.is_some();
-                if nap.is_some_and(|nap| nap <= spin) {
-                    continue;
-                }
                 let held_up = self.sleep_limit();
-                let limit = held_up.into_iter().chain(nap).min();
+                let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay =
                     || done() || self.space.own.table.kick_count() != kicks || self.is_held_up() != held_up.is_some();
                 // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
@@ -290,7 +279,16 @@ impl Progress {
         }
     }
 
-    /// How long a leader looks again before it sleeps, in microseconds.
+    /// How long a leader looks again before it sleeps.
+    fn spin(&self) -> Duration {
+        match WaitMode::current() {
+            WaitMode::Spin => Duration::MAX,
+            WaitMode::Block => Duration::ZERO,
+            WaitMode::SpinBlock => Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into()),
+        }
+    }
+
+    /// The same in microseconds, unless the client says otherwise.
     pub fn set_spin(&self, spin_us: u32) {
         self.spin_us.store(spin_us, Ordering::Relaxed);
     }
@@ -314,12 +312,12 @@ impl Progress {
         }
     }
 
-    fn follow(&self, done: &dyn Fn() -> bool, nap: Option<Duration>, held: &SignalsOff) {
+    fn follow(&self, done: &dyn Fn() -> bool, end: Option<Instant>, held: &SignalsOff) {
         self.followers.fetch_add(1, Ordering::SeqCst);
         // Whoever changes one of these and sees a follower counts the turn on after that.
         let turn = self.turn.load(Ordering::SeqCst);
         if !done() && self.seat.load(Ordering::SeqCst) {
-            held.except(|| futex::wait_for(&self.turn, turn, nap));
+            held.except(|| futex::wait_for(&self.turn, turn, time_left(end)));
         }
         self.followers.fetch_sub(1, Ordering::SeqCst);
     }
@@ -434,6 +432,14 @@ impl Progress {
     }
 }
 
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
+}
+
+fn time_left(end: Option<Instant>) -> Option<Duration> {
+    end.map(|end| end.saturating_duration_since(Instant::now()))
+}
+
 /// Looks for a moment, and keeps the processor: an answer is here sooner than another thread would have run. Returns whether
 /// there was any.
 fn look_eagerly(has_news: &dyn Fn() -> bool) -> bool {
@@ -477,10 +483,9 @@ impl Idle {
 
 impl crate::local::Bell for Progress {
     fn fetch(&self, fault: &Fault) {
-        if let Some(local) = self.local() {
-            self.engine().submit(local.part(Waiting::of(fault)));
-            self.wait(&|| fault.is_served());
-        }
+        let local = self.local().expect("who faults in the segment has one");
+        self.engine().submit(local.part(Waiting::of(fault)));
+        self.wait(&|| fault.is_served());
     }
 
     fn wake_helper(&self) {

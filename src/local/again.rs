@@ -3,12 +3,13 @@
 //! A page that was fetched is let go before the instruction that needs it, since holding it until after costs a single step.
 //! When the page is lost in between, the instruction faults again at the same address: that is what is remembered here.
 
+use super::thread;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Threads that are remembered. Accesses of more count as repeated.
-const THREADS: usize = 256;
+const THREADS: usize = thread::PLACES;
 
 /// Pages that one instruction needs, which are fetched in turn: two operands, each across a border.
 const ADDRESSES: usize = 4;
@@ -48,20 +49,15 @@ pub unsafe fn is_repeated(context: *mut c_void, address: usize) -> bool {
     // SAFETY: the caller's promise.
     let instruction =
         unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
-    // SAFETY: the call has no conditions.
-    let thread = unsafe { libc::pthread_self() as usize };
-    entry(thread).is_none_or(|last| last.note(instruction, address))
+    entry(thread::name()).is_none_or(|last| last.note(instruction, address))
 }
 
-fn entry(thread: usize) -> Option<&'static Last> {
-    // Fibonacci hashing: threads' names differ in their middle bits.
-    let first = ((thread as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as usize;
+fn entry(name: usize) -> Option<&'static Last> {
     // Entries are never given back, so the first free one ends the search.
-    (0..THREADS).map(|step| &TABLE.0[(first + step) % THREADS]).find(|last| {
+    thread::places(name).map(|place| &TABLE.0[place]).find(|last| {
         let owner = last.thread.load(Ordering::Relaxed);
         let is_free = owner == 0;
-        owner == thread
-            || is_free && last.thread.compare_exchange(0, thread, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        owner == name || is_free && last.thread.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     })
 }
 

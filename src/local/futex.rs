@@ -41,7 +41,7 @@ const CONTENDED: u32 = 2;
 
 /// A lock that a signal handler may take: it allocates nothing and has no thread-local state.
 ///
-/// A handler that takes it must not interrupt a thread that has it, so whoever takes it has asynchronous signals blocked
+/// A handler that takes it must not interrupt a thread that has it, so whoever takes it holds the client's signals off
 /// and touches no memory that may fault.
 ///
 /// Source: Drepper, "Futexes Are Tricky" (2011), mutex 2.

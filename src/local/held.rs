@@ -7,6 +7,7 @@
 //! A handler must find the thread's slots without thread-local storage: the first use of that in a thread may allocate.
 
 use super::signals::{ASYNCHRONOUS, Mask, change_mask};
+use super::thread;
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -14,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
-const SLOTS: usize = 256;
+const SLOTS: usize = thread::PLACES;
 
 /// In a slot's owner: it is that of a handler of the client, which holds nothing off.
 const HANDLING: usize = 2;
@@ -61,7 +62,7 @@ impl SignalsOff {
     }
 
     fn begin(&self) {
-        self.slot.set(take_slot(this_thread()));
+        self.slot.set(take_slot(thread::name()));
         if self.slot.get().is_none() {
             self.before.set(change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)));
         }
@@ -69,7 +70,7 @@ impl SignalsOff {
 
     fn end(&self) {
         match self.slot.take() {
-            Some(slot) => slot.give_back(this_thread()),
+            Some(slot) => slot.give_back(thread::name()),
             None => {
                 change_mask(libc::SIG_SETMASK, Some(self.before.get()));
             }
@@ -118,23 +119,16 @@ impl<G: DerefMut> DerefMut for Undisturbed<G> {
     }
 }
 
-fn this_thread() -> usize {
-    // SAFETY: the call has no conditions.
-    unsafe { libc::pthread_self() as usize }
-}
-
-fn take_slot(thread: usize) -> Option<&'static Slot> {
-    // Fibonacci hashing: threads' names differ in their middle bits.
-    let first = (thread as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56;
-    (0..SLOTS).map(|step| &TABLE[(first as usize + step) % SLOTS]).find(|slot| {
+fn take_slot(name: usize) -> Option<&'static Slot> {
+    thread::places(name).map(|place| &TABLE[place]).find(|slot| {
         let is_free = slot.owner.load(Ordering::Relaxed) == 0;
-        is_free && slot.owner.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        is_free && slot.owner.compare_exchange(0, name, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })
 }
 
 impl Slot {
-    fn give_back(&self, thread: usize) {
-        if self.owner.compare_exchange(thread, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
+    fn give_back(&self, name: usize) {
+        if self.owner.compare_exchange(name, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
             return;
         }
         let before = self.before.get();
@@ -144,22 +138,29 @@ impl Slot {
     }
 }
 
+/// Handlers of the client that run in threads for which the table has no room.
+static UNNOTED: AtomicUsize = AtomicUsize::new(0);
+
 /// Notes that this thread runs a handler of the client. A handler that never returns but jumps leaves its slot taken for the
 /// thread's next ones.
 pub fn in_client_handler(body: impl FnOnce()) {
-    let name = this_thread() | HANDLING;
+    let name = thread::name() | HANDLING;
     let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == name);
     let slot = if is_noted { None } else { take_slot(name) };
+    let unnoted = usize::from(!is_noted && slot.is_none());
+    UNNOTED.fetch_add(unnoted, Ordering::Relaxed);
     body();
+    UNNOTED.fetch_sub(unnoted, Ordering::Relaxed);
     if let Some(slot) = slot {
         slot.owner.store(0, Ordering::Release);
     }
 }
 
-/// Whether this thread holds signals off, or runs a handler of the client.
+/// Whether this thread holds signals off or runs a handler of the client, or may do so.
 pub fn is_disturbed() -> bool {
-    let thread = this_thread();
-    TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(WAITING | HANDLING) == thread)
+    let name = thread::name();
+    UNNOTED.load(Ordering::Relaxed) > 0
+        || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(WAITING | HANDLING) == name)
 }
 
 /// Puts a signal off if the thread that it interrupts holds signals off. Returns whether it does.
@@ -167,8 +168,8 @@ pub fn is_disturbed() -> bool {
 /// # Safety
 /// The arguments are those of a handler.
 pub unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
-    let thread = this_thread();
-    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !WAITING == thread;
+    let name = thread::name();
+    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !WAITING == name;
     let Some(slot) = TABLE.iter().find(is_owned) else { return false };
     change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
     // SAFETY: the caller's promise.
@@ -180,7 +181,7 @@ pub unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c
         slot.before.set(mask.read());
         mask.write(mask.read() | ASYNCHRONOUS);
     }
-    slot.owner.store(thread | WAITING, Ordering::Relaxed);
+    slot.owner.store(name | WAITING, Ordering::Relaxed);
     true
 }
 
@@ -206,8 +207,8 @@ mod tests {
     #[test]
     fn guards_nest_and_more_than_there_are_slots_exist() {
         let guards: Vec<SignalsOff> = (0..SLOTS + 3).map(|_| SignalsOff::new()).collect();
-        let thread = this_thread();
-        let owned = || TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) == thread).count();
+        let name = thread::name();
+        let owned = || TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) == name).count();
         // Other tests have guards, too.
         assert!((SLOTS / 2..=SLOTS).contains(&owned()));
         guards.into_iter().rev().for_each(drop);

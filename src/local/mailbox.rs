@@ -48,7 +48,7 @@ impl Fault {
 #[derive(Debug)]
 pub struct Waiting(NonNull<Fault>);
 
-// SAFETY: the thread that it names sleeps until it is served, and what it names is read by one thread at a time.
+// SAFETY: the thread that it names does not go on until it is served, and what it names is read by one thread at a time.
 unsafe impl Send for Waiting {}
 
 impl Waiting {
@@ -73,10 +73,12 @@ impl Waiting {
     /// Lets the thread go on.
     pub fn serve(self) {
         // SAFETY: as in `wants`. Once the state is stored the fault may be gone; its address is only a name from then on.
-        let state = unsafe { &raw const (*self.0.as_ptr()).state };
+        let (state, sleeps) = unsafe { (&raw const (*self.0.as_ptr()).state, !(*self.0.as_ptr()).leads) };
         // SAFETY: as above.
         unsafe { (*state).store(SERVED, Ordering::Release) };
-        futex::wake_one(state);
+        if sleeps {
+            futex::wake_one(state);
+        }
     }
 }
 

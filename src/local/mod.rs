@@ -2,8 +2,8 @@
 //!
 //! A page that the pool has is shown in the segment by a second mapping of its frame (`window.rs`). A load or store
 //! elsewhere raises SIGSEGV (`fault.rs`). If the page is open in the page table, the handler shows it itself, without any
-//! lock but that of `mapped.rs`; else it leaves word in the `mailbox.rs`, and the engine fetches the page like one that an
-//! operation waits for. A page is shown only while it is pinned, and hidden after it is closed and before the engine says
+//! lock but that of `mapped.rs`; else the engine fetches the page like one that an operation waits for, driven by the thread
+//! itself or, in a handler of the client or on an alternate stack, by the helper, for which it leaves word in `mailbox.rs`. A page is shown only while it is pinned, and hidden after it is closed and before the engine says
 //! so: what is stored in a shown page is never lost.
 
 #[cfg(target_arch = "x86_64")]
@@ -16,6 +16,7 @@ mod mapped;
 mod signals;
 #[cfg(target_arch = "x86_64")]
 mod step;
+mod thread;
 mod window;
 
 pub use fault::Bell;

@@ -1,8 +1,7 @@
 //! Pages that stay pinned until the instruction that needs them is through, on x86-64.
 //!
-//! A thread that had to wait for a page goes on with the trap flag set: the processor runs the one instruction and
-//! raises SIGTRAP, which ends the visit. So each visit does at least one operation, however many ranks fight over the
-//! page. Until then no other signal is handled in that thread, so that the next instruction is that one.
+//! A visit that is held (`fault.rs` says when) goes on with the trap flag set: the processor runs the one instruction and
+//! raises SIGTRAP, which ends the visit. So it does at least one operation, however many ranks fight over the page. Until then no other signal is handled in that thread, so that the next instruction is that one.
 //!
 //! An instruction may need several pages. A page that is there is added to the visit. For one that is not, the others are
 //! let go first: nobody has a page pinned while waiting for another. So that such a thread gets all its pages together in a

@@ -1,5 +1,11 @@
 /* What clients use and the specification does not have, or only as a hint: wait modes, thread information, the tools'
  * and the handlers' headers. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RUSAGE_THREAD */
+#endif
+#include <sys/resource.h>
+#include <time.h>
+
 #include "client.h"
 
 #include <gasnet_handler.h>
@@ -100,12 +106,34 @@ static void tools(void) {
     if_pf (GASNETT_TRACE_ENABLED) gasnett_fatalerror("there is %s", "a trace");
 }
 
+static double seconds(void) {
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* How often this thread has gone to sleep. Giving way does not count. */
+static long sleeps(void) {
+    struct rusage usage;
+    CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
+    return usage.ru_nvcsw;
+}
+
 /* Conditions that no handler changes: a put does, which comes late, or another thread. */
-static void wait_for_a_put(int value) {
+static void wait_for_a_put(int value, int mode) {
     volatile int *word = (volatile int *)at(me, 64);
+    double wall;
+    long slept;
     if (me == 0) gasnett_nsleep(30000000);
     gasnet_put_val(next_node(), at(next_node(), 64), (gasnet_register_value_t)value, sizeof value);
+    wall = seconds();
+    slept = sleeps();
     GASNET_BLOCKUNTIL(*word == value);
+    wall = seconds() - wall;
+    slept = sleeps() - slept;
+    /* A long wait shows the mode. A thread that spins may still have to wait for a lock. */
+    if (wall > 0.025 && mode == GASNET_WAIT_SPIN) CHECK(slept <= 1);
+    if (wall > 0.025 && mode != GASNET_WAIT_SPIN) CHECK(slept >= 1);
 }
 #ifdef GASNET_PAR
 static void *mark(void *place) {
@@ -145,7 +173,7 @@ int main(int argc, char **argv) {
         CHECK(MEDIUM_REQ(2, 3, (me, gasneti_handleridx(parcel), bytes, sizeof bytes, (int)i, PACK(&notes))) == GASNET_OK);
         CHECK(gasnet_AMRequestShort(me, gasneti_handleridx(plain), 1, -1) == GASNET_OK);
         GASNET_BLOCKUNTIL(gasnett_atomic_read(&notes, 0) == 3 * (i + 1));
-        wait_for_a_put((int)i + 1);
+        wait_for_a_put((int)i + 1, modes[i]);
         wait_for_a_thread();
         barrier();
     }
