@@ -218,6 +218,7 @@ pub trait Conduit: Send + Sync {
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
 
     /// Whether [`Conduit::poll`] may find something. It costs a few loads: a thread that spins asks it again and again.
+    /// Without [`Capabilities::wakes_on_arrival`] only a poll knows of everything.
     fn has_arrivals(&self) -> bool;
 
     /// Says that a client thread drives the engine from now on (`true`), so that arrivals wake nobody, or no longer does
@@ -237,6 +238,10 @@ pub trait Conduit: Send + Sync {
 
     /// Wakes the own helper's seat, whoever drives. May be called from any thread, also in a signal handler.
     fn wake_helper(&self);
+
+    /// Says that all ranks are through: nothing is under way, and nothing will be sent. Called at most once; afterwards
+    /// only [`Conduit::exit`] is.
+    fn close(&self);
 
     /// Ends this process as part of the job's end: the launcher ends the others and reports `status`, the lowest non-zero
     /// one winning where several race. Does not flush the client's streams. Does not return.

@@ -43,7 +43,16 @@ struct Attached {
 impl SmpConduit {
     /// Makes this process a rank of the job that launched it, or, started by hand, the only rank of its own job.
     pub fn start() -> Result<Self, ConduitError> {
-        let job = Job::join()?;
+        Self::member(Job::join()?)
+    }
+
+    /// Makes this process the only rank of its own job, whatever the environment says.
+    pub fn alone() -> Result<Self, ConduitError> {
+        Self::member(Job::alone()?)
+    }
+
+    /// Makes this process a rank of `job`.
+    pub(crate) fn member(job: Job) -> Result<Self, ConduitError> {
         let (rank, ranks) = (job.rank, job.ranks);
         let block = job.control.block(rank);
         block.take(std::process::id()).map_err(|pid| ConduitError(format!("process {pid} is rank {rank} already")))?;
@@ -293,6 +302,8 @@ impl Conduit for SmpConduit {
             self.ring_seat(self.rank, Seat::Helper);
         }
     }
+
+    fn close(&self) {}
 
     fn exit(&self, status: i32) -> ! {
         self.own_block().set_life(Life::Exiting(status));

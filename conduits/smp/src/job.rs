@@ -1,7 +1,7 @@
 //! What a rank inherits from its launcher: the arena, the doorbells, and the variable that says which descriptors they are.
 
 use std::fmt;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::errno::Errno;
@@ -74,6 +74,12 @@ impl Objects {
         Ok(Objects { arena: Control::create(ranks)?, doorbells: make_doorbells(2 * ranks as usize)? })
     }
 
+    /// As [`Objects::create`], with the error in words.
+    pub(crate) fn for_ranks(ranks: u32) -> Result<Self, ConduitError> {
+        Self::create(ranks)
+            .map_err(|error| ConduitError(format!("cannot make shared memory for {ranks} ranks: {error}")))
+    }
+
     pub(crate) fn doorbell(&self, rank: u32, seat: Seat) -> &OwnedFd {
         let place = match seat {
             Seat::Caller => 0,
@@ -104,7 +110,7 @@ fn make_doorbells(count: usize) -> Result<Vec<OwnedFd>, Errno> {
     Ok(doorbells)
 }
 
-fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
+pub(crate) fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < wanted {
         setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard)?;
@@ -124,7 +130,7 @@ impl Job {
     /// Joins the job that [`JOB_VARIABLE`] names, or makes one of a single rank.
     pub(crate) fn join() -> Result<Self, ConduitError> {
         let Some(value) = std::env::var_os(JOB_VARIABLE) else {
-            return Self::alone().map_err(|error| ConduitError(format!("cannot make shared memory: {error}")));
+            return Self::alone();
         };
         let text = value.to_string_lossy();
         Self::launched(&text).map_err(|what| {
@@ -133,10 +139,16 @@ impl Job {
         })
     }
 
-    fn alone() -> Result<Self, Errno> {
-        let objects = Objects::create(1)?;
-        let control = Control::open(std::os::fd::AsFd::as_fd(&objects.arena), 1).map_err(|_| Errno::EINVAL)?;
-        Ok(Job { rank: 0, ranks: 1, objects, control })
+    /// A job of a single rank.
+    pub(crate) fn alone() -> Result<Self, ConduitError> {
+        Self::of(0, 1, Objects::for_ranks(1)?)
+    }
+
+    /// The job that these objects are for, with this process as one of its ranks.
+    pub(crate) fn of(rank: u32, ranks: u32, objects: Objects) -> Result<Self, ConduitError> {
+        let control = Control::open(objects.arena.as_fd(), ranks)
+            .map_err(|what| ConduitError(format!("what should be shared memory {what}")))?;
+        Ok(Job { rank, ranks, objects, control })
     }
 
     fn launched(text: &str) -> Result<Self, String> {
@@ -146,7 +158,7 @@ impl Job {
             return Err("this process is a rank already".to_owned());
         }
         let arena = adopt(variable.arena, "/memfd:")?;
-        let control = Control::open(std::os::fd::AsFd::as_fd(&arena), variable.ranks)
+        let control = Control::open(arena.as_fd(), variable.ranks)
             .map_err(|what| format!("descriptor {} {what}", variable.arena))?;
         let last = variable.doorbells + 2 * variable.ranks as RawFd;
         let doorbells =

@@ -10,6 +10,7 @@ mod barrier;
 mod bell;
 mod completions;
 mod conduit;
+mod host;
 mod job;
 pub mod launch;
 mod mapping;
@@ -17,6 +18,7 @@ mod ring;
 mod sync;
 
 pub use conduit::SmpConduit;
+pub use host::{Invitation, join};
 pub use job::JOB_VARIABLE;
 
 /// The largest number of ranks in a job.

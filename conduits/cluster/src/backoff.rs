@@ -1,0 +1,69 @@
+//! How long to sleep before the network is polled again.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The first sleep after something happened.
+const FIRST: Duration = Duration::from_micros(20);
+
+/// Sleeps double up to this: with one poll in so many microseconds, an idle rank costs its host a hundredth of a
+/// processor, and a message waits no longer than this.
+pub(crate) const LAST: Duration = Duration::from_micros(1280);
+
+/// Looks that only give way, while something is under way: a transfer of a page is not held up by the system's timers.
+const EAGER_LOOKS: u32 = 256;
+
+/// What to do when there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Let others have the processor, and look again.
+    GiveWay,
+    /// Sleep for so long.
+    Sleep(Duration),
+}
+
+/// Counts the looks in vain. Threads that race make it longer or shorter by a step.
+#[derive(Debug, Default)]
+pub(crate) struct Backoff {
+    in_vain: AtomicU32,
+}
+
+impl Backoff {
+    /// Something happened.
+    pub(crate) fn reset(&self) {
+        self.in_vain.store(0, Ordering::Relaxed);
+    }
+
+    /// What to do now that a look was in vain, while something `is_active` or not.
+    pub(crate) fn next(&self, is_active: bool) -> Rest {
+        let before = self.in_vain.load(Ordering::Relaxed);
+        self.in_vain.store(before.saturating_add(1), Ordering::Relaxed);
+        let eager = if is_active { EAGER_LOOKS } else { 0 };
+        match before.checked_sub(eager) {
+            None => Rest::GiveWay,
+            Some(times) => Rest::Sleep((FIRST * (1 << times.min(16))).min(LAST)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_double_up_to_a_bound() {
+        let backoff = Backoff::default();
+        let sleeps: Vec<_> = (0..9).map(|_| backoff.next(false)).collect();
+        let micros = [20, 40, 80, 160, 320, 640, 1280, 1280, 1280].map(|us| Rest::Sleep(Duration::from_micros(us)));
+        assert_eq!(sleeps, micros);
+        backoff.reset();
+        assert_eq!(backoff.next(false), Rest::Sleep(FIRST));
+    }
+
+    #[test]
+    fn a_transfer_is_looked_after_without_sleep_for_a_while() {
+        let backoff = Backoff::default();
+        assert!((0..EAGER_LOOKS).all(|_| backoff.next(true) == Rest::GiveWay));
+        assert_eq!(backoff.next(true), Rest::Sleep(FIRST));
+    }
+}

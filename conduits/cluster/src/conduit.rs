@@ -1,0 +1,200 @@
+//! The conduit itself.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use vgasnet_conduit::{
+    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+};
+use vgasnet_smp::SmpConduit;
+
+use crate::backoff::{self, Backoff, Rest};
+use crate::network::Network;
+use crate::start::{Hosts, agree, meet};
+
+/// Where the messages and pages of a rank go.
+#[derive(Clone, Copy)]
+enum Route {
+    /// Through shared memory, to this rank of the host.
+    Host(Rank),
+    Network,
+}
+
+/// Shared memory within hosts, a network between them.
+pub struct ClusterConduit<N> {
+    network: N,
+    host: SmpConduit,
+    hosts: Hosts,
+    backoff: Backoff,
+    /// A client thread drives: looking after the network is its business.
+    is_led: AtomicBool,
+}
+
+impl<N: Network> ClusterConduit<N> {
+    /// Makes this process a rank of the job that `network` has started. Where `share_hosts` is not set, the ranks of a host
+    /// use the network too.
+    ///
+    /// # Errors
+    /// The ranks of a host cannot share memory.
+    pub fn start(network: N, share_hosts: bool) -> Result<Self, ConduitError> {
+        let hosts = Hosts::find(&network, share_hosts)?;
+        let host = meet(&network, &hosts.members)?;
+        Ok(ClusterConduit { network, host, hosts, backoff: Backoff::default(), is_led: AtomicBool::new(false) })
+    }
+
+    fn route(&self, rank: Rank) -> Route {
+        match self.hosts.members.binary_search(&rank) {
+            Ok(place) => Route::Host(Rank(place as u32)),
+            Err(_) => Route::Network,
+        }
+    }
+
+    /// A rank that shares memory, as the host knows it.
+    fn neighbour(&self, rank: Rank) -> Option<Rank> {
+        match self.route(rank) {
+            Route::Host(place) => Some(place),
+            Route::Network => None,
+        }
+    }
+
+    fn needs_network(&self) -> bool {
+        (self.hosts.members.len() as u32) < self.network.ranks()
+    }
+}
+
+impl<N: Network> Conduit for ClusterConduit<N> {
+    fn name(&self) -> &str {
+        self.network.name()
+    }
+
+    fn rank(&self) -> Rank {
+        self.network.rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.network.ranks()
+    }
+
+    fn host_of(&self, rank: Rank) -> u32 {
+        self.hosts.of_rank[rank.index()]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let peer_memory = self.hosts.members.len() > 1 || self.network.ranks() == 1;
+        Capabilities { peer_memory, wakes_on_arrival: !self.needs_network(), ..self.host.capabilities() }
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        self.network.exchange(mine)
+    }
+
+    fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
+        let attached = self.host.attach(sizes);
+        agree(&self.network, &attached, &[])?;
+        let own = self.pool(self.rank()).expect("the host has attached");
+        self.network.attach(own)
+    }
+
+    fn pool(&self, rank: Rank) -> Option<Region> {
+        self.host.pool(self.neighbour(rank)?)
+    }
+
+    fn table(&self, rank: Rank) -> Option<Region> {
+        self.host.table(self.neighbour(rank)?)
+    }
+
+    fn pool_file(&self) -> Option<PoolFile<'_>> {
+        self.host.pool_file()
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        let on_host = self.host.message_bytes_max();
+        if self.needs_network() { on_host.min(self.network.message_bytes_max()) } else { on_host }
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
+        match self.route(to) {
+            Route::Host(place) => self.host.send(place, head, body, urgency),
+            Route::Network => self.network.send(to, head, body),
+        }
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        match self.route(transfer.peer) {
+            Route::Host(peer) => self.host.put(&Transfer { peer, ..*transfer }),
+            Route::Network => self.network.put(transfer),
+        }
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        match self.route(transfer.peer) {
+            Route::Host(peer) => self.host.get(&Transfer { peer, ..*transfer }),
+            Route::Network => self.network.get(transfer),
+        }
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        let near = self.host.poll(&mut |arrival| match arrival {
+            Arrival::Message { from, bytes } => {
+                sink(Arrival::Message { from: self.hosts.members[from.index()], bytes })
+            }
+            Arrival::Complete(token) => sink(Arrival::Complete(token)),
+        });
+        let far = self.needs_network() && self.network.poll(sink);
+        if far {
+            self.backoff.reset();
+        }
+        near || far
+    }
+
+    fn has_arrivals(&self) -> bool {
+        self.host.has_arrivals()
+    }
+
+    fn occupy(&self, driving: bool) -> bool {
+        self.is_led.store(driving, Ordering::SeqCst);
+        self.host.occupy(driving)
+    }
+
+    fn sleep(
+        &self,
+        seat: Seat,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    ) {
+        if !self.needs_network() {
+            return self.host.sleep(seat, also, timeout, stay_awake);
+        }
+        let rest = match seat {
+            Seat::Helper if self.is_led.load(Ordering::SeqCst) => Rest::Sleep(backoff::LAST),
+            _ => self.backoff.next(self.network.is_active()),
+        };
+        match rest {
+            Rest::GiveWay => std::thread::yield_now(),
+            Rest::Sleep(limit) => {
+                let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
+                self.host.sleep(seat, also, Some(limit), stay_awake);
+            }
+        }
+    }
+
+    fn wake(&self, rank: Rank) {
+        if let Some(place) = self.neighbour(rank) {
+            self.host.wake(place);
+        }
+    }
+
+    fn wake_helper(&self) {
+        self.host.wake_helper();
+    }
+
+    fn close(&self) {
+        self.network.close();
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        self.network.exit(status)
+    }
+}

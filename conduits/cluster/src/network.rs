@@ -1,0 +1,49 @@
+//! What a transport between hosts has to offer.
+
+use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Transfer};
+
+/// A transport between hosts. The rules of [`vgasnet_conduit`] hold: messages are reliable and unordered, one thread at
+/// a time polls, any thread may call the rest at any time, and start-up is collective.
+///
+/// Nothing moves on its own: what has been started goes on when somebody polls, here and at the other end.
+pub trait Network: Send + Sync {
+    /// The conduit's name as users write it: `mpi`, `gasnet-udp`.
+    fn name(&self) -> &str;
+
+    /// This process.
+    fn rank(&self) -> Rank;
+
+    /// How many ranks the job has; at least 1.
+    fn ranks(&self) -> u32;
+
+    /// As [`vgasnet_conduit::Conduit::exchange`].
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
+
+    /// Makes the own pool, which stays mapped, the source and target of transfers. Once a job; returns when every rank
+    /// has done so.
+    fn attach(&self, pool: Region) -> Result<(), ConduitError>;
+
+    /// The largest message that [`Network::send`] takes, in bytes.
+    fn message_bytes_max(&self) -> usize;
+
+    /// As [`vgasnet_conduit::Conduit::send`]; nobody is woken.
+    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy>;
+
+    /// As [`vgasnet_conduit::Conduit::put`].
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy>;
+
+    /// As [`vgasnet_conduit::Conduit::get`].
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy>;
+
+    /// As [`vgasnet_conduit::Conduit::poll`].
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
+
+    /// Whether something is under way that needs polls to go on, be it this rank's or a peer's.
+    fn is_active(&self) -> bool;
+
+    /// As [`vgasnet_conduit::Conduit::close`].
+    fn close(&self);
+
+    /// As [`vgasnet_conduit::Conduit::exit`].
+    fn exit(&self, status: i32) -> !;
+}

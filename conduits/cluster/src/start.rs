@@ -1,0 +1,87 @@
+//! How the ranks of a host find each other.
+
+use std::collections::HashMap;
+
+use vgasnet_conduit::{ConduitError, Rank};
+use vgasnet_smp::{Invitation, SmpConduit, join};
+
+use crate::network::Network;
+
+/// Where the ranks are.
+pub(crate) struct Hosts {
+    /// The host of each rank, numbered from 0 in the order of their first ranks.
+    pub(crate) of_rank: Box<[u32]>,
+    /// The ranks that share memory with this one, in rank order.
+    pub(crate) members: Box<[Rank]>,
+}
+
+impl Hosts {
+    /// Asks every rank where it is. With `share` unset, nobody shares memory.
+    pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
+        let all = network.exchange(identity().as_bytes())?;
+        let mut numbers = HashMap::new();
+        let of_rank: Box<[u32]> = all
+            .into_iter()
+            .map(|host| {
+                let next = numbers.len() as u32;
+                *numbers.entry(host).or_insert(next)
+            })
+            .collect();
+        let own = network.rank();
+        let is_here = |rank: &Rank| share && of_rank[rank.index()] == of_rank[own.index()];
+        let members = (0..network.ranks()).map(Rank).filter(|rank| *rank == own || is_here(rank)).collect();
+        Ok(Hosts { of_rank, members })
+    }
+}
+
+/// What two ranks have in common if they can share memory: the running system, and the network namespace, in which they
+/// find each other.
+fn identity() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let text = read("/proc/sys/kernel/random/boot_id") + &read("/proc/sys/kernel/hostname");
+    let text = text.replace('\n', " ") + &namespace.to_string_lossy();
+    text.chars().take(vgasnet_conduit::EXCHANGE_BYTES_MAX / 4).collect()
+}
+
+/// Makes or joins what `members` share.
+pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit, ConduitError> {
+    let own = network.rank();
+    let count = members.len() as u32;
+    // All ranks take part in both exchanges, whatever their hosts are like.
+    let invitation = (members[0] == own && count > 1).then(|| Invitation::new(count)).transpose();
+    let address = invitation.as_ref().map(|made| made.as_ref().map_or(&[][..], Invitation::address)).unwrap_or(&[]);
+    let all = agree(network, &invitation, address)?;
+    let joined = match invitation? {
+        Some(invitation) => invitation.admit(),
+        None if count == 1 => SmpConduit::alone(),
+        None => {
+            let place = members.iter().position(|rank| *rank == own).expect("this rank is on its host");
+            join(&all[members[0].index()], place as u32, count)
+        }
+    };
+    agree(network, &joined, &[])?;
+    joined
+}
+
+/// Tells every rank how this one fares, and what it has to say. If one fares badly, all get the error of the lowest.
+pub(crate) fn agree<T>(
+    network: &dyn Network,
+    mine: &Result<T, ConduitError>,
+    say: &[u8],
+) -> Result<Vec<Vec<u8>>, ConduitError> {
+    let told = match mine {
+        Ok(_) => [&[0], say].concat(),
+        Err(ConduitError(text)) => {
+            let end = (0..=text.len().min(vgasnet_conduit::EXCHANGE_BYTES_MAX - 1)).rev();
+            let end = end.into_iter().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            [&[1], &text.as_bytes()[..end]].concat()
+        }
+    };
+    let all = network.exchange(&told)?;
+    if let Some((rank, told)) = all.iter().enumerate().find(|(_, told)| told.first() != Some(&0)) {
+        let text = String::from_utf8_lossy(told.get(1..).unwrap_or_default());
+        return Err(ConduitError(format!("rank {rank}: {text}")));
+    }
+    Ok(all.into_iter().map(|told| told[1..].to_vec()).collect())
+}

@@ -1,0 +1,38 @@
+//! Compiles the C shim with the flags of the site's MPI, and links against that.
+
+use std::process::Command;
+
+fn main() {
+    println!("cargo::rerun-if-env-changed=MPICC");
+    println!("cargo::rerun-if-changed=src/shim.c");
+    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
+    let mut build = cc::Build::new();
+    build.file("src/shim.c").std("c11").warnings(true).extra_warnings(true);
+    for flag in flags_of(&mpicc) {
+        if let Some(dir) = flag.strip_prefix("-L") {
+            println!("cargo::rustc-link-search=native={dir}");
+        } else if let Some(library) = flag.strip_prefix("-l") {
+            println!("cargo::rustc-link-lib={library}");
+        } else if flag.starts_with("-I") || flag.starts_with("-D") {
+            build.flag(&flag);
+        }
+    }
+    build.compile("vgasnet_mpi_shim");
+}
+
+/// The flags that an MPI's compiler wrapper passes on. MPICH and Open MPI and what comes of them understand `-show`.
+fn flags_of(mpicc: &str) -> Vec<String> {
+    let advice = "install MPI (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the C compiler wrapper of the site's MPI";
+    let output = Command::new(mpicc).arg("-show").output();
+    let text = match output {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Ok(output) => fail(&format!("`{mpicc} -show` failed with {}; {advice}", output.status)),
+        Err(error) => fail(&format!("cannot run `{mpicc} -show`: {error}; {advice}")),
+    };
+    text.split_whitespace().skip(1).map(str::to_owned).collect()
+}
+
+fn fail(line: &str) -> ! {
+    println!("cargo::error=the mpi conduit: {line}");
+    std::process::exit(1)
+}

@@ -1,0 +1,309 @@
+//! MPI as this crate uses it: the functions of `shim.c`, and safe names for them.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use vgasnet_conduit::Rank;
+
+unsafe extern "C" {
+    fn vgasnet_mpi_start(started: *mut Started) -> c_int;
+    fn vgasnet_mpi_make_communicators() -> c_int;
+    fn vgasnet_mpi_gather(mine: *const c_void, all: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
+    fn vgasnet_mpi_receive_init(buffer: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
+    fn vgasnet_mpi_start_request(request: *mut Request) -> c_int;
+    fn vgasnet_mpi_send(buffer: *const c_void, bytes: c_int, to: c_int, tag: c_int, request: *mut Request) -> c_int;
+    fn vgasnet_mpi_send_page(
+        buffer: *const c_void,
+        bytes: c_int,
+        to: c_int,
+        tag: c_int,
+        request: *mut Request,
+    ) -> c_int;
+    fn vgasnet_mpi_receive_page(
+        buffer: *mut c_void,
+        bytes: c_int,
+        from: c_int,
+        tag: c_int,
+        request: *mut Request,
+    ) -> c_int;
+    fn vgasnet_mpi_test(
+        request: *mut Request,
+        done: *mut c_int,
+        source: *mut c_int,
+        tag: *mut c_int,
+        bytes: *mut c_int,
+    ) -> c_int;
+    fn vgasnet_mpi_cancel(request: *mut Request) -> c_int;
+    fn vgasnet_mpi_finalize() -> c_int;
+    fn vgasnet_mpi_is_finalized() -> c_int;
+    fn vgasnet_mpi_abort(status: c_int) -> c_int;
+    fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
+}
+
+/// What MPI says when it starts.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Started {
+    pub(crate) rank: c_int,
+    pub(crate) ranks: c_int,
+    /// The largest tag.
+    pub(crate) tag_max: c_int,
+    /// 0 to 3: single, funneled, serialized, multiple.
+    pub(crate) threads: c_int,
+    /// Not 0 if the program had initialised MPI.
+    pub(crate) was_there: c_int,
+}
+
+/// A failed call: what was tried, and MPI's words.
+#[derive(Clone, Debug)]
+pub(crate) struct MpiError(pub(crate) String);
+
+fn check(what: &str, code: c_int) -> Result<(), MpiError> {
+    if code == 0 {
+        return Ok(());
+    }
+    let mut text = [0_u8; 256];
+    // SAFETY: the call writes at most as many bytes as it is told.
+    let len = unsafe { vgasnet_mpi_describe(code, text.as_mut_ptr().cast(), text.len() as c_int) };
+    let text = String::from_utf8_lossy(text.get(..len as usize).unwrap_or_default()).into_owned();
+    Err(MpiError(format!("{what}: {text}")))
+}
+
+/// MPI's own word for something under way; its representation is the implementation's.
+#[repr(C)]
+#[derive(Debug, Default)]
+struct Request(u64);
+
+/// Where a message came from, and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Envelope {
+    pub(crate) from: Rank,
+    pub(crate) tag: i32,
+    len_bytes: usize,
+}
+
+/// MPI, started. There is one, and who has it exclusively may call.
+#[derive(Debug)]
+pub(crate) struct Mpi(());
+
+impl Mpi {
+    /// Starts MPI unless the program has. Once a process.
+    pub(crate) fn start() -> Result<(Mpi, Started), MpiError> {
+        let mut started = Started::default();
+        // SAFETY: the call fills in what it is given.
+        check("MPI_Init_thread", unsafe { vgasnet_mpi_start(&mut started) })?;
+        Ok((Mpi(()), started))
+    }
+
+    /// Separates this crate's traffic from the program's. Collective.
+    pub(crate) fn make_communicators(&mut self) -> Result<(), MpiError> {
+        // SAFETY: MPI has started.
+        check("MPI_Comm_dup", unsafe { vgasnet_mpi_make_communicators() })
+    }
+
+    /// Starts to gather as many bytes of each rank as `mine` has; collective.
+    pub(crate) fn gather(&mut self, mine: Box<[u8]>, ranks: u32) -> Result<Gather, MpiError> {
+        let all = vec![0; mine.len() * ranks as usize].into_boxed_slice();
+        let mut gather = Gather { mine: Box::into_raw(mine), all: Box::into_raw(all), request: Request::default() };
+        let len_bytes = gather.mine.len() as c_int;
+        // SAFETY: both buffers are as long as MPI is told, and stay until the request is done: `Gather` leaks them otherwise.
+        let code = unsafe { vgasnet_mpi_gather(gather.mine.cast(), gather.all.cast(), len_bytes, &mut gather.request) };
+        check("MPI_Iallgather", code)?;
+        Ok(gather)
+    }
+
+    fn test(&mut self, request: &mut Request) -> Result<Option<Envelope>, MpiError> {
+        let (mut done, mut source, mut tag, mut bytes) = (0, 0, 0, 0);
+        // SAFETY: the request is one that MPI made, or null in its representation after it was done.
+        check("MPI_Test", unsafe { vgasnet_mpi_test(request, &mut done, &mut source, &mut tag, &mut bytes) })?;
+        Ok((done != 0).then_some(Envelope { from: Rank(source as u32), tag, len_bytes: bytes as usize }))
+    }
+
+    /// Ends MPI. Nothing of it may be called afterwards.
+    pub(crate) fn finalize(&mut self) -> Result<(), MpiError> {
+        // SAFETY: MPI has started; a second call is answered by an error.
+        check("MPI_Finalize", unsafe { vgasnet_mpi_finalize() })
+    }
+
+    /// Whether MPI has ended, whoever ended it.
+    pub(crate) fn is_finalized(&self) -> bool {
+        // SAFETY: this may be asked at any time.
+        unsafe { vgasnet_mpi_is_finalized() != 0 }
+    }
+}
+
+/// Ends all ranks of the job. Returns if MPI does not do so.
+pub(crate) fn abort(status: i32) {
+    // SAFETY: MPI has started, and lets any thread abort at any time.
+    unsafe { vgasnet_mpi_abort(status) };
+}
+
+/// Contributions on their way to all ranks.
+pub(crate) struct Gather {
+    mine: *mut [u8],
+    all: *mut [u8],
+    request: Request,
+}
+
+impl Gather {
+    /// What all ranks have contributed, once it is there.
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<Box<[u8]>>, MpiError> {
+        if mpi.test(&mut self.request)?.is_none() {
+            return Ok(None);
+        }
+        // SAFETY: the request is done, so MPI is through with the buffers, which came of boxes. Nobody asks twice.
+        let all = unsafe {
+            drop(Box::from_raw(self.mine));
+            Box::from_raw(self.all)
+        };
+        Ok(Some(all))
+    }
+}
+
+/// Memory that MPI may use at any time; never freed.
+#[derive(Debug)]
+struct Buffer {
+    base: *mut u8,
+    len_bytes: usize,
+}
+
+// SAFETY: the buffer is this value's alone, but for MPI, which uses it between the start of a request and its end.
+unsafe impl Send for Buffer {}
+
+impl Buffer {
+    fn new(len_bytes: usize) -> Buffer {
+        let memory: &'static mut [u8] = Box::leak(vec![0; len_bytes].into_boxed_slice());
+        Buffer { base: memory.as_mut_ptr(), len_bytes }
+    }
+}
+
+/// A place where messages arrive, one at a time.
+#[derive(Debug)]
+pub(crate) struct ReceiveBuffer {
+    buffer: Buffer,
+    request: Request,
+}
+
+impl ReceiveBuffer {
+    /// A place for messages of up to `len_bytes` bytes, ready for one.
+    pub(crate) fn new(mpi: &mut Mpi, len_bytes: usize) -> Result<ReceiveBuffer, MpiError> {
+        let mut receive = ReceiveBuffer { buffer: Buffer::new(len_bytes), request: Request::default() };
+        let base = receive.buffer.base.cast();
+        // SAFETY: the buffer is that long and lives for ever.
+        let code = unsafe { vgasnet_mpi_receive_init(base, len_bytes as c_int, &mut receive.request) };
+        check("MPI_Recv_init", code)?;
+        receive.restart(mpi)?;
+        Ok(receive)
+    }
+
+    /// The message that has arrived, if one has.
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<(Envelope, &[u8])>, MpiError> {
+        let Some(envelope) = mpi.test(&mut self.request)? else { return Ok(None) };
+        let len_bytes = envelope.len_bytes.min(self.buffer.len_bytes);
+        // SAFETY: MPI is through with the buffer until it is restarted, which takes `self` exclusively.
+        Ok(Some((envelope, unsafe { std::slice::from_raw_parts(self.buffer.base, len_bytes) })))
+    }
+
+    /// Makes the place ready for the next message.
+    pub(crate) fn restart(&mut self, _mpi: &mut Mpi) -> Result<(), MpiError> {
+        // SAFETY: the request is persistent and not active: it is new, or done.
+        check("MPI_Start", unsafe { vgasnet_mpi_start_request(&mut self.request) })
+    }
+
+    /// Gives the place up; nothing will come.
+    pub(crate) fn cancel(&mut self, _mpi: &mut Mpi) -> Result<(), MpiError> {
+        // SAFETY: the request is persistent and active.
+        check("MPI_Cancel", unsafe { vgasnet_mpi_cancel(&mut self.request) })
+    }
+}
+
+/// A place from which messages leave, one at a time.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    buffer: Buffer,
+    request: Request,
+}
+
+impl SendBuffer {
+    /// A place for messages of up to `len_bytes` bytes.
+    pub(crate) fn new(len_bytes: usize) -> SendBuffer {
+        SendBuffer { buffer: Buffer::new(len_bytes), request: Request::default() }
+    }
+
+    /// Sends `head` and `body`. What was sent from here before must be done.
+    pub(crate) fn start(
+        &mut self,
+        _mpi: &mut Mpi,
+        to: Rank,
+        tag: i32,
+        head: &[u8],
+        body: &[u8],
+    ) -> Result<(), MpiError> {
+        let len_bytes = head.len() + body.len();
+        assert!(len_bytes <= self.buffer.len_bytes, "a message of {len_bytes} bytes");
+        let base = self.buffer.base;
+        // SAFETY: both parts fit the buffer, which MPI does not use now; it stays as it is until the request is done.
+        let code = unsafe {
+            base.copy_from_nonoverlapping(head.as_ptr(), head.len());
+            base.add(head.len()).copy_from_nonoverlapping(body.as_ptr(), body.len());
+            vgasnet_mpi_send(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut self.request)
+        };
+        check("MPI_Isend", code)
+    }
+
+    /// Whether the place is free again.
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, MpiError> {
+        Ok(mpi.test(&mut self.request)?.is_some())
+    }
+}
+
+/// A page on its way from or to the own pool.
+#[derive(Debug)]
+pub(crate) struct PageMove {
+    request: Request,
+}
+
+impl PageMove {
+    /// Sends what lies at `base`.
+    ///
+    /// # Safety
+    /// The bytes are mapped and stay as they are until the move is done.
+    pub(crate) unsafe fn send(
+        _mpi: &mut Mpi,
+        base: *const u8,
+        len_bytes: usize,
+        to: Rank,
+        tag: i32,
+    ) -> Result<PageMove, MpiError> {
+        let mut page = PageMove { request: Request::default() };
+        // SAFETY: the caller's promise.
+        let code =
+            unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.request) };
+        check("MPI_Isend", code)?;
+        Ok(page)
+    }
+
+    /// Receives what another rank sends with this tag.
+    ///
+    /// # Safety
+    /// The bytes are mapped, and nobody uses them until the move is done.
+    pub(crate) unsafe fn receive(
+        _mpi: &mut Mpi,
+        base: *mut u8,
+        len_bytes: usize,
+        from: Rank,
+        tag: i32,
+    ) -> Result<PageMove, MpiError> {
+        let mut page = PageMove { request: Request::default() };
+        // SAFETY: the caller's promise.
+        let code = unsafe {
+            vgasnet_mpi_receive_page(base.cast(), len_bytes as c_int, from.0 as c_int, tag, &mut page.request)
+        };
+        check("MPI_Irecv", code)?;
+        Ok(page)
+    }
+
+    /// Whether the bytes are where they belong, or have left.
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, MpiError> {
+        Ok(mpi.test(&mut self.request)?.is_some())
+    }
+}

@@ -1,0 +1,228 @@
+//! MPI as a network between hosts.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use vgasnet_cluster::Network;
+use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
+
+use crate::ffi::{self, Mpi, MpiError};
+use crate::state::{MESSAGE_BYTES_MAX, State};
+
+/// Messages that one poll hands out, so that a flood does not keep its caller from other work.
+const POLL_MESSAGES_MAX: usize = 64;
+
+/// How long the end of the job waits for messages to leave.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// One rank's end of MPI.
+pub struct MpiNetwork {
+    rank: Rank,
+    ranks: u32,
+    /// This crate started MPI, and ends it.
+    is_ours: bool,
+    state: Mutex<State>,
+    /// What came during start-up, when nobody polls.
+    kept: Mutex<VecDeque<Kept>>,
+    is_active: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+/// An arrival that nobody has been handed yet.
+enum Kept {
+    Message(Rank, Vec<u8>),
+    Complete(Token),
+}
+
+impl Kept {
+    fn as_arrival(&self) -> Arrival<'_> {
+        match self {
+            Kept::Message(from, bytes) => Arrival::Message { from: *from, bytes },
+            Kept::Complete(token) => Arrival::Complete(*token),
+        }
+    }
+}
+
+impl From<Arrival<'_>> for Kept {
+    fn from(arrival: Arrival<'_>) -> Kept {
+        match arrival {
+            Arrival::Message { from, bytes } => Kept::Message(from, bytes.to_vec()),
+            Arrival::Complete(token) => Kept::Complete(token),
+        }
+    }
+}
+
+impl MpiNetwork {
+    /// Starts MPI, or joins the program that has. Collective.
+    ///
+    /// # Errors
+    /// MPI does not let several threads call it.
+    pub fn start() -> Result<MpiNetwork, ConduitError> {
+        let broken = |MpiError(text)| ConduitError(text);
+        let (mut mpi, started) = Mpi::start().map_err(broken)?;
+        let is_ours = started.was_there == 0;
+        check_threads(started.threads, is_ours)?;
+        mpi.make_communicators().map_err(broken)?;
+        Ok(MpiNetwork {
+            rank: Rank(started.rank as u32),
+            ranks: started.ranks as u32,
+            is_ours,
+            state: Mutex::new(State::new(mpi).map_err(broken)?),
+            kept: Mutex::default(),
+            is_active: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    fn poll_network(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        self.with(|state| {
+            let mut messages = 0;
+            while messages < POLL_MESSAGES_MAX && state.receive(sink)? {
+                messages += 1;
+            }
+            Ok(state.advance(sink)? || messages > 0)
+        })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with MPI. An error of MPI is the job's end: what was under way is lost.
+    fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, MpiError>) -> T {
+        let mut state = self.state();
+        let done = what(&mut state);
+        self.is_active.store(state.is_active(), Ordering::Relaxed);
+        drop(state);
+        done.unwrap_or_else(|MpiError(text)| {
+            let line = format!("vgasnet: rank {}: mpi: {text}; the job ends\n", self.rank);
+            // Where stderr is closed there is nobody to tell.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            self.exit(1)
+        })
+    }
+}
+
+/// A helper thread looks after the network, so MPI must let another thread than the first call it, and where the program
+/// calls MPI too, both at once.
+fn check_threads(threads: i32, is_ours: bool) -> Result<(), ConduitError> {
+    const NAMES: [&str; 4] =
+        ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+    const SERIALIZED: i32 = 2;
+    const MULTIPLE: i32 = 3;
+    let name = NAMES.get(threads as usize).copied().unwrap_or("no thread level");
+    if is_ours && threads < SERIALIZED {
+        return Err(ConduitError(format!(
+            "this MPI offers {name}; vgasnet needs MPI_THREAD_SERIALIZED at least: use another MPI"
+        )));
+    }
+    if !is_ours && threads < MULTIPLE {
+        return Err(ConduitError(format!(
+            "the program initialised MPI with {name}, and a thread of vgasnet calls MPI too; ask MPI_Init_thread for \
+             MPI_THREAD_MULTIPLE, or call vgasnet_init first"
+        )));
+    }
+    Ok(())
+}
+
+impl Network for MpiNetwork {
+    fn name(&self) -> &str {
+        "mpi"
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        const PLACE_BYTES: usize = 2 + EXCHANGE_BYTES_MAX;
+        assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
+        let mut place = vec![0; PLACE_BYTES].into_boxed_slice();
+        place[..2].copy_from_slice(&(mine.len() as u16).to_le_bytes());
+        place[2..2 + mine.len()].copy_from_slice(mine);
+        let mut gather = self.with(|state| state.mpi.gather(place, self.ranks));
+        let mut looks = 0_u32;
+        let all = loop {
+            if let Some(all) = self.with(|state| gather.test(&mut state.mpi)) {
+                break all;
+            }
+            // Peers may need this rank for what they have started.
+            self.poll_network(&mut |arrival| self.kept().push_back(Kept::from(arrival)));
+            // Others may need the processor to get here, and after a while they are plainly late.
+            looks += 1;
+            if looks < 1000 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(500)) }
+        };
+        let contribution = |place: &[u8]| {
+            let len_bytes = usize::from(u16::from_le_bytes([place[0], place[1]]));
+            place[2..2 + len_bytes].to_vec()
+        };
+        Ok(all.chunks_exact(PLACE_BYTES).map(contribution).collect())
+    }
+
+    fn attach(&self, pool: Region) -> Result<(), ConduitError> {
+        self.state().set_pool(pool);
+        self.exchange(&[]).map(drop)
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        MESSAGE_BYTES_MAX
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy> {
+        self.with(|state| state.send(to, head, body))
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        self.with(|state| state.put(transfer))
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        self.with(|state| state.get(transfer))
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        if self.is_closed.load(Ordering::Acquire) {
+            return false;
+        }
+        let kept = std::mem::take(&mut *self.kept());
+        for arrival in &kept {
+            sink(arrival.as_arrival());
+        }
+        self.poll_network(sink) || !kept.is_empty()
+    }
+
+    fn is_active(&self) -> bool {
+        self.is_active.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        if self.is_closed.swap(true, Ordering::AcqRel) || self.state().mpi.is_finalized() {
+            return;
+        }
+        let late = Instant::now() + CLOSE_PATIENCE;
+        while !self.with(State::close) && Instant::now() < late {
+            std::thread::yield_now();
+        }
+        if self.is_ours {
+            self.with(|state| state.mpi.finalize());
+        }
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        if !self.is_closed.load(Ordering::Acquire) {
+            ffi::abort(status);
+        }
+        std::process::exit(status)
+    }
+}

@@ -1,0 +1,119 @@
+/* What Rust cannot call by itself: MPI's handles and constants differ from one implementation to the next.
+ *
+ * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
+#include <mpi.h>
+#include <stddef.h>
+
+_Static_assert(sizeof(MPI_Request) <= 8, "a request is larger than its place in ffi.rs");
+
+struct vgasnet_mpi_started {
+    int rank;
+    int ranks;
+    int tag_max;
+    /* MPI_THREAD_ constants, as 0 to 3. */
+    int threads;
+    /* Whether the program had initialised MPI. */
+    int was_there;
+};
+
+/* Messages and pages have a communicator each, so that tags are all theirs. */
+static MPI_Comm messages = MPI_COMM_NULL;
+static MPI_Comm pages = MPI_COMM_NULL;
+
+static int level(int constant) {
+    switch (constant) {
+    case MPI_THREAD_SINGLE: return 0;
+    case MPI_THREAD_FUNNELED: return 1;
+    case MPI_THREAD_SERIALIZED: return 2;
+    default: return 3;
+    }
+}
+
+int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
+    int provided, found, error;
+    int *tag_max;
+    if ((error = MPI_Initialized(&started->was_there))) return error;
+    error = started->was_there ? MPI_Query_thread(&provided)
+                               : MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    if (error) return error;
+    started->threads = level(provided);
+    if ((error = MPI_Comm_rank(MPI_COMM_WORLD, &started->rank))) return error;
+    if ((error = MPI_Comm_size(MPI_COMM_WORLD, &started->ranks))) return error;
+    if ((error = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &found))) return error;
+    started->tag_max = found ? *tag_max : 32767;
+    return MPI_SUCCESS;
+}
+
+/* Collective. Not part of the start, which the caller may want to refuse. */
+int vgasnet_mpi_make_communicators(void) {
+    int error;
+    if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &messages))) return error;
+    if ((error = MPI_Comm_dup(MPI_COMM_WORLD, &pages))) return error;
+    if ((error = MPI_Comm_set_errhandler(messages, MPI_ERRORS_RETURN))) return error;
+    return MPI_Comm_set_errhandler(pages, MPI_ERRORS_RETURN);
+}
+
+int vgasnet_mpi_gather(const void *mine, void *all, int bytes, void *request) {
+    return MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, messages, request);
+}
+
+int vgasnet_mpi_receive_init(void *buffer, int bytes, void *request) {
+    return MPI_Recv_init(buffer, bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, messages, request);
+}
+
+int vgasnet_mpi_start_request(void *request) {
+    return MPI_Start(request);
+}
+
+int vgasnet_mpi_send(const void *buffer, int bytes, int to, int tag, void *request) {
+    return MPI_Isend(buffer, bytes, MPI_BYTE, to, tag, messages, request);
+}
+
+int vgasnet_mpi_send_page(const void *buffer, int bytes, int to, int tag, void *request) {
+    return MPI_Isend(buffer, bytes, MPI_BYTE, to, tag, pages, request);
+}
+
+int vgasnet_mpi_receive_page(void *buffer, int bytes, int from, int tag, void *request) {
+    return MPI_Irecv(buffer, bytes, MPI_BYTE, from, tag, pages, request);
+}
+
+/* Source, tag and bytes are set for receives that are done. */
+int vgasnet_mpi_test(void *request, int *done, int *source, int *tag, int *bytes) {
+    MPI_Status status;
+    int error = MPI_Test(request, done, &status);
+    if (error || !*done) return error;
+    *source = status.MPI_SOURCE;
+    *tag = status.MPI_TAG;
+    return MPI_Get_count(&status, MPI_BYTE, bytes);
+}
+
+/* Gives up a receive that nothing will come for. */
+int vgasnet_mpi_cancel(void *request) {
+    MPI_Request *its = request;
+    int error;
+    if ((error = MPI_Cancel(its))) return error;
+    if ((error = MPI_Wait(its, MPI_STATUS_IGNORE))) return error;
+    return *its == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(its);
+}
+
+int vgasnet_mpi_finalize(void) {
+    return MPI_Finalize();
+}
+
+int vgasnet_mpi_is_finalized(void) {
+    int finalized = 0;
+    return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized;
+}
+
+int vgasnet_mpi_abort(int status) {
+    return MPI_Abort(MPI_COMM_WORLD, status);
+}
+
+/* Writes at most `bytes` bytes and no terminator; returns how many. */
+int vgasnet_mpi_describe(int code, char *text, int bytes) {
+    char whole[MPI_MAX_ERROR_STRING];
+    int length = 0, at;
+    if (MPI_Error_string(code, whole, &length) != MPI_SUCCESS) return 0;
+    for (at = 0; at < length && at < bytes; ++at) text[at] = whole[at] == '\n' ? ' ' : whole[at];
+    return at;
+}

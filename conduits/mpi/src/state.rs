@@ -1,0 +1,296 @@
+//! What is under way in MPI, and what comes of it. Used under one lock.
+//!
+//! A page moves by rendezvous: the one who starts says in a message what goes where, and both ends hand MPI the frame itself.
+//!
+//! ```text
+//!   get:  origin ──Ask{offset, len, id}──▶ peer        put:  origin ──Offer{offset, len, id}──▶ peer
+//!         origin ◀═════════page═════════ peer                origin ═════════page═════════════▶ peer
+//!                                                            origin ◀──────────Arrived{id}────── peer
+//! ```
+
+use std::collections::VecDeque;
+
+use slab::Slab;
+use vgasnet_conduit::{Arrival, Busy, Rank, Region, Token, Transfer};
+
+use crate::ffi::{Mpi, MpiError, PageMove, ReceiveBuffer, SendBuffer};
+
+/// The largest message. MPIs send so much at once, without asking the receiver first.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 10;
+
+/// Places for messages that arrive and that leave.
+const RECEIVES: usize = 32;
+const SENDS: usize = 64;
+
+/// Places that only messages about pages may use, so that these go on while clients send as much as they can.
+const SENDS_FOR_PAGES: usize = 8;
+
+/// Transfers of this rank's that may be under way.
+const TRANSFERS_MAX: usize = 64;
+
+/// Tags of messages.
+const ACTIVE_MESSAGE: i32 = 0;
+const ASK: i32 = 1;
+const OFFER: i32 = 2;
+const ARRIVED: i32 = 3;
+
+/// A message about a page: offset in the peer's pool, length, id.
+const NOTE_BYTES: usize = 24;
+
+/// What to do when a page has moved.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// Nothing: it was sent, and whoever gets it knows.
+    Nothing,
+    /// This rank asked for it.
+    Complete(usize),
+    /// It was offered by a rank, which wants to know.
+    Tell(Rank, u64),
+}
+
+/// MPI with all that is under way.
+pub(crate) struct State {
+    pub(crate) mpi: Mpi,
+    /// Messages match receives in the order in which these were started, so only the oldest has to be looked at.
+    receives: VecDeque<ReceiveBuffer>,
+    sends_free: Vec<SendBuffer>,
+    sends_active: VecDeque<SendBuffer>,
+    /// Messages about pages for which there was no place.
+    notes_waiting: VecDeque<(Rank, i32, [u8; NOTE_BYTES])>,
+    moves: Vec<(PageMove, Then)>,
+    /// This rank's transfers; their place is their id.
+    transfers: Slab<Token>,
+    pool: Option<Region>,
+    is_closed: bool,
+}
+
+impl State {
+    pub(crate) fn new(mut mpi: Mpi) -> Result<State, MpiError> {
+        let receives =
+            (0..RECEIVES).map(|_| ReceiveBuffer::new(&mut mpi, MESSAGE_BYTES_MAX)).collect::<Result<_, _>>()?;
+        Ok(State {
+            mpi,
+            receives,
+            sends_free: (0..SENDS).map(|_| SendBuffer::new(MESSAGE_BYTES_MAX)).collect(),
+            sends_active: VecDeque::new(),
+            notes_waiting: VecDeque::new(),
+            moves: Vec::new(),
+            transfers: Slab::new(),
+            pool: None,
+            is_closed: false,
+        })
+    }
+
+    pub(crate) fn set_pool(&mut self, pool: Region) {
+        self.pool = Some(pool);
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        !self.moves.is_empty() || !self.transfers.is_empty() || !self.sends_active.is_empty()
+    }
+
+    /// Sends a client's message.
+    pub(crate) fn send(&mut self, to: Rank, head: &[u8], body: &[u8]) -> Result<Result<(), Busy>, MpiError> {
+        if self.is_closed {
+            return Ok(Ok(()));
+        }
+        self.reclaim_sends()?;
+        if self.sends_free.len() <= SENDS_FOR_PAGES {
+            return Ok(Err(Busy));
+        }
+        self.start_send(to, ACTIVE_MESSAGE, head, body)?;
+        Ok(Ok(()))
+    }
+
+    pub(crate) fn put(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, MpiError> {
+        if self.transfers.len() >= TRANSFERS_MAX {
+            return Ok(Err(Busy));
+        }
+        let id = self.transfers.insert(transfer.token);
+        let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
+        self.note(transfer.peer, OFFER, encode(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
+        let tag = offer_tag(id as u64);
+        // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract has it that they are left alone
+        // until completion, which comes from the peer when it has them all.
+        let page = unsafe { PageMove::send(&mut self.mpi, base, transfer.len_bytes, transfer.peer, tag)? };
+        self.moves.push((page, Then::Nothing));
+        Ok(Ok(()))
+    }
+
+    pub(crate) fn get(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, MpiError> {
+        if self.transfers.len() >= TRANSFERS_MAX {
+            return Ok(Err(Busy));
+        }
+        let id = self.transfers.insert(transfer.token);
+        let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
+        let tag = ask_tag(id as u64);
+        // SAFETY: as in `put`; completion comes when MPI has received them.
+        let page = unsafe { PageMove::receive(&mut self.mpi, base, transfer.len_bytes, transfer.peer, tag)? };
+        self.moves.push((page, Then::Complete(id)));
+        self.note(transfer.peer, ASK, encode(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
+        Ok(Ok(()))
+    }
+
+    /// Takes in at most one message. Returns whether there was one.
+    pub(crate) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
+        if self.is_closed {
+            return Ok(false);
+        }
+        let Some(oldest) = self.receives.front_mut() else { return Ok(false) };
+        let Some((envelope, bytes)) = oldest.test(&mut self.mpi)? else { return Ok(false) };
+        let from = envelope.from;
+        let note = match envelope.tag {
+            ACTIVE_MESSAGE => {
+                sink(Arrival::Message { from, bytes });
+                None
+            }
+            kind => Some((
+                kind,
+                decode(bytes).ok_or_else(|| MpiError(format!("a message of kind {kind} from rank {from}")))?,
+            )),
+        };
+        let mut receive = self.receives.pop_front().expect("the oldest is there");
+        receive.restart(&mut self.mpi)?;
+        self.receives.push_back(receive);
+        match note {
+            Some((ARRIVED, (_, _, id))) => self.complete(id as usize, sink)?,
+            Some((kind, (offset_bytes, len_bytes, id))) => self.serve(kind, from, offset_bytes, len_bytes, id)?,
+            None => {}
+        }
+        Ok(true)
+    }
+
+    /// Sees what has moved. Returns whether anything has.
+    pub(crate) fn advance(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
+        let mut worked = false;
+        let mut at = 0;
+        while at < self.moves.len() {
+            if !self.moves[at].0.test(&mut self.mpi)? {
+                at += 1;
+                continue;
+            }
+            worked = true;
+            match self.moves.swap_remove(at).1 {
+                Then::Nothing => {}
+                Then::Complete(id) => self.complete(id, sink)?,
+                Then::Tell(from, id) => self.note(from, ARRIVED, encode(0, 0, id))?,
+            }
+        }
+        self.reclaim_sends()?;
+        while let Some((to, kind, note)) = self.notes_waiting.front().copied() {
+            if self.sends_free.is_empty() {
+                break;
+            }
+            self.notes_waiting.pop_front();
+            self.start_send(to, kind, &note, &[])?;
+            worked = true;
+        }
+        Ok(worked)
+    }
+
+    /// Gives up the receives, after what has been sent is gone. Returns whether it is.
+    pub(crate) fn close(&mut self) -> Result<bool, MpiError> {
+        self.reclaim_sends()?;
+        if !self.sends_active.is_empty() {
+            return Ok(false);
+        }
+        self.is_closed = true;
+        for mut receive in std::mem::take(&mut self.receives) {
+            receive.cancel(&mut self.mpi)?;
+        }
+        Ok(true)
+    }
+
+    /// A peer wants a page, or has one for this rank.
+    fn serve(&mut self, kind: i32, peer: Rank, offset_bytes: usize, len_bytes: usize, id: u64) -> Result<(), MpiError> {
+        let base = self.frame(offset_bytes, len_bytes);
+        // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
+        // nobody here uses them until the peer says that the transfer is complete.
+        let moved = unsafe {
+            match kind {
+                ASK => (PageMove::send(&mut self.mpi, base, len_bytes, peer, ask_tag(id))?, Then::Nothing),
+                OFFER => {
+                    (PageMove::receive(&mut self.mpi, base, len_bytes, peer, offer_tag(id))?, Then::Tell(peer, id))
+                }
+                _ => return Err(MpiError(format!("a message of kind {kind} from rank {peer}"))),
+            }
+        };
+        self.moves.push(moved);
+        Ok(())
+    }
+
+    fn complete(&mut self, id: usize, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<(), MpiError> {
+        let token = self
+            .transfers
+            .try_remove(id)
+            .ok_or_else(|| MpiError(format!("the end of transfer {id}, which is not under way")))?;
+        sink(Arrival::Complete(token));
+        Ok(())
+    }
+
+    fn note(&mut self, to: Rank, kind: i32, note: [u8; NOTE_BYTES]) -> Result<(), MpiError> {
+        self.reclaim_sends()?;
+        if self.sends_free.is_empty() || !self.notes_waiting.is_empty() {
+            self.notes_waiting.push_back((to, kind, note));
+            return Ok(());
+        }
+        self.start_send(to, kind, &note, &[])
+    }
+
+    fn start_send(&mut self, to: Rank, tag: i32, head: &[u8], body: &[u8]) -> Result<(), MpiError> {
+        let mut send = self.sends_free.pop().expect("the caller made sure that there is one");
+        send.start(&mut self.mpi, to, tag, head, body)?;
+        // Most messages are gone at once.
+        if send.test(&mut self.mpi)? {
+            self.sends_free.push(send);
+        } else {
+            self.sends_active.push_back(send);
+        }
+        Ok(())
+    }
+
+    fn reclaim_sends(&mut self) -> Result<(), MpiError> {
+        for _ in 0..self.sends_active.len() {
+            let Some(mut send) = self.sends_active.pop_front() else { break };
+            if send.test(&mut self.mpi)? {
+                self.sends_free.push(send);
+            } else {
+                self.sends_active.push_back(send);
+            }
+        }
+        Ok(())
+    }
+
+    /// Part of the own pool.
+    fn frame(&self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
+        let pool = self.pool.expect("attach comes before any transfer");
+        assert!(
+            offset_bytes <= pool.len_bytes && len_bytes <= pool.len_bytes - offset_bytes,
+            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
+            pool.len_bytes
+        );
+        pool.at(offset_bytes)
+    }
+}
+
+/// Tags of pages: an id is the origin's, so the two directions differ.
+fn ask_tag(id: u64) -> i32 {
+    2 * id as i32
+}
+
+fn offer_tag(id: u64) -> i32 {
+    2 * id as i32 + 1
+}
+
+fn encode(offset_bytes: usize, len_bytes: usize, id: u64) -> [u8; NOTE_BYTES] {
+    let mut note = [0; NOTE_BYTES];
+    for (place, word) in note.chunks_exact_mut(8).zip([offset_bytes as u64, len_bytes as u64, id]) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    note
+}
+
+fn decode(bytes: &[u8]) -> Option<(usize, usize, u64)> {
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
+    (bytes.len() == NOTE_BYTES).then_some((word(0)? as usize, word(1)? as usize, word(2)?))
+}
