@@ -10,12 +10,12 @@ use crate::runtime::{Runtime, STAGING_FRAMES, Shape, table_bytes};
 use crate::segment::Reservation;
 use crate::space::Segment;
 use crate::storage::{self, MemoryStorage, Storage};
+use crate::transport;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::{Conduit, ConduitError, EXCHANGE_BYTES_MAX, RegionSizes};
-use vgasnet_smp::SmpConduit;
 
 /// The calls that agree on something, as C names them.
 const INIT: &str = "vgasnet_init";
@@ -104,8 +104,7 @@ pub fn init_with(limit_bytes: Option<u64>) -> Result<&'static Job, Failure> {
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "the job is initialised already; call init once"));
     }
-    let conduit = SmpConduit::start().map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
-    let conduit: Arc<dyn Conduit> = Arc::new(conduit);
+    let conduit = transport::start().map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
     let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));
     let mut max_local_bytes = 0;
@@ -164,7 +163,9 @@ pub fn exit(status: i32) -> ! {
                 std::thread::sleep(LEAVE_GRACE);
                 runtime.progress().kick();
             });
-            runtime.leave(&|| Instant::now() >= late);
+            if runtime.leave(&|| Instant::now() >= late) {
+                job.conduit.close();
+            }
         }
     }
     job.conduit.exit(status)
@@ -178,6 +179,9 @@ pub fn on_process_exit(status: i32) {
     }
     if let Some(runtime) = runtime() {
         runtime.leave(&|| false);
+    }
+    if let Some(job) = job() {
+        job.conduit.close();
     }
 }
 

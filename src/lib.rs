@@ -28,5 +28,6 @@ pub mod segment;
 pub mod space;
 pub mod storage;
 pub mod termination;
+pub mod transport;
 pub mod vis;
 pub mod wait_mode;

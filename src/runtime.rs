@@ -229,13 +229,14 @@ impl Runtime {
     }
 
     /// Says that this rank's program is over, and waits until every rank's is, or `done` says that it is late enough.
-    /// Until then this rank serves the others.
-    pub fn leave(&self, done: &dyn Fn() -> bool) {
+    /// Until then this rank serves the others. Returns whether every rank's program is over.
+    pub fn leave(&self, done: &dyn Fn() -> bool) -> bool {
         if !self.leaving.swap(true, Ordering::SeqCst) {
             self.progress.engine().leave();
             self.progress.step();
         }
         self.wait_until(&|| self.progress.engine().everyone_left() || done());
+        self.progress.engine().everyone_left()
     }
 }
 

@@ -4,6 +4,9 @@ use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-env-changed=MPICC");
+    if std::env::var_os("CARGO_FEATURE_LINK").is_none() {
+        return;
+    }
     println!("cargo::rerun-if-changed=src/shim.c");
     let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
     let mut build = cc::Build::new();
@@ -18,6 +21,15 @@ fn main() {
         }
     }
     build.compile("vgasnet_mpi_shim");
+    println!("cargo::rustc-env=VGASNET_MPIEXEC={}", launcher_of(&mpicc));
+}
+
+/// The launcher that belongs to a compiler wrapper: it lies beside it, and has the same ending.
+fn launcher_of(mpicc: &str) -> String {
+    match mpicc.rsplit_once("mpicc") {
+        Some((before, after)) => format!("{before}mpiexec{after}"),
+        None => "mpiexec".to_owned(),
+    }
 }
 
 /// The flags that an MPI's compiler wrapper passes on. MPICH and Open MPI and what comes of them understand `-show`.

@@ -23,6 +23,21 @@ pub const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 pub enum Conduit {
     /// Shared memory between the ranks of one host.
     Smp,
+    /// MPI between hosts.
+    #[cfg(feature = "mpi")]
+    Mpi,
+}
+
+/// The conduits of this build, as users write them.
+const CONDUITS: &str = if cfg!(feature = "mpi") { "smp or mpi" } else { "smp" };
+
+/// What has to be known before the ranks of a job know each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transport {
+    /// The conduit that is asked for, if one is.
+    pub conduit: Option<Conduit>,
+    /// As [`Config::peer_memory`].
+    pub peer_memory: bool,
 }
 
 /// Which kind of storage operation a fault hits.
@@ -58,8 +73,8 @@ pub struct Config {
     pub cooperative: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
-    /// The transport.
-    pub conduit: Conduit,
+    /// The transport that is asked for, if one is.
+    pub conduit: Option<Conduit>,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
 }
@@ -139,8 +154,8 @@ const VARIABLES: [Variable; 9] = [
     Variable {
         name: "VGASNET_CONDUIT",
         meaning: "transport between ranks",
-        allowed: "smp",
-        default: "smp",
+        allowed: CONDUITS,
+        default: "that of the launcher that started the program, else smp",
         set: |settings, value| parse_conduit(value).map(|conduit| settings.conduit = Some(conduit)),
     },
     Variable {
@@ -211,7 +226,7 @@ impl Config {
             segment_limit_bytes: settings.segment_limit_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
-            conduit: settings.conduit.unwrap_or(Conduit::Smp),
+            conduit: settings.conduit,
             io_fault: settings.io_fault,
         }
         .or_segment_limit(gasnet_limit_bytes))
@@ -250,6 +265,20 @@ impl Config {
 /// size contains and hardly any directory, so that they are refused further on with their name.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+}
+
+/// The part of the configuration that a conduit needs to start. What makes no sense counts as not set: [`Config::from_env`]
+/// refuses it, when ranks can agree on who says so.
+pub fn wanted_transport(vars: impl Iterator<Item = (String, String)>) -> Transport {
+    let mut wanted = Transport { conduit: None, peer_memory: true };
+    for (name, value) in vars {
+        match name.as_str() {
+            "VGASNET_CONDUIT" => wanted.conduit = parse_conduit(&value).ok(),
+            "VGASNET_PEER_MEMORY" => wanted.peer_memory = parse_switch(&value).unwrap_or(true),
+            _ => {}
+        }
+    }
+    wanted
 }
 
 fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), UserError> {
@@ -292,6 +321,8 @@ fn parse_switch(value: &str) -> Result<bool, String> {
 fn parse_conduit(value: &str) -> Result<Conduit, String> {
     match value {
         "smp" => Ok(Conduit::Smp),
+        #[cfg(feature = "mpi")]
+        "mpi" => Ok(Conduit::Mpi),
         _ => Err("is not a conduit of this library".into()),
     }
 }

@@ -26,7 +26,7 @@ fn defaults() {
             segment_limit_bytes: None,
             cooperative: true,
             peer_memory: true,
-            conduit: Conduit::Smp,
+            conduit: None,
             io_fault: None,
         }
     );
@@ -64,7 +64,7 @@ fn every_variable_is_taken() {
             segment_limit_bytes: Some(1 << 40),
             cooperative: false,
             peer_memory: false,
-            conduit: Conduit::Smp,
+            conduit: Some(Conduit::Smp),
             io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
         }
     );

@@ -44,6 +44,8 @@ pub struct Progress {
     /// How often in a row there was no room for messages or transfers.
     held_up: AtomicU32,
     spin_us: AtomicU32,
+    /// The conduit knows without a poll whether something has arrived.
+    arrivals_show: bool,
     fail: fn(&UserError) -> !,
 }
 
@@ -64,6 +66,7 @@ impl Progress {
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
         Progress {
             engine: Mutex::new(engine),
+            arrivals_show: conduit.capabilities().wakes_on_arrival,
             conduit,
             space,
             completions,
@@ -116,7 +119,7 @@ impl Progress {
 
     /// As [`Progress::step`], unless there is plainly nothing to do. Returns whether something was done.
     pub fn poll(&self) -> bool {
-        let is_quiet = !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
+        let is_quiet = self.arrivals_show && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
         !is_quiet && self.step()
     }
 

@@ -34,6 +34,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn vgasnet_mpi_cancel(request: *mut Request) -> c_int;
     fn vgasnet_mpi_finalize() -> c_int;
+    fn vgasnet_mpi_is_initialised() -> c_int;
     fn vgasnet_mpi_is_finalized() -> c_int;
     fn vgasnet_mpi_abort(status: c_int) -> c_int;
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
@@ -129,6 +130,12 @@ impl Mpi {
         // SAFETY: this may be asked at any time.
         unsafe { vgasnet_mpi_is_finalized() != 0 }
     }
+}
+
+/// Whether this program has initialised MPI.
+pub fn is_initialised() -> bool {
+    // SAFETY: this may be asked at any time.
+    unsafe { vgasnet_mpi_is_initialised() != 0 }
 }
 
 /// Ends all ranks of the job. Returns if MPI does not do so.

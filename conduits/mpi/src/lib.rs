@@ -3,8 +3,14 @@
 //! Any MPI from version 3.0 on. No call blocks but those that start and end MPI, so a rank never waits inside MPI for
 //! another one, and whoever waits here decides when to look again. All calls are made one at a time, under a lock.
 
+#![cfg(feature = "link")]
+
 mod ffi;
 mod network;
 mod state;
 
+pub use ffi::is_initialised;
 pub use network::MpiNetwork;
+
+/// The launcher of the MPI that this library was built for, as a command.
+pub const MPIEXEC: &str = env!("VGASNET_MPIEXEC");

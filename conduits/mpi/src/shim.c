@@ -100,6 +100,11 @@ int vgasnet_mpi_finalize(void) {
     return MPI_Finalize();
 }
 
+int vgasnet_mpi_is_initialised(void) {
+    int initialised = 0;
+    return MPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
+}
+
 int vgasnet_mpi_is_finalized(void) {
     int finalized = 0;
     return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized;

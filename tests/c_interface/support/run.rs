@@ -59,6 +59,9 @@ pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
         command.env_remove(name);
     }
     command.envs(variables.iter().map(|(name, value)| (name, value))).env("VGASNET_STORAGE_DIR", &storage);
+    // Of Open MPI: tests in containers run as root, and with more ranks than processors.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
@@ -83,12 +86,18 @@ pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
     ended
 }
 
+/// What the ranks run over: `CHECK_CONDUIT`, else smp. The library must have been built with it.
+pub fn conduit() -> String {
+    std::env::var("CHECK_CONDUIT").unwrap_or_else(|_| "smp".to_owned())
+}
+
 /// What the library and the programs are told by their environment.
 fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     let Setup { ranks, page_bytes, pool_pages, peer_memory, cooperative } = setup;
     let seed = std::env::var("CHECK_SEED").unwrap_or_else(|_| SEED_DEFAULT.to_string());
     let pool_bytes = (page_bytes * pool_pages).to_string();
     vec![
+        ("VGASNET_CONDUIT", conduit()),
         ("VGASNET_PAGE_SIZE", page_bytes.to_string()),
         ("VGASNET_POOL_SIZE", pool_bytes.clone()),
         ("VGASNET_PEER_MEMORY", u32::from(peer_memory).to_string()),

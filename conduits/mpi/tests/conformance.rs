@@ -1,0 +1,48 @@
+//! The conformance suite on this conduit. `examples/conformance_rank.rs` is what the ranks run; the MPI that this crate
+//! was built for starts them.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Far more than a run takes.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
+/// The example that was built with this test.
+fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("this program has a path");
+    let built = test.parent().and_then(|deps| deps.parent()).expect("a program is in a directory of cargo's");
+    built.join("examples").join(name)
+}
+
+fn run_ranks(ranks: u32, hosts: &str) {
+    let mut command = Command::new(vgasnet_mpi::MPIEXEC);
+    // Of Open MPI: tests in containers run as root, and with more ranks than processors.
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command.args(["-n", &ranks.to_string()]).arg(example("conformance_rank")).arg(hosts).stdin(Stdio::null());
+    let mut launcher = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", vgasnet_mpi::MPIEXEC));
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = launcher.try_wait().expect("our child") {
+            break status;
+        }
+        if begin.elapsed() > TIME_LIMIT {
+            launcher.kill().expect("our child");
+            launcher.wait().expect("our child");
+            panic!("{ranks} ranks, {hosts}: not through after {TIME_LIMIT:?}");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert!(status.success(), "{ranks} ranks, {hosts}: {status}");
+}
+
+#[test]
+fn neighbours_share_memory() {
+    [1, 2, 4].into_iter().for_each(|ranks| run_ranks(ranks, "share"));
+}
+
+#[test]
+fn everything_over_mpi() {
+    [1, 2, 3].into_iter().for_each(|ranks| run_ranks(ranks, "apart"));
+}
