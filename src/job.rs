@@ -105,6 +105,7 @@ pub fn init_with(limit_bytes: Option<u64>) -> Result<&'static Job, Failure> {
         return Err(Failure::new(Kind::NotInit, "the job is initialised already; call init once"));
     }
     let conduit = transport::start().map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
+    conduit.call_before_end(leave);
     let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));
     let mut max_local_bytes = 0;
@@ -174,9 +175,13 @@ pub fn exit(status: i32) -> ! {
 /// The program ends by returning from main or by calling the C library's exit: a good end waits for the other ranks,
 /// which may still need this rank's pages.
 pub fn on_process_exit(status: i32) {
-    if status != 0 {
-        return;
+    if status == 0 {
+        leave();
     }
+}
+
+/// Waits for all ranks' programs to be over, and ends the transport.
+fn leave() {
     if let Some(runtime) = runtime() {
         runtime.leave(&|| false);
     }

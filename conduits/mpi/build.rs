@@ -11,16 +11,21 @@ fn main() {
     let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
     let mut build = cc::Build::new();
     build.file("src/shim.c").std("c11").warnings(true).extra_warnings(true);
-    for flag in flags_of(&mpicc) {
+    let flags = flags_of(&mpicc);
+    for flag in &flags {
         if let Some(dir) = flag.strip_prefix("-L") {
             println!("cargo::rustc-link-search=native={dir}");
         } else if let Some(library) = flag.strip_prefix("-l") {
             println!("cargo::rustc-link-lib={library}");
         } else if flag.starts_with("-I") || flag.starts_with("-D") {
-            build.flag(&flag);
+            build.flag(flag);
         }
     }
     build.compile("vgasnet_mpi_shim");
+    let linked = |flag: &&String| flag.starts_with("-L") || flag.starts_with("-l");
+    let link_flags: Vec<&str> = flags.iter().filter(linked).map(String::as_str).collect();
+    println!("cargo::rustc-env=VGASNET_MPI_LINK_FLAGS={}", link_flags.join(" "));
+    println!("cargo::rustc-env=VGASNET_MPICC={mpicc}");
     println!("cargo::rustc-env=VGASNET_MPIEXEC={}", launcher_of(&mpicc));
 }
 

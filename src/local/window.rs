@@ -5,6 +5,9 @@
 //! moved back. Entries that were filled in once are never lost, so showing a page costs microseconds, where a fresh
 //! mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole, because frames and pages are
 //! aligned alike.
+//!
+//! What runs in signal handlers makes system calls by itself: libraries put functions of their own in the place of the C
+//! library's. UCX does, below MPI, and its `mremap` does not know of a new address.
 
 use crate::coherence::{Access, FrameId};
 use crate::space::Segment;
@@ -109,29 +112,32 @@ impl SecondMapping {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
         // SAFETY: both places belong to this window: the segment's range, or a parking lot, which nobody else unmaps. The
         // target has nothing but another view of the same frame, or no access at all.
-        let moved = unsafe { libc::mremap(from, self.page_bytes, self.page_bytes, flags, to) };
-        if moved == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+        let moved = unsafe { libc::syscall(libc::SYS_mremap, from, self.page_bytes, self.page_bytes, flags, to) };
+        if moved == -1 { Err(errno()) } else { Ok(()) }
     }
 
     /// Maps a frame anew, in place of what is there.
     fn map(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE;
         let offset_bytes = self.pool_offset_bytes + u64::from(frame.0) * self.page_bytes as u64;
-        let at = std::ptr::with_exposed_provenance_mut(at);
-        let fd = self.pool.as_raw_fd();
         // SAFETY: as in `shift`.
-        let mapped =
-            unsafe { libc::mmap(at, self.page_bytes, protection(access), flags, fd, offset_bytes as libc::off_t) };
-        if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+        unsafe { self.map_over(at, protection(access), flags, self.pool.as_raw_fd(), offset_bytes) }
     }
 
     /// Takes all access to a page away.
     fn cover(&self, index: u32) -> Result<(), i32> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        let at = std::ptr::with_exposed_provenance_mut(self.page(index));
         // SAFETY: the page is in the segment's range, which is this window's; what is there is a view of a frame.
-        let mapped = unsafe { libc::mmap(at, self.page_bytes, libc::PROT_NONE, flags, -1, 0) };
-        if mapped == libc::MAP_FAILED { Err(errno()) } else { Ok(()) }
+        unsafe { self.map_over(self.page(index), libc::PROT_NONE, flags, -1, 0) }
+    }
+
+    /// # Safety
+    /// Nobody needs what is mapped at this page.
+    unsafe fn map_over(&self, at: usize, protection: i32, flags: i32, fd: i32, offset_bytes: u64) -> Result<(), i32> {
+        let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+        // SAFETY: the caller's promise; the range is one page of this window's.
+        let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, protection, flags, fd, offset_bytes) };
+        if mapped == -1 { Err(errno()) } else { Ok(()) }
     }
 }
 

@@ -18,7 +18,10 @@ fn prefix() -> &'static Path {
         for file in [library("libvgasnet.so"), library("libvgasnet.a"), env!("CARGO_BIN_EXE_vgasnetrun").into()] {
             std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
         }
-        succeed(Command::new(source_dir().join("scripts/install")).arg(&prefix).arg(&built));
+        let mut install = Command::new(source_dir().join("scripts/install"));
+        #[cfg(feature = "mpi")]
+        install.args(["--with", "mpi"]).env("MPICC", vgasnet_mpi::MPICC);
+        succeed(install.arg(&prefix).arg(&built));
         prefix
     })
 }

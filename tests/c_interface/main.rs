@@ -6,6 +6,8 @@ mod examples;
 mod header;
 mod install;
 mod local;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod programs;
 mod support;
 mod vis_coll;

@@ -6,9 +6,12 @@ use std::time::Duration;
 /// The first sleep after something happened.
 const FIRST: Duration = Duration::from_micros(20);
 
-/// Sleeps double up to this: with one poll in so many microseconds, an idle rank costs its host a hundredth of a
-/// processor, and a message waits no longer than this.
-pub(crate) const LAST: Duration = Duration::from_micros(1280);
+/// Sleeps double up to this: with one poll in so many microseconds, an idle rank costs its host less than a hundredth of
+/// a processor, and a message waits no longer than this.
+const LAST: Duration = Duration::from_millis(4);
+
+/// A helper that is not needed looks only whether it is again.
+pub(crate) const BESIDE_A_LEADER: Duration = Duration::from_millis(12);
 
 /// Looks that only give way, while something is under way: a transfer of a page is not held up by the system's timers.
 const EAGER_LOOKS: u32 = 256;
@@ -53,8 +56,9 @@ mod tests {
     #[test]
     fn sleeps_double_up_to_a_bound() {
         let backoff = Backoff::default();
-        let sleeps: Vec<_> = (0..9).map(|_| backoff.next(false)).collect();
-        let micros = [20, 40, 80, 160, 320, 640, 1280, 1280, 1280].map(|us| Rest::Sleep(Duration::from_micros(us)));
+        let sleeps: Vec<_> = (0..10).map(|_| backoff.next(false)).collect();
+        let micros =
+            [20, 40, 80, 160, 320, 640, 1280, 2560, 4000, 4000].map(|us| Rest::Sleep(Duration::from_micros(us)));
         assert_eq!(sleeps, micros);
         backoff.reset();
         assert_eq!(backoff.next(false), Rest::Sleep(FIRST));

@@ -168,7 +168,7 @@ impl<N: Network> Conduit for ClusterConduit<N> {
             return self.host.sleep(seat, also, timeout, stay_awake);
         }
         let rest = match seat {
-            Seat::Helper if self.is_led.load(Ordering::SeqCst) => Rest::Sleep(backoff::LAST),
+            Seat::Helper if self.is_led.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_LEADER),
             _ => self.backoff.next(self.network.is_active()),
         };
         match rest {
@@ -188,6 +188,10 @@ impl<N: Network> Conduit for ClusterConduit<N> {
 
     fn wake_helper(&self) {
         self.host.wake_helper();
+    }
+
+    fn call_before_end(&self, leave: fn()) {
+        self.network.call_before_end(leave);
     }
 
     fn close(&self) {

@@ -239,6 +239,10 @@ pub trait Conduit: Send + Sync {
     /// Wakes the own helper's seat, whoever drives. May be called from any thread, also in a signal handler.
     fn wake_helper(&self);
 
+    /// Has `leave` called, at most once, when the program is about to end the transport by other ways than this contract's, as
+    /// `MPI_Finalize` does. It returns when all ranks are through.
+    fn call_before_end(&self, _leave: fn()) {}
+
     /// Says that all ranks are through: nothing is under way, and nothing will be sent. Called at most once; afterwards
     /// only [`Conduit::exit`] is.
     fn close(&self);

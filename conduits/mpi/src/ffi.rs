@@ -6,6 +6,8 @@ use vgasnet_conduit::Rank;
 
 unsafe extern "C" {
     fn vgasnet_mpi_start(started: *mut Started) -> c_int;
+    fn vgasnet_mpi_init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int;
+    fn vgasnet_mpi_call_before_end(function: extern "C" fn()) -> c_int;
     fn vgasnet_mpi_make_communicators() -> c_int;
     fn vgasnet_mpi_gather(mine: *const c_void, all: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
     fn vgasnet_mpi_receive_init(buffer: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
@@ -112,6 +114,12 @@ impl Mpi {
         Ok(gather)
     }
 
+    /// Has `function` called when MPI begins to end, whoever ends it.
+    pub(crate) fn call_before_end(&mut self, function: extern "C" fn()) -> Result<(), MpiError> {
+        // SAFETY: MPI has started, and the function lives as long as the process.
+        check("MPI_Comm_set_attr", unsafe { vgasnet_mpi_call_before_end(function) })
+    }
+
     fn test(&mut self, request: &mut Request) -> Result<Option<Envelope>, MpiError> {
         let (mut done, mut source, mut tag, mut bytes) = (0, 0, 0, 0);
         // SAFETY: the request is one that MPI made, or null in its representation after it was done.
@@ -130,6 +138,15 @@ impl Mpi {
         // SAFETY: this may be asked at any time.
         unsafe { vgasnet_mpi_is_finalized() != 0 }
     }
+}
+
+/// Starts MPI for the program, unless this library has.
+///
+/// # Safety
+/// As for `MPI_Init_thread`; `provided` may be null.
+pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { vgasnet_mpi_init(argc, argv, provided) }
 }
 
 /// Whether this program has initialised MPI.

@@ -7,10 +7,17 @@
 
 mod ffi;
 mod network;
+pub mod program;
 mod state;
 
 pub use ffi::is_initialised;
 pub use network::MpiNetwork;
+
+/// What programs that have this library in them link against, separated by blanks.
+pub const LINK_FLAGS: &str = env!("VGASNET_MPI_LINK_FLAGS");
+
+/// The compiler of the MPI that this library was built for, as a command.
+pub const MPICC: &str = env!("VGASNET_MPICC");
 
 /// The launcher of the MPI that this library was built for, as a command.
 pub const MPIEXEC: &str = env!("VGASNET_MPIEXEC");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use vgasnet_cluster::Network;
@@ -22,13 +22,24 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 pub struct MpiNetwork {
     rank: Rank,
     ranks: u32,
-    /// This crate started MPI, and ends it.
-    is_ours: bool,
     state: Mutex<State>,
     /// What came during start-up, when nobody polls.
     kept: Mutex<VecDeque<Kept>>,
     is_active: AtomicBool,
     is_closed: AtomicBool,
+}
+
+/// What to do when MPI begins to end.
+static LEAVE: OnceLock<fn()> = OnceLock::new();
+
+/// MPI is ending: whoever ends it, this crate must not.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn on_end() {
+    IS_ENDING.store(true, Ordering::Release);
+    if let Some(leave) = LEAVE.get() {
+        leave();
+    }
 }
 
 /// An arrival that nobody has been handed yet.
@@ -69,7 +80,6 @@ impl MpiNetwork {
         Ok(MpiNetwork {
             rank: Rank(started.rank as u32),
             ranks: started.ranks as u32,
-            is_ours,
             state: Mutex::new(State::new(mpi).map_err(broken)?),
             kept: Mutex::default(),
             is_active: AtomicBool::new(false),
@@ -206,6 +216,12 @@ impl Network for MpiNetwork {
         self.is_active.load(Ordering::Relaxed)
     }
 
+    fn call_before_end(&self, leave: fn()) {
+        if LEAVE.set(leave).is_ok() {
+            self.with(|state| state.mpi.call_before_end(on_end));
+        }
+    }
+
     fn close(&self) {
         if self.is_closed.swap(true, Ordering::AcqRel) || self.state().mpi.is_finalized() {
             return;
@@ -214,7 +230,8 @@ impl Network for MpiNetwork {
         while !self.with(State::close) && Instant::now() < late {
             std::thread::yield_now();
         }
-        if self.is_ours {
+        // Whoever started MPI: this is the process's end.
+        if !IS_ENDING.load(Ordering::Acquire) {
             self.with(|state| state.mpi.finalize());
         }
     }

@@ -1,7 +1,11 @@
 /* What Rust cannot call by itself: MPI's handles and constants differ from one implementation to the next.
  *
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* signals */
+#endif
 #include <mpi.h>
+#include <signal.h>
 #include <stddef.h>
 
 _Static_assert(sizeof(MPI_Request) <= 8, "a request is larger than its place in ffi.rs");
@@ -20,6 +24,10 @@ struct vgasnet_mpi_started {
 static MPI_Comm messages = MPI_COMM_NULL;
 static MPI_Comm pages = MPI_COMM_NULL;
 
+/* This library started MPI. */
+static int is_started;
+static int provided_level;
+
 static int level(int constant) {
     switch (constant) {
     case MPI_THREAD_SINGLE: return 0;
@@ -29,19 +37,64 @@ static int level(int constant) {
     }
 }
 
+/* Starts MPI so that signals stay the program's: what libraries below MPI make of the program's handlers is undone, and
+ * their threads take no signals. */
+static int init(int *argc, char ***argv, int *provided) {
+    enum { SIGNALS = 32 };
+    struct sigaction before[SIGNALS];
+    int is_known[SIGNALS], number, error;
+    sigset_t all, mask;
+    for (number = 1; number < SIGNALS; ++number) is_known[number] = sigaction(number, NULL, &before[number]) == 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &mask);
+    error = PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    for (number = 1; number < SIGNALS; ++number) {
+        if (is_known[number]) sigaction(number, &before[number], NULL);
+    }
+    return error;
+}
+
 int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
     int provided, found, error;
     int *tag_max;
     if ((error = MPI_Initialized(&started->was_there))) return error;
     error = started->was_there ? MPI_Query_thread(&provided)
-                               : MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+                               : init(NULL, NULL, &provided);
     if (error) return error;
+    is_started = !started->was_there;
+    provided_level = provided;
     started->threads = level(provided);
     if ((error = MPI_Comm_rank(MPI_COMM_WORLD, &started->rank))) return error;
     if ((error = MPI_Comm_size(MPI_COMM_WORLD, &started->ranks))) return error;
     if ((error = MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag_max, &found))) return error;
     started->tag_max = found ? *tag_max : 32767;
     return MPI_SUCCESS;
+}
+
+/* What a program gets that initialises MPI by itself: the library's threads call MPI too, whatever the program asks for. */
+int vgasnet_mpi_init(int *argc, char ***argv, int *provided) {
+    int ignored;
+    if (provided == NULL) provided = &ignored;
+    if (!is_started) return init(argc, argv, provided);
+    *provided = provided_level;
+    return MPI_SUCCESS;
+}
+
+static void (*before_end)(void);
+
+static int on_end(MPI_Comm self, int key, void *value, void *extra) {
+    (void)self, (void)key, (void)value, (void)extra;
+    before_end();
+    return MPI_SUCCESS;
+}
+
+/* MPI_Finalize begins with what is attached to MPI_COMM_SELF (MPI 3.1, section 8.7.1). */
+int vgasnet_mpi_call_before_end(void (*function)(void)) {
+    int key, error;
+    before_end = function;
+    if ((error = MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, on_end, &key, NULL))) return error;
+    return MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
 /* Collective. Not part of the start, which the caller may want to refuse. */

@@ -83,7 +83,10 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
             command.arg("-L").arg(dir).arg("-lvgasnet").arg(path);
         }
         Linking::Static => {
-            command.arg(library("libvgasnet.a")).args(SYSTEM_LIBRARIES);
+            command.arg(library("libvgasnet.a"));
+            #[cfg(feature = "mpi")]
+            command.args(vgasnet_mpi::LINK_FLAGS.split_whitespace());
+            command.args(SYSTEM_LIBRARIES);
         }
     }
     run(&mut command);

@@ -1,0 +1,34 @@
+//! The functions by which a program starts MPI, in front of MPI's own: a program that uses MPI besides may start it before
+//! vgasnet or after it, and need not know that threads of the library call MPI.
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use crate::ffi;
+
+/// MPI's own, of which the program gets the highest thread level; nothing if vgasnet has started MPI.
+///
+/// # Safety
+/// As for MPI's.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "MPI's name")]
+pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { ffi::init(argc, argv, ptr::null_mut()) }
+}
+
+/// As [`MPI_Init`]; says which thread level the program has.
+///
+/// # Safety
+/// As for MPI's.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "MPI's name")]
+pub unsafe extern "C" fn MPI_Init_thread(
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+    _required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { ffi::init(argc, argv, provided) }
+}
