@@ -1,0 +1,168 @@
+//! What a rank keeps in memory for each rank of its job: at most 4 KiB, besides buffers, whatever the number of ranks.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use vgasnet::am::{Args, Destination, Outgoing};
+use vgasnet::barrier::Name;
+use vgasnet::config::{Config, Machine};
+use vgasnet::runtime::{self, Runtime, Shape};
+use vgasnet::space::Segment;
+use vgasnet::storage::MemoryStorage;
+use vgasnet_conduit::{
+    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+};
+
+/// What is promised for each peer, in bytes.
+const PER_PEER_BYTES_MAX: usize = 4096;
+
+const PAGE_BYTES: usize = 64 << 10;
+const SHAPE: Shape = Shape { pages: 4, frames: 4 };
+
+/// The system's allocator, with an account.
+struct Counting;
+
+static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Rank 0 of a job whose other ranks are far away and silent.
+struct Lone {
+    ranks: u32,
+    pool: Region,
+    table: Region,
+}
+
+/// Memory that costs only what is touched, and stays.
+fn region(len_bytes: usize) -> Region {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len_bytes, protection, flags, -1, 0) };
+    assert_ne!(base, libc::MAP_FAILED);
+    Region { address: base.expose_provenance(), len_bytes }
+}
+
+impl Conduit for Lone {
+    fn name(&self) -> &str {
+        "lone"
+    }
+    fn rank(&self) -> Rank {
+        Rank(0)
+    }
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+    fn host_of(&self, rank: Rank) -> u32 {
+        rank.0
+    }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { peer_memory: false, wakes_on_arrival: true, second_mapping: false }
+    }
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        Ok(vec![mine.to_vec(); self.ranks as usize])
+    }
+    fn attach(&self, _sizes: RegionSizes) -> Result<(), ConduitError> {
+        Ok(())
+    }
+    fn pool(&self, rank: Rank) -> Option<Region> {
+        (rank.0 == 0).then_some(self.pool)
+    }
+    fn table(&self, rank: Rank) -> Option<Region> {
+        (rank.0 == 0).then_some(self.table)
+    }
+    fn pool_file(&self) -> Option<PoolFile<'_>> {
+        None
+    }
+    fn message_bytes_max(&self) -> usize {
+        1024
+    }
+    fn send(&self, _to: Rank, _head: &[u8], _body: &[u8], _urgency: Urgency) -> Result<(), Busy> {
+        Ok(())
+    }
+    fn put(&self, _transfer: &Transfer) -> Result<(), Busy> {
+        Ok(())
+    }
+    fn get(&self, _transfer: &Transfer) -> Result<(), Busy> {
+        Ok(())
+    }
+    fn poll(&self, _sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        false
+    }
+    fn has_arrivals(&self) -> bool {
+        false
+    }
+    fn occupy(&self, _driving: bool) -> bool {
+        false
+    }
+    fn sleep(&self, _: Seat, _: Option<BorrowedFd<'_>>, timeout: Option<Duration>, _: &dyn Fn() -> bool) {
+        std::thread::park_timeout(timeout.unwrap_or(Duration::from_secs(3600)));
+    }
+    fn wake(&self, _rank: Rank) {}
+    fn wake_helper(&self) {}
+    fn close(&self) {}
+    fn exit(&self, status: i32) -> ! {
+        std::process::exit(status)
+    }
+}
+
+/// A rank that has attached, sent a message to every other one, and arrived at a barrier.
+fn busy_rank(ranks: u32) -> Runtime {
+    let shapes = vec![SHAPE; ranks as usize];
+    let pool = region((SHAPE.frames + runtime::STAGING_FRAMES) as usize * PAGE_BYTES);
+    let table = region(runtime::table_bytes(&shapes, SHAPE));
+    let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
+    let config = Config { page_bytes: PAGE_BYTES as u64, ..config.expect("the defaults are valid") };
+    let size_bytes = SHAPE.pages as usize * PAGE_BYTES;
+    let segments = (0..ranks as usize).map(|rank| Segment { base: (rank + 1) << 32, size_bytes }).collect();
+    let storage = Box::new(MemoryStorage::new(size_bytes as u64, 2, 1));
+    let conduit = Arc::new(Lone { ranks, pool, table });
+    let runtime = Runtime::new(conduit, &config, segments, &shapes, storage, |line| panic!("{line}"));
+    let runtime = runtime.expect("a thread is left");
+    let args = Args::new(&[1, 2, 3]).expect("they are few");
+    let short =
+        Outgoing { handler: 200, payload: [].as_ptr(), payload_bytes: 0, destination: Destination::Nowhere, args };
+    for rank in 1..ranks {
+        // SAFETY: there is no payload.
+        unsafe { runtime.request(rank, &short) }.expect("the first one has credit");
+    }
+    runtime.barrier_notify(Name::Anonymous).expect("the first one");
+    runtime
+}
+
+#[test]
+fn at_most_4_kib_for_each_rank_of_the_job() {
+    // What is made once, and by the first runtime only.
+    drop(busy_rank(2));
+    let cost = |ranks| {
+        let before = LIVE_BYTES.load(Ordering::Relaxed);
+        let runtime = busy_rank(ranks);
+        let bytes = LIVE_BYTES.load(Ordering::Relaxed) - before;
+        std::mem::forget(runtime);
+        bytes
+    };
+    let (few, some, many) = (cost(100), cost(1100), cost(4100));
+    let (first, second) = ((some - few) / 1000, (many - some) / 3000);
+    println!("bytes for each rank of the job: {first} up to 1,100 ranks, {second} up to 4,100");
+    assert!(first <= PER_PEER_BYTES_MAX && second <= PER_PEER_BYTES_MAX);
+    // Were there anything that grows with the square, the second thousand would cost more than the first.
+    assert!(second <= first + first / 2 + 16, "{first} bytes, then {second}");
+}
