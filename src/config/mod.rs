@@ -107,7 +107,7 @@ const PREFIX: &str = "VGASNET_";
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-const VARIABLES: [Variable; 9] = [
+const VARIABLES: [Variable; 13] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         meaning: "directory of the backing files, one per rank, on the node's fastest disk",
@@ -168,6 +168,34 @@ const VARIABLES: [Variable; 9] = [
     Variable {
         name: "VGASNET_SMP_JOB",
         meaning: "set by vgasnetrun for the ranks that it starts; not for users",
+        allowed: "what vgasnetrun writes",
+        default: "none",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_HOST_TIMEOUT",
+        meaning: "of vgasnetrun, for conduits between hosts: a host that is silent for so many seconds is lost, and the job ends",
+        allowed: "a number from 5 to 3600",
+        default: "30",
+        set: |_, value| parse_host_timeout(value),
+    },
+    Variable {
+        name: "VGASNET_MPIEXEC",
+        meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
+        allowed: "a command of MPICH or Open MPI or what comes of them",
+        default: "the mpiexec of the MPI that the library was built for",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_LAUNCHER",
+        meaning: "set by vgasnetrun for the agents that look after ranks on all hosts; not for users",
+        allowed: "what vgasnetrun writes",
+        default: "none",
+        set: |_, _| Ok(()),
+    },
+    Variable {
+        name: "VGASNET_AGENT",
+        meaning: "set by vgasnetrun's agents for the ranks that they start; not for users",
         allowed: "what vgasnetrun writes",
         default: "none",
         set: |_, _| Ok(()),
@@ -325,6 +353,11 @@ fn parse_conduit(value: &str) -> Result<Conduit, String> {
         "mpi" => Ok(Conduit::Mpi),
         _ => Err("is not a conduit of this library".into()),
     }
+}
+
+fn parse_host_timeout(value: &str) -> Result<(), String> {
+    let is_allowed = value.parse().is_ok_and(|seconds: u64| (5..=3600).contains(&seconds));
+    if is_allowed { Ok(()) } else { Err("is not a number of seconds".into()) }
 }
 
 fn parse_io_fault(value: &str) -> Result<IoFault, String> {

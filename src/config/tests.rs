@@ -53,6 +53,10 @@ fn every_variable_is_taken() {
         ("VGASNET_CONDUIT", "smp"),
         ("VGASNET_TEST_IO_ERROR", "write:3"),
         ("VGASNET_SMP_JOB", "anything at all"),
+        ("VGASNET_HOST_TIMEOUT", "3600"),
+        ("VGASNET_MPIEXEC", "mpiexec -iface v0"),
+        ("VGASNET_LAUNCHER", "anything at all"),
+        ("VGASNET_AGENT", "anything at all"),
     ];
     assert_eq!(vars.len() - 1, VARIABLES.len());
     assert_eq!(

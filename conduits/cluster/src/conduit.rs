@@ -8,7 +8,9 @@ use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
 };
 use vgasnet_smp::SmpConduit;
+use vgasnet_smp::launch::Life;
 
+use crate::attendance::{self, announce, is_copy, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::Network;
 use crate::start::{Hosts, agree, meet};
@@ -38,6 +40,8 @@ impl<N: Network> ClusterConduit<N> {
     /// # Errors
     /// The ranks of a host cannot share memory.
     pub fn start(network: N, share_hosts: bool) -> Result<Self, ConduitError> {
+        announce();
+        report(Life::Initialised, Some(network.rank().0));
         let hosts = Hosts::find(&network, share_hosts)?;
         let host = meet(&network, &hosts.members)?;
         Ok(ClusterConduit { network, host, hosts, backoff: Backoff::default(), is_led: AtomicBool::new(false) })
@@ -93,7 +97,9 @@ impl<N: Network> Conduit for ClusterConduit<N> {
         let attached = self.host.attach(sizes);
         agree(&self.network, &attached, &[])?;
         let own = self.pool(self.rank()).expect("the host has attached");
-        self.network.attach(own)
+        self.network.attach(own)?;
+        report(Life::Attached, Some(self.rank().0));
+        Ok(())
     }
 
     fn pool(&self, rank: Rank) -> Option<Region> {
@@ -195,10 +201,12 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     }
 
     fn close(&self) {
-        self.network.close();
+        if !is_copy() {
+            self.network.close();
+        }
     }
 
     fn exit(&self, status: i32) -> ! {
-        self.network.exit(status)
+        attendance::exit(&self.network, status)
     }
 }

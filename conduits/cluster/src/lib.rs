@@ -6,10 +6,12 @@
 
 #![deny(unsafe_code)]
 
+mod attendance;
 mod backoff;
 mod conduit;
 mod network;
 mod start;
 
+pub use attendance::{AGENT_VARIABLE, Report, announce, exit};
 pub use conduit::ClusterConduit;
 pub use network::Network;

@@ -47,6 +47,7 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::close`].
     fn close(&self);
 
-    /// As [`vgasnet_conduit::Conduit::exit`].
+    /// As [`vgasnet_conduit::Conduit::exit`], where no launcher of ours looks after the job; use [`crate::exit`], which
+    /// knows.
     fn exit(&self, status: i32) -> !;
 }

@@ -73,6 +73,7 @@ impl MpiNetwork {
     /// MPI does not let several threads call it.
     pub fn start() -> Result<MpiNetwork, ConduitError> {
         let broken = |MpiError(text)| ConduitError(text);
+        vgasnet_cluster::announce();
         let (mut mpi, started) = Mpi::start().map_err(broken)?;
         let is_ours = started.was_there == 0;
         check_threads(started.threads, is_ours)?;
@@ -115,7 +116,7 @@ impl MpiNetwork {
             let line = format!("vgasnet: rank {}: mpi: {text}; the job ends\n", self.rank);
             // Where stderr is closed there is nobody to tell.
             let _ = std::io::stderr().write_all(line.as_bytes());
-            self.exit(1)
+            vgasnet_cluster::exit(self, 1)
         })
     }
 }

@@ -62,7 +62,7 @@ const _: () = assert!(size_of::<Header>() <= BLOCKS_OFFSET_BYTES && align_of::<R
 
 /// How far a rank has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub enum Life {
     /// It has not called init, and perhaps never will.
     Fresh,
     /// It is a rank of the job.
@@ -74,7 +74,8 @@ pub(crate) enum Life {
 }
 
 impl Life {
-    fn encode(self) -> u64 {
+    /// As one word.
+    pub fn encode(self) -> u64 {
         let (state, status) = match self {
             Life::Fresh => (0, 0),
             Life::Initialised => (1, 0),
@@ -85,7 +86,7 @@ impl Life {
     }
 
     /// Anything unknown counts as `Fresh`: the launcher must survive whatever a rank writes.
-    fn decode(word: u64) -> Self {
+    pub fn decode(word: u64) -> Self {
         match word >> 32 {
             1 => Life::Initialised,
             2 => Life::Attached,

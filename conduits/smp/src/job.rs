@@ -110,7 +110,11 @@ fn make_doorbells(count: usize) -> Result<Vec<OwnedFd>, Errno> {
     Ok(doorbells)
 }
 
-pub(crate) fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
+/// Lets this process open so many files, as far as the system allows it.
+///
+/// # Errors
+/// The limit cannot be read or set.
+pub fn raise_descriptor_limit(wanted: u64) -> Result<(), Errno> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if soft < wanted {
         setrlimit(Resource::RLIMIT_NOFILE, wanted.min(hard), hard)?;

@@ -14,8 +14,13 @@
 
 mod output;
 mod process;
+mod rank;
 mod signals;
 mod verdict;
+
+pub use process::Process;
+pub use signals::Signals;
+pub use verdict::{Order, RankView, Step, Verdict};
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -27,12 +32,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit};
 
 use crate::RANKS_MAX;
-use crate::arena::{Control, Life};
+use crate::arena::Control;
+pub use crate::arena::Life;
 use crate::job::Objects;
+pub use crate::job::raise_descriptor_limit;
 use output::LabelledPipe;
-use process::RankProcess;
-use signals::Signals;
-use verdict::{Order, RankView, Step, Verdict};
 
 /// How often the launcher looks at what no event tells it: whether ranks have initialised while another never will.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -148,7 +152,7 @@ impl Launch {
             signals,
         };
         for rank in 0..self.ranks {
-            match RankProcess::spawn(self, rank, &objects, job.signals.previous_mask()) {
+            match rank::spawn(self, rank, &objects, job.signals.previous_mask()) {
                 Ok((process, pipes)) => {
                     job.processes.push(process);
                     job.pipes.extend(pipes);
@@ -178,14 +182,19 @@ fn advice(error: Errno) -> String {
     format!("; at most {hard} are possible here, see \"ulimit -Hn\"")
 }
 
+/// Statuses as shells have them: 127 when there is no such program, 126 when it cannot be run.
+pub fn cannot_run_status(error: &std::io::Error) -> i32 {
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
 /// Writes one line to stderr, whole.
-fn say(text: &str) {
+pub fn say(text: &str) {
     // Nobody is left to be told when stderr is gone.
     let _ = std::io::stderr().write_all(format!("vgasnetrun: {text}\n").as_bytes());
 }
 
 struct RunningJob {
-    processes: Vec<RankProcess>,
+    processes: Vec<Process>,
     pipes: Vec<LabelledPipe>,
     verdict: Verdict,
     control: Control,
@@ -194,7 +203,7 @@ struct RunningJob {
 
 impl RunningJob {
     fn supervise(mut self) -> Outcome {
-        while self.processes.iter().any(RankProcess::is_running) {
+        while self.processes.iter().any(Process::is_running) {
             for pipe in self.wait() {
                 self.pipes[pipe].forward();
             }
@@ -224,7 +233,7 @@ impl RunningJob {
         }
         let mut watched = vec![watch(self.signals.as_fd())];
         watched.extend(self.pipes.iter().map(|pipe| watch(pipe.as_fd())));
-        watched.extend(self.processes.iter().filter_map(RankProcess::running_fd).map(watch));
+        watched.extend(self.processes.iter().filter_map(Process::running_fd).map(watch));
         let look_again = self.verdict.must_look_again().then(|| Instant::now() + LOOK_AGAIN);
         let next = self.verdict.deadline().into_iter().chain(look_again).min();
         let timeout = next.map_or(PollTimeout::NONE, |at| {
@@ -265,13 +274,14 @@ impl RunningJob {
     /// Kills what has been started of a job that cannot start.
     fn abandon(&mut self) {
         self.take(Step { order: Some(Order::Kill), say: None });
-        self.processes.iter_mut().for_each(RankProcess::wait);
+        self.processes.iter_mut().for_each(Process::wait);
     }
 
     fn view(&self) -> Vec<RankView> {
         let life = |rank| self.control.block(rank).life();
-        let view = |(rank, process): (u32, &RankProcess)| RankView {
+        let view = |(rank, process): (u32, &Process)| RankView {
             pid: process.pid(),
+            host: None,
             life: life(rank),
             is_running: process.is_running(),
         };

@@ -34,6 +34,11 @@ struct Options {
     #[arg(long, value_name = "A,B...", value_delimiter = ',')]
     hosts: Vec<String>,
 
+    /// Be the agent of a rank, as a vgasnetrun on this or another host wants it
+    #[cfg(feature = "mpi")]
+    #[arg(long, hide = true)]
+    agent: bool,
+
     /// The program and its arguments
     #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
     program: Vec<OsString>,
@@ -51,6 +56,10 @@ fn conduits() -> clap::builder::PossibleValuesParser {
 
 fn main() {
     let mut options = Options::parse();
+    #[cfg(feature = "mpi")]
+    if options.agent {
+        std::process::exit(vgasnet_launch::run_agent(&options.program));
+    }
     if options.conduit.is_none() {
         options.conduit = std::env::var("VGASNET_CONDUIT").ok();
     }

@@ -1,12 +1,15 @@
 //! Starts ranks by the launcher of the MPI that this build is for.
 
-use std::os::unix::process::CommandExt;
+use std::ffi::{OsStr, OsString};
 use std::process::Command;
+
+use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout, supervise};
+use vgasnet_smp::launch::say;
 
 use super::Options;
 
-/// Names another launcher than that of the MPI at hand.
-const LAUNCHER_VARIABLE: &str = "VGASNET_MPIEXEC";
+/// Names another launcher than that of the MPI at hand, and options for it.
+const MPIEXEC_VARIABLE: &str = "VGASNET_MPIEXEC";
 
 /// The options of `mpiexec` differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,35 +19,115 @@ enum Dialect {
     OpenMpi,
 }
 
-/// Becomes the launcher. Returns a status if there is none.
+/// Runs the job. Returns the exit status.
 pub fn run(options: &Options) -> i32 {
-    let launcher = std::env::var(LAUNCHER_VARIABLE).unwrap_or_else(|_| vgasnet_mpi::MPIEXEC.to_owned());
-    let dialect = match Command::new(&launcher).arg("--version").output() {
-        Ok(output) if String::from_utf8_lossy(&output.stdout).to_lowercase().contains("hydra") => Dialect::Hydra,
-        Ok(_) => Dialect::OpenMpi,
-        Err(error) => {
-            eprintln!(
-                "vgasnetrun: cannot run {launcher}, the launcher of MPI: {error}; install it or set {LAUNCHER_VARIABLE}"
-            );
-            return 127;
+    match plan(options) {
+        Ok(plan) => supervise(plan),
+        Err((status, why)) => {
+            say(&why);
+            status
         }
-    };
-    let mut command = Command::new(&launcher);
-    command.args(arguments(dialect, options)).env("VGASNET_CONDUIT", "mpi").env_remove(LAUNCHER_VARIABLE);
-    let error = command.args(&options.program).exec();
-    eprintln!("vgasnetrun: cannot run {launcher}: {error}");
-    126
+    }
 }
 
+fn plan(options: &Options) -> Result<Plan, (i32, String)> {
+    let host_timeout = host_timeout().map_err(|why| (2, why))?;
+    let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| vgasnet_mpi::MPIEXEC.to_owned());
+    let mut words = launcher.split_whitespace();
+    let launcher = words.next().unwrap_or(vgasnet_mpi::MPIEXEC);
+    let dialect = dialect_of(launcher)?;
+    let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
+    let mut command = Command::new(launcher);
+    command.env("VGASNET_CONDUIT", "mpi").env_remove(MPIEXEC_VARIABLE);
+    command.args(words).args(arguments(dialect, options));
+    if dialect == Dialect::OpenMpi {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
+        command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
+    }
+    command.arg(agent).args(["--agent", "--"]).args(&options.program);
+    Ok(Plan { ranks: options.ranks, launcher: command, host_timeout })
+}
+
+fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {
+    match Command::new(launcher).arg("--version").output() {
+        Ok(output) if String::from_utf8_lossy(&output.stdout).to_lowercase().contains("hydra") => Ok(Dialect::Hydra),
+        Ok(_) => Ok(Dialect::OpenMpi),
+        Err(error) => {
+            let advice = format!("install it or set {MPIEXEC_VARIABLE}");
+            Err((127, format!("cannot run {launcher}, the launcher of MPI: {error}; {advice}")))
+        }
+    }
+}
+
+/// Whether ranks on other hosts need this variable. Hydra gives them all there are.
+fn is_for_ranks(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let is_set_anyway = name == "VGASNET_CONDUIT" || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
+    !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
+}
+
+/// What the launcher is told besides the program. That a process ends without having told MPI is none of its business here.
 fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
-    let mut arguments = vec!["-n".to_owned(), options.ranks.to_string()];
+    let mut arguments: Vec<String> = match dialect {
+        Dialect::Hydra => vec!["-disable-auto-cleanup"],
+        Dialect::OpenMpi => {
+            vec!["--mca", "orte_allowed_exit_without_sync", "1", "--mca", "orte_abort_on_non_zero_status", "0"]
+        }
+    }
+    .into_iter()
+    .map(str::to_owned)
+    .collect();
+    arguments.extend(["-n".to_owned(), options.ranks.to_string()]);
     if options.label_output {
         arguments.push(if dialect == Dialect::Hydra { "-l" } else { "--tag-output" }.to_owned());
     }
     if !options.hosts.is_empty() {
         let per_host = options.ranks.div_ceil(options.hosts.len() as u32);
-        let hosts: Vec<String> = options.hosts.iter().map(|host| format!("{host}:{per_host}")).collect();
-        arguments.extend([if dialect == Dialect::Hydra { "-hosts" } else { "--host" }.to_owned(), hosts.join(",")]);
+        let hosts = options.hosts.iter();
+        arguments.extend(match dialect {
+            Dialect::Hydra => {
+                let hosts: Vec<_> = hosts.cloned().collect();
+                ["-hosts".to_owned(), hosts.join(","), "-ppn".to_owned(), per_host.to_string()]
+            }
+            Dialect::OpenMpi => {
+                let hosts: Vec<_> = hosts.map(|host| format!("{host}:{per_host}")).collect();
+                ["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), hosts.join(",")]
+            }
+        });
     }
     arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn words(dialect: Dialect, line: &str) -> String {
+        let options = Options::parse_from(line.split_whitespace());
+        arguments(dialect, &options).join(" ")
+    }
+
+    #[test]
+    fn each_launcher_gets_its_own_options() {
+        let line = "vgasnetrun -n 5 -l --conduit mpi --hosts a,b program";
+        assert_eq!(words(Dialect::Hydra, line), "-disable-auto-cleanup -n 5 -l -hosts a,b -ppn 3");
+        let open = words(Dialect::OpenMpi, line);
+        assert!(open.ends_with("-n 5 --tag-output --map-by slot --host a:3,b:3"), "{open}");
+        assert_eq!(words(Dialect::Hydra, "vgasnetrun program -n 3"), "-disable-auto-cleanup -n 1");
+    }
+
+    #[test]
+    fn ranks_get_what_is_theirs() {
+        for (name, is_theirs) in [
+            ("VGASNET_PAGE_SIZE", true),
+            ("GASNET_VERBOSEENV", true),
+            ("LD_LIBRARY_PATH", true),
+            ("VGASNET_MPIEXEC", false),
+            ("HOME", false),
+        ] {
+            assert_eq!(is_for_ranks(OsStr::new(name)), is_theirs, "{name}");
+        }
+    }
 }

@@ -10,14 +10,18 @@ const FORWARDED: [Signal; 6] =
     [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGUSR1, Signal::SIGUSR2, Signal::SIGQUIT];
 
 /// The forwarded signals, blocked in this thread and readable from a descriptor, until this is dropped.
-pub(super) struct Signals {
+#[derive(Debug)]
+pub struct Signals {
     descriptor: SignalFd,
     previous_mask: SigSet,
 }
 
 impl Signals {
     /// Takes the signals over. Those that this process ignores, as `nohup` and background shells have it, stay ignored.
-    pub(super) fn block() -> Result<Self, Errno> {
+    ///
+    /// # Errors
+    /// The system has no descriptor for them.
+    pub fn block() -> Result<Self, Errno> {
         if is_ignored(Signal::SIGCHLD)? {
             // With it ignored, the kernel would reap the ranks and forget how they ended.
             // SAFETY: the default action is no handler that could run at a bad moment.
@@ -35,12 +39,12 @@ impl Signals {
     }
 
     /// The signal mask without the forwarded signals, for processes that have to take them.
-    pub(super) fn previous_mask(&self) -> SigSet {
+    pub fn previous_mask(&self) -> SigSet {
         self.previous_mask
     }
 
     /// The next signal, and whether it comes from the terminal.
-    pub(super) fn next(&self) -> Option<(i32, bool)> {
+    pub fn next(&self) -> Option<(i32, bool)> {
         let info = self.descriptor.read_signal().ok()??;
         Some((info.ssi_signo as i32, info.ssi_code == libc::SI_KERNEL))
     }

@@ -14,6 +14,7 @@
 //!
 //! The first failure decides the status. From `Ending` on, how ranks end no longer matters: they were told to.
 
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use crate::arena::Life;
@@ -30,23 +31,40 @@ const LEAVE_GRACE: Duration = Duration::from_secs(10);
 const TIME_LIMIT_STATUS: i32 = 124;
 
 /// What the launcher knows of a rank at some moment.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RankView {
-    pub(super) pid: u32,
-    pub(super) life: Life,
-    pub(super) is_running: bool,
+#[derive(Clone, Debug)]
+pub struct RankView {
+    /// Its process; 0 when that is not known.
+    pub pid: u32,
+    /// Where that is, if not on this machine.
+    pub host: Option<Rc<str>>,
+    /// How far it has come.
+    pub life: Life,
+    /// Whether it has not ended.
+    pub is_running: bool,
+}
+
+impl RankView {
+    /// The process as a line names it.
+    fn name(&self) -> String {
+        match &self.host {
+            Some(host) => format!("pid {} on {host}", self.pid),
+            None => format!("pid {}", self.pid),
+        }
+    }
 }
 
 /// What to do now: an order for every rank that runs, and a line for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Step {
-    pub(super) order: Option<Order>,
-    pub(super) say: Option<String>,
+pub struct Step {
+    /// What every rank that runs is sent.
+    pub order: Option<Order>,
+    /// What the user is told.
+    pub say: Option<String>,
 }
 
 /// What ranks are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub enum Order {
     /// A signal that the launcher got.
     Forward(i32),
     /// To clean up and end.
@@ -66,7 +84,7 @@ enum Phase {
 
 /// The state of a job as its launcher judges it.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub struct Verdict {
     phase: Phase,
     outcome: Outcome,
     time_limit: Option<(Duration, Instant)>,
@@ -75,17 +93,19 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    pub(super) fn new(time_limit: Option<(Duration, Instant)>) -> Self {
+    /// A job that begins, with a limit and when it is over.
+    pub fn new(time_limit: Option<(Duration, Instant)>) -> Self {
         let outcome = Outcome { status: 0, failure: None };
         Verdict { phase: Phase::Running, outcome, time_limit, never_initialised: None }
     }
 
-    pub(super) fn outcome(&self) -> Outcome {
+    /// How the job has ended, or would if all ranks ended well now.
+    pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
     /// A rank ended; `ranks` already says so.
-    pub(super) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Step {
+    pub fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Step {
         match self.phase {
             Phase::Ending { .. } | Phase::Killed => Step::default(),
             Phase::Interrupted { signal, .. } if end == End::Signal(signal) => {
@@ -109,8 +129,37 @@ impl Verdict {
         }
     }
 
+    /// The job is broken by something else than the end of a rank, so it ends with `status`.
+    pub fn on_breakdown(&mut self, status: i32, say: String, now: Instant) -> Step {
+        if self.is_ending() {
+            return Step::default();
+        }
+        if self.outcome.status == 0 {
+            self.outcome.status = status;
+        }
+        match self.phase {
+            // The ranks were told already, and have their time.
+            Phase::Interrupted { .. } => Step { order: None, say: Some(say) },
+            _ => Step { say: Some(say), ..self.end(now) },
+        }
+    }
+
+    /// Two ranks turn out to have each other's numbers.
+    pub fn on_swap(&mut self, one: usize, other: usize) {
+        self.never_initialised = match self.never_initialised {
+            Some(rank) if rank == one => Some(other),
+            Some(rank) if rank == other => Some(one),
+            same => same,
+        };
+    }
+
+    /// Whether the ranks were told to end, so that how they do so no longer matters.
+    pub fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending { .. } | Phase::Killed)
+    }
+
     /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
-    pub(super) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Step {
+    pub fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Step {
         let may_wait = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
         if may_wait && matches!(signal, libc::SIGINT | libc::SIGTERM) {
             self.phase = Phase::Interrupted { signal, kill_at: now + INTERRUPT_GRACE };
@@ -120,7 +169,7 @@ impl Verdict {
     }
 
     /// Some time has passed.
-    pub(super) fn on_time(&mut self, ranks: &[RankView], now: Instant) -> Step {
+    pub fn on_time(&mut self, ranks: &[RankView], now: Instant) -> Step {
         if !ranks.iter().any(|rank| rank.is_running) {
             return Step::default();
         }
@@ -144,7 +193,7 @@ impl Verdict {
     }
 
     /// When `on_time` is next needed.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub fn deadline(&self) -> Option<Instant> {
         let limit = self.time_limit.map(|(_, at)| at);
         match self.phase {
             Phase::Running => limit,
@@ -155,19 +204,20 @@ impl Verdict {
     }
 
     /// Whether a change in the ranks' lives, of which nobody tells the launcher, would matter.
-    pub(super) fn must_look_again(&self) -> bool {
+    pub fn must_look_again(&self) -> bool {
         self.never_initialised.is_some() && matches!(self.phase, Phase::Running | Phase::Leaving { .. })
     }
 
     fn fail(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Step {
         let failure = self.note_failure(rank, end, ranks);
-        let Failure { rank, pid, end } = failure;
+        let Failure { rank, pid: _, end } = failure;
         let how = match end {
             End::Status(status) => format!("ended with exit status {status}"),
             End::Signal(signal) => format!("was killed by {}", name_signal(signal)),
         };
         let others = if ranks.iter().any(|rank| rank.is_running) { "; the other ranks were ended" } else { "" };
-        let say = Some(format!("rank {rank} (pid {pid}) {how}{others}"));
+        let name = ranks[rank as usize].name();
+        let say = Some(format!("rank {rank} ({name}) {how}{others}"));
         match self.phase {
             // The ranks were told already, and have their time.
             Phase::Interrupted { .. } => Step { order: None, say },
@@ -210,8 +260,9 @@ impl Verdict {
         }
         let pid = ranks[rank].pid;
         self.outcome = Outcome { status: 1, failure: Some(Failure { rank: rank as u32, pid, end: End::Status(0) }) };
+        let name = ranks[rank].name();
         let say = format!(
-            "rank {rank} (pid {pid}) ended before vgasnet_init, which other ranks have called; all ranks must call it"
+            "rank {rank} ({name}) ended before vgasnet_init, which other ranks have called; all ranks must call it"
         );
         Step { say: Some(say), ..self.end(now) }
     }

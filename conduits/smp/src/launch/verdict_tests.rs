@@ -4,7 +4,7 @@ use super::*;
 
 /// A job of four ranks at some moment: their lives, all running.
 fn four(lives: [Life; 4]) -> Vec<RankView> {
-    (100..).zip(lives).map(|(pid, life)| RankView { pid, life, is_running: true }).collect()
+    (100..).zip(lives).map(|(pid, life)| RankView { pid, host: None, life, is_running: true }).collect()
 }
 
 fn step(order: Option<Order>, say: Option<&str>) -> Step {
@@ -146,4 +146,24 @@ fn the_time_limit_ends_the_job() {
     assert_eq!(job.pass(1.0), step(Some(Order::Quit), Some(line)));
     assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
     assert_eq!(job.status(), 124);
+}
+
+#[test]
+fn what_breaks_the_job_decides_its_status_unless_it_ends_already() {
+    let mut job = Bench::new([Life::Attached; 4]);
+    let line = "host b has not answered";
+    assert_eq!(job.verdict.on_breakdown(1, line.to_owned(), job.now), step(Some(Order::Quit), Some(line)));
+    assert!(job.verdict.is_ending());
+    assert_eq!(job.verdict.on_breakdown(2, "again".to_owned(), job.now), QUIET);
+    assert_eq!(job.end(0, End::Signal(3)), QUIET);
+    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
+    assert_eq!(job.status(), 1);
+}
+
+#[test]
+fn a_process_elsewhere_is_named_with_its_host() {
+    let mut job = Bench::new([Life::Attached; 4]);
+    job.ranks[1].host = Some("b".into());
+    let line = "rank 1 (pid 101 on b) ended with exit status 3; the other ranks were ended";
+    assert_eq!(job.end(1, End::Status(3)), step(Some(Order::Quit), Some(line)));
 }
