@@ -62,6 +62,8 @@ struct Supervisor {
     /// When an agent came last.
     came: Instant,
     verdict: Verdict,
+    /// Lines for the user, who gets them after what the ranks said before: that takes its time through the other launcher.
+    to_say: Vec<String>,
     /// What agents that come late are told.
     standing: Option<Order>,
     launcher: Process,
@@ -94,6 +96,7 @@ impl Supervisor {
             roll: Roll::new(plan.ranks),
             came: now,
             verdict: Verdict::new(None),
+            to_say: Vec::new(),
             standing: None,
             launcher,
             launcher_name,
@@ -284,7 +287,7 @@ impl Supervisor {
 
     fn take(&mut self, step: Step) {
         if let Some(text) = step.say {
-            say(&text);
+            self.to_say.push(text);
         }
         let Some(order) = step.order else { return };
         for (_, member) in self.roll.present_mut().filter(|(_, member)| member.care == Care::Running) {
@@ -320,16 +323,20 @@ impl Supervisor {
 
     /// Waits for the other launcher's end, and ends it if it takes too long. Returns whether it ended by itself.
     fn see_launcher_off(&mut self) -> bool {
-        let mut late = Instant::now() + LAUNCHER_PATIENCE;
+        // It would wait for a host that is lost.
+        let lost = self.roll.present().any(|(_, member)| member.care == Care::Lost);
+        let patience = if lost { LAUNCHER_GRACE } else { LAUNCHER_PATIENCE };
+        let mut late = Instant::now() + patience;
         while self.launcher_end.is_none() && Instant::now() < late {
             self.wait_for_launcher(late);
             if self.signals.next().is_some() {
                 break;
             }
             if is_output_held_up() {
-                late = Instant::now() + LAUNCHER_PATIENCE;
+                late = Instant::now() + patience;
             }
         }
+        self.to_say.drain(..).for_each(|text| say(&text));
         if self.launcher_end.is_some() {
             return true;
         }

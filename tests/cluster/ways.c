@@ -1,0 +1,63 @@
+/* A rank that lives and ends as its argument says; tests/cluster_launcher.rs and tests/hosts.rs start it. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "../c/check.h"
+
+static vgasnet_node_t me, ranks;
+
+static int is(const char *text, const char *should) { return strcmp(text, should) == 0; }
+
+static void on_quit(int number) {
+    static const char text[] = "told to quit\n";
+    ssize_t written = write(1, text, sizeof text - 1);
+    (void)number;
+    _exit(written > 0 ? 0 : 1);
+}
+
+/* Nothing of the job may end with a copy of a rank, however that ends. */
+static int copies_end(int how) {
+    int status = -1;
+    pid_t copy = fork();
+    if (copy == 0) {
+        if (how) vgasnet_exit(5);
+        _exit(5);
+    }
+    CHECK(waitpid(copy, &status, 0) == copy);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    barrier();
+    return 0;
+}
+
+/* Page after page goes from rank to rank until the job ends. */
+static void goes_on(void) {
+    for (uint64_t round = 0;; ++round) {
+        vgasnet_put_val((me + 1) % ranks, at((me + 1) % ranks, 8 * me), round, 8);
+        barrier();
+        if (round == 0) {
+            printf("pid %ld\n", (long)getpid());
+            fflush(stdout);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    const char *way = argc > 1 ? argv[1] : "";
+    const char *number = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    if (is(way, "skips") && number != NULL && is(number, "1")) return 0;
+    if (is(way, "told")) signal(SIGQUIT, on_quit);
+    start(&argc, &argv, 4 * page_bytes());
+    me = vgasnet_mynode(), ranks = vgasnet_nodes();
+    barrier();
+    if (is(way, "returns")) return 7;
+    if (is(way, "copies")) return copies_end(0) + copies_end(1);
+    if (me == 1 && is(way, "exits")) vgasnet_exit(7);
+    if (me == 1 && (is(way, "aborts") || is(way, "told"))) abort();
+    if (is(way, "goes on")) goes_on();
+    if (is(way, "waits")) {
+        printf("pid %ld\n", (long)getpid());
+        fflush(stdout);
+    }
+    for (;;) pause();
+}

@@ -1,0 +1,233 @@
+//! `vgasnetrun --conduit mpi` as its users see it: how jobs end, and that nothing stays behind. The MPI is the one that the
+//! library was built for.
+
+#[allow(dead_code)]
+#[path = "c_interface/support/mod.rs"]
+mod support;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::compile::{Language, Linking, build, source_dir};
+use support::run::{entries, finish, fresh_dir};
+
+/// Far more than the end of a job takes.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A job and where its files are.
+struct Job {
+    child: Child,
+    storage: PathBuf,
+    shared_before: BTreeSet<OsString>,
+}
+
+/// A job that has ended.
+#[derive(Debug)]
+struct Ended {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+fn start(ranks: u32, program: &[&str]) -> Job {
+    let storage = fresh_dir();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
+        command.env_remove(name);
+    }
+    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command.env("VGASNET_STORAGE_DIR", &storage).env("VGASNET_PAGE_SIZE", "64K").env("VGASNET_POOL_SIZE", "1M");
+    command.env("CHECK_PAGE_BYTES", "65536");
+    command.args(["--conduit", "mpi", "-n", &ranks.to_string()]).args(program);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let shared_before = entries(Path::new("/dev/shm"));
+    Job { child: command.spawn().expect("vgasnetrun starts"), storage, shared_before }
+}
+
+impl Job {
+    /// Waits for the end of the job. Fails if files stay behind.
+    fn end(self) -> Ended {
+        let begin = Instant::now();
+        let (status, stdout, stderr) = finish(self.child);
+        let ended = Ended { status, stdout, stderr, took: begin.elapsed() };
+        let left = entries(&self.storage);
+        assert!(left.is_empty(), "{ended:?}\nleft in the storage directory: {left:?}");
+        std::fs::remove_dir(&self.storage).expect("an empty directory of ours");
+        wait_until(&format!("{ended:?}\nleft in /dev/shm"), || {
+            // Other jobs may run at the same time, with files of their MPI's.
+            entries(Path::new("/dev/shm")).difference(&self.shared_before).all(|name| is_of_others(name))
+        });
+        ended
+    }
+
+    /// The processes of the ranks, which print their numbers when they have come far enough.
+    fn pids(&mut self, ranks: usize) -> Vec<i32> {
+        let mut out = BufReader::with_capacity(1, self.child.stdout.take().expect("piped"));
+        let mut line = String::new();
+        let pids = (0..ranks).map(|_| {
+            line.clear();
+            out.read_line(&mut line).expect("a pipe");
+            line.trim_end().strip_prefix("pid ").and_then(|pid| pid.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+        });
+        let pids = pids.collect();
+        self.child.stdout = Some(out.into_inner());
+        pids
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: the call takes numbers only, and the child's number is its own until it is reaped.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+}
+
+/// Files of vgasnet have no name, so all there can be are those of MPI, whose jobs clean up.
+fn is_of_others(name: &OsString) -> bool {
+    let path = Path::new("/dev/shm").join(name);
+    let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
+    let holds = |dir: PathBuf| {
+        let maps = std::fs::read_to_string(dir.join("maps")).unwrap_or_default();
+        maps.lines().any(|line| line.ends_with(&*path.to_string_lossy()))
+    };
+    !path.exists() || processes.map(|process| process.path()).any(holds)
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a process with this number exists and is not a zombie that waits for its parent.
+fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// The processes below this one.
+fn descendants(pid: i32) -> Vec<i32> {
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.flat_map(|child| std::iter::once(child).chain(descendants(child))).collect()
+}
+
+fn rank_program() -> String {
+    let program = build(&source_dir().join("tests/cluster/ways.c"), Language::C99, Linking::Shared);
+    program.to_str().expect("a path in UTF-8").to_owned()
+}
+
+/// Runs ranks that live and end in one of the ways of `ways.c`.
+fn live(ranks: u32, way: &str) -> Ended {
+    start(ranks, &[&rank_program(), way]).end()
+}
+
+/// Fails unless the job ended like this, with one line that begins and ends so.
+fn expect(ended: &Ended, status: i32, line: (&str, &str)) {
+    assert_eq!(ended.status, Some(status), "{ended:?}");
+    let (begin, end) = line;
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    assert!(lines.len() == 1 && lines[0].starts_with(begin) && lines[0].ends_with(end), "{ended:?}");
+}
+
+#[test]
+fn a_status_is_that_of_the_first_rank_that_fails() {
+    let line = ("vgasnetrun: rank 1 (pid ", ") ended with exit status 7; the other ranks were ended");
+    expect(&live(3, "exits"), 7, line);
+    let ended = live(3, "returns");
+    assert_eq!(ended.status, Some(7), "{ended:?}");
+    let line = ("vgasnetrun: rank 1 (pid ", ") was killed by signal 6 (SIGABRT); the other ranks were ended");
+    expect(&live(3, "aborts"), 134, line);
+}
+
+#[test]
+fn the_other_ranks_are_told_by_sigquit() {
+    let ended = live(3, "told");
+    assert_eq!((ended.status, &*ended.stdout), (Some(134), "told to quit\ntold to quit\n"), "{ended:?}");
+}
+
+#[test]
+fn copies_of_ranks_end_alone() {
+    let ended = live(2, "copies");
+    assert_eq!((ended.status, &*ended.stderr), (Some(0), ""), "{ended:?}");
+}
+
+#[test]
+fn a_rank_that_never_initialises_ends_the_job() {
+    let line = "before vgasnet_init, which other ranks have called; all ranks must call it";
+    expect(&live(3, "skips"), 1, ("vgasnetrun: rank 1 (pid ", line));
+}
+
+#[test]
+fn programs_that_are_no_ranks_simply_run() {
+    let ended = start(3, &["sh", "-c", "echo out; echo err >&2"]).end();
+    assert_eq!((ended.status, &*ended.stdout), (Some(0), "out\nout\nout\n"), "{ended:?}");
+    assert_eq!(ended.stderr, "err\nerr\nerr\n");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_one_line_and_127_or_126() {
+    let nowhere = "/nowhere/to/be/found";
+    let ended = start(2, &[nowhere]).end();
+    expect(&ended, 127, ("vgasnetrun: cannot start rank ", "No such file or directory (os error 2)"));
+    assert!(ended.stderr.contains(nowhere), "{ended:?}");
+    let ended = start(2, &[concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]).end();
+    expect(&ended, 126, ("vgasnetrun: cannot start rank ", "Permission denied (os error 13)"));
+}
+
+#[test]
+fn a_signal_to_the_launcher_ends_the_job() {
+    for (signal, status) in [(libc::SIGTERM, 143), (libc::SIGINT, 130)] {
+        let mut job = start(2, &[&rank_program(), "waits"]);
+        let pids = job.pids(2);
+        job.signal(signal);
+        let ended = job.end();
+        assert_eq!((ended.status, &*ended.stderr), (Some(status), ""), "{ended:?}");
+        assert!(ended.took < Duration::from_secs(10), "{ended:?}");
+        assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+    }
+}
+
+#[test]
+fn a_killed_launcher_takes_everything_along() {
+    let mut job = start(3, &[&rank_program(), "waits"]);
+    let mut pids = job.pids(3);
+    pids.extend(descendants(job.child.id() as i32));
+    assert!(pids.len() >= 3 + 3 + 1 && pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+    job.signal(libc::SIGKILL);
+    let ended = job.end();
+    assert_eq!(ended.status, None, "{ended:?}");
+    wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+#[test]
+fn a_killed_agent_ends_the_job() {
+    let mut job = start(3, &[&rank_program(), "waits"]);
+    let pids = job.pids(3);
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pids[0])).expect("a rank");
+    let agent: i32 =
+        stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()).expect("a parent");
+    // SAFETY: the call takes numbers only, and the number is that of the agent of a rank that runs.
+    assert_eq!(unsafe { libc::kill(agent, libc::SIGKILL) }, 0);
+    let ended = job.end();
+    assert!(ended.status.is_some_and(|status| status != 0) && ended.stderr.contains("vgasnetrun: "), "{ended:?}");
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+}
+
+#[test]
+fn a_time_out_that_makes_no_sense_is_refused() {
+    for value in ["4", "3601", "soon", ""] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+        let output = command.env("VGASNET_HOST_TIMEOUT", value).args(["--conduit", "mpi", "true"]).output();
+        let output = output.expect("vgasnetrun starts");
+        assert_eq!(output.status.code(), Some(2));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains("allowed: 5 to 3600") && stderr.lines().count() == 1, "{stderr}");
+    }
+}
