@@ -129,7 +129,7 @@ impl Supervisor {
     /// Whether nobody is left to wait for.
     fn is_over(&self) -> bool {
         let waits_for_missing = self.launcher_end.is_none() && !self.verdict.is_ending();
-        !self.roll.has_running() && !(waits_for_missing && self.roll.missing() > 0)
+        !(self.roll.has_running() || (waits_for_missing && self.roll.missing() > 0))
     }
 
     /// Sleeps until something happens or it is time for something.

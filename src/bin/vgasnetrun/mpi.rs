@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
+use std::time::Duration;
 
 use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout, supervise};
 use vgasnet_smp::launch::say;
@@ -39,7 +40,7 @@ fn plan(options: &Options) -> Result<Plan, (i32, String)> {
     let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
     let mut command = Command::new(launcher);
     command.env("VGASNET_CONDUIT", "mpi").env_remove(MPIEXEC_VARIABLE);
-    command.args(words).args(arguments(dialect, options));
+    command.args(words).args(arguments(dialect, options, host_timeout));
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);
         let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
@@ -68,16 +69,11 @@ fn is_for_ranks(name: &OsStr) -> bool {
 }
 
 /// What the launcher is told besides the program. That a process ends without having told MPI is none of its business here.
-fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
-    let mut arguments: Vec<String> = match dialect {
-        Dialect::Hydra => vec!["-disable-auto-cleanup"],
-        Dialect::OpenMpi => {
-            vec!["--mca", "orte_allowed_exit_without_sync", "1", "--mca", "orte_abort_on_non_zero_status", "0"]
-        }
-    }
-    .into_iter()
-    .map(str::to_owned)
-    .collect();
+fn arguments(dialect: Dialect, options: &Options, host_timeout: Duration) -> Vec<String> {
+    let mut arguments = match dialect {
+        Dialect::Hydra => vec!["-disable-auto-cleanup".to_owned()],
+        Dialect::OpenMpi => open_mpi_settings(host_timeout),
+    };
     arguments.extend(["-n".to_owned(), options.ranks.to_string()]);
     if options.label_output {
         arguments.push(if dialect == Dialect::Hydra { "-l" } else { "--tag-output" }.to_owned());
@@ -99,6 +95,21 @@ fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
     arguments
 }
 
+/// Open MPI's daemons on other hosts end when they have lost `mpiexec`; they would notice after some minutes.
+fn open_mpi_settings(host_timeout: Duration) -> Vec<String> {
+    const PROBES: u64 = 3;
+    let timeout_s = host_timeout.as_secs();
+    let interval_s = (timeout_s / 2 / PROBES).max(1);
+    let settings = [
+        ("orte_allowed_exit_without_sync", 1),
+        ("orte_abort_on_non_zero_status", 0),
+        ("oob_tcp_keepalive_time", timeout_s - PROBES * interval_s),
+        ("oob_tcp_keepalive_intvl", interval_s),
+        ("oob_tcp_keepalive_probes", PROBES),
+    ];
+    settings.iter().flat_map(|(name, value)| ["--mca".to_owned(), (*name).to_owned(), value.to_string()]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,7 +117,7 @@ mod tests {
 
     fn words(dialect: Dialect, line: &str) -> String {
         let options = Options::parse_from(line.split_whitespace());
-        arguments(dialect, &options).join(" ")
+        arguments(dialect, &options, Duration::from_secs(30)).join(" ")
     }
 
     #[test]

@@ -1,0 +1,280 @@
+//! Jobs over MPI on two hosts, which are network namespaces of this machine joined by a cable that the test can shape and
+//! cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
+
+#[allow(dead_code)]
+#[path = "c_interface/support/mod.rs"]
+mod support;
+
+use std::fs::Permissions;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use support::compile::{self, Language, Linking, source_dir};
+use support::run::{entries, finish, fresh_dir};
+
+const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
+
+/// How long a job may take to end when a host is cut off.
+const CUT_LIMIT: Duration = Duration::from_secs(30);
+
+/// MPI polls, so several jobs at once on few processors take for ever.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Two hosts and the cable between them.
+struct Hosts {
+    /// The namespaces; vgasnetrun runs in the first.
+    names: [String; 2],
+    /// Scripts, and a storage directory for each host, which has its name.
+    dir: PathBuf,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// How a job is set up.
+#[derive(Clone, Copy, Debug)]
+struct Setup {
+    ranks: u32,
+    page_bytes: u64,
+    pool_pages: u64,
+}
+
+const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 2 };
+
+/// A job that has ended.
+#[derive(Debug)]
+struct Ended {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+    took: Duration,
+}
+
+/// Runs a command, a word at each blank.
+fn run(line: &str) -> Result<String, String> {
+    let mut words = line.split_whitespace();
+    let output = Command::new(words.next().expect("a command")).args(words).output();
+    let output = output.map_err(|error| format!("{line}: {error}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    } else {
+        Err(format!("{line}: {} {said}", output.status))
+    }
+}
+
+impl Hosts {
+    /// Makes the hosts, or says loudly why there are none.
+    fn new() -> Option<Hosts> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let names = ["a", "b"].map(|end| format!("vgasnet-{}-{number}{end}", std::process::id()));
+        let hosts = Hosts { names, dir: fresh_dir(), _alone: alone };
+        match hosts.build() {
+            Ok(()) => Some(hosts),
+            Err(why) => {
+                // Not through the test harness, which keeps what tests that pass have said.
+                let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: {why}\n").as_bytes());
+                None
+            }
+        }
+    }
+
+    fn build(&self) -> Result<(), String> {
+        let [a, b] = &self.names;
+        for name in &self.names {
+            run(&format!("ip netns add {name}"))?;
+        }
+        run(&format!("ip link add v0 netns {a} mtu 9000 type veth peer name v0 netns {b} mtu 9000"))?;
+        for (name, address) in self.names.iter().zip(ADDRESSES) {
+            run(&format!("ip -n {name} addr add {address}/24 dev v0"))?;
+            run(&format!("ip -n {name} link set lo up"))?;
+            run(&format!("ip -n {name} link set v0 up"))?;
+            std::fs::create_dir(self.storage(name)).expect("a new directory");
+        }
+        // In the place of ssh: options, the host, and the words of a command for its shell.
+        let reach = format!(
+            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\ncase $1 in {}) host={a};; {}) host={b};; *) exit 255;; \
+             esac\nshift\nexec ip netns exec $host /bin/sh -c \"$*\"\n",
+            ADDRESSES[0], ADDRESSES[1]
+        );
+        self.script("reach", &reach);
+        // In front of a rank's program: each host has a disk of its own.
+        let dir = self.dir.display();
+        let settle =
+            format!("#!/bin/sh\nexport VGASNET_STORAGE_DIR={dir}/storage-$(ip netns identify $$)\nexec \"$@\"\n");
+        self.script("settle", &settle);
+        Ok(())
+    }
+
+    fn script(&self, name: &str, text: &str) {
+        let path = self.dir.join(name);
+        std::fs::write(&path, text).expect("a file of ours");
+        std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("a file of ours");
+    }
+
+    fn storage(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("storage-{name}"))
+    }
+
+    /// The launcher of MPI with what it needs to go over this cable and no other way.
+    fn launcher(&self) -> String {
+        let (mpiexec, reach) = (vgasnet_mpi::MPIEXEC, self.dir.join("reach"));
+        let reach = reach.display();
+        if run(&format!("{mpiexec} --version")).is_ok_and(|text| text.to_lowercase().contains("hydra")) {
+            return format!("{mpiexec} -iface v0 -launcher ssh -launcher-exec {reach}");
+        }
+        let networks = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include v0 --mca oob_tcp_if_include v0";
+        format!("{mpiexec} {networks} --mca plm_rsh_agent {reach}")
+    }
+
+    /// Starts a job on both hosts, from the first.
+    fn start(&self, program: &Path, args: &[&str], setup: Setup) -> Child {
+        let Setup { ranks, page_bytes, pool_pages } = setup;
+        let pool_bytes = page_bytes * pool_pages;
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[0]]);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
+            command.env_remove(name);
+        }
+        command.env("VGASNET_MPIEXEC", self.launcher()).env("VGASNET_HOST_TIMEOUT", "5");
+        command.env("VGASNET_PAGE_SIZE", page_bytes.to_string()).env("VGASNET_POOL_SIZE", pool_bytes.to_string());
+        // UCX finds that both hosts are one kernel, and would use shared memory.
+        command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        command.arg(env!("CARGO_BIN_EXE_vgasnetrun")).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
+        command.args(["-n", &ranks.to_string(), "env", "CHECK_SEED=2017", &format!("CHECK_RANKS={ranks}")]);
+        command.args([format!("CHECK_PAGE_BYTES={page_bytes}"), format!("CHECK_POOL_BYTES={pool_bytes}")]);
+        command.arg(self.dir.join("settle")).arg(program).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("it was there before")
+    }
+
+    /// Runs a job to its end and sees that it leaves nothing behind.
+    fn run(&self, program: &str, setup: Setup) -> Ended {
+        let begin = Instant::now();
+        let path = compile::program(program, Language::C99, Linking::Shared);
+        let (status, stdout, stderr) = finish(self.start(&path, &[], setup));
+        let ended = Ended { status, stdout, stderr, took: begin.elapsed() };
+        assert_eq!(ended.status, Some(0), "{program}, {setup:?}: {ended:?}");
+        println!("{} ms: {program}, {setup:?}", ended.took.as_millis());
+        self.assert_clean(&ended, Duration::from_secs(5));
+        ended
+    }
+
+    /// The processes on a host.
+    fn processes(&self, name: &str) -> Vec<i32> {
+        let pids = run(&format!("ip netns pids {name}")).unwrap_or_default();
+        pids.split_whitespace().filter_map(|pid| pid.parse().ok()).filter(|pid| is_alive(*pid)).collect()
+    }
+
+    fn assert_clean(&self, ended: &Ended, patience: Duration) {
+        let begin = Instant::now();
+        for name in &self.names {
+            while !self.processes(name).is_empty() {
+                let left = run(&format!("ps -o pid,args -p {}", join(&self.processes(name)))).unwrap_or_default();
+                assert!(begin.elapsed() < patience, "{ended:?}\nleft on {name}: {left}");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let left = entries(&self.storage(name));
+            assert!(left.is_empty(), "{ended:?}\nleft in the storage directory of {name}: {left:?}");
+        }
+    }
+}
+
+fn join(pids: &[i32]) -> String {
+    pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for name in &self.names {
+            // After a failure only.
+            for pid in self.processes(name) {
+                // SAFETY: the call takes numbers only; the process is in a namespace of this test's.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+            let _ = run(&format!("ip netns del {name}"));
+        }
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Whether a process with this number exists and is not a zombie that waits for its parent.
+fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+/// How many bytes have left a host under this shape.
+fn sent_bytes(name: &str) -> u64 {
+    let text = run(&format!("tc -n {name} -s qdisc show dev v0")).expect("a host of ours");
+    let sent = text.split_whitespace().skip_while(|word| *word != "Sent").nth(1);
+    sent.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
+}
+
+#[test]
+fn programs_run_across_hosts() {
+    let Some(hosts) = Hosts::new() else { return };
+    for program in ["blocking", "handles", "implicit", "values", "threads", "barriers", "own_segment", "counters"] {
+        hosts.run(program, SMALL);
+    }
+    for program in ["larger_than_memory", "messages", "messages_active"] {
+        hosts.run(program, Setup { pool_pages: 7, ..SMALL });
+    }
+    // Neighbours and others in one job.
+    hosts.run("blocking", Setup { ranks: 4, ..SMALL });
+    hosts.run("counters", Setup { ranks: 3, ..SMALL });
+}
+
+#[test]
+fn a_slow_network_is_only_slower() {
+    const RATE_BYTES_PER_S: u64 = 25_000_000;
+    let Some(hosts) = Hosts::new() else { return };
+    for name in &hosts.names {
+        let shape = format!("tc -n {name} qdisc add dev v0 root tbf rate 200mbit burst 256kb latency 100ms");
+        if let Err(why) = run(&shape) {
+            let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: bandwidth: {why}\n").as_bytes());
+            return;
+        }
+    }
+    let ended = hosts.run("larger_than_memory", Setup { pool_pages: 7, ..SMALL });
+    let most_bytes = hosts.names.iter().map(|name| sent_bytes(name)).max().expect("two hosts");
+    assert!(most_bytes > 1 << 20, "{most_bytes} bytes went over the cable: {ended:?}");
+    let least = Duration::from_millis(1000 * (most_bytes - (256 << 10)) / RATE_BYTES_PER_S);
+    println!("{most_bytes} bytes, at least {least:?}, took {:?}", ended.took);
+    assert!(ended.took >= least, "{most_bytes} bytes over the cable, at least {least:?}: {ended:?}");
+}
+
+#[test]
+fn a_host_that_is_cut_off_ends_the_job_on_both_sides() {
+    let Some(hosts) = Hosts::new() else { return };
+    let program = compile::build(&source_dir().join("tests/cluster/ways.c"), Language::C99, Linking::Shared);
+    let mut child = hosts.start(&program, &["goes on"], Setup { ranks: 4, ..SMALL });
+    let mut out = BufReader::with_capacity(1, child.stdout.take().expect("piped"));
+    let mut lines = String::new();
+    for _ in 0..4 {
+        out.read_line(&mut lines).expect("a pipe");
+    }
+    child.stdout = Some(out.into_inner());
+    let pids: Vec<i32> = lines.lines().filter_map(|line| line.strip_prefix("pid ")?.parse().ok()).collect();
+    assert!(pids.len() == 4 && pids.iter().all(|pid| is_alive(*pid)), "{lines}");
+
+    run(&format!("ip -n {} link set v0 down", hosts.names[1])).expect("a host of ours");
+    let begin = Instant::now();
+    let (status, stdout, stderr) = finish(child);
+    let ended = Ended { status, stdout, stderr, took: begin.elapsed() };
+    println!("{ended:?}");
+    assert_eq!(ended.status, Some(1), "{ended:?}");
+    let line = "vgasnetrun: host 10.77.0.2 (ranks 2, 3) has not answered for 5 s; the other ranks were ended";
+    assert!(ended.stderr.lines().any(|its| its == line), "{ended:?}");
+    assert!(ended.took < CUT_LIMIT, "{ended:?}");
+    hosts.assert_clean(&ended, CUT_LIMIT - ended.took);
+    assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
+    println!("both sides were clean after {:?}", begin.elapsed());
+}
