@@ -1,6 +1,7 @@
 //! The conduit itself.
 
 use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use vgasnet_smp::launch::Life;
 
 use crate::attendance::{self, announce, is_copy, report};
 use crate::backoff::{self, Backoff, Rest};
-use crate::network::Network;
+use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, agree, meet};
 
 /// Where the messages and pages of a rank go.
@@ -29,6 +30,8 @@ pub struct ClusterConduit<N> {
     host: SmpConduit,
     hosts: Hosts,
     backoff: Backoff,
+    /// The own pool, where it lies in memory of the network's.
+    network_pool: OnceLock<Region>,
     /// A client thread drives: looking after the network is its business.
     is_led: AtomicBool,
 }
@@ -44,7 +47,13 @@ impl<N: Network> ClusterConduit<N> {
         report(Life::Initialised, Some(network.rank().0));
         let hosts = Hosts::find(&network, share_hosts)?;
         let host = meet(&network, &hosts.members)?;
-        Ok(ClusterConduit { network, host, hosts, backoff: Backoff::default(), is_led: AtomicBool::new(false) })
+        let (backoff, network_pool, is_led) = Default::default();
+        Ok(ClusterConduit { network, host, hosts, backoff, network_pool, is_led })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &N {
+        &self.network
     }
 
     fn route(&self, rank: Rank) -> Route {
@@ -64,6 +73,16 @@ impl<N: Network> ClusterConduit<N> {
 
     fn needs_network(&self) -> bool {
         (self.hosts.members.len() as u32) < self.network.ranks()
+    }
+
+    /// Where pools come from if not from shared memory. What nothing has to reach over the network need not lie there.
+    fn pool_memory(&self) -> Option<&dyn PoolMemory> {
+        self.network.pool_memory().filter(|_| self.needs_network())
+    }
+
+    /// Where pages go. The network knows best how to reach its own memory, be it that of a neighbour.
+    fn page_route(&self, rank: Rank) -> Route {
+        if self.network_pool.get().is_some() { Route::Network } else { self.route(rank) }
     }
 }
 
@@ -85,8 +104,13 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let peer_memory = self.hosts.members.len() > 1 || self.network.ranks() == 1;
-        Capabilities { peer_memory, wakes_on_arrival: !self.needs_network(), ..self.host.capabilities() }
+        let is_mapped = |rank: &Rank| self.pool_memory().is_none_or(|memory| memory.is_mapped(*rank));
+        let shares_hosts = self.hosts.members.len() > 1 || self.network.ranks() == 1;
+        Capabilities {
+            peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
+            wakes_on_arrival: !self.needs_network(),
+            second_mapping: self.pool_memory().is_none() && self.host.capabilities().second_mapping,
+        }
     }
 
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
@@ -94,24 +118,36 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     }
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
-        let attached = self.host.attach(sizes);
+        let given = self.pool_memory().map(|memory| memory.allocate(sizes.pool_bytes)).transpose();
+        agree(&self.network, &given, &[])?;
+        let given = given?;
+        let attached = self.host.attach(given.map_or(sizes, |_| RegionSizes { pool_bytes: 0, ..sizes }));
         agree(&self.network, &attached, &[])?;
-        let own = self.pool(self.rank()).expect("the host has attached");
+        let own = given.or_else(|| self.pool(self.rank())).expect("the host has attached");
         self.network.attach(own)?;
+        if let Some(given) = given {
+            self.network_pool.get_or_init(|| given);
+        }
         report(Life::Attached, Some(self.rank().0));
         Ok(())
     }
 
     fn pool(&self, rank: Rank) -> Option<Region> {
-        self.host.pool(self.neighbour(rank)?)
+        let neighbour = self.neighbour(rank)?;
+        match (self.network_pool.get(), self.pool_memory()) {
+            (Some(own), _) if rank == self.rank() => Some(*own),
+            (Some(_), Some(memory)) => memory.of(rank).filter(|_| self.capabilities().peer_memory),
+            _ => self.host.pool(neighbour),
+        }
     }
 
     fn table(&self, rank: Rank) -> Option<Region> {
-        self.host.table(self.neighbour(rank)?)
+        let is_shown = rank == self.rank() || self.capabilities().peer_memory;
+        self.host.table(self.neighbour(rank).filter(|_| is_shown)?)
     }
 
     fn pool_file(&self) -> Option<PoolFile<'_>> {
-        self.host.pool_file()
+        self.host.pool_file().filter(|_| self.network_pool.get().is_none())
     }
 
     fn message_bytes_max(&self) -> usize {
@@ -127,14 +163,14 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
-        match self.route(transfer.peer) {
+        match self.page_route(transfer.peer) {
             Route::Host(peer) => self.host.put(&Transfer { peer, ..*transfer }),
             Route::Network => self.network.put(transfer),
         }
     }
 
     fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
-        match self.route(transfer.peer) {
+        match self.page_route(transfer.peer) {
             Route::Host(peer) => self.host.get(&Transfer { peer, ..*transfer }),
             Route::Network => self.network.get(transfer),
         }

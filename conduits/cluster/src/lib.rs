@@ -14,4 +14,4 @@ mod start;
 
 pub use attendance::{AGENT_VARIABLE, Report, announce, exit};
 pub use conduit::ClusterConduit;
-pub use network::Network;
+pub use network::{Network, PoolMemory};

@@ -19,8 +19,13 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::exchange`].
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
 
+    /// Where pools have to lie in memory of the network's own: where they come from. The same at every rank.
+    fn pool_memory(&self) -> Option<&dyn PoolMemory> {
+        None
+    }
+
     /// Makes the own pool, which stays mapped, the source and target of transfers. Once a job; returns when every rank
-    /// has done so.
+    /// has done so. Where there is [`Network::pool_memory`], the pool comes from there, or no transfer will be asked for.
     fn attach(&self, pool: Region) -> Result<(), ConduitError>;
 
     /// The largest message that [`Network::send`] takes, in bytes.
@@ -50,4 +55,16 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::exit`], where no launcher of ours looks after the job; use [`crate::exit`], which
     /// knows.
     fn exit(&self, status: i32) -> !;
+}
+
+/// A network that can reach its own memory only.
+pub trait PoolMemory {
+    /// Memory for the own pool. Once a job, collective; all ranks get some, or none.
+    fn allocate(&self, len_bytes: usize) -> Result<Region, ConduitError>;
+
+    /// Whether the pool of `rank` is mapped in this process too, once it is there.
+    fn is_mapped(&self, rank: Rank) -> bool;
+
+    /// The pool of `rank` as it is mapped here, after [`Network::attach`].
+    fn of(&self, rank: Rank) -> Option<Region>;
 }

@@ -1,0 +1,18 @@
+//! A rank that runs the conformance suite; `tests/conformance.rs` has GASNet's launchers start it.
+
+use vgasnet_cluster::ClusterConduit;
+use vgasnet_conduit::Conduit;
+use vgasnet_gasnet::{Arguments, GasnetNetwork};
+
+fn main() {
+    let share_hosts = std::env::args().any(|argument| argument == "share");
+    let network = GasnetNetwork::start(&Arguments::of_process(), Some(64 << 20)).expect("GASNet");
+    let conduit = ClusterConduit::start(network, share_hosts).expect("start");
+    if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
+        eprintln!("{what}");
+        conduit.exit(1);
+    }
+    println!("rank {} of {} conforms over {}", conduit.rank(), conduit.ranks(), conduit.name());
+    conduit.close();
+    conduit.exit(0)
+}

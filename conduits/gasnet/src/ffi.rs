@@ -1,0 +1,189 @@
+//! GASNet as this crate uses it: safe names for the functions of gasnet-sys.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use gasnet_sys as sys;
+use vgasnet_conduit::{Busy, Rank, Region};
+
+use crate::arguments::Arguments;
+use crate::inbox::{Inbox, Kind};
+
+/// There is one, as there is one GASNet in a process.
+pub(crate) static INBOX: Inbox = Inbox::new();
+
+/// A failed call: which, and GASNet's word for the reason.
+#[derive(Clone, Debug)]
+pub(crate) struct GasnetError(pub(crate) String);
+
+fn check(what: &str, code: c_int) -> Result<(), GasnetError> {
+    if code == sys::VGASNET_GN_OK as c_int {
+        return Ok(());
+    }
+    // SAFETY: this may be asked at any time.
+    let reason = text(unsafe { sys::vgasnet_gn_error(code) });
+    Err(GasnetError(format!("{what} failed with {reason}")))
+}
+
+fn text(constant: *const c_char) -> String {
+    // SAFETY: the shim returns GASNet's string constants.
+    unsafe { CStr::from_ptr(constant) }.to_string_lossy().into_owned()
+}
+
+unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_bytes: usize) {
+    let bytes = if len_bytes == 0 {
+        &[]
+    } else {
+        // SAFETY: GASNet lends the handler so many bytes, which nobody changes until it returns.
+        unsafe { std::slice::from_raw_parts(bytes.cast(), len_bytes) }
+    };
+    INBOX.deliver(Rank(from), kind, bytes);
+}
+
+/// Starts GASNet. Once a process.
+pub(crate) fn start(arguments: &Arguments, segment_bytes: usize) -> Result<sys::vgasnet_gn_started, GasnetError> {
+    let mut started = sys::vgasnet_gn_started::default();
+    // SAFETY: `Arguments` are as GASNet wants them, and the call fills in what it is given.
+    let code =
+        unsafe { sys::vgasnet_gn_start(arguments.count, arguments.values, segment_bytes, Some(deliver), &mut started) };
+    check("the start of GASNet", code)?;
+    Ok(started)
+}
+
+/// GASNet's name for its conduit, such as `UDP`.
+pub(crate) fn conduit() -> String {
+    // SAFETY: this may be asked at any time.
+    text(unsafe { sys::vgasnet_gn_conduit() })
+}
+
+/// Makes memory the segment. Once, collective.
+///
+/// # Safety
+/// It stays mapped until the process ends.
+pub(crate) unsafe fn bind(memory: Region) -> Result<(), GasnetError> {
+    // SAFETY: the caller's promise.
+    check("gex_EP_BindSegment", unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes) })
+}
+
+/// Has GASNet make the segment. Once, collective.
+pub(crate) fn allocate(len_bytes: usize) -> Result<Region, GasnetError> {
+    let mut base = std::ptr::null_mut();
+    // SAFETY: the call fills in what it is given.
+    check("gex_Segment_Attach", unsafe { sys::vgasnet_gn_allocate(len_bytes, &mut base) })?;
+    Ok(Region { address: base.expose_provenance(), len_bytes })
+}
+
+/// Whether the segment of `rank` is mapped here, or will be.
+pub(crate) fn is_neighbour(rank: Rank) -> bool {
+    // SAFETY: GASNet has started, and `rank` is in the job.
+    unsafe { sys::vgasnet_gn_is_neighbour(rank.0) != 0 }
+}
+
+/// Where the segment of `rank` begins, if it is mapped here.
+pub(crate) fn mapped(rank: Rank) -> Option<usize> {
+    // SAFETY: the segments exist, and `rank` is in the job.
+    let here = unsafe { sys::vgasnet_gn_mapped(rank.0) };
+    (!here.is_null()).then(|| here.expose_provenance())
+}
+
+/// Sends a message if there is room.
+pub(crate) fn send(to: Rank, kind: Kind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
+    // SAFETY: GASNet has started and reads so many bytes.
+    let code = unsafe { sys::vgasnet_gn_send(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
+    if code == sys::VGASNET_GN_BUSY { Ok(Err(Busy)) } else { check("gasnet_AMRequestMedium", code).map(Ok) }
+}
+
+/// Sends a message, and waits for room.
+pub(crate) fn send_patiently(to: Rank, kind: Kind, bytes: &[u8]) -> Result<(), GasnetError> {
+    // SAFETY: as in `send`.
+    let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
+    check("gasnet_AMRequestMedium", code)
+}
+
+/// Takes in what has arrived.
+pub(crate) fn poll() -> Result<(), GasnetError> {
+    // SAFETY: GASNet has started.
+    check("gasnet_AMPoll", unsafe { sys::vgasnet_gn_poll() })
+}
+
+/// Bytes here and bytes of a peer's segment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ends {
+    pub(crate) here: *mut u8,
+    pub(crate) peer: Rank,
+    pub(crate) there: *mut u8,
+    pub(crate) len_bytes: usize,
+}
+
+// SAFETY: these are addresses; whoever copies makes promises about them.
+unsafe impl Send for Ends {}
+
+/// A copy that GASNet has begun.
+#[derive(Debug)]
+pub(crate) struct Begun(*mut c_void);
+
+// SAFETY: GASNet's word for something under way. That the thread that began must test it, where that is so, is the
+// business of `transfers`.
+unsafe impl Send for Begun {}
+
+impl Begun {
+    /// Copies from here to there.
+    ///
+    /// # Safety
+    /// What is here is mapped and stays as it is until the copy is complete; what is there lies in the peer's segment, and
+    /// nobody there uses it.
+    pub(crate) unsafe fn put(ends: Ends) -> Begun {
+        let Ends { here, peer, there, len_bytes } = ends;
+        // SAFETY: the caller's promise.
+        Begun(unsafe { sys::vgasnet_gn_put(peer.0, there.cast(), here.cast(), len_bytes) })
+    }
+
+    /// Copies from there to here.
+    ///
+    /// # Safety
+    /// As [`Begun::put`], the other way round.
+    pub(crate) unsafe fn get(ends: Ends) -> Begun {
+        let Ends { here, peer, there, len_bytes } = ends;
+        // SAFETY: the caller's promise.
+        Begun(unsafe { sys::vgasnet_gn_get(peer.0, here.cast(), there.cast(), len_bytes) })
+    }
+
+    /// Whether it is complete.
+    pub(crate) fn is_complete(&mut self) -> bool {
+        // SAFETY: GASNet has not said before that this copy, which is not null, is complete: it is set to null then.
+        if !self.0.is_null() && unsafe { sys::vgasnet_gn_is_complete(self.0) != 0 } {
+            self.0 = std::ptr::null_mut();
+        }
+        self.0.is_null()
+    }
+}
+
+/// GASNet's own put, which returns when it is complete.
+///
+/// # Safety
+/// As [`Begun::put`].
+pub(crate) unsafe fn put_blocking(ends: Ends) {
+    // SAFETY: the caller's promise.
+    unsafe { sys::vgasnet_gn_put_blocking(ends.peer.0, ends.there.cast(), ends.here.cast(), ends.len_bytes) }
+}
+
+/// GASNet's own get, likewise.
+///
+/// # Safety
+/// As [`Begun::get`].
+pub(crate) unsafe fn get_blocking(ends: Ends) {
+    // SAFETY: the caller's promise.
+    unsafe { sys::vgasnet_gn_get_blocking(ends.peer.0, ends.here.cast(), ends.there.cast(), ends.len_bytes) }
+}
+
+/// Writes out what the C library has buffered.
+pub(crate) fn flush() {
+    // SAFETY: the call has no condition.
+    unsafe { sys::vgasnet_gn_flush() }
+}
+
+/// Ends all ranks.
+pub(crate) fn exit(status: i32) -> ! {
+    // SAFETY: GASNet has started, and lets any thread end the job at any time.
+    unsafe { sys::vgasnet_gn_exit(status) };
+    std::process::abort()
+}

@@ -1,0 +1,207 @@
+//! Gives every rank the contribution of every rank, by messages: Bruck's algorithm.
+//!
+//! In round `k` a rank sends the blocks that it has, at most `2^k`, to the rank `2^k` below and gets as many from the rank
+//! `2^k` above, so all have everything after `log2(ranks)` rounds. Its own block is a rank's first, and block `i` is that of
+//! the rank `i` above.
+
+use std::collections::HashMap;
+
+use vgasnet_conduit::Rank;
+
+/// What goes before the bytes of a part: epoch, round, offset, length of the whole; 32 bits each.
+const HEADER_BYTES: usize = 16;
+
+/// The blocks of one round of one exchange on their way here, in parts.
+#[derive(Debug, Default)]
+struct Arriving {
+    bytes: Vec<u8>,
+    missing: Option<usize>,
+}
+
+/// One rank's side of all exchanges. A peer may be one exchange ahead, so parts are kept until they are asked for.
+#[derive(Debug)]
+pub(crate) struct Gather {
+    own: u32,
+    ranks: u32,
+    epoch: u32,
+    arriving: HashMap<(u32, u32), Arriving>,
+}
+
+/// An exchange that has begun.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    round: u32,
+    /// Encoded, from the own on.
+    blocks: Vec<u8>,
+    /// How many.
+    count: u32,
+}
+
+/// What to do next in an exchange.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Send these messages.
+    Send(Rank, Vec<Vec<u8>>),
+    /// Wait for messages.
+    Wait,
+    /// All contributions, in rank order.
+    Done(Vec<Vec<u8>>),
+}
+
+impl Gather {
+    pub(crate) fn new(own: Rank, ranks: u32) -> Gather {
+        Gather { own: own.0, ranks, epoch: 0, arriving: HashMap::new() }
+    }
+
+    /// Begins an exchange. The messages are the first round's.
+    pub(crate) fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Step) {
+        let mut exchange = Exchange { round: 0, blocks: Vec::new(), count: 1 };
+        push_block(&mut exchange.blocks, mine);
+        self.epoch = self.epoch.wrapping_add(1);
+        let step = self.send(&exchange, message_bytes_max);
+        (exchange, step)
+    }
+
+    /// Goes on with an exchange, if what it waits for has come.
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Step {
+        let key = (self.epoch, exchange.round);
+        if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {
+            return Step::Wait;
+        }
+        let arrived = self.arriving.remove(&key).unwrap_or_default();
+        exchange.blocks.extend_from_slice(&arrived.bytes);
+        exchange.count += self.travelling(exchange.round);
+        exchange.round += 1;
+        self.send(exchange, message_bytes_max)
+    }
+
+    /// Takes in a message. Returns whether it is one.
+    pub(crate) fn receive(&mut self, message: &[u8]) -> bool {
+        let word = |at: usize| Some(u32::from_le_bytes(message.get(4 * at..4 * at + 4)?.try_into().ok()?));
+        let (Some(epoch), Some(round), Some(offset), Some(whole)) = (word(0), word(1), word(2), word(3)) else {
+            return false;
+        };
+        let (part, offset, whole) = (&message[HEADER_BYTES..], offset as usize, whole as usize);
+        let arriving = self.arriving.entry((epoch, round)).or_default();
+        arriving.bytes.resize(whole, 0);
+        let (Some(place), Some(missing)) = (
+            arriving.bytes.get_mut(offset..offset + part.len()),
+            arriving.missing.unwrap_or(whole).checked_sub(part.len()),
+        ) else {
+            return false;
+        };
+        place.copy_from_slice(part);
+        arriving.missing = Some(missing);
+        true
+    }
+
+    /// How many blocks travel in a round.
+    fn travelling(&self, round: u32) -> u32 {
+        let distance = 1 << round;
+        distance.min(self.ranks - distance)
+    }
+
+    fn send(&self, exchange: &Exchange, message_bytes_max: usize) -> Step {
+        if exchange.count == self.ranks {
+            return Step::Done(self.in_rank_order(&exchange.blocks));
+        }
+        let to = (self.own + self.ranks - (1 << exchange.round)) % self.ranks;
+        let mut end = 0;
+        for _ in 0..self.travelling(exchange.round) {
+            end += 2 + block_bytes(&exchange.blocks[end..]);
+        }
+        let whole = &exchange.blocks[..end];
+        let parts = whole.chunks(message_bytes_max - HEADER_BYTES).enumerate().map(|(at, part)| {
+            let offset = at * (message_bytes_max - HEADER_BYTES);
+            let header = [self.epoch, exchange.round, offset as u32, whole.len() as u32];
+            header.iter().flat_map(|word| word.to_le_bytes()).chain(part.iter().copied()).collect()
+        });
+        Step::Send(Rank(to), parts.collect())
+    }
+
+    fn in_rank_order(&self, mut blocks: &[u8]) -> Vec<Vec<u8>> {
+        let mut all = vec![Vec::new(); self.ranks as usize];
+        for above in 0..self.ranks {
+            let end = 2 + block_bytes(blocks);
+            all[((self.own + above) % self.ranks) as usize] = blocks[2..end].to_vec();
+            blocks = &blocks[end..];
+        }
+        all
+    }
+}
+
+fn push_block(blocks: &mut Vec<u8>, block: &[u8]) {
+    blocks.extend_from_slice(&(block.len() as u16).to_le_bytes());
+    blocks.extend_from_slice(block);
+}
+
+/// The length of the first block, without its own two bytes.
+fn block_bytes(blocks: &[u8]) -> usize {
+    usize::from(u16::from_le_bytes([blocks[0], blocks[1]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGE_BYTES_MAX: usize = 300;
+
+    fn contribution(rank: u32, epoch: u32) -> Vec<u8> {
+        (0..(rank * 97 + epoch * 31) % 513).map(|at| (at * 7 + rank + epoch) as u8).collect()
+    }
+
+    /// Everybody exchanges several times; messages go round in a queue that is served from alternate ends.
+    fn all_exchange(ranks: u32) {
+        const EPOCHS: u32 = 3;
+        let mut gathers: Vec<_> = (0..ranks).map(|rank| Gather::new(Rank(rank), ranks)).collect();
+        let mut exchanges: Vec<(u32, Option<Exchange>)> = (0..ranks).map(|_| (0, None)).collect();
+        let mut wire = std::collections::VecDeque::new();
+        let mut messages = 0;
+        while exchanges.iter().any(|(done, _)| *done < EPOCHS) {
+            for (rank, (gather, (done, exchange))) in (0..).zip(gathers.iter_mut().zip(&mut exchanges)) {
+                if *done == EPOCHS {
+                    continue;
+                }
+                let step = match exchange {
+                    Some(exchange) => gather.advance(exchange, MESSAGE_BYTES_MAX),
+                    None => {
+                        let (begun, step) = gather.begin(&contribution(rank, *done), MESSAGE_BYTES_MAX);
+                        *exchange = Some(begun);
+                        step
+                    }
+                };
+                match step {
+                    Step::Send(to, parts) => wire.extend(parts.into_iter().map(|part| (to, part))),
+                    Step::Wait => {}
+                    Step::Done(all) => {
+                        let expected: Vec<_> = (0..ranks).map(|rank| contribution(rank, *done)).collect();
+                        assert_eq!(all, expected);
+                        (*done, *exchange) = (*done + 1, None);
+                    }
+                }
+            }
+            let next = if messages % 2 == 0 { wire.pop_front() } else { wire.pop_back() };
+            if let Some((to, message)) = next {
+                messages += 1;
+                assert!(message.len() <= MESSAGE_BYTES_MAX);
+                assert!(gathers[to.index()].receive(&message));
+            }
+        }
+        assert!(wire.is_empty() && gathers.iter().all(|gather| gather.arriving.is_empty()));
+    }
+
+    #[test]
+    fn every_rank_gets_every_contribution() {
+        for ranks in [1, 2, 3, 4, 5, 7, 8, 13] {
+            all_exchange(ranks);
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_is_refused() {
+        let mut gather = Gather::new(Rank(0), 2);
+        assert!(!gather.receive(b"short"));
+        let header: Vec<u8> = [1_u32, 0, 5, 6].iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert!(!gather.receive(&[header, b"too long".to_vec()].concat()));
+    }
+}

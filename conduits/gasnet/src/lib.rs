@@ -1,0 +1,33 @@
+//! The GASNet transport: Active Messages, and pages by GASNet's own put and get.
+//!
+//! Over GASNet-EX the pool is memory of vgasnet's that GASNet takes for its segment, where no two ranks share a segment;
+//! this crate asks GASNet not to share, because vgasnet shares the memory of a host itself. Elsewhere, over GASNet-1 and
+//! over the smp conduit, the pool lies in a segment of GASNet's.
+//!
+//! Handlers of GASNet run inside its calls, in any thread. Ours puts the message into the inbox and returns.
+//!
+//! Without the feature `link` this crate is empty, and needs no GASNet.
+
+#[cfg(feature = "link")]
+mod arguments;
+#[cfg(feature = "link")]
+mod ffi;
+#[cfg(any(feature = "link", test))]
+mod gather;
+#[cfg(any(feature = "link", test))]
+mod inbox;
+#[cfg(feature = "link")]
+mod network;
+#[cfg(feature = "link")]
+mod transfers;
+
+#[cfg(feature = "link")]
+pub use arguments::Arguments;
+#[cfg(feature = "link")]
+pub use network::{Direction, GasnetNetwork};
+
+/// The conduit's name as users write it: `gasnet-udp`.
+#[cfg(feature = "link")]
+pub fn conduit_name() -> String {
+    format!("gasnet-{}", ffi::conduit().to_lowercase())
+}

@@ -1,0 +1,361 @@
+//! GASNet as a network between hosts.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use vgasnet_cluster::{Network, PoolMemory};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer};
+
+use crate::arguments::Arguments;
+use crate::ffi::{self, Ends, GasnetError, INBOX};
+use crate::gather::{Gather, Step};
+use crate::inbox::Kind;
+pub use crate::transfers::Direction;
+use crate::transfers::{PageCopy, Transfers};
+
+/// The largest message, where GASNet's own limit is not lower.
+const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
+
+/// Messages that one poll hands out, so that a flood does not keep its caller from other work.
+const POLL_MESSAGES_MAX: usize = 64;
+
+/// Refusals in a row after which a message is sent whatever it takes: GASNet does not promise that it ever takes one at once.
+const REFUSALS_MAX: u32 = 16;
+
+/// Copies of at least so much are announced to a peer that has to poll for them.
+const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
+
+/// A pool in GASNet's memory begins at a multiple of this, as pools in ours do.
+const POOL_ALIGN_BYTES: usize = 4 << 20;
+
+/// How long the end of the job waits for the other ranks.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where a rank's pool is in its own address space, and how far behind the beginning of its segment.
+#[derive(Clone, Copy, Debug)]
+struct PeerPool {
+    address: u64,
+    len_bytes: u64,
+    segment_offset_bytes: u64,
+}
+
+/// One rank's end of GASNet.
+pub struct GasnetNetwork {
+    name: String,
+    rank: Rank,
+    ranks: u32,
+    message_bytes_max: usize,
+    segment_bytes_max: usize,
+    /// The pool may be our memory, at every rank.
+    takes_memory: bool,
+    /// A rank that does not poll keeps others from its pool.
+    needs_polls: bool,
+    gather: Mutex<Gather>,
+    transfers: Transfers,
+    /// GASNet's memory, where the pool lies in it.
+    segment: OnceLock<Region>,
+    pools: OnceLock<Vec<PeerPool>>,
+    /// Refusals to send since the last message that was sent.
+    refusals: AtomicU32,
+    is_closed: AtomicBool,
+}
+
+impl GasnetNetwork {
+    /// Starts GASNet. Collective. A GASNet-1 makes its segment now, and the pool will have to fit; `segment_bytes` says how
+    /// large that has to be at most, and without it the segment is as large as GASNet lets it be. GASNet-EX does not care.
+    ///
+    /// # Errors
+    /// GASNet does not start.
+    pub fn start(arguments: &Arguments, segment_bytes: Option<usize>) -> Result<GasnetNetwork, ConduitError> {
+        let segment_bytes = segment_bytes.map_or(0, |len_bytes| len_bytes + POOL_ALIGN_BYTES);
+        let started = ffi::start(arguments, segment_bytes).map_err(|GasnetError(text)| ConduitError(text))?;
+        let rank = Rank(started.rank);
+        let mut network = GasnetNetwork {
+            name: crate::conduit_name(),
+            rank,
+            ranks: started.ranks,
+            message_bytes_max: started.message_bytes_max.min(MESSAGE_BYTES_MAX),
+            segment_bytes_max: started.segment_bytes_max,
+            takes_memory: false,
+            needs_polls: started.transfers_need_polls != 0,
+            gather: Mutex::new(Gather::new(rank, started.ranks)),
+            transfers: Transfers::new(started.transfers_are_threads_own != 0)?,
+            segment: OnceLock::new(),
+            pools: OnceLock::new(),
+            refusals: AtomicU32::new(0),
+            is_closed: AtomicBool::new(false),
+        };
+        let all = network.exchange(&[u8::from(started.takes_memory != 0)])?;
+        network.takes_memory = all.iter().all(|told| told == &[1]);
+        Ok(network)
+    }
+
+    /// GASNet's own copy, which returns when it is complete, to compare with. Only after attach.
+    pub fn copy_blocking(&self, direction: Direction, transfer: &Transfer) {
+        let ends = self.ends(transfer);
+        // SAFETY: `ends` has checked both against the pools, and the contract has it that nobody uses the bytes meanwhile.
+        unsafe {
+            match direction {
+                Direction::Put => ffi::put_blocking(ends),
+                Direction::Get => ffi::get_blocking(ends),
+            }
+        }
+    }
+
+    /// Does something with GASNet. An error of GASNet is the job's end: what was under way is lost.
+    fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
+        done.unwrap_or_else(|GasnetError(text)| {
+            let line = format!("vgasnet: rank {}: {}: {text}; the job ends\n", self.rank, self.name);
+            // Where stderr is closed there is nobody to tell.
+            let _ = std::io::stderr().write_all(line.as_bytes());
+            self.exit(1)
+        })
+    }
+
+    /// As [`Network::exchange`], or nothing if it takes too long.
+    fn exchange_until(&self, mine: &[u8], late: Option<Instant>) -> Option<Vec<Vec<u8>>> {
+        let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut exchange, mut step) = gather.begin(mine, self.message_bytes_max);
+        let mut looks = 0_u32;
+        loop {
+            match step {
+                Step::Done(all) => return Some(all),
+                Step::Send(to, parts) => {
+                    parts.iter().for_each(|part| self.insist(ffi::send_patiently(to, Kind::Exchange, part)));
+                    looks = 0;
+                }
+                Step::Wait => {
+                    // Peers may need this rank for what they have started.
+                    self.insist(ffi::poll());
+                    // Others may need the processor to get here, and after a while they are plainly late.
+                    looks += 1;
+                    if looks < 1000 {
+                        std::thread::yield_now()
+                    } else {
+                        std::thread::sleep(Duration::from_micros(500))
+                    }
+                    if late.is_some_and(|late| Instant::now() >= late) {
+                        return None;
+                    }
+                }
+            }
+            for part in INBOX.take_exchange() {
+                let is_part = gather.receive(&part);
+                let what = || GasnetError(format!("a part of an exchange of {} bytes makes no sense", part.len()));
+                self.insist(is_part.then_some(()).ok_or_else(what));
+            }
+            step = gather.advance(&mut exchange, self.message_bytes_max);
+        }
+    }
+
+    /// Whether bytes move as long as this rank polls.
+    fn is_moving(&self) -> bool {
+        self.needs_polls && (self.transfers.count() > 0 || INBOX.has_guests())
+    }
+
+    fn start_copy(&self, direction: Direction, transfer: &Transfer) -> Result<(), Busy> {
+        let ends = self.ends(transfer);
+        self.transfers.admit()?;
+        let is_announced = self.needs_polls && ends.len_bytes >= ANNOUNCED_BYTES_MIN && ends.peer != self.rank;
+        if is_announced {
+            self.insist(ffi::send_patiently(ends.peer, Kind::Guest, &[]));
+        }
+        let copy = PageCopy { direction, ends, token: transfer.token, is_announced };
+        // SAFETY: `ends` has checked both against the pools, which stay mapped. The contract has it that the bytes are left
+        // alone until completion.
+        unsafe { self.transfers.start(copy) };
+        Ok(())
+    }
+
+    fn ends(&self, transfer: &Transfer) -> Ends {
+        let pools = self.pools.get().expect("attach comes before any transfer");
+        let end = |rank: Rank, offset_bytes: usize| {
+            let PeerPool { address, len_bytes, .. } = pools[rank.index()];
+            Region { address: address as usize, len_bytes: len_bytes as usize }.part(offset_bytes, transfer.len_bytes)
+        };
+        Ends {
+            here: end(self.rank, transfer.own_offset_bytes),
+            peer: transfer.peer,
+            there: end(transfer.peer, transfer.peer_offset_bytes),
+            len_bytes: transfer.len_bytes,
+        }
+    }
+}
+
+/// Parts of a pool, here or at a peer.
+trait Part {
+    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8;
+}
+
+impl Part for Region {
+    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
+        assert!(
+            offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes,
+            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
+            self.len_bytes
+        );
+        self.at(offset_bytes)
+    }
+}
+
+impl Network for GasnetNetwork {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
+        Ok(self.exchange_until(mine, None).expect("there is no time limit"))
+    }
+
+    fn pool_memory(&self) -> Option<&dyn PoolMemory> {
+        (!self.takes_memory).then_some(self)
+    }
+
+    fn attach(&self, pool: Region) -> Result<(), ConduitError> {
+        let segment = self.segment.get().copied();
+        if segment.is_none() && self.takes_memory {
+            let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
+            // SAFETY: the contract has it that the pool stays mapped. Mappings have whole pages.
+            let bound = unsafe { ffi::bind(Region { len_bytes, ..pool }) };
+            bound.map_err(|GasnetError(text)| ConduitError(text))?;
+        }
+        let segment_address = segment.map_or(pool.address, |segment| segment.address);
+        let told = [pool.address, pool.len_bytes, pool.address - segment_address];
+        let told: Vec<u8> = told.iter().flat_map(|word| (*word as u64).to_le_bytes()).collect();
+        let all = self.exchange(&told)?;
+        self.pools.get_or_init(|| all.iter().map(|told| PeerPool::decode(told)).collect());
+        Ok(())
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        self.message_bytes_max
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy> {
+        if self.is_closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if !INBOX.has_room() {
+            return Err(Busy);
+        }
+        let message = [head, body].concat();
+        if self.refusals.load(Ordering::Relaxed) >= REFUSALS_MAX {
+            self.insist(ffi::send_patiently(to, Kind::Client, &message));
+        } else if self.insist(ffi::send(to, Kind::Client, &message)).is_err() {
+            self.refusals.fetch_add(1, Ordering::Relaxed);
+            return Err(Busy);
+        }
+        self.refusals.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        self.start_copy(Direction::Put, transfer)
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        self.start_copy(Direction::Get, transfer)
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        if self.is_closed.load(Ordering::Acquire) {
+            return false;
+        }
+        if INBOX.has_room() {
+            self.insist(ffi::poll());
+        }
+        let messages = INBOX.take(POLL_MESSAGES_MAX);
+        for (from, bytes) in &messages {
+            sink(Arrival::Message { from: *from, bytes });
+        }
+        let complete = self.transfers.collect();
+        for copy in &complete {
+            sink(Arrival::Complete(copy.token));
+            if copy.is_announced {
+                self.insist(ffi::send_patiently(copy.ends.peer, Kind::GuestLeft, &[]));
+            }
+        }
+        if !messages.is_empty() || !complete.is_empty() {
+            return true;
+        }
+        let is_moving = self.is_moving();
+        if is_moving {
+            // Whoever moves the bytes may need the processor, but nobody here should sleep.
+            std::thread::yield_now();
+        }
+        is_moving
+    }
+
+    fn is_active(&self) -> bool {
+        self.transfers.count() > 0 || INBOX.has_guests() || !INBOX.has_room()
+    }
+
+    fn close(&self) {
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // The first process that ends has GASNet end the others, which must have said all they have to say.
+        ffi::flush();
+        let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE));
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        ffi::exit(status)
+    }
+}
+
+impl PoolMemory for GasnetNetwork {
+    fn allocate(&self, len_bytes: usize) -> Result<Region, ConduitError> {
+        let wanted_bytes = len_bytes.saturating_add(POOL_ALIGN_BYTES).next_multiple_of(page_bytes());
+        let fits = wanted_bytes <= self.segment_bytes_max;
+        // All of them or none: GASNet makes segments together.
+        let all = self.exchange(&[u8::from(fits)])?;
+        if let Some(rank) = all.iter().position(|told| told != &[1]) {
+            let which = if fits { format!("rank {rank}'s pool") } else { format!("a pool of {len_bytes} bytes") };
+            return Err(ConduitError(format!(
+                "{which} does not fit GASNet's segment, here {} bytes; set GASNET_MAX_SEGSIZE to more or VGASNET_POOL_SIZE to less",
+                self.segment_bytes_max
+            )));
+        }
+        let segment = ffi::allocate(wanted_bytes).map_err(|GasnetError(text)| ConduitError(text))?;
+        let _first = self.segment.set(segment);
+        Ok(Region { address: segment.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
+    }
+
+    fn is_mapped(&self, rank: Rank) -> bool {
+        ffi::is_neighbour(rank)
+    }
+
+    fn of(&self, rank: Rank) -> Option<Region> {
+        let pool = self.pools.get()?[rank.index()];
+        let address = ffi::mapped(rank)? + pool.segment_offset_bytes as usize;
+        Some(Region { address, len_bytes: pool.len_bytes as usize })
+    }
+}
+
+impl PeerPool {
+    fn decode(told: &[u8]) -> PeerPool {
+        let word = |at: usize| {
+            let bytes = told.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
+            u64::from_le_bytes(bytes.expect("every rank attaches at this point of the start-up"))
+        };
+        PeerPool { address: word(0), len_bytes: word(1), segment_offset_bytes: word(2) }
+    }
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: the call has no condition.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every Linux system knows its page size")
+}

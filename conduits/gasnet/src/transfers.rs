@@ -1,0 +1,151 @@
+//! Puts and gets under way.
+//!
+//! Over GASNet-EX, who puts or gets begins the copy, and who polls asks whether it is complete. GASNet-1 lets only the
+//! thread that began a copy ask, so there a thread of its own does both.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use vgasnet_conduit::{Busy, ConduitError, Token};
+
+use crate::ffi::{Begun, Ends};
+
+/// Transfers of this rank's that may be under way.
+const TRANSFERS_MAX: usize = 64;
+
+/// Which way a page goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Into the peer's pool.
+    Put,
+    /// Out of it.
+    Get,
+}
+
+/// What to copy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageCopy {
+    pub(crate) direction: Direction,
+    pub(crate) ends: Ends,
+    pub(crate) token: Token,
+    /// The peer was told that it has a guest.
+    pub(crate) is_announced: bool,
+}
+
+impl PageCopy {
+    /// # Safety
+    /// As [`Begun::put`] and [`Begun::get`].
+    unsafe fn begin(self) -> (Begun, PageCopy) {
+        // SAFETY: the caller's promise.
+        let begun = unsafe {
+            match self.direction {
+                Direction::Put => Begun::put(self.ends),
+                Direction::Get => Begun::get(self.ends),
+            }
+        };
+        (begun, self)
+    }
+}
+
+/// All that this rank has started and not been told the end of.
+pub(crate) struct Transfers {
+    count: AtomicUsize,
+    begun: Mutex<Vec<(Begun, PageCopy)>>,
+    complete: Arc<Mutex<Vec<PageCopy>>>,
+    /// Where copies go that one thread must begin and ask about.
+    mover: Option<Sender<PageCopy>>,
+}
+
+impl Transfers {
+    /// With a thread of their own, or without.
+    pub(crate) fn new(needs_thread: bool) -> Result<Transfers, ConduitError> {
+        let complete = Arc::default();
+        let mover = if needs_thread { Some(start_mover(&complete)?) } else { None };
+        Ok(Transfers { count: AtomicUsize::new(0), begun: Mutex::default(), complete, mover })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Makes room for one more.
+    pub(crate) fn admit(&self) -> Result<(), Busy> {
+        let admitted = |count| (count < TRANSFERS_MAX).then_some(count + 1);
+        self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, admitted).map(drop).map_err(|_| Busy)
+    }
+
+    /// Starts one that was admitted.
+    ///
+    /// # Safety
+    /// As [`Begun::put`] and [`Begun::get`].
+    pub(crate) unsafe fn start(&self, copy: PageCopy) {
+        if copy.ends.len_bytes == 0 {
+            lock(&self.complete).push(copy);
+        } else if let Some(mover) = &self.mover {
+            // The thread ends with the process.
+            mover.send(copy).expect("the thread that moves pages is there");
+        } else {
+            // SAFETY: the caller's promise. GASNet runs handlers meanwhile, so no lock is held.
+            let begun = unsafe { copy.begin() };
+            lock(&self.begun).push(begun);
+        }
+    }
+
+    /// Those that have become complete.
+    pub(crate) fn collect(&self) -> Vec<PageCopy> {
+        if self.count() == 0 {
+            return Vec::new();
+        }
+        let mut complete = std::mem::take(&mut *lock(&self.complete));
+        take_complete(&mut lock(&self.begun), &mut complete);
+        self.count.fetch_sub(complete.len(), Ordering::Relaxed);
+        complete
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn take_complete(begun: &mut Vec<(Begun, PageCopy)>, complete: &mut Vec<PageCopy>) {
+    let mut at = 0;
+    while at < begun.len() {
+        if begun[at].0.is_complete() {
+            complete.push(begun.swap_remove(at).1);
+        } else {
+            at += 1;
+        }
+    }
+}
+
+fn start_mover(complete: &Arc<Mutex<Vec<PageCopy>>>) -> Result<Sender<PageCopy>, ConduitError> {
+    let (sender, copies) = channel();
+    let complete = Arc::clone(complete);
+    let thread = std::thread::Builder::new().name("vgasnet-mover".to_owned());
+    thread
+        .spawn(move || move_pages(&copies, &complete))
+        .map_err(|error| ConduitError(format!("cannot start the thread that moves pages: {error}")))?;
+    Ok(sender)
+}
+
+/// Begins copies and asks about them. Sleeps when there are none.
+fn move_pages(copies: &Receiver<PageCopy>, complete: &Mutex<Vec<PageCopy>>) {
+    let mut begun = Vec::new();
+    loop {
+        let first = if begun.is_empty() { copies.recv().ok() } else { None };
+        if first.is_none() && begun.is_empty() {
+            return;
+        }
+        // SAFETY: whoever sent a copy promised what it takes; it lasts until completion, which only this thread reports.
+        begun.extend(first.into_iter().chain(copies.try_iter()).map(|copy| unsafe { copy.begin() }));
+        let mut done = Vec::new();
+        take_complete(&mut begun, &mut done);
+        if done.is_empty() {
+            std::thread::yield_now();
+        } else {
+            lock(complete).append(&mut done);
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The conformance suite over the GASNet conduit that this was built with, by its own launchers.
+//! `examples/conformance_rank.rs` is what the ranks run.
+//!
+//! `MPIEXEC` names the launcher of the MPI that GASNet was built with, if that is not `mpiexec`.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Far more than a run takes.
+const TIME_LIMIT: Duration = Duration::from_secs(180);
+
+/// How this conduit starts so many ranks of a program, or nothing if only the site knows.
+fn launch(program: PathBuf, ranks: u32) -> Option<Command> {
+    let ranks = ranks.to_string();
+    let mut command = match vgasnet_gasnet::conduit_name().as_str() {
+        "gasnet-smp" => {
+            let mut command = Command::new(program);
+            command.env("GASNET_PSHM_NODES", ranks);
+            command
+        }
+        "gasnet-udp" => {
+            let mut command = Command::new(program);
+            command.arg(ranks).env("GASNET_SPAWNFN", "L");
+            command
+        }
+        "gasnet-mpi" => {
+            let mut command = Command::new(std::env::var_os("MPIEXEC").unwrap_or_else(|| "mpiexec".into()));
+            command.arg("-n").arg(ranks).arg(program);
+            command
+        }
+        _ => return None,
+    };
+    // Killed as a whole if it takes too long.
+    command.process_group(0);
+    Some(command)
+}
+
+fn run_ranks(ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) {
+    let test = std::env::current_exe().expect("the test has a path");
+    let profile = test.ancestors().nth(2).expect("tests are two below their profile");
+    let Some(mut command) = launch(profile.join("examples/gasnet_conformance_rank"), ranks) else {
+        eprintln!("not run: this test does not know how to launch {}", vgasnet_gasnet::conduit_name());
+        return;
+    };
+    command.args(arguments).envs(environment.iter().copied());
+    let mut launched = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let late = Instant::now() + TIME_LIMIT;
+    let status = loop {
+        if let Some(status) = launched.try_wait().expect("the launcher is a child") {
+            break status;
+        }
+        if Instant::now() >= late {
+            // SAFETY: the group is the launcher's, which has not been waited for.
+            unsafe { libc::kill(-(launched.id() as i32), libc::SIGKILL) };
+            panic!("{command:?} took longer than {TIME_LIMIT:?}");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(status.success(), "{command:?} ended with {status}");
+}
+
+#[test]
+fn one_rank() {
+    run_ranks(1, &[], &[]);
+}
+
+#[test]
+fn two_ranks_that_share_their_host() {
+    run_ranks(2, &["share"], &[]);
+}
+
+#[test]
+fn two_ranks_over_the_network() {
+    run_ranks(2, &[], &[]);
+}
+
+#[test]
+fn three_ranks_that_share_their_host() {
+    run_ranks(3, &["share"], &[]);
+}
+
+#[test]
+fn three_ranks_over_the_network() {
+    run_ranks(3, &[], &[]);
+}
+
+/// Where GASNet-EX shares segments among ranks, they must be its own.
+#[test]
+fn pools_in_memory_of_gasnet() {
+    if vgasnet_gasnet::conduit_name() != "gasnet-smp" {
+        run_ranks(2, &[], &[("GASNET_SUPERNODE_MAXSIZE", "0")]);
+    }
+}

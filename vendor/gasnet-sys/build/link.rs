@@ -1,0 +1,64 @@
+//! Tells cargo what to link.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::site::Site;
+
+/// Links GASNet and what its linker adds.
+pub fn link(site: &Site) -> Result<(), String> {
+    pass_on(&site.libraries);
+    if site.needs_mpi {
+        pass_on(&shown_by(site)?);
+    }
+    if site.needs_cxx {
+        println!("cargo::rustc-link-lib=stdc++");
+    }
+    Ok(())
+}
+
+/// Libraries that are there as archives only are linked into ours; others are found when a program is linked.
+fn pass_on(words: &[String]) {
+    let directories: Vec<PathBuf> =
+        words.iter().filter_map(|word| word.strip_prefix("-L")).map(PathBuf::from).collect();
+    for directory in &directories {
+        println!("cargo::rustc-link-search=native={}", directory.display());
+    }
+    let is_archive = |name: &str| {
+        let has = |file: String| directories.iter().any(|directory| directory.join(&file).is_file());
+        name.contains("gasnet") || (has(format!("lib{name}.a")) && !has(format!("lib{name}.so")))
+    };
+    for word in words {
+        if let Some(name) = word.strip_prefix("-l") {
+            let kind = if is_archive(name) && name != "gcc" { "static=" } else { "" };
+            println!("cargo::rustc-link-lib={kind}{name}");
+        } else if let Some((directory, name)) = as_path(word) {
+            println!("cargo::rustc-link-search=native={directory}");
+            println!("cargo::rustc-link-lib={name}");
+        } else if word == "-pthread" {
+            println!("cargo::rustc-link-lib=pthread");
+        }
+    }
+}
+
+/// A library that is given by its path.
+fn as_path(word: &str) -> Option<(String, String)> {
+    let path = Path::new(word);
+    let is_library = path.is_absolute() && matches!(path.extension()?.to_str()?, "a" | "so");
+    let name = path.file_stem()?.to_str()?.strip_prefix("lib")?;
+    is_library.then(|| (path.parent().unwrap_or(path).display().to_string(), name.to_owned()))
+}
+
+/// What an MPI's wrapper adds. MPICH and Open MPI and what comes of them understand `-show`.
+fn shown_by(site: &Site) -> Result<Vec<String>, String> {
+    let linker = site.linker.first().ok_or_else(|| format!("{} does not name its linker", site.name))?;
+    let output = Command::new(linker).arg("-show").output();
+    let advice = "install the MPI that this GASNet was built with";
+    match output {
+        Ok(output) if output.status.success() => {
+            Ok(String::from_utf8_lossy(&output.stdout).split_whitespace().skip(1).map(str::to_owned).collect())
+        }
+        Ok(output) => Err(format!("`{linker} -show` failed with {}; {advice}", output.status)),
+        Err(error) => Err(format!("{} needs MPI, and `{linker} -show` does not run: {error}; {advice}", site.name)),
+    }
+}

@@ -1,0 +1,16 @@
+//! Bindings to the GASNet that is installed, EX or 1, as far as vgasnet uses it: the functions of `shim.h`, which is
+//! their documentation.
+//!
+//! The feature `link` turns the crate on. The environment of the build then says which GASNet:
+//! - `GASNET_PC=gasnet-ibv-par`, a package that pkg-config knows (it heeds `PKG_CONFIG_PATH`), or the path of a `.pc` file; or
+//! - `GASNET_ROOT=/prefix` and `GASNET_CONDUIT=ibv`.
+
+#![cfg(feature = "link")]
+
+// The names are C's, and shim.h documents them.
+#[expect(missing_docs, non_camel_case_types)]
+mod bindings {
+    include!(concat!(env!("OUT_DIR"), "/bindings.rs"));
+}
+
+pub use bindings::*;

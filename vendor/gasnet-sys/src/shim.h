@@ -1,0 +1,80 @@
+/* GASNet as vgasnet uses it, the same for GASNet-EX and GASNet-1. Bindings to Rust are made of this header.
+ *
+ * What returns an int returns VGASNET_GN_OK, VGASNET_GN_BUSY where that is said, or an error code of GASNet. Any thread may
+ * call anything after the start, but where something else is said. */
+#ifndef VGASNET_GASNET_SHIM_H
+#define VGASNET_GASNET_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VGASNET_GN_OK 0
+/* There is no room for a message now. Nothing was done. */
+#define VGASNET_GN_BUSY (-1)
+
+struct vgasnet_gn_started {
+    uint32_t rank;
+    uint32_t ranks;
+    /* The largest message. */
+    size_t message_bytes_max;
+    /* The largest segment that vgasnet_gn_allocate gives this rank. */
+    size_t segment_bytes_max;
+    /* Whether vgasnet_gn_bind works, as far as this rank knows. */
+    int takes_memory;
+    /* Whether only the thread that started a transfer may test it. */
+    int transfers_are_threads_own;
+    /* Whether a transfer needs the other end to poll. */
+    int transfers_need_polls;
+};
+
+/* Takes a message. It runs inside other calls of any thread, and returns without calling anything of GASNet. */
+typedef void (*vgasnet_gn_deliver_t)(uint32_t from, uint32_t kind, const void *bytes, size_t len_bytes);
+
+/* Starts GASNet. Once a process, collective. GASNet may change the arguments, whose strings must stay. A GASNet-1 makes its
+ * segment now, of segment_bytes bytes, or as large as it can be if there is less; an EX does so in vgasnet_gn_allocate. */
+int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
+                     struct vgasnet_gn_started *started);
+
+/* Makes memory of the caller's the segment. Once, collective. */
+int vgasnet_gn_bind(void *base, size_t len_bytes);
+
+/* Makes GASNet's memory the segment, of at least so many bytes, a multiple of the page size. Once, collective. */
+int vgasnet_gn_allocate(size_t len_bytes, void **base);
+
+/* Whether this rank has the segment of that one mapped. */
+int vgasnet_gn_is_neighbour(uint32_t rank);
+
+/* Where the segment of rank is mapped here, after allocation; null if it is not. */
+void *vgasnet_gn_mapped(uint32_t rank);
+
+/* Sends an Active Message. May be busy. */
+int vgasnet_gn_send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes);
+
+/* As vgasnet_gn_send, and waits for room. */
+int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes);
+
+/* Takes in what has arrived. */
+int vgasnet_gn_poll(void);
+
+/* Starts a copy into a peer's segment or out of it, and gives a name to it, null if it is complete already. */
+void *vgasnet_gn_put(uint32_t to, void *there, const void *here, size_t len_bytes);
+void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_bytes);
+
+/* Whether a transfer is complete, which is then gone. */
+int vgasnet_gn_is_complete(void *transfer);
+
+/* GASNet's own blocking copies, to compare with. */
+void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes);
+void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes);
+
+/* Ends all ranks. Does not return. */
+void vgasnet_gn_exit(int status);
+
+/* Flushes the C library's output streams. */
+void vgasnet_gn_flush(void);
+
+/* GASNet's name for an error, and for its conduit. */
+const char *vgasnet_gn_error(int code);
+const char *vgasnet_gn_conduit(void);
+
+#endif

@@ -1,0 +1,128 @@
+/* The shim over GASNet-1. */
+#include <gasnet.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "shim.h"
+
+#define HANDLER 200
+
+static vgasnet_gn_deliver_t deliver_to;
+/* Of each rank. The segments exist from the start on. */
+static gasnet_seginfo_t *segments;
+static gasnet_nodeinfo_t *places;
+
+static void on_message(gasnet_token_t token, void *bytes, size_t len_bytes, gasnet_handlerarg_t kind) {
+    gasnet_node_t from = 0;
+    gasnet_AMGetMsgSource(token, &from);
+    deliver_to(from, (uint32_t)kind, bytes, len_bytes);
+}
+
+static int attach(size_t segment_bytes) {
+    gasnet_handlerentry_t handlers[1] = {{HANDLER, (void (*)())on_message}};
+    size_t most = gasnet_getMaxLocalSegmentSize();
+    int error;
+    segment_bytes = (segment_bytes + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE;
+    if (segment_bytes > most || segment_bytes == 0) segment_bytes = most;
+    if ((error = gasnet_attach(handlers, 1, segment_bytes, 0))) return error;
+    segments = calloc(gasnet_nodes(), sizeof *segments);
+    places = calloc(gasnet_nodes(), sizeof *places);
+    if (!segments || !places) return GASNET_ERR_RESOURCE;
+    if ((error = gasnet_getSegmentInfo(segments, gasnet_nodes()))) return error;
+    return gasnet_getNodeInfo(places, gasnet_nodes());
+}
+
+int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
+                     struct vgasnet_gn_started *started) {
+    int error;
+    deliver_to = deliver;
+    if ((error = gasnet_init(argc, argv))) return error;
+    if ((error = attach(segment_bytes))) return error;
+    started->rank = gasnet_mynode();
+    started->ranks = gasnet_nodes();
+    started->message_bytes_max = gasnet_AMMaxMedium();
+    started->segment_bytes_max = segments[gasnet_mynode()].size;
+    started->takes_memory = gasnet_nodes() == 1;
+    started->transfers_are_threads_own = 1;
+#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
+    started->transfers_need_polls = 1;
+#else
+    started->transfers_need_polls = 0;
+#endif
+    return VGASNET_GN_OK;
+}
+
+int vgasnet_gn_bind(void *base, size_t len_bytes) {
+    /* With one rank there is nobody to reach it. */
+    (void)base, (void)len_bytes;
+    return gasnet_nodes() == 1 ? VGASNET_GN_OK : GASNET_ERR_RESOURCE;
+}
+
+int vgasnet_gn_allocate(size_t len_bytes, void **base) {
+    const gasnet_seginfo_t *own = &segments[gasnet_mynode()];
+    if (len_bytes > own->size) return GASNET_ERR_RESOURCE;
+    *base = own->addr;
+    return VGASNET_GN_OK;
+}
+
+int vgasnet_gn_is_neighbour(uint32_t rank) {
+    return places[rank].supernode == places[gasnet_mynode()].supernode;
+}
+
+void *vgasnet_gn_mapped(uint32_t rank) {
+    if (!vgasnet_gn_is_neighbour(rank)) return NULL;
+#if GASNET_PSHM
+    return (char *)segments[rank].addr + places[rank].offset;
+#else
+    return rank == gasnet_mynode() ? segments[rank].addr : NULL;
+#endif
+}
+
+/* GASNet-1 waits for room itself, and polls meanwhile. */
+int vgasnet_gn_send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {
+    return gasnet_AMRequestMedium1(to, HANDLER, (void *)bytes, len_bytes, (gasnet_handlerarg_t)kind);
+}
+
+int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {
+    return vgasnet_gn_send(to, kind, bytes, len_bytes);
+}
+
+int vgasnet_gn_poll(void) {
+    return gasnet_AMPoll();
+}
+
+void *vgasnet_gn_put(uint32_t to, void *there, const void *here, size_t len_bytes) {
+    return (void *)gasnet_put_nb_bulk(to, there, (void *)here, len_bytes);
+}
+
+void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_bytes) {
+    return (void *)gasnet_get_nb_bulk(here, from, (void *)there, len_bytes);
+}
+
+int vgasnet_gn_is_complete(void *transfer) {
+    return gasnet_try_syncnb((gasnet_handle_t)transfer) == GASNET_OK;
+}
+
+void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes) {
+    gasnet_put_bulk(to, there, (void *)here, len_bytes);
+}
+
+void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
+    gasnet_get_bulk(here, from, (void *)there, len_bytes);
+}
+
+void vgasnet_gn_exit(int status) {
+    gasnet_exit(status);
+}
+
+void vgasnet_gn_flush(void) {
+    fflush(NULL);
+}
+
+const char *vgasnet_gn_error(int code) {
+    return gasnet_ErrorName(code);
+}
+
+const char *vgasnet_gn_conduit(void) {
+    return GASNET_CORE_NAME_STR;
+}

@@ -1,0 +1,154 @@
+/* The shim over GASNet-EX. */
+#include <gasnetex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "shim.h"
+
+#define HANDLER 200
+
+/* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself, and
+ * GASNet takes memory of its client's only where nobody shares it. */
+#define SHARING "GASNET_SUPERNODE_MAXSIZE"
+
+static gex_Client_t client;
+static gex_EP_t endpoint;
+static gex_TM_t team;
+static vgasnet_gn_deliver_t deliver_to;
+
+static void on_message(gex_Token_t token, void *bytes, size_t len_bytes, gex_AM_Arg_t kind) {
+    gex_Token_Info_t info;
+    gex_Token_Info(token, &info, GEX_TI_SRCRANK);
+    deliver_to(info.gex_srcrank, (uint32_t)kind, bytes, len_bytes);
+}
+
+static int nobody_shares(void) {
+#if GASNET_CONDUIT_SMP
+    return gex_TM_QuerySize(team) == 1;
+#else
+    gex_RankInfo_t *neighbours;
+    gex_Rank_t count, own;
+    const char *sharing = gasnet_getenv(SHARING);
+    gex_System_QueryNbrhdInfo(&neighbours, &count, &own);
+    return count == 1 && sharing && !strcmp(sharing, "1");
+#endif
+}
+
+int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
+                     struct vgasnet_gn_started *started) {
+    gex_AM_Entry_t handlers[1] = {
+        {HANDLER, (gex_AM_Fn_t)on_message, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "vgasnet"},
+    };
+    int error;
+    (void)segment_bytes;
+    deliver_to = deliver;
+#if !GASNET_CONDUIT_SMP
+    setenv(SHARING, "1", 0);
+#endif
+    if ((error = gex_Client_Init(&client, &endpoint, &team, "vgasnet", argc, argv, 0))) return error;
+    if ((error = gex_EP_RegisterHandlers(endpoint, handlers, 1))) return error;
+    started->rank = gex_TM_QueryRank(team);
+    started->ranks = gex_TM_QuerySize(team);
+    started->message_bytes_max = gex_AM_LUBRequestMedium();
+    started->segment_bytes_max = gasnet_getMaxLocalSegmentSize();
+    started->takes_memory = nobody_shares();
+    started->transfers_are_threads_own = 0;
+#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
+    started->transfers_need_polls = 1;
+#else
+    started->transfers_need_polls = 0;
+#endif
+    /* Nobody sends before everybody has the handler. */
+    gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
+    return VGASNET_GN_OK;
+}
+
+int vgasnet_gn_bind(void *base, size_t len_bytes) {
+    gex_Segment_t segment;
+    int error;
+    if ((error = gex_Segment_Create(&segment, client, base, len_bytes, GEX_MK_HOST, 0))) return error;
+    if ((error = gex_EP_BindSegment(endpoint, segment, 0))) return error;
+    return gex_EP_PublishBoundSegment(team, &endpoint, 1, 0);
+}
+
+int vgasnet_gn_allocate(size_t len_bytes, void **base) {
+    gex_Segment_t segment;
+    int error;
+    if ((error = gex_Segment_Attach(&segment, team, len_bytes))) return error;
+    *base = gex_Segment_QueryAddr(segment);
+    return VGASNET_GN_OK;
+}
+
+int vgasnet_gn_is_neighbour(uint32_t rank) {
+    gex_RankInfo_t *neighbours;
+    gex_Rank_t count, own;
+    gex_System_QueryNbrhdInfo(&neighbours, &count, &own);
+    while (count--) {
+        if (neighbours[count].gex_jobrank == rank) return 1;
+    }
+    return 0;
+}
+
+void *vgasnet_gn_mapped(uint32_t rank) {
+    void *here = NULL;
+    uintptr_t len_bytes = 0;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(team, rank, NULL, &here, &len_bytes, 0));
+    return len_bytes ? here : NULL;
+}
+
+static int send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes, gex_Flags_t flags) {
+    /* GASNet copies the bytes before it returns, and does not write to them. */
+    int refused = gex_AM_RequestMedium1(team, to, HANDLER, (void *)bytes, len_bytes, GEX_EVENT_NOW, flags,
+                                        (gex_AM_Arg_t)kind);
+    if (!refused) return VGASNET_GN_OK;
+    return flags & GEX_FLAG_IMMEDIATE ? VGASNET_GN_BUSY : GASNET_ERR_RESOURCE;
+}
+
+int vgasnet_gn_send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {
+    return send(to, kind, bytes, len_bytes, GEX_FLAG_IMMEDIATE);
+}
+
+int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {
+    return send(to, kind, bytes, len_bytes, 0);
+}
+
+int vgasnet_gn_poll(void) {
+    return gasnet_AMPoll();
+}
+
+void *vgasnet_gn_put(uint32_t to, void *there, const void *here, size_t len_bytes) {
+    return gex_RMA_PutNB(team, to, there, (void *)here, len_bytes, GEX_EVENT_DEFER, 0);
+}
+
+void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_bytes) {
+    return gex_RMA_GetNB(team, here, from, (void *)there, len_bytes, 0);
+}
+
+int vgasnet_gn_is_complete(void *transfer) {
+    return gex_Event_Test(transfer) == 0;
+}
+
+void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes) {
+    gex_RMA_PutBlocking(team, to, there, (void *)here, len_bytes, 0);
+}
+
+void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
+    gex_RMA_GetBlocking(team, here, from, (void *)there, len_bytes, 0);
+}
+
+void vgasnet_gn_exit(int status) {
+    gasnet_exit(status);
+}
+
+void vgasnet_gn_flush(void) {
+    fflush(NULL);
+}
+
+const char *vgasnet_gn_error(int code) {
+    return gasnet_ErrorName(code);
+}
+
+const char *vgasnet_gn_conduit(void) {
+    return GASNET_CORE_NAME_STR;
+}
