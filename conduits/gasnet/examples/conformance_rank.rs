@@ -1,4 +1,4 @@
-//! A rank that runs the conformance suite; `tests/conformance.rs` has GASNet's launchers start it.
+//! A rank that runs the conformance suite; `tests/jobs.rs` has GASNet's launchers start it.
 
 use vgasnet_cluster::ClusterConduit;
 use vgasnet_conduit::Conduit;
@@ -12,7 +12,12 @@ fn main() {
         eprintln!("{what}");
         conduit.exit(1);
     }
-    println!("rank {} of {} conforms over {}", conduit.rank(), conduit.ranks(), conduit.name());
+    let (rank, ranks, name) = (conduit.rank(), conduit.ranks(), conduit.name());
+    println!(
+        "rank {rank} of {ranks}, on host {}, conforms over {name}: {:?}",
+        conduit.host_of(rank),
+        conduit.capabilities()
+    );
     conduit.close();
     conduit.exit(0)
 }

@@ -55,13 +55,16 @@ pub(crate) fn conduit() -> String {
     text(unsafe { sys::vgasnet_gn_conduit() })
 }
 
-/// Makes memory the segment. Once, collective.
+/// Makes memory the segment, and says where peers find it. Once, collective.
 ///
 /// # Safety
-/// It stays mapped until the process ends.
-pub(crate) unsafe fn bind(memory: Region) -> Result<(), GasnetError> {
-    // SAFETY: the caller's promise.
-    check("gex_EP_BindSegment", unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes) })
+/// It stays mapped until the process ends, and it is a shared mapping.
+pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
+    let mut address = std::ptr::null_mut();
+    // SAFETY: the caller's promise. What GASNet-1 had there before holds nothing.
+    let code = unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes, &mut address) };
+    check("making the pool GASNet's segment", code)?;
+    Ok(address.expose_provenance())
 }
 
 /// Has GASNet make the segment. Once, collective.

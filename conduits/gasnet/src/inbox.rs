@@ -67,7 +67,7 @@ impl Inbox {
 
     /// The oldest messages for the client, at most so many.
     pub(crate) fn take(&self, most: usize) -> VecDeque<(Rank, Vec<u8>)> {
-        if self.held.load(Ordering::Acquire) == 0 {
+        if self.is_empty() {
             return VecDeque::new();
         }
         let mut queues = self.queues();
@@ -81,6 +81,11 @@ impl Inbox {
     /// The parts of exchanges that have come.
     pub(crate) fn take_exchange(&self) -> VecDeque<Vec<u8>> {
         std::mem::take(&mut self.queues().exchange)
+    }
+
+    /// Whether there is nothing for the client.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.held.load(Ordering::Acquire) == 0
     }
 
     /// Whether it takes more.

@@ -1,8 +1,9 @@
 //! The GASNet transport: Active Messages, and pages by GASNet's own put and get.
 //!
-//! Over GASNet-EX the pool is memory of vgasnet's that GASNet takes for its segment, where no two ranks share a segment;
-//! this crate asks GASNet not to share, because vgasnet shares the memory of a host itself. Elsewhere, over GASNet-1 and
-//! over the smp conduit, the pool lies in a segment of GASNet's.
+//! The pool is memory of vgasnet's that is made GASNet's segment, where no two ranks share a segment; this crate asks
+//! GASNet not to share, because vgasnet shares the memory of a host itself. GASNet-EX can be given such memory. With a
+//! GASNet-1 whose conduit copies by address, as udp and mpi do, it is mapped over the segment. Elsewhere, over the smp
+//! conduit and over a GASNet-1 that drives a network card, the pool lies in a segment of GASNet's.
 //!
 //! Handlers of GASNet run inside its calls, in any thread. Ours puts the message into the inbox and returns.
 //!

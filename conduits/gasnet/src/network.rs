@@ -150,6 +150,30 @@ impl GasnetNetwork {
         }
     }
 
+    /// Makes the pool GASNet's segment, unless it lies in that already.
+    fn place(&self, pool: Region) -> Result<PeerPool, ConduitError> {
+        let mut place = PeerPool {
+            address: pool.address as u64,
+            len_bytes: pool.len_bytes as u64,
+            segment_offset_bytes: self.segment.get().map_or(0, |segment| pool.address - segment.address) as u64,
+        };
+        if self.segment.get().is_none() && self.takes_memory {
+            let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
+            // SAFETY: the contract has it that the pool stays mapped, and it is shared memory. Mappings have whole pages.
+            let bound = unsafe { ffi::bind(Region { len_bytes, ..pool }) };
+            place.address = bound.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))? as u64;
+        }
+        Ok(place)
+    }
+
+    fn no_room(&self, len_bytes: usize, why: &str) -> ConduitError {
+        ConduitError(format!(
+            "a pool of {len_bytes} bytes does not fit GASNet's segment of at most {} bytes: {why}; set GASNET_MAX_SEGSIZE to \
+             more or VGASNET_POOL_SIZE to less",
+            self.segment_bytes_max
+        ))
+    }
+
     /// Whether bytes move as long as this rank polls.
     fn is_moving(&self) -> bool {
         self.needs_polls && (self.transfers.count() > 0 || INBOX.has_guests())
@@ -223,18 +247,14 @@ impl Network for GasnetNetwork {
     }
 
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {
-        let segment = self.segment.get().copied();
-        if segment.is_none() && self.takes_memory {
-            let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
-            // SAFETY: the contract has it that the pool stays mapped. Mappings have whole pages.
-            let bound = unsafe { ffi::bind(Region { len_bytes, ..pool }) };
-            bound.map_err(|GasnetError(text)| ConduitError(text))?;
-        }
-        let segment_address = segment.map_or(pool.address, |segment| segment.address);
-        let told = [pool.address, pool.len_bytes, pool.address - segment_address];
-        let told: Vec<u8> = told.iter().flat_map(|word| (*word as u64).to_le_bytes()).collect();
+        let placed = self.place(pool);
+        let told = placed.as_ref().map_or(Vec::new(), PeerPool::encode);
         let all = self.exchange(&told)?;
-        self.pools.get_or_init(|| all.iter().map(|told| PeerPool::decode(told)).collect());
+        placed?;
+        let pools: Option<Vec<PeerPool>> = all.iter().map(|told| PeerPool::decode(told)).collect();
+        let pools =
+            pools.ok_or_else(|| ConduitError("another rank's pool does not fit GASNet's segment".to_owned()))?;
+        self.pools.get_or_init(|| pools);
         Ok(())
     }
 
@@ -298,7 +318,7 @@ impl Network for GasnetNetwork {
     }
 
     fn is_active(&self) -> bool {
-        self.transfers.count() > 0 || INBOX.has_guests() || !INBOX.has_room()
+        self.transfers.count() > 0 || INBOX.has_guests() || !INBOX.is_empty()
     }
 
     fn close(&self) {
@@ -321,14 +341,13 @@ impl PoolMemory for GasnetNetwork {
         let fits = wanted_bytes <= self.segment_bytes_max;
         // All of them or none: GASNet makes segments together.
         let all = self.exchange(&[u8::from(fits)])?;
-        if let Some(rank) = all.iter().position(|told| told != &[1]) {
-            let which = if fits { format!("rank {rank}'s pool") } else { format!("a pool of {len_bytes} bytes") };
-            return Err(ConduitError(format!(
-                "{which} does not fit GASNet's segment, here {} bytes; set GASNET_MAX_SEGSIZE to more or VGASNET_POOL_SIZE to less",
-                self.segment_bytes_max
-            )));
+        if !fits {
+            return Err(self.no_room(len_bytes, "it is too large"));
         }
-        let segment = ffi::allocate(wanted_bytes).map_err(|GasnetError(text)| ConduitError(text))?;
+        if let Some(rank) = all.iter().position(|told| told != &[1]) {
+            return Err(ConduitError(format!("the pool of rank {rank} does not fit GASNet's segment there")));
+        }
+        let segment = ffi::allocate(wanted_bytes).map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);
         Ok(Region { address: segment.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
     }
@@ -345,12 +364,14 @@ impl PoolMemory for GasnetNetwork {
 }
 
 impl PeerPool {
-    fn decode(told: &[u8]) -> PeerPool {
-        let word = |at: usize| {
-            let bytes = told.get(8 * at..8 * at + 8).and_then(|bytes| bytes.try_into().ok());
-            u64::from_le_bytes(bytes.expect("every rank attaches at this point of the start-up"))
-        };
-        PeerPool { address: word(0), len_bytes: word(1), segment_offset_bytes: word(2) }
+    fn encode(&self) -> Vec<u8> {
+        let words = [self.address, self.len_bytes, self.segment_offset_bytes];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    fn decode(told: &[u8]) -> Option<PeerPool> {
+        let word = |at: usize| Some(u64::from_le_bytes(told.get(8 * at..8 * at + 8)?.try_into().ok()?));
+        Some(PeerPool { address: word(0)?, len_bytes: word(1)?, segment_offset_bytes: word(2)? })
     }
 }
 

@@ -14,7 +14,37 @@ pub fn link(site: &Site) -> Result<(), String> {
     if site.needs_cxx {
         println!("cargo::rustc-link-lib=stdc++");
     }
+    if !fits_shared_library(site) {
+        println!(
+            "cargo::warning=the GASNet of {} was not compiled for shared libraries: programs and libvgasnet.a can be made \
+             with it, libvgasnet.so cannot (`cargo rustc --lib --crate-type staticlib` leaves that out); for all of them, \
+             configure GASNet with CC=\"gcc -fPIC\" CXX=\"g++ -fPIC\"",
+            site.name
+        );
+    }
     Ok(())
+}
+
+/// Tries to make a shared library of GASNet. Where the attempt itself goes wrong, the linker has the last word.
+fn fits_shared_library(site: &Site) -> bool {
+    let directories = site.libraries.iter().filter_map(|word| word.strip_prefix("-L")).map(Path::new);
+    let names = site.libraries.iter().filter_map(|word| word.strip_prefix("-lgasnet"));
+    let Some(archive) = directories
+        .flat_map(|directory| names.clone().map(move |name| directory.join(format!("libgasnet{name}.a"))))
+        .find(|archive| archive.is_file())
+    else {
+        return true;
+    };
+    let (Some(compiler), Some(out)) = (site.compiler.first(), std::env::var_os("OUT_DIR")) else { return true };
+    let probe = Path::new(&out).join("probe.so");
+    let tried = Command::new(compiler)
+        .arg("-shared")
+        .arg("-o")
+        .arg(probe)
+        .args(["-nostdlib", "-Wl,--unresolved-symbols=ignore-all", "-Wl,--whole-archive"])
+        .arg(archive)
+        .output();
+    tried.map_or(true, |tried| tried.status.success())
 }
 
 /// Libraries that are there as archives only are linked into ours; others are found when a program is linked.

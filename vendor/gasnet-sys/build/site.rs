@@ -108,16 +108,15 @@ fn of_package(package: &str) -> Result<Values, String> {
 fn of_prefix(root: &Path) -> Result<(String, Values), String> {
     let here = root.display();
     let conduits = conduits_in(root);
-    let there_are = if conduits.is_empty() { "no conduit".to_owned() } else { conduits.join(", ") };
+    let there_are =
+        if conduits.is_empty() { "it has none".to_owned() } else { format!("it has {}", conduits.join(", ")) };
     let Some(conduit) = variable("GASNET_CONDUIT") else {
         return Err(format!(
-            "GASNET_ROOT={here} is set, and GASNET_CONDUIT is not; {there_are} is there: set it to one"
+            "GASNET_ROOT={here} is set, and GASNET_CONDUIT, one of its conduits with threads, is not; {there_are}"
         ));
     };
     if !conduits.contains(&conduit) {
-        return Err(format!(
-            "GASNET_ROOT={here} has no conduit {conduit} with threads (par); {there_are} is there; {ADVICE}"
-        ));
+        return Err(format!("GASNET_ROOT={here} has no conduit {conduit} with threads (par); {there_are}; {ADVICE}"));
     }
     for lib in ["lib", "lib64"] {
         let package = root.join(lib).join("pkgconfig").join(format!("gasnet-{conduit}-par.pc"));

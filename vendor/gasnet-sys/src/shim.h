@@ -17,7 +17,7 @@ struct vgasnet_gn_started {
     uint32_t ranks;
     /* The largest message. */
     size_t message_bytes_max;
-    /* The largest segment that vgasnet_gn_allocate gives this rank. */
+    /* The largest segment of this rank's, as far as GASNet says. */
     size_t segment_bytes_max;
     /* Whether vgasnet_gn_bind works, as far as this rank knows. */
     int takes_memory;
@@ -35,8 +35,9 @@ typedef void (*vgasnet_gn_deliver_t)(uint32_t from, uint32_t kind, const void *b
 int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
                      struct vgasnet_gn_started *started);
 
-/* Makes memory of the caller's the segment. Once, collective. */
-int vgasnet_gn_bind(void *base, size_t len_bytes);
+/* Makes memory of the caller's, a shared mapping, the segment. Once, collective. *address is where peers say that it is.
+ * A GASNet-1 needs a segment of that size. */
+int vgasnet_gn_bind(void *base, size_t len_bytes, void **address);
 
 /* Makes GASNet's memory the segment, of at least so many bytes, a multiple of the page size. Once, collective. */
 int vgasnet_gn_allocate(size_t len_bytes, void **base);

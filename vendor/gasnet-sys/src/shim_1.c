@@ -2,10 +2,23 @@
 #include <gasnet.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include "shim.h"
 
 #define HANDLER 200
+
+#ifndef GASNET_SEGMENT_EVERYTHING
+#define GASNET_SEGMENT_EVERYTHING 0
+#endif
+
+/* These write to a segment by address, in the process that has it. So memory that is mapped over the segment is the segment,
+ * provided that no other process has that mapped. Conduits that show the segment to a network card need their own pages. */
+#define WRITES_BY_ADDRESS (GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI)
+
+/* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself. */
+#define SHARING "GASNET_SUPERNODE_MAXSIZE"
 
 static vgasnet_gn_deliver_t deliver_to;
 /* Of each rank. The segments exist from the start on. */
@@ -32,17 +45,34 @@ static int attach(size_t segment_bytes) {
     return gasnet_getNodeInfo(places, gasnet_nodes());
 }
 
+/* Whether the segment can be memory of ours. */
+static int takes_memory(void) {
+#if GASNET_SEGMENT_EVERYTHING
+    return 1;
+#else
+    const char *sharing = gasnet_getenv(SHARING);
+    gasnet_node_t other, own = gasnet_mynode();
+    /* With one rank there is nobody to reach it. */
+    if (gasnet_nodes() == 1) return 1;
+    for (other = 0; other < gasnet_nodes(); ++other) {
+        if (other != own && places[other].supernode == places[own].supernode) return 0;
+    }
+    return WRITES_BY_ADDRESS && sharing && !strcmp(sharing, "1");
+#endif
+}
+
 int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
                      struct vgasnet_gn_started *started) {
     int error;
     deliver_to = deliver;
+    if (WRITES_BY_ADDRESS) setenv(SHARING, "1", 0);
     if ((error = gasnet_init(argc, argv))) return error;
     if ((error = attach(segment_bytes))) return error;
     started->rank = gasnet_mynode();
     started->ranks = gasnet_nodes();
     started->message_bytes_max = gasnet_AMMaxMedium();
     started->segment_bytes_max = segments[gasnet_mynode()].size;
-    started->takes_memory = gasnet_nodes() == 1;
+    started->takes_memory = takes_memory();
     started->transfers_are_threads_own = 1;
 #if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
     started->transfers_need_polls = 1;
@@ -52,10 +82,16 @@ int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_d
     return VGASNET_GN_OK;
 }
 
-int vgasnet_gn_bind(void *base, size_t len_bytes) {
-    /* With one rank there is nobody to reach it. */
-    (void)base, (void)len_bytes;
-    return gasnet_nodes() == 1 ? VGASNET_GN_OK : GASNET_ERR_RESOURCE;
+int vgasnet_gn_bind(void *base, size_t len_bytes, void **address) {
+    const gasnet_seginfo_t *own = &segments[gasnet_mynode()];
+    *address = base;
+    /* Either any memory is the segment, or nobody is there to reach it. */
+    if (GASNET_SEGMENT_EVERYTHING || gasnet_nodes() == 1) return VGASNET_GN_OK;
+    *address = own->addr;
+    if (len_bytes > own->size) return GASNET_ERR_RESOURCE;
+    /* An old size of 0 leaves the old mapping in place. */
+    if (mremap(base, 0, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own->addr) == MAP_FAILED) return GASNET_ERR_RESOURCE;
+    return VGASNET_GN_OK;
 }
 
 int vgasnet_gn_allocate(size_t len_bytes, void **base) {

@@ -6,6 +6,10 @@
 
 #include "shim.h"
 
+#ifndef GASNET_SEGMENT_EVERYTHING
+#define GASNET_SEGMENT_EVERYTHING 0
+#endif
+
 #define HANDLER 200
 
 /* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself, and
@@ -23,8 +27,11 @@ static void on_message(gex_Token_t token, void *bytes, size_t len_bytes, gex_AM_
     deliver_to(info.gex_srcrank, (uint32_t)kind, bytes, len_bytes);
 }
 
-static int nobody_shares(void) {
-#if GASNET_CONDUIT_SMP
+/* Whether the segment can be memory of ours. */
+static int takes_memory(void) {
+#if GASNET_SEGMENT_EVERYTHING
+    return 1;
+#elif GASNET_CONDUIT_SMP
     return gex_TM_QuerySize(team) == 1;
 #else
     gex_RankInfo_t *neighbours;
@@ -52,7 +59,7 @@ int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_d
     started->ranks = gex_TM_QuerySize(team);
     started->message_bytes_max = gex_AM_LUBRequestMedium();
     started->segment_bytes_max = gasnet_getMaxLocalSegmentSize();
-    started->takes_memory = nobody_shares();
+    started->takes_memory = takes_memory();
     started->transfers_are_threads_own = 0;
 #if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
     started->transfers_need_polls = 1;
@@ -64,9 +71,12 @@ int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_d
     return VGASNET_GN_OK;
 }
 
-int vgasnet_gn_bind(void *base, size_t len_bytes) {
+int vgasnet_gn_bind(void *base, size_t len_bytes, void **address) {
     gex_Segment_t segment;
     int error;
+    *address = base;
+    /* There any memory is the segment. */
+    if (GASNET_SEGMENT_EVERYTHING) return VGASNET_GN_OK;
     if ((error = gex_Segment_Create(&segment, client, base, len_bytes, GEX_MK_HOST, 0))) return error;
     if ((error = gex_EP_BindSegment(endpoint, segment, 0))) return error;
     return gex_EP_PublishBoundSegment(team, &endpoint, 1, 0);

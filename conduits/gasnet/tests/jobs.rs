@@ -1,11 +1,11 @@
-//! The conformance suite over the GASNet conduit that this was built with, by its own launchers.
-//! `examples/conformance_rank.rs` is what the ranks run.
+//! Jobs over the GASNet conduit that this was built with, by its own launchers: the conformance suite, and how jobs end.
 //!
 //! `MPIEXEC` names the launcher of the MPI that GASNet was built with, if that is not `mpiexec`.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Far more than a run takes.
@@ -37,15 +37,27 @@ fn launch(program: PathBuf, ranks: u32) -> Option<Command> {
     Some(command)
 }
 
-fn run_ranks(ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) {
+/// What came of a job: whether and how it ended, and what its ranks said.
+struct End {
+    status: ExitStatus,
+    said: String,
+}
+
+/// Runs an example as so many ranks, if this test knows how.
+fn run(example: &str, ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) -> Option<End> {
     let test = std::env::current_exe().expect("the test has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
-    let Some(mut command) = launch(profile.join("examples/gasnet_conformance_rank"), ranks) else {
+    let Some(mut command) = launch(profile.join("examples").join(example), ranks) else {
         eprintln!("not run: this test does not know how to launch {}", vgasnet_gasnet::conduit_name());
-        return;
+        return None;
     };
-    command.args(arguments).envs(environment.iter().copied());
+    command.args(arguments).envs(environment.iter().copied()).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut launched = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let mut output = launched.stdout.take().expect("it is a pipe");
+    let reader = std::thread::spawn(move || {
+        let mut said = String::new();
+        output.read_to_string(&mut said).map(|_| said)
+    });
     let late = Instant::now() + TIME_LIMIT;
     let status = loop {
         if let Some(status) = launched.try_wait().expect("the launcher is a child") {
@@ -58,38 +70,61 @@ fn run_ranks(ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    assert!(status.success(), "{command:?} ended with {status}");
+    let said = reader.join().expect("the reader does not panic").expect("ranks write text");
+    Some(End { status, said })
+}
+
+fn run_suite(ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) {
+    if let Some(End { status, said }) = run("gasnet_conformance_rank", ranks, arguments, environment) {
+        assert!(status.success(), "{status}: {said}");
+        assert_eq!(said.lines().count(), ranks as usize, "{said}");
+    }
 }
 
 #[test]
 fn one_rank() {
-    run_ranks(1, &[], &[]);
+    run_suite(1, &[], &[]);
 }
 
 #[test]
 fn two_ranks_that_share_their_host() {
-    run_ranks(2, &["share"], &[]);
+    run_suite(2, &["share"], &[]);
 }
 
 #[test]
 fn two_ranks_over_the_network() {
-    run_ranks(2, &[], &[]);
+    run_suite(2, &[], &[]);
 }
 
 #[test]
 fn three_ranks_that_share_their_host() {
-    run_ranks(3, &["share"], &[]);
+    run_suite(3, &["share"], &[]);
 }
 
 #[test]
 fn three_ranks_over_the_network() {
-    run_ranks(3, &[], &[]);
+    run_suite(3, &[], &[]);
 }
 
 /// Where GASNet-EX shares segments among ranks, they must be its own.
 #[test]
 fn pools_in_memory_of_gasnet() {
     if vgasnet_gasnet::conduit_name() != "gasnet-smp" {
-        run_ranks(2, &[], &[("GASNET_SUPERNODE_MAXSIZE", "0")]);
+        run_suite(2, &[], &[("GASNET_SUPERNODE_MAXSIZE", "0")]);
+    }
+}
+
+#[test]
+fn nothing_that_was_said_is_lost_when_all_are_through() {
+    if let Some(End { status, said }) = run("gasnet_job_end_rank", 3, &["return"], &[]) {
+        assert!(status.success(), "{status}");
+        assert_eq!(said.lines().count(), 300, "{said}");
+    }
+}
+
+#[test]
+fn an_exit_ends_the_job_with_its_status() {
+    if let Some(End { status, .. }) = run("gasnet_job_end_rank", 2, &["exit"], &[]) {
+        assert_eq!(status.code(), Some(7));
     }
 }

@@ -1,0 +1,28 @@
+//! A rank of a job that ends in the way that its argument says; `tests/jobs.rs` looks at what comes of it.
+
+use std::time::Duration;
+
+use vgasnet_cluster::ClusterConduit;
+use vgasnet_conduit::{Conduit, Rank};
+use vgasnet_gasnet::{Arguments, GasnetNetwork};
+
+fn main() {
+    let network = GasnetNetwork::start(&Arguments::of_process(), Some(1 << 20)).expect("GASNet");
+    let conduit = ClusterConduit::start(network, true).expect("start");
+    let act = std::env::args().last().expect("an argument");
+    let is_first = conduit.rank() == Rank(0);
+    match act.as_str() {
+        // All are through, one later than the others, and the process ends as processes do.
+        "return" => {
+            if !is_first {
+                std::thread::sleep(Duration::from_millis(300));
+            }
+            (0..100).for_each(|line| println!("line {line} of rank {}", conduit.rank()));
+            conduit.close();
+        }
+        "exit" if !is_first => conduit.exit(7),
+        // What the others wait for does not come.
+        "exit" => drop(conduit.exchange(&[])),
+        _ => panic!("no act {act}"),
+    }
+}
