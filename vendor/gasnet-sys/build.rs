@@ -39,16 +39,16 @@ fn compile(site: &site::Site) -> Result<(), String> {
     let mut build = cc::Build::new();
     build.compiler(compiler).flags(&site.compiler[1..]).flags(&site.flags);
     build.file(if is_ex { "src/shim_ex.c" } else { "src/shim_1.c" });
-    // Unused things in GASNet's headers are not for us to report.
+    // Warnings of GASNet's headers are not for us to report.
     build.warnings(false);
     build.try_compile("vgasnet_gasnet_shim").map_err(|error| {
-        let what = error.to_string();
-        let first = what.lines().next().unwrap_or("no reason given");
-        format!(
-            "cannot compile against {} with `{compiler}`, the C compiler that this GASNet was built with: {first}; install \
-             that compiler, or build GASNet with one that is here",
-            site.name
-        )
+        let is_missing = error.to_string().contains("NotFound");
+        let what = if is_missing {
+            "is not here: install it, or build GASNet with a compiler that is"
+        } else {
+            "fails, as it says above"
+        };
+        format!("`{compiler}`, the C compiler of the GASNet found as {}, {what}", site.name)
     })
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "shim.h"
 
@@ -15,7 +17,11 @@
 
 /* These write to a segment by address, in the process that has it. So memory that is mapped over the segment is the segment,
  * provided that no other process has that mapped. Conduits that show the segment to a network card need their own pages. */
-#define WRITES_BY_ADDRESS (GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI)
+#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
+#define WRITES_BY_ADDRESS 1
+#else
+#define WRITES_BY_ADDRESS 0
+#endif
 
 /* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself. */
 #define SHARING "GASNET_SUPERNODE_MAXSIZE"
@@ -74,11 +80,7 @@ int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_d
     started->segment_bytes_max = segments[gasnet_mynode()].size;
     started->takes_memory = takes_memory();
     started->transfers_are_threads_own = 1;
-#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
-    started->transfers_need_polls = 1;
-#else
-    started->transfers_need_polls = 0;
-#endif
+    started->transfers_need_polls = WRITES_BY_ADDRESS;
     return VGASNET_GN_OK;
 }
 
@@ -89,8 +91,11 @@ int vgasnet_gn_bind(void *base, size_t len_bytes, void **address) {
     if (GASNET_SEGMENT_EVERYTHING || gasnet_nodes() == 1) return VGASNET_GN_OK;
     *address = own->addr;
     if (len_bytes > own->size) return GASNET_ERR_RESOURCE;
-    /* An old size of 0 leaves the old mapping in place. */
-    if (mremap(base, 0, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own->addr) == MAP_FAILED) return GASNET_ERR_RESOURCE;
+    /* An old size of 0 leaves the old mapping in place. The kernel is asked directly, because UCX, which MPICH brings along,
+     * puts an mremap of its own before the C library's that loses the last argument. */
+    if (syscall(SYS_mremap, base, (size_t)0, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own->addr) == -1) {
+        return GASNET_ERR_RESOURCE;
+    }
     return VGASNET_GN_OK;
 }
 
