@@ -10,7 +10,7 @@ use crate::runtime::{Runtime, STAGING_FRAMES, Shape, table_bytes};
 use crate::segment::Reservation;
 use crate::space::Segment;
 use crate::storage::{self, MemoryStorage, Storage};
-use crate::transport;
+use crate::transport::{self, Arguments};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -93,18 +93,19 @@ pub struct Place {
 /// # Errors
 /// The conduit cannot start, the environment makes no sense, or init was called before.
 pub fn init() -> Result<&'static Job, Failure> {
-    init_with(None)
+    init_with(None, Arguments::of_process())
 }
 
-/// As [`init`], for a program that wants no larger segment than `limit_bytes` unless its user does.
+/// As [`init`], for a program that wants no larger segment than `limit_bytes` unless its user does, and lets the conduit see
+/// its arguments.
 ///
 /// # Errors
 /// As [`init`].
-pub fn init_with(limit_bytes: Option<u64>) -> Result<&'static Job, Failure> {
+pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'static Job, Failure> {
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "the job is initialised already; call init once"));
     }
-    let conduit = transport::start().map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
+    let conduit = transport::start(arguments).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
     conduit.call_before_end(leave);
     let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));

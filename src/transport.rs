@@ -1,15 +1,50 @@
 //! Which conduit this process runs on, and its start.
 
 use crate::config::{Conduit as Kind, environment, wanted_transport};
+use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError};
 use vgasnet_smp::SmpConduit;
+
+/// The program's arguments, in which GASNet's launchers may hide something.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "gasnet"), expect(dead_code, reason = "only GASNet looks at arguments"))]
+pub struct Arguments {
+    count: *mut c_int,
+    values: *mut *mut *mut c_char,
+}
+
+impl Arguments {
+    /// The process's, where the program does not show its own.
+    pub fn of_process() -> Arguments {
+        Arguments { count: std::ptr::null_mut(), values: std::ptr::null_mut() }
+    }
+
+    /// The program's own, of which the conduit may take some out; null pointers for none.
+    ///
+    /// # Safety
+    /// Both are null, or `main`'s or like them: `count` strings and a null pointer, all of which stay until the process ends, and
+    /// nobody else uses the two places while the conduit starts.
+    pub unsafe fn of_program(count: *mut c_int, values: *mut *mut *mut c_char) -> Arguments {
+        Arguments { count, values }
+    }
+
+    #[cfg(feature = "gasnet")]
+    fn for_gasnet(self) -> vgasnet_gasnet::Arguments {
+        if self.count.is_null() || self.values.is_null() {
+            return vgasnet_gasnet::Arguments::of_process();
+        }
+        // SAFETY: whoever made `self` of what is not null has promised this.
+        unsafe { vgasnet_gasnet::Arguments::of_program(self.count, self.values) }
+    }
+}
 
 /// Starts the conduit that `VGASNET_CONDUIT` names, else the one that whoever launched this process is for.
 ///
 /// # Errors
 /// The conduit cannot start.
-pub fn start() -> Result<Arc<dyn Conduit>, ConduitError> {
+#[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at arguments"))]
+pub fn start(arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
     let wanted = wanted_transport(environment());
     match wanted.conduit.unwrap_or_else(launched_for) {
         Kind::Smp => Ok(Arc::new(SmpConduit::start()?)),
@@ -18,20 +53,29 @@ pub fn start() -> Result<Arc<dyn Conduit>, ConduitError> {
             let network = vgasnet_mpi::MpiNetwork::start()?;
             Ok(Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?))
         }
+        #[cfg(feature = "gasnet")]
+        Kind::Gasnet => {
+            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments.for_gasnet(), None)?;
+            Ok(Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?))
+        }
     }
 }
 
-#[cfg(not(feature = "mpi"))]
+/// What to run on where nobody says.
 fn launched_for() -> Kind {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    if is_set(vgasnet_smp::JOB_VARIABLE) {
+        return Kind::Smp;
+    }
+    #[cfg(feature = "gasnet")]
+    if vgasnet_gasnet::LAUNCHED.into_iter().any(is_set) {
+        return Kind::Gasnet;
+    }
+    // A program that was started by an MPI launcher (of MPICH and what comes of it, of Slurm or others that speak PMI or PMIx, of
+    // Open MPI), or that uses MPI already, is a rank of that job.
+    #[cfg(feature = "mpi")]
+    if ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"].into_iter().any(is_set) || vgasnet_mpi::is_initialised() {
+        return Kind::Mpi;
+    }
     Kind::Smp
-}
-
-/// A program that was started by an MPI launcher, or that uses MPI already, is a rank of that job.
-#[cfg(feature = "mpi")]
-fn launched_for() -> Kind {
-    // Of MPICH and what comes of it, Slurm's and other launchers that speak PMI or PMIx, and Open MPI.
-    const SIGNS: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
-    let is_set = |name| std::env::var_os(name).is_some();
-    let by_mpi = SIGNS.into_iter().any(is_set) || vgasnet_mpi::is_initialised();
-    if by_mpi && !is_set(vgasnet_smp::JOB_VARIABLE) { Kind::Mpi } else { Kind::Smp }
 }

@@ -7,6 +7,7 @@ use crate::am::Entry;
 use crate::error::UserError;
 use crate::job::{self, Failure, Kind, Place};
 use crate::termination;
+use crate::transport::Arguments;
 use crate::wait_mode::WaitMode;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -31,19 +32,6 @@ extern "C" fn at_process_end(status: c_int, _: *mut c_void) {
 }
 
 entry_points! {
-    fn vgasnet_init(_argc: *mut c_int, _argv: *mut *mut *mut c_char) -> c_int {
-        boundary::take_over_panics();
-        if let Err(failure) = job::init_with(client::segment_limit_bytes()) {
-            return answer(failure);
-        }
-        termination::watch();
-        // SAFETY: the function stays loaded as long as the process lives, since nothing unloads a library with threads.
-        if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
-            return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
-        }
-        Ok(OK)
-    }
-
     fn vgasnet_exit(status: c_int) {
         job::exit(status)
     }
@@ -85,6 +73,19 @@ entry_points! {
 }
 
 entry_points! {
+    unsafe fn vgasnet_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+        boundary::take_over_panics();
+        if let Err(failure) = job::init_with(client::segment_limit_bytes(), Arguments::of_program(argc, argv)) {
+            return answer(failure);
+        }
+        termination::watch();
+        // The function stays loaded as long as the process lives, since nothing unloads a library with threads.
+        if on_exit(at_process_end, std::ptr::null_mut()) != 0 {
+            return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
+        }
+        Ok(OK)
+    }
+
     unsafe fn vgasnet_attach(
         table: *mut Entry, entries: c_int, segment_bytes: usize, _min_heap_offset: usize,
     ) -> c_int {

@@ -26,10 +26,18 @@ pub enum Conduit {
     /// MPI between hosts.
     #[cfg(feature = "mpi")]
     Mpi,
+    /// GASNet between hosts.
+    #[cfg(feature = "gasnet")]
+    Gasnet,
 }
 
 /// The conduits of this build, as users write them.
-const CONDUITS: &str = if cfg!(feature = "mpi") { "smp or mpi" } else { "smp" };
+const CONDUITS: &str = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
+    (false, false) => "smp",
+    (true, false) => "smp or mpi",
+    (false, true) => "smp or gasnet",
+    (true, true) => "smp, mpi or gasnet",
+};
 
 /// What has to be known before the ranks of a job know each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -351,6 +359,8 @@ fn parse_conduit(value: &str) -> Result<Conduit, String> {
         "smp" => Ok(Conduit::Smp),
         #[cfg(feature = "mpi")]
         "mpi" => Ok(Conduit::Mpi),
+        #[cfg(feature = "gasnet")]
+        "gasnet" => Ok(Conduit::Gasnet),
         _ => Err("is not a conduit of this library".into()),
     }
 }

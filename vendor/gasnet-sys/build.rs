@@ -27,6 +27,7 @@ fn main() {
 #[cfg(feature = "link")]
 fn build() -> Result<(), String> {
     let site = site::Site::find()?;
+    println!("cargo::rustc-env=VGASNET_GASNET_BIN={}", site.programs().display());
     compile(&site)?;
     bind()?;
     link::link(&site)

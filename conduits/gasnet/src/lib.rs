@@ -27,8 +27,18 @@ pub use arguments::Arguments;
 #[cfg(feature = "link")]
 pub use network::{Direction, GasnetNetwork};
 
+/// The directory of GASNet's launchers.
+#[cfg(feature = "link")]
+pub const PROGRAMS: &str = gasnet_sys::PROGRAMS;
+
 /// The conduit's name as users write it: `gasnet-udp`.
 #[cfg(feature = "link")]
 pub fn conduit_name() -> String {
     format!("gasnet-{}", ffi::conduit().to_lowercase())
 }
+
+/// Environment variables of GASNet's launchers and of those who ask GASNet to launch: a program that finds one of them
+/// is a rank over GASNet.
+#[cfg(feature = "link")]
+pub const LAUNCHED: [&str; 5] =
+    ["GASNET_SPAWN_CONTROL", "GASNET_PSHM_NODES", "GASNET_SPAWNFN", "AMUDP_SLAVE_ARGS", "AMUDP_SPAWNFN"];

@@ -1,6 +1,8 @@
 //! Starts the ranks of a vgasnet job.
 
-#[cfg(feature = "mpi")]
+#[cfg(feature = "gasnet")]
+mod gasnet;
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
 mod mpi;
 
 use std::ffi::OsString;
@@ -35,7 +37,7 @@ struct Options {
     hosts: Vec<String>,
 
     /// Be the agent of a rank, as a vgasnetrun on this or another host wants it
-    #[cfg(feature = "mpi")]
+    #[cfg(any(feature = "mpi", feature = "gasnet"))]
     #[arg(long, hide = true)]
     agent: bool,
 
@@ -50,13 +52,15 @@ fn conduits() -> clap::builder::PossibleValuesParser {
         "smp",
         #[cfg(feature = "mpi")]
         "mpi",
+        #[cfg(feature = "gasnet")]
+        "gasnet",
     ];
     all.into()
 }
 
 fn main() {
     let mut options = Options::parse();
-    #[cfg(feature = "mpi")]
+    #[cfg(any(feature = "mpi", feature = "gasnet"))]
     if options.agent {
         std::process::exit(vgasnet_launch::run_agent(&options.program));
     }
@@ -65,7 +69,9 @@ fn main() {
     }
     let status = match options.conduit.as_deref() {
         #[cfg(feature = "mpi")]
-        Some("mpi") => mpi::run(&options),
+        Some("mpi") => mpi::run(&options, "mpi", vgasnet_mpi::MPIEXEC),
+        #[cfg(feature = "gasnet")]
+        Some("gasnet") => gasnet::run(&options),
         // Where the variable makes no sense, the ranks say so.
         _ => run_here(&options),
     };

@@ -20,9 +20,9 @@ enum Dialect {
     OpenMpi,
 }
 
-/// Runs the job. Returns the exit status.
-pub fn run(options: &Options) -> i32 {
-    match plan(options) {
+/// Runs the job over this conduit, which ranks of MPI use. Returns the exit status.
+pub fn run(options: &Options, conduit: &str, default_launcher: &str) -> i32 {
+    match plan(options, conduit, default_launcher) {
         Ok(plan) => supervise(plan),
         Err((status, why)) => {
             say(&why);
@@ -31,15 +31,15 @@ pub fn run(options: &Options) -> i32 {
     }
 }
 
-fn plan(options: &Options) -> Result<Plan, (i32, String)> {
+fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan, (i32, String)> {
     let host_timeout = host_timeout().map_err(|why| (2, why))?;
-    let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| vgasnet_mpi::MPIEXEC.to_owned());
+    let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| default_launcher.to_owned());
     let mut words = launcher.split_whitespace();
-    let launcher = words.next().unwrap_or(vgasnet_mpi::MPIEXEC);
+    let launcher = words.next().unwrap_or(default_launcher);
     let dialect = dialect_of(launcher)?;
     let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
     let mut command = Command::new(launcher);
-    command.env("VGASNET_CONDUIT", "mpi").env_remove(MPIEXEC_VARIABLE);
+    command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
     command.args(words).args(arguments(dialect, options, host_timeout));
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);

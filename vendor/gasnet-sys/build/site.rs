@@ -40,6 +40,12 @@ pub struct Site {
 }
 
 impl Site {
+    /// The directory of its launchers: beside that of its headers.
+    pub fn programs(&self) -> PathBuf {
+        let headers = self.includes.iter().find(|dir| dir.join("gasnet.h").is_file());
+        headers.and_then(|dir| dir.parent()).map(|prefix| prefix.join("bin")).unwrap_or_default()
+    }
+
     /// Finds it.
     pub fn find() -> Result<Site, String> {
         let (name, [compiler, c, cpp, linker, libraries, cxx, mpi]) =

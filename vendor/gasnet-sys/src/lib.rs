@@ -14,3 +14,6 @@ mod bindings {
 }
 
 pub use bindings::*;
+
+/// The directory of GASNet's launchers.
+pub const PROGRAMS: &str = env!("VGASNET_GASNET_BIN");

@@ -1,0 +1,90 @@
+//! Starts ranks by GASNet's launchers, of the conduit that this build is for.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use vgasnet_launch::{Plan, host_timeout, supervise};
+use vgasnet_smp::launch::say;
+
+use super::{Options, mpi};
+
+/// Runs the job. Returns the exit status.
+pub fn run(options: &Options) -> i32 {
+    let conduit = vgasnet_gasnet::conduit_name();
+    match conduit.as_str() {
+        "gasnet-smp" => run_smp(options),
+        "gasnet-mpi" => mpi::run(options, "gasnet", "mpiexec"),
+        "gasnet-udp" => supervised(options, &udp(options)),
+        other => supervised(options, &by_script(options, other)),
+    }
+}
+
+/// The first rank starts the others by itself, and GASNet ends them together.
+fn run_smp(options: &Options) -> i32 {
+    if !options.hosts.is_empty() || options.label_output {
+        say(
+            "--hosts and -l: gasnet-smp runs on this machine only, and does not tell its ranks' output apart; leave them out",
+        );
+        return 2;
+    }
+    let (program, arguments) = options.program.split_first().expect("clap requires a program");
+    let mut command = Command::new(program);
+    command.args(arguments).env("GASNET_PSHM_NODES", options.ranks.to_string()).env("VGASNET_CONDUIT", "gasnet");
+    let error = command.exec();
+    say(&format!("cannot start \"{}\": {error}", program.to_string_lossy()));
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// What starts the agents, without the agents' own command.
+struct Launcher {
+    command: String,
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+fn udp(options: &Options) -> Launcher {
+    let spawner = if options.hosts.is_empty() { "L" } else { "S" };
+    let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
+    Launcher { command: of_gasnet("amudprun"), arguments, variables: servers(options) }
+}
+
+/// The conduits for network cards have a launcher each, which knows the site's ways.
+fn by_script(options: &Options, conduit: &str) -> Launcher {
+    let name = conduit.replace("gasnet-", "gasnetrun_");
+    let mut arguments = vec!["-n".to_owned(), options.ranks.to_string()];
+    if !options.hosts.is_empty() {
+        arguments.extend(["-N".to_owned(), options.hosts.len().to_string()]);
+    }
+    Launcher { command: of_gasnet(&name), arguments, variables: servers(options) }
+}
+
+fn servers(options: &Options) -> Vec<(&'static str, String)> {
+    let servers = || ("GASNET_SSH_SERVERS", options.hosts.join(" "));
+    if options.hosts.is_empty() { vec![] } else { vec![servers()] }
+}
+
+/// A launcher of the GASNet that this build is for, or of another one that lies in the path.
+fn of_gasnet(name: &str) -> String {
+    let installed = Path::new(vgasnet_gasnet::PROGRAMS).join(name);
+    if installed.is_file() { installed.to_string_lossy().into_owned() } else { name.to_owned() }
+}
+
+fn supervised(options: &Options, launcher: &Launcher) -> i32 {
+    let plan = || {
+        let host_timeout = host_timeout().map_err(|why| (2, why))?;
+        let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
+        let mut command = Command::new(&launcher.command);
+        command.args(&launcher.arguments).env("VGASNET_CONDUIT", "gasnet");
+        command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
+        command.arg(agent).args(["--agent", "--"]).args(&options.program);
+        Ok(Plan { ranks: options.ranks, launcher: command, host_timeout })
+    };
+    plan().map_or_else(
+        |(status, why): (i32, String)| {
+            say(&why);
+            status
+        },
+        supervise,
+    )
+}
