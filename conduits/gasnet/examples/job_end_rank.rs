@@ -9,7 +9,7 @@ use vgasnet_gasnet::{Arguments, GasnetNetwork};
 fn main() {
     let network = GasnetNetwork::start(&Arguments::of_process(), Some(1 << 20)).expect("GASNet");
     let conduit = ClusterConduit::start(network, true).expect("start");
-    let act = std::env::args().last().expect("an argument");
+    let act = std::env::args().next_back().expect("an argument");
     let is_first = conduit.rank() == Rank(0);
     match act.as_str() {
         // All are through, one later than the others, and the process ends as processes do.

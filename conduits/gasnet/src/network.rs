@@ -21,6 +21,9 @@ const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 /// Messages that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_MESSAGES_MAX: usize = 64;
 
+/// How often one poll looks while bytes move and nothing is complete.
+const LOOKS_MAX: u32 = 16;
+
 /// Refusals in a row after which a message is sent whatever it takes: GASNet does not promise that it ever takes one at once.
 const REFUSALS_MAX: u32 = 16;
 
@@ -174,6 +177,21 @@ impl GasnetNetwork {
         ))
     }
 
+    /// Has GASNet take in what has arrived, several times while bytes move, for they come in many parts.
+    fn look(&self) -> Vec<PageCopy> {
+        let mut complete = Vec::new();
+        for _ in 0..LOOKS_MAX {
+            if INBOX.has_room() {
+                self.insist(ffi::poll());
+            }
+            complete = self.transfers.collect();
+            if !complete.is_empty() || !INBOX.is_empty() || !self.is_moving() {
+                break;
+            }
+        }
+        complete
+    }
+
     /// Whether bytes move as long as this rank polls.
     fn is_moving(&self) -> bool {
         self.needs_polls && (self.transfers.count() > 0 || INBOX.has_guests())
@@ -292,14 +310,11 @@ impl Network for GasnetNetwork {
         if self.is_closed.load(Ordering::Acquire) {
             return false;
         }
-        if INBOX.has_room() {
-            self.insist(ffi::poll());
-        }
+        let complete = self.look();
         let messages = INBOX.take(POLL_MESSAGES_MAX);
         for (from, bytes) in &messages {
             sink(Arrival::Message { from: *from, bytes });
         }
-        let complete = self.transfers.collect();
         for copy in &complete {
             sink(Arrival::Complete(copy.token));
             if copy.is_announced {
@@ -311,8 +326,8 @@ impl Network for GasnetNetwork {
         }
         let is_moving = self.is_moving();
         if is_moving {
-            // Whoever moves the bytes may need the processor, but nobody here should sleep.
-            std::thread::yield_now();
+            // Whoever moves the bytes may need the processor, but nobody here should sleep for long.
+            self.transfers.give_way();
         }
         is_moving
     }

@@ -5,7 +5,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use vgasnet_conduit::{Busy, ConduitError, Token};
 
@@ -13,6 +14,9 @@ use crate::ffi::{Begun, Ends};
 
 /// Transfers of this rank's that may be under way.
 const TRANSFERS_MAX: usize = 64;
+
+/// How long a rank leaves GASNet to the thread that moves pages, if nothing is complete.
+const GIVE_WAY_MAX: Duration = Duration::from_micros(100);
 
 /// Which way a page goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +52,19 @@ impl PageCopy {
     }
 }
 
+/// Copies whose end nobody has been told.
+#[derive(Default)]
+struct Complete {
+    copies: Mutex<Vec<PageCopy>>,
+    /// There are some.
+    come: Condvar,
+}
+
 /// All that this rank has started and not been told the end of.
 pub(crate) struct Transfers {
     count: AtomicUsize,
     begun: Mutex<Vec<(Begun, PageCopy)>>,
-    complete: Arc<Mutex<Vec<PageCopy>>>,
+    complete: Arc<Complete>,
     /// Where copies go that one thread must begin and ask about.
     mover: Option<Sender<PageCopy>>,
 }
@@ -60,7 +72,7 @@ pub(crate) struct Transfers {
 impl Transfers {
     /// With a thread of their own, or without.
     pub(crate) fn new(needs_thread: bool) -> Result<Transfers, ConduitError> {
-        let complete = Arc::default();
+        let complete = Arc::<Complete>::default();
         let mover = if needs_thread { Some(start_mover(&complete)?) } else { None };
         Ok(Transfers { count: AtomicUsize::new(0), begun: Mutex::default(), complete, mover })
     }
@@ -82,7 +94,7 @@ impl Transfers {
     /// As [`Begun::put`] and [`Begun::get`].
     pub(crate) unsafe fn start(&self, copy: PageCopy) {
         if copy.ends.len_bytes == 0 {
-            lock(&self.complete).push(copy);
+            lock(&self.complete.copies).push(copy);
         } else if let Some(mover) = &self.mover {
             // The thread ends with the process.
             mover.send(copy).expect("the thread that moves pages is there");
@@ -93,12 +105,24 @@ impl Transfers {
         }
     }
 
+    /// Leaves the processor to whoever moves the bytes.
+    pub(crate) fn give_way(&self) {
+        if self.mover.is_some() && self.count() > 0 {
+            // The thread looks after GASNet meanwhile, so all that is lost is a little time for a message.
+            let copies = lock(&self.complete.copies);
+            let waited = self.complete.come.wait_timeout_while(copies, GIVE_WAY_MAX, |copies| copies.is_empty());
+            drop(waited);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
     /// Those that have become complete.
     pub(crate) fn collect(&self) -> Vec<PageCopy> {
         if self.count() == 0 {
             return Vec::new();
         }
-        let mut complete = std::mem::take(&mut *lock(&self.complete));
+        let mut complete = std::mem::take(&mut *lock(&self.complete.copies));
         take_complete(&mut lock(&self.begun), &mut complete);
         self.count.fetch_sub(complete.len(), Ordering::Relaxed);
         complete
@@ -120,7 +144,7 @@ fn take_complete(begun: &mut Vec<(Begun, PageCopy)>, complete: &mut Vec<PageCopy
     }
 }
 
-fn start_mover(complete: &Arc<Mutex<Vec<PageCopy>>>) -> Result<Sender<PageCopy>, ConduitError> {
+fn start_mover(complete: &Arc<Complete>) -> Result<Sender<PageCopy>, ConduitError> {
     let (sender, copies) = channel();
     let complete = Arc::clone(complete);
     let thread = std::thread::Builder::new().name("vgasnet-mover".to_owned());
@@ -131,7 +155,7 @@ fn start_mover(complete: &Arc<Mutex<Vec<PageCopy>>>) -> Result<Sender<PageCopy>,
 }
 
 /// Begins copies and asks about them. Sleeps when there are none.
-fn move_pages(copies: &Receiver<PageCopy>, complete: &Mutex<Vec<PageCopy>>) {
+fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
     let mut begun = Vec::new();
     loop {
         let first = if begun.is_empty() { copies.recv().ok() } else { None };
@@ -145,7 +169,8 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Mutex<Vec<PageCopy>>) {
         if done.is_empty() {
             std::thread::yield_now();
         } else {
-            lock(complete).append(&mut done);
+            lock(&complete.copies).append(&mut done);
+            complete.come.notify_all();
         }
     }
 }
