@@ -37,6 +37,15 @@ static void on_message(gasnet_token_t token, void *bytes, size_t len_bytes, gasn
     deliver_to(from, (uint32_t)kind, bytes, len_bytes);
 }
 
+/* Has GASNet allow so large a segment, which is 2 GiB at most otherwise, unless the environment says what it allows. */
+static void allow(size_t segment_bytes) {
+    const size_t of_its_own = (size_t)256 << 20;
+    char text[32];
+    if (!segment_bytes) return;
+    snprintf(text, sizeof text, "%zu", segment_bytes + of_its_own);
+    setenv("GASNET_MAX_SEGSIZE", text, 0);
+}
+
 static int attach(size_t segment_bytes) {
     gasnet_handlerentry_t handlers[1] = {{HANDLER, (void (*)())on_message}};
     size_t most = gasnet_getMaxLocalSegmentSize();
@@ -72,6 +81,7 @@ int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_d
     int error;
     deliver_to = deliver;
     if (WRITES_BY_ADDRESS) setenv(SHARING, "1", 0);
+    allow(segment_bytes);
     if ((error = gasnet_init(argc, argv))) return error;
     if ((error = attach(segment_bytes))) return error;
     started->rank = gasnet_mynode();
