@@ -105,9 +105,11 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(Kind::NotInit, "the job is initialised already; call init once"));
     }
-    let conduit = transport::start(arguments).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
+    // Conduits change it.
+    let variables: Vec<_> = environment().collect();
+    let conduit = transport::start(&variables, arguments).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
     conduit.call_before_end(leave);
-    let config = Config::from_env(environment(), ranks_on_host(&*conduit), &Machine::observe());
+    let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));
     let mut max_local_bytes = 0;
     let (config, all) = agree(&*conduit, INIT, config, |config| {

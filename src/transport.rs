@@ -1,6 +1,6 @@
 //! Which conduit this process runs on, and its start.
 
-use crate::config::{Conduit as Kind, environment, wanted_transport};
+use crate::config::{Conduit as Kind, wanted_transport};
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError};
@@ -39,13 +39,13 @@ impl Arguments {
     }
 }
 
-/// Starts the conduit that `VGASNET_CONDUIT` names, else the one that whoever launched this process is for.
+/// Starts the conduit that `VGASNET_CONDUIT` among these environment variables names, else the one that whoever launched this process is for.
 ///
 /// # Errors
 /// The conduit cannot start.
 #[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at arguments"))]
-pub fn start(arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
-    let wanted = wanted_transport(environment());
+pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
+    let wanted = wanted_transport(variables);
     match wanted.conduit.unwrap_or_else(launched_for) {
         Kind::Smp => Ok(Arc::new(SmpConduit::start()?)),
         #[cfg(feature = "mpi")]

@@ -36,7 +36,9 @@ pub static vgasnet_client_attach_hook: AtomicPtr<c_void> = AtomicPtr::new(std::p
 /// The largest segment that the client wants to be offered, in bytes, if it says so.
 pub(super) fn segment_limit_bytes() -> Option<u64> {
     // SAFETY: the assembly above defines the pointer; it is null or the address of the client's variable.
-    unsafe { vgasnet_client_limit_.as_ref().copied() }
+    let limit_bytes = unsafe { vgasnet_client_limit_.as_ref().copied() };
+    // Below the gasnet conduit, GASNet has a variable of that name, which is 0 unless the client sets it.
+    limit_bytes.filter(|limit_bytes| *limit_bytes > 0)
 }
 
 /// Tells the client where its segment is, if it wants to know.

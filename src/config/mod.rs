@@ -305,12 +305,12 @@ pub fn environment() -> impl Iterator<Item = (String, String)> {
 
 /// The part of the configuration that a conduit needs to start. What makes no sense counts as not set: [`Config::from_env`]
 /// refuses it, when ranks can agree on who says so.
-pub fn wanted_transport(vars: impl Iterator<Item = (String, String)>) -> Transport {
+pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
     let mut wanted = Transport { conduit: None, peer_memory: true };
     for (name, value) in vars {
         match name.as_str() {
-            "VGASNET_CONDUIT" => wanted.conduit = parse_conduit(&value).ok(),
-            "VGASNET_PEER_MEMORY" => wanted.peer_memory = parse_switch(&value).unwrap_or(true),
+            "VGASNET_CONDUIT" => wanted.conduit = parse_conduit(value).ok(),
+            "VGASNET_PEER_MEMORY" => wanted.peer_memory = parse_switch(value).unwrap_or(true),
             _ => {}
         }
     }
