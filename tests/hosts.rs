@@ -96,6 +96,7 @@ impl Hosts {
             run(&format!("ip -n {name} link set v0 up"))?;
             std::fs::create_dir(self.storage(name)).expect("a new directory");
         }
+        self.names.iter().try_for_each(|name| wait_for_cable(name))?;
         // In the place of ssh: options, the host, and the words of a command for its shell.
         let reach = format!(
             "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\ncase $1 in {}) host={a};; {}) host={b};; *) exit 255;; \
@@ -185,6 +186,18 @@ impl Hosts {
             assert!(left.is_empty(), "{ended:?}\nleft in the storage directory of {name}: {left:?}");
         }
     }
+}
+
+/// The kernel notices a moment later that both ends are up, and UCX does not take a device before.
+fn wait_for_cable(name: &str) -> Result<(), String> {
+    let begin = Instant::now();
+    while !run(&format!("ip -n {name} link show v0"))?.contains("state UP") {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return Err(format!("v0 on {name} does not come up"));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 fn join(pids: &[i32]) -> String {
