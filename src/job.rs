@@ -107,7 +107,8 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     }
     // Conduits change it.
     let variables: Vec<_> = environment().collect();
-    let conduit = transport::start(&variables, arguments).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
+    let conduit =
+        transport::start(&variables, arguments).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
     conduit.call_before_end(leave);
     let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());
     let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (Kind::BadArgument, line));

@@ -85,7 +85,9 @@ pub fn exit(network: &dyn Network, status: i32) -> ! {
     }
     if is_attended {
         report(Life::Exiting(status), Some(network.rank().0));
-        end_process(status);
+        if !network.ends_jobs() {
+            end_process(status);
+        }
     }
     network.exit(status)
 }

@@ -52,6 +52,11 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::close`].
     fn close(&self);
 
+    /// Whether [`Network::exit`] ends all ranks in good order, with the status of the one that called it.
+    fn ends_jobs(&self) -> bool {
+        false
+    }
+
     /// As [`vgasnet_conduit::Conduit::exit`], where no launcher of ours looks after the job; use [`crate::exit`], which
     /// knows.
     fn exit(&self, status: i32) -> !;

@@ -345,6 +345,10 @@ impl Network for GasnetNetwork {
         let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE));
     }
 
+    fn ends_jobs(&self) -> bool {
+        true
+    }
+
     fn exit(&self, status: i32) -> ! {
         ffi::exit(status)
     }

@@ -69,6 +69,8 @@ struct Supervisor {
     launcher: Process,
     launcher_name: String,
     launcher_end: Option<End>,
+    /// When it ended, until that has been judged.
+    launcher_ended: Option<Instant>,
     host_name: String,
     host_timeout: Duration,
     next_beat: Instant,
@@ -101,6 +103,7 @@ impl Supervisor {
             launcher,
             launcher_name,
             launcher_end: None,
+            launcher_ended: None,
             host_name: host_name(),
             host_timeout: plan.host_timeout,
             next_beat: now + BEAT,
@@ -236,7 +239,16 @@ impl Supervisor {
 
     fn hear_launcher(&mut self) {
         let Some(end) = self.launcher.reap() else { return };
-        self.launcher_end = Some(end);
+        (self.launcher_end, self.launcher_ended) = (Some(end), Some(Instant::now()));
+    }
+
+    /// Some launchers end as soon as a rank does, whose agent may be about to say how. What others still run then is lost.
+    fn miss_launcher(&mut self, now: Instant) {
+        let (Some(end), Some(at)) = (self.launcher_end, self.launcher_ended) else { return };
+        if now < at + LAUNCHER_GRACE {
+            return;
+        }
+        self.launcher_ended = None;
         let nobody_came = self.roll.present().next().is_none();
         if nobody_came || self.is_over() && self.roll.missing() == 0 {
             return;
@@ -254,6 +266,7 @@ impl Supervisor {
 
     /// Gives up who does not answer, and what of the job cannot start.
     fn look_for_the_lost(&mut self, now: Instant) {
+        self.miss_launcher(now);
         let seconds = self.host_timeout.as_secs();
         if let Some((host, ranks)) = self.roll.silent_host(self.host_timeout, now) {
             self.lose(&ranks, format!("host {} ({}) has not answered for {seconds} s", host.name, name_ranks(&ranks)));

@@ -76,7 +76,12 @@ pub fn program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> 
     let dir = shared.parent().expect("a library is in a directory");
     let mut command = compiler.command();
     command.args([mode.define(), "-O1", "-g", "-pthread"]).args(options).arg(source).args(["-x", "none", "-o"]);
-    command.arg(&program).arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
+    command
+        .arg(&program)
+        .arg("-L")
+        .arg(dir)
+        .arg("-lvgasnet")
+        .arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     program
