@@ -7,7 +7,9 @@
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use vgasnet_smp::launch::Life;
@@ -90,6 +92,27 @@ pub fn exit(network: &dyn Network, status: i32) -> ! {
         }
     }
     network.exit(status)
+}
+
+/// Runs `last`, the end of the network, after which this process ends well in any case. Where an agent looks after it, it does
+/// so even if that takes longer than `patience`: networks have been seen to wait for each other then, for ever.
+pub fn finish(patience: Duration, last: impl FnOnce()) {
+    let agent = ATTENDANCE.get().and_then(|attendance| attendance.agent.as_ref());
+    let is_done = Arc::new(AtomicBool::new(agent.is_none()));
+    if agent.is_some() {
+        let is_done = Arc::clone(&is_done);
+        std::thread::spawn(move || {
+            std::thread::sleep(patience);
+            if !is_done.load(Ordering::Acquire) {
+                // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
+                unsafe { libc::fflush(std::ptr::null_mut()) };
+                report(Life::Exiting(0), None);
+                end_process(0);
+            }
+        });
+    }
+    last();
+    is_done.store(true, Ordering::Release);
 }
 
 fn end_process(status: i32) -> ! {

@@ -12,6 +12,6 @@ mod conduit;
 mod network;
 mod start;
 
-pub use attendance::{AGENT_VARIABLE, Report, announce, exit};
+pub use attendance::{AGENT_VARIABLE, Report, announce, exit, finish};
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};

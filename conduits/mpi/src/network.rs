@@ -18,6 +18,9 @@ const POLL_MESSAGES_MAX: usize = 64;
 /// How long the end of the job waits for messages to leave.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long MPI may take to end after that, all ranks' programs being over.
+const FINALIZE_PATIENCE: Duration = Duration::from_secs(2);
+
 /// One rank's end of MPI.
 pub struct MpiNetwork {
     rank: Rank,
@@ -233,7 +236,9 @@ impl Network for MpiNetwork {
         }
         // Whoever started MPI: this is the process's end.
         if !IS_ENDING.load(Ordering::Acquire) {
-            self.with(|state| state.mpi.finalize());
+            // Over TCP, MPICH 4.0 hangs there now and then: one rank waits for a message from another, which waits for it
+            // elsewhere.
+            vgasnet_cluster::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
         }
     }
 
