@@ -55,10 +55,28 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         }
         #[cfg(feature = "gasnet")]
         Kind::Gasnet => {
-            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments.for_gasnet(), None)?;
+            let arguments = arguments.for_gasnet();
+            let network = keeping_fault_handlers(|| vgasnet_gasnet::GasnetNetwork::start(&arguments, None))?;
             Ok(Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?))
         }
     }
+}
+
+/// Does something that may set handlers for faults, and puts back those that were there: the client's.
+#[cfg(feature = "gasnet")]
+fn keeping_fault_handlers<T>(what: impl FnOnce() -> T) -> T {
+    const FAULTS: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT];
+    let before = FAULTS.map(|signal| {
+        let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
+        // SAFETY: the call changes nothing, and fills `action` when it succeeds, which is checked.
+        unsafe { (libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
+    });
+    let done = what();
+    for (signal, action) in FAULTS.into_iter().zip(before) {
+        // SAFETY: the action is one that was in force for this signal.
+        action.map(|action| unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) });
+    }
+    done
 }
 
 /// What to run on where nobody says.
