@@ -260,6 +260,12 @@ impl Job {
             table_bytes: table_bytes(&shapes, shape),
         };
         conduit.attach(sizes).map_err(|error| Failure::new(Kind::Resource, error.to_string()))?;
+        if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
+            say(&format!(
+                "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
+                conduit.name()
+            ));
+        }
         let opened = self.open_storage(own.size_bytes).map_err(|line| (Kind::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let free = |_: &_| Reservation::free_places(largest).to_le_bytes().to_vec();
