@@ -22,6 +22,9 @@ const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 /// How long a job may take to end when a host is cut off.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
 
+/// Far more than the start of a job takes.
+const START_LIMIT: Duration = Duration::from_secs(60);
+
 /// MPI polls, so several jobs at once on few processors take for ever.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -270,12 +273,16 @@ fn a_host_that_is_cut_off_ends_the_job_on_both_sides() {
     let Some(hosts) = Hosts::new() else { return };
     let program = compile::build(&source_dir().join("tests/cluster/ways.c"), Language::C99, Linking::Shared);
     let mut child = hosts.start(&program, &["goes on"], Setup { ranks: 4, ..SMALL });
-    let mut out = BufReader::with_capacity(1, child.stdout.take().expect("piped"));
-    let mut lines = String::new();
-    for _ in 0..4 {
-        out.read_line(&mut lines).expect("a pipe");
-    }
-    child.stdout = Some(out.into_inner());
+    let out = child.stdout.take().expect("piped");
+    let (sender, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut out = BufReader::with_capacity(1, out);
+        let mut lines = String::new();
+        (0..4).for_each(|_| drop(out.read_line(&mut lines)));
+        let _ = sender.send((lines, out.into_inner()));
+    });
+    let (lines, out) = read.recv_timeout(START_LIMIT).expect("all ranks start in time");
+    child.stdout = Some(out);
     let pids: Vec<i32> = lines.lines().filter_map(|line| line.strip_prefix("pid ")?.parse().ok()).collect();
     assert!(pids.len() == 4 && pids.iter().all(|pid| is_alive(*pid)), "{lines}");
 

@@ -107,7 +107,10 @@ impl Agent {
             self.on_time(Instant::now());
             match self.ending {
                 Ending::Released => return 0,
-                Ending::Lost { .. } if self.child.is_none() => return 1,
+                Ending::Lost { .. } if self.child.is_none() => {
+                    end_starter();
+                    return 1;
+                }
                 _ => {}
             }
         }
@@ -253,6 +256,16 @@ fn greet(stream: Stream, hello: &News) -> Option<(Connection, Duration)> {
         }
     }
     None
+}
+
+/// Ends the other launcher's daemon on this host. It waits for that launcher too, and what it has sent there keeps TCP busy for
+/// a quarter of an hour.
+fn end_starter() {
+    let starter = nix::unistd::getppid();
+    if starter.as_raw() > 1 {
+        // It fails when the daemon is another user's, or has just ended.
+        let _ = nix::sys::signal::kill(starter, Signal::SIGTERM);
+    }
 }
 
 /// How long to sleep until `at`.

@@ -1,8 +1,8 @@
 //! Starts ranks by the launcher of the MPI that this build is for.
 
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::process::Command;
-use std::time::Duration;
 
 use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout, supervise};
 use vgasnet_smp::launch::say;
@@ -40,7 +40,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
     let mut command = Command::new(launcher);
     command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
-    command.args(words).args(arguments(dialect, options, host_timeout));
+    command.args(words).args(arguments(dialect, options));
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);
         let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
@@ -68,11 +68,14 @@ fn is_for_ranks(name: &OsStr) -> bool {
     !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
 }
 
+const OPEN_MPI_SETTINGS: [&str; 6] =
+    ["--mca", "orte_allowed_exit_without_sync", "1", "--mca", "orte_abort_on_non_zero_status", "0"];
+
 /// What the launcher is told besides the program. That a process ends without having told MPI is none of its business here.
-fn arguments(dialect: Dialect, options: &Options, host_timeout: Duration) -> Vec<String> {
+fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
     let mut arguments = match dialect {
         Dialect::Hydra => vec!["-disable-auto-cleanup".to_owned()],
-        Dialect::OpenMpi => open_mpi_settings(host_timeout),
+        Dialect::OpenMpi => OPEN_MPI_SETTINGS.map(str::to_owned).to_vec(),
     };
     arguments.extend(["-n".to_owned(), options.ranks.to_string()]);
     if options.label_output {
@@ -80,34 +83,24 @@ fn arguments(dialect: Dialect, options: &Options, host_timeout: Duration) -> Vec
     }
     if !options.hosts.is_empty() {
         let per_host = options.ranks.div_ceil(options.hosts.len() as u32);
-        let hosts = options.hosts.iter();
         arguments.extend(match dialect {
             Dialect::Hydra => {
-                let hosts: Vec<_> = hosts.cloned().collect();
-                ["-hosts".to_owned(), hosts.join(","), "-ppn".to_owned(), per_host.to_string()]
+                vec!["-hosts".to_owned(), options.hosts.join(","), "-ppn".to_owned(), per_host.to_string()]
             }
-            Dialect::OpenMpi => {
-                let hosts: Vec<_> = hosts.map(|host| format!("{host}:{per_host}")).collect();
-                ["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), hosts.join(",")]
-            }
+            Dialect::OpenMpi => open_mpi_hosts(&options.hosts, per_host),
         });
     }
     arguments
 }
 
-/// Open MPI's daemons on other hosts end when they have lost `mpiexec`; they would notice after some minutes.
-fn open_mpi_settings(host_timeout: Duration) -> Vec<String> {
-    const PROBES: u64 = 3;
-    let timeout_s = host_timeout.as_secs();
-    let interval_s = (timeout_s / 2 / PROBES).max(1);
-    let settings = [
-        ("orte_allowed_exit_without_sync", 1),
-        ("orte_abort_on_non_zero_status", 0),
-        ("oob_tcp_keepalive_time", timeout_s - PROBES * interval_s),
-        ("oob_tcp_keepalive_intvl", interval_s),
-        ("oob_tcp_keepalive_probes", PROBES),
-    ];
-    settings.iter().flat_map(|(name, value)| ["--mca".to_owned(), (*name).to_owned(), value.to_string()]).collect()
+fn open_mpi_hosts(hosts: &[String], per_host: u32) -> Vec<String> {
+    let slots: Vec<_> = hosts.iter().map(|host| format!("{host}:{per_host}")).collect();
+    let mut arguments = vec!["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), slots.join(",")];
+    if hosts.iter().any(|host| host.parse::<IpAddr>().is_ok()) {
+        // Of a name it leaves out what follows the first dot, as a domain.
+        arguments.extend(["--mca", "orte_keep_fqdn_hostnames", "1"].map(str::to_owned));
+    }
+    arguments
 }
 
 #[cfg(test)]
@@ -117,7 +110,7 @@ mod tests {
 
     fn words(dialect: Dialect, line: &str) -> String {
         let options = Options::parse_from(line.split_whitespace());
-        arguments(dialect, &options, Duration::from_secs(30)).join(" ")
+        arguments(dialect, &options).join(" ")
     }
 
     #[test]
