@@ -97,8 +97,11 @@ fn refuses_malformed_values() {
     for value in ["", "yes", "2", "01", "true"] {
         assert!(refused("VGASNET_COOPERATIVE", value).ends_with("allowed: 0 or 1"));
     }
-    for value in ["", "SMP", "mpi"] {
-        assert!(refused("VGASNET_CONDUIT", value).ends_with("allowed: smp"));
+    for value in ["", "SMP", "pigeon"] {
+        assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));
+    }
+    for value in ["", "4", "3601", "1.5", "soon"] {
+        assert!(refused("VGASNET_HOST_TIMEOUT", value).ends_with("allowed: a number from 5 to 3600"));
     }
     for value in
         ["", "read", "read:", "read:0", "read:+1", "read:x", "erase:1", "read:1:2", "read:18446744073709551616"]
