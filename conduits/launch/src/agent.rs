@@ -64,8 +64,9 @@ struct Child {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     No,
-    /// The supervisor is lost, and the child gets SIGKILL at this time.
+    /// The supervisor is lost, by silence or because it has ended, and the child gets SIGKILL at this time.
     Lost {
+        is_silent: bool,
         kill_at: Instant,
     },
     Released,
@@ -107,8 +108,10 @@ impl Agent {
             self.on_time(Instant::now());
             match self.ending {
                 Ending::Released => return 0,
-                Ending::Lost { .. } if self.child.is_none() => {
-                    end_starter();
+                Ending::Lost { is_silent, .. } if self.child.is_none() => {
+                    if is_silent {
+                        end_starter();
+                    }
                     return 1;
                 }
                 _ => {}
@@ -129,7 +132,7 @@ impl Agent {
             watched.extend(child.process.running_fd().map(watch));
         }
         let next = match self.ending {
-            Ending::Lost { kill_at } => kill_at,
+            Ending::Lost { kill_at, .. } => kill_at,
             _ => self.next_beat.min(self.heard + self.timeout),
         };
         // A signal that interrupts it is a reason to look, too.
@@ -175,7 +178,7 @@ impl Agent {
             self.obey(command);
         }
         if !self.supervisor.is_open() {
-            self.lose_supervisor("the launcher is gone");
+            self.lose_supervisor(false, "the launcher is gone");
         }
     }
 
@@ -196,13 +199,13 @@ impl Agent {
 
     fn on_time(&mut self, now: Instant) {
         if now >= self.heard + self.timeout {
-            self.lose_supervisor(&format!("lost the launcher for {} s", self.timeout.as_secs()));
+            self.lose_supervisor(true, &format!("lost the launcher for {} s", self.timeout.as_secs()));
         }
         if now >= self.next_beat {
             self.supervisor.beat(&News::Beat);
             self.next_beat = now + BEAT;
         }
-        if let (Ending::Lost { kill_at }, Some(child)) = (self.ending, &self.child) {
+        if let (Ending::Lost { kill_at, .. }, Some(child)) = (self.ending, &self.child) {
             if now >= kill_at {
                 child.process.signal(libc::SIGKILL);
             }
@@ -210,11 +213,11 @@ impl Agent {
     }
 
     /// Ends the child, since nobody else would.
-    fn lose_supervisor(&mut self, why: &str) {
+    fn lose_supervisor(&mut self, is_silent: bool, why: &str) {
         if self.ending != Ending::No {
             return;
         }
-        self.ending = Ending::Lost { kill_at: Instant::now() + GRACE };
+        self.ending = Ending::Lost { is_silent, kill_at: Instant::now() + GRACE };
         let Some(child) = &self.child else { return };
         child.process.signal(libc::SIGTERM);
         let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
@@ -259,7 +262,7 @@ fn greet(stream: Stream, hello: &News) -> Option<(Connection, Duration)> {
 }
 
 /// Ends the other launcher's daemon on this host. It waits for that launcher too, and what it has sent there keeps TCP busy for
-/// a quarter of an hour.
+/// a quarter of an hour. Where the supervisor has just ended, so has that launcher, and sees to its daemons.
 fn end_starter() {
     let starter = nix::unistd::getppid();
     if starter.as_raw() > 1 {
