@@ -8,7 +8,7 @@ const FIRST: Duration = Duration::from_micros(20);
 
 /// Sleeps double up to this: with one poll in so many microseconds, an idle rank costs its host less than a hundredth of
 /// a processor, and a message waits no longer than this.
-const LAST: Duration = Duration::from_millis(4);
+const LAST: Duration = Duration::from_millis(5);
 
 /// A helper that is not needed looks only whether it is again.
 pub(crate) const BESIDE_A_LEADER: Duration = Duration::from_millis(12);
@@ -58,7 +58,7 @@ mod tests {
         let backoff = Backoff::default();
         let sleeps: Vec<_> = (0..10).map(|_| backoff.next(false)).collect();
         let micros =
-            [20, 40, 80, 160, 320, 640, 1280, 2560, 4000, 4000].map(|us| Rest::Sleep(Duration::from_micros(us)));
+            [20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000].map(|us| Rest::Sleep(Duration::from_micros(us)));
         assert_eq!(sleeps, micros);
         backoff.reset();
         assert_eq!(backoff.next(false), Rest::Sleep(FIRST));
