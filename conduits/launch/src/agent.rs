@@ -16,7 +16,7 @@ use vgasnet_smp::launch::{Life, Process, Signals, cannot_run_status};
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
 use crate::wire::{Command, News};
-use crate::{BEAT, host_name};
+use crate::{BEAT, host_name, stood_still};
 
 /// How long a supervisor has to answer a hello. What answers at its address on another network never does.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
@@ -101,7 +101,9 @@ impl Agent {
             }
         }
         loop {
+            let look = Instant::now();
             self.wait();
+            self.heard += stood_still(look.elapsed());
             self.hear_signals();
             self.hear_child();
             self.hear_supervisor();

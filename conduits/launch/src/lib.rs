@@ -54,6 +54,12 @@ pub fn host_timeout() -> Result<Duration, String> {
     seconds.map(Duration::from_secs).ok_or_else(why)
 }
 
+/// How long this process, which looks up at every beat, did not run. A machine that stands still must not take the silence
+/// of that time for the others'.
+fn stood_still(since_last_look: Duration) -> Duration {
+    if since_last_look > 3 * BEAT { since_last_look - BEAT } else { Duration::ZERO }
+}
+
 /// The name of this host.
 fn host_name() -> String {
     nix::unistd::gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())

@@ -109,6 +109,13 @@ impl Roll {
         self.members.iter().map(view).collect()
     }
 
+    /// Time that does not count, because nobody listened.
+    pub(crate) fn forgive(&mut self, time: Duration) {
+        for (_, member) in self.present_mut() {
+            member.heard += time;
+        }
+    }
+
     /// A host of which nothing has been heard for `timeout`, and which of its ranks are lost: all from which nothing has come
     /// for half as long, since they beat at different moments.
     pub(crate) fn silent_host(&self, timeout: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
@@ -183,6 +190,10 @@ mod tests {
             roll.members[rank].as_mut().expect("it is there").care = Care::Lost;
         }
         assert!(roll.silent_host(timeout, begin + timeout).is_none());
+        let late = begin + 3 * timeout;
+        assert!(roll.silent_host(timeout, late).is_some());
+        roll.forgive(2 * timeout);
+        assert!(roll.silent_host(timeout, late).is_none());
         assert!(roll.view()[4].is_running && !roll.view()[1].is_running);
     }
 

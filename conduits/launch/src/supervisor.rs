@@ -17,7 +17,7 @@ use crate::agent::timeout_until;
 use crate::connection::{Connection, Stream};
 use crate::roll::{Care, Host, Member, Roll, name_ranks};
 use crate::wire::{Command, News};
-use crate::{BEAT, host_name};
+use crate::{BEAT, host_name, stood_still};
 
 /// How long a connection may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
@@ -112,7 +112,9 @@ impl Supervisor {
 
     fn run(mut self) -> i32 {
         while !self.is_over() {
+            let look = Instant::now();
             self.wait();
+            self.roll.forgive(stood_still(look.elapsed()));
             self.admit();
             // Before the ranks: a signal explains how they ended.
             while let Some((signal, _)) = self.signals.next() {

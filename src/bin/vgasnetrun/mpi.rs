@@ -68,8 +68,18 @@ fn is_for_ranks(name: &OsStr) -> bool {
     !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
 }
 
-const OPEN_MPI_SETTINGS: [&str; 6] =
-    ["--mca", "orte_allowed_exit_without_sync", "1", "--mca", "orte_abort_on_non_zero_status", "0"];
+/// What makes Open MPI leave ends to the agents. Ranks are not bound to a processor each: they have helper threads, and jobs
+/// beside them.
+const OPEN_MPI_SETTINGS: [&str; 8] = [
+    "--mca",
+    "orte_allowed_exit_without_sync",
+    "1",
+    "--mca",
+    "orte_abort_on_non_zero_status",
+    "0",
+    "--bind-to",
+    "none",
+];
 
 /// What the launcher is told besides the program. That a process ends without having told MPI is none of its business here.
 fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
