@@ -1,4 +1,4 @@
-/* A rank that lives and ends as its argument says; tests/cluster_launcher.rs and tests/hosts.rs start it. */
+/* A rank that lives and ends as its argument says; tests/cluster_launcher.rs and tests/c_interface/hosts.rs start it. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,7 +44,7 @@ static void goes_on(void) {
 
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
-    const char *number = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("OMPI_COMM_WORLD_RANK");
+    const char *number = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("PMIX_RANK");
     if (is(way, "skips") && number != NULL && is(number, "1")) return 0;
     if (is(way, "told")) signal(SIGQUIT, on_quit);
     start(&argc, &argv, 4 * page_bytes());

@@ -169,6 +169,32 @@ impl fmt::Display for ConduitError {
 
 impl std::error::Error for ConduitError {}
 
+/// Tells every rank how this one fares and, if well, what it has to say; all ranks hear all of it. If one fares badly, all get
+/// the error of the lowest such rank. `exchange` is [`Conduit::exchange`] or what will be that. Collective.
+///
+/// # Errors
+/// A rank fares badly, or the exchange fails.
+pub fn agree<T>(
+    exchange: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, ConduitError>,
+    mine: &Result<T, ConduitError>,
+    say: &[u8],
+) -> Result<Vec<Vec<u8>>, ConduitError> {
+    let told = match mine {
+        Ok(_) => [&[0], say].concat(),
+        Err(ConduitError(text)) => {
+            let mut ends = (0..=text.len().min(EXCHANGE_BYTES_MAX - 1)).rev();
+            let end = ends.find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            [&[1], &text.as_bytes()[..end]].concat()
+        }
+    };
+    let all = exchange(&told)?;
+    if let Some((rank, told)) = all.iter().enumerate().find(|(_, told)| told.first() != Some(&0)) {
+        let text = String::from_utf8_lossy(told.get(1..).unwrap_or_default());
+        return Err(ConduitError(format!("rank {rank}: {text}")));
+    }
+    Ok(all.into_iter().map(|told| told[1..].to_vec()).collect())
+}
+
 /// A transport.
 pub trait Conduit: Send + Sync {
     /// The conduit's name as users write it: `smp`, `mpi`, `gasnet-udp`.

@@ -28,6 +28,8 @@ mod wire;
 
 use std::time::Duration;
 
+use vgasnet_smp::launch::HOST_TIMEOUT_S;
+
 pub use address::LAUNCHER_VARIABLE;
 pub use agent::run as run_agent;
 pub use supervisor::{Plan, supervise};
@@ -35,8 +37,8 @@ pub use supervisor::{Plan, supervise};
 /// The environment variable for [`Plan::host_timeout`].
 pub const TIMEOUT_VARIABLE: &str = "VGASNET_HOST_TIMEOUT";
 
-/// What [`TIMEOUT_VARIABLE`] may be, in seconds, and what it is by default.
-const TIMEOUT_S: (u64, u64, u64) = (5, 3600, 30);
+/// [`Plan::host_timeout`] where nobody sets it, in seconds.
+const TIMEOUT_DEFAULT_S: u64 = 30;
 
 /// How often each side tells the other that it is there.
 const BEAT: Duration = Duration::from_secs(1);
@@ -46,11 +48,16 @@ const BEAT: Duration = Duration::from_secs(1);
 /// # Errors
 /// What is asked for makes no sense; the text says what does.
 pub fn host_timeout() -> Result<Duration, String> {
-    let (min, max, default) = TIMEOUT_S;
-    let Some(value) = std::env::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(default)) };
+    let Some(value) = std::env::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
     let value = value.to_string_lossy();
-    let seconds = value.parse().ok().filter(|seconds| (min..=max).contains(seconds));
-    let why = || format!("{TIMEOUT_VARIABLE}={value} is not a number of seconds; allowed: {min} to {max}");
+    let seconds = value.parse().ok().filter(|seconds| HOST_TIMEOUT_S.contains(seconds));
+    let why = || {
+        format!(
+            "{TIMEOUT_VARIABLE}={value} is not a number of seconds; allowed: {} to {}",
+            HOST_TIMEOUT_S.start(),
+            HOST_TIMEOUT_S.end()
+        )
+    };
     seconds.map(Duration::from_secs).ok_or_else(why)
 }
 

@@ -65,7 +65,7 @@ struct Supervisor {
     /// Lines for the user, who gets them after what the ranks said before: that takes its time through the other launcher.
     to_say: Vec<String>,
     /// What agents that come late are told.
-    standing: Option<Order>,
+    standing: Option<Command>,
     launcher: Process,
     launcher_name: String,
     launcher_end: Option<End>,
@@ -176,8 +176,8 @@ impl Supervisor {
     fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {
         let Some(place) = self.roll.place(rank) else { return };
         connection.send(&Command::Welcome { timeout_s: self.host_timeout.as_secs() as u32 });
-        if let Some(order) = self.standing {
-            connection.send(&command_for(order));
+        if let Some(command) = self.standing {
+            connection.send(&command);
         }
         let host = Host::new(host, connection.peer(), &self.host_name);
         let now = Instant::now();
@@ -309,7 +309,7 @@ impl Supervisor {
             member.connection.send(&command_for(order));
         }
         if !matches!(order, Order::Forward(signal) if signal != libc::SIGTERM && signal != libc::SIGINT) {
-            self.standing = Some(order);
+            self.standing = Some(command_for(order));
         }
     }
 
@@ -329,6 +329,7 @@ impl Supervisor {
         for (_, member) in self.roll.present_mut() {
             member.connection.send(&Command::Release);
         }
+        self.standing = Some(Command::Release);
         let was_left = self.see_launcher_off();
         let launcher_status = self.launcher_end.map_or(1, status_of);
         let status = self.verdict.outcome().status;
@@ -369,10 +370,13 @@ impl Supervisor {
 
     fn wait_for_launcher(&mut self, late: Instant) {
         let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut watched = vec![watch(self.signals.as_fd())];
+        let mut watched =
+            vec![watch(self.signals.as_fd()), watch(self.listeners.unix.as_fd()), watch(self.listeners.tcp.as_fd())];
         watched.extend(self.launcher.running_fd().map(watch));
-        let soon = Instant::now() + Duration::from_millis(100);
+        let soon = Instant::now() + Duration::from_millis(if self.strangers.is_empty() { 100 } else { 5 });
         let _ = poll(&mut watched, timeout_until(late.min(soon)));
+        // The job may be over before all agents have come.
+        self.admit();
         for (_, member) in self.roll.present_mut() {
             member.connection.flush();
         }

@@ -8,6 +8,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+    agree,
 };
 
 use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -139,17 +140,6 @@ impl SmpConduit {
         std::mem::forget(mapping);
         Ok(attached)
     }
-
-    /// Tells every rank how this one fared; the error of the lowest rank that failed becomes everybody's.
-    fn agree<T>(&self, mine: Result<T, ConduitError>) -> Result<T, ConduitError> {
-        let text = mine.as_ref().err().map_or("", |error| &error.0);
-        let cut = (0..=text.len().min(vgasnet_conduit::EXCHANGE_BYTES_MAX)).rev().find(|&at| text.is_char_boundary(at));
-        let all = self.exchange(&text.as_bytes()[..cut.unwrap_or(0)])?;
-        match all.iter().enumerate().find(|(_, text)| !text.is_empty()) {
-            Some((rank, text)) => Err(ConduitError(format!("rank {rank}: {}", String::from_utf8_lossy(text)))),
-            None => mine,
-        }
-    }
 }
 
 impl Conduit for SmpConduit {
@@ -192,8 +182,9 @@ impl Conduit for SmpConduit {
         let mine = [sizes.pool_bytes as u64, sizes.table_bytes as u64].map(u64::to_ne_bytes);
         let all = self.exchange(mine.as_flattened())?;
         let sizes: Vec<_> = all.iter().map(|bytes| decode_sizes(bytes)).collect();
-        let attached = self.agree(self.map_regions(&sizes))?;
-        assert!(self.attached.set(attached).is_ok(), "attach was called twice at once");
+        let attached = self.map_regions(&sizes);
+        agree(|told| self.exchange(told), &attached, &[])?;
+        assert!(self.attached.set(attached?).is_ok(), "attach was called twice at once");
         self.own_block().set_life(Life::Attached);
         Ok(())
     }

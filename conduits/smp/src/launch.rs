@@ -41,6 +41,9 @@ use output::LabelledPipe;
 /// How often the launcher looks at what no event tells it: whether ranks have initialised while another never will.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
+/// How long another host may be silent before it is lost, in seconds: what users may set, where a launcher looks after several.
+pub const HOST_TIMEOUT_S: std::ops::RangeInclusive<u64> = 5..=3600;
+
 /// A job to run: a program, its arguments, and how many ranks of it.
 #[derive(Clone, Debug)]
 pub struct Launch {

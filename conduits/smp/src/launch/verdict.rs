@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!            a rank fails, or the job is broken, or the time limit is over
-//! Running ────────────────────────────────── quit ────────────────▶ Ending ── 1 s: SIGKILL ──▶ Killed
+//! Running ────────────────────────────────── quit ────────────────▶ Ending ── 3 s: SIGKILL ──▶ Killed
 //!    │ ╲  SIGINT, SIGTERM (forwarded)                                  ▲
 //!    │  ╰───────────────▶ Interrupted ── 5 s: SIGKILL ──▶ Killed       │
 //!    │ a rank leaves the job in peace                                  │
@@ -21,11 +21,13 @@ use crate::arena::Life;
 use crate::launch::{End, Failure, Outcome};
 
 /// From being told to quit to SIGKILL.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_secs(3);
 /// From a signal that the user sent to the job, to SIGKILL.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);
 /// From the first rank's orderly end to the others' being told to quit.
 const LEAVE_GRACE: Duration = Duration::from_secs(10);
+/// A launcher that looks so late did not run, and neither did the ranks, it may be: they get their time again.
+const LATE: Duration = Duration::from_secs(1);
 
 /// The status when the time limit ends a job, as timeout(1) has it.
 const TIME_LIMIT_STATUS: i32 = 124;
@@ -173,6 +175,7 @@ impl Verdict {
         if !ranks.iter().any(|rank| rank.is_running) {
             return Step::default();
         }
+        self.give_time_again(now);
         match self.phase {
             Phase::Leaving { quit_at } if quit_at <= now => {
                 self.phase = Phase::Ending { kill_at: now + GRACE };
@@ -189,6 +192,18 @@ impl Verdict {
                 self.end_for_time_limit(ranks, now)
             }
             _ => self.check_never_initialised(ranks, now),
+        }
+    }
+
+    fn give_time_again(&mut self, now: Instant) {
+        let (at, grace) = match &mut self.phase {
+            Phase::Leaving { quit_at } => (quit_at, LEAVE_GRACE),
+            Phase::Interrupted { kill_at, .. } => (kill_at, INTERRUPT_GRACE),
+            Phase::Ending { kill_at } => (kill_at, GRACE),
+            Phase::Running | Phase::Killed => return,
+        };
+        if now > *at + LATE {
+            *at = now + grace;
         }
     }
 

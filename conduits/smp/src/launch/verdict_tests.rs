@@ -49,7 +49,7 @@ fn the_first_failure_ends_the_job_and_decides_its_status() {
     let line = "rank 2 (pid 102) was killed by signal 9 (SIGKILL); the other ranks were ended";
     assert_eq!(job.end(2, End::Signal(9)), step(Some(Order::Quit), Some(line)));
     assert_eq!(job.end(1, End::Status(3)), QUIET);
-    assert_eq!(job.pass(0.9), QUIET);
+    assert_eq!(job.pass(2.9), QUIET);
     assert_eq!(job.pass(0.2), step(Some(Order::Kill), None));
     assert_eq!(job.pass(100.0), QUIET);
     assert_eq!(job.status(), 137);
@@ -72,7 +72,7 @@ fn an_orderly_exit_gives_the_others_ten_seconds() {
     assert_eq!(job.end(1, End::Status(0)), QUIET);
     assert_eq!(job.pass(1.0), step(Some(Order::Quit), None));
     assert_eq!(job.end(2, End::Signal(libc::SIGQUIT)), QUIET);
-    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0), step(Some(Order::Kill), None));
     assert_eq!(job.end(3, End::Signal(libc::SIGKILL)), QUIET);
     assert_eq!(job.status(), 0);
 }
@@ -144,7 +144,7 @@ fn the_time_limit_ends_the_job() {
     assert_eq!(job.pass(6.0), QUIET);
     let line = "the time limit of 7 s is over; still running: ranks [0, 1, 2, 3]";
     assert_eq!(job.pass(1.0), step(Some(Order::Quit), Some(line)));
-    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0), step(Some(Order::Kill), None));
     assert_eq!(job.status(), 124);
 }
 
@@ -156,7 +156,7 @@ fn what_breaks_the_job_decides_its_status_unless_it_ends_already() {
     assert!(job.verdict.is_ending());
     assert_eq!(job.verdict.on_breakdown(2, "again".to_owned(), job.now), QUIET);
     assert_eq!(job.end(0, End::Signal(3)), QUIET);
-    assert_eq!(job.pass(1.0), step(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0), step(Some(Order::Kill), None));
     assert_eq!(job.status(), 1);
 }
 
@@ -166,4 +166,15 @@ fn a_process_elsewhere_is_named_with_its_host() {
     job.ranks[1].host = Some("b".into());
     let line = "rank 1 (pid 101 on b) ended with exit status 3; the other ranks were ended";
     assert_eq!(job.end(1, End::Status(3)), step(Some(Order::Quit), Some(line)));
+}
+
+#[test]
+fn a_machine_that_stood_still_gives_the_ranks_their_time_again() {
+    let mut job = Bench::new([Life::Exiting(0), Life::Attached, Life::Attached, Life::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.pass(40.0), QUIET);
+    assert_eq!(job.pass(10.0), step(Some(Order::Quit), None));
+    assert_eq!(job.pass(40.0), QUIET);
+    assert_eq!(job.verdict.deadline(), Some(job.now + GRACE));
+    assert_eq!(job.pass(3.0), step(Some(Order::Kill), None));
 }
