@@ -166,12 +166,12 @@ const char *vgasnet_ErrorDesc(int errval);
  * When main returns, or exit is called, with status 0, the process serves its segment until every rank is so far or has
  * called vgasnet_exit, and ends then. Any other status ends the whole job with that status.
  *
- * Signals. When another rank has failed, or the job is over, the ranks that are left get SIGQUIT, and SIGKILL a second
+ * Signals. When another rank has failed, or the job is over, the ranks that are left get SIGQUIT, and SIGKILL 3 seconds
  * later. A rank that gets SIGINT, SIGTERM or SIGHUP while it has no handler for it gets SIGQUIT instead, if it has a
  * handler for that, and is ended by the signal if not. A handler of SIGQUIT may clean up and then calls vgasnet_exit.
  *
- * A program may define the variable uint64_t gasnet_max_segsize, with C linkage: the largest segment that it wants to
- * be offered, in bytes. The environment variables VGASNET_MAX_SEGSIZE and, after that, GASNET_MAX_SEGSIZE have
+ * A program may define the variable uint64_t vgasnet_max_segsize, with C linkage: the largest segment that it wants to
+ * be offered, in bytes. (gasnet.h has it as gasnet_max_segsize, a name that does as well.) The environment variables VGASNET_MAX_SEGSIZE and, after that, GASNET_MAX_SEGSIZE have
  * precedence.
  *
  * Errors: VGASNET_ERR_NOT_INIT if called before; VGASNET_ERR_BAD_ARG for a VGASNET_ variable that is unknown or makes
@@ -196,6 +196,32 @@ int vgasnet_init(int *argc, char ***argv);
  * Threads: once in a process.
  */
 int vgasnet_attach(vgasnet_handlerentry_t *table, int numentries, uintptr_t segsize, uintptr_t minheapoffset);
+
+/*
+ * For programs that call GASNet themselves, for their own messages, and vgasnet for one-sided access, over its conduit
+ * gasnet:
+ *
+ *     gasnet_init(&argc, &argv);
+ *     vgasnet_attach_gasnet(table, numentries, segsize, minheapoffset);      in place of gasnet_attach
+ *     vgasnet_init(NULL, NULL);
+ *     vgasnet_attach(NULL, 0, vgasnet_segsize, 0);
+ *
+ * It does what gasnet_attach does with the program's handlers, of gasnet_handlerentry_t, and makes GASNet's segment as large
+ * as GASNet lets it be. The first segsize bytes of it, rounded up to GASNET_PAGESIZE, are the program's; the rest is for the
+ * pool, whatever gasnet_getSegmentInfo says. Collective. segsize may differ between ranks. One handler of GASNet's is
+ * vgasnet's, and gets an index that the program's table does not name.
+ *
+ * GASNet must be of the flavour that takes calls of several threads (PAR), and there must be one of it: link the program with
+ * libvgasnet.a. Handlers of the program may run in a thread of vgasnet's, where they may call what GASNet lets handlers
+ * call, and nothing of vgasnet. The job ends by vgasnet_exit or by gasnet_exit. GASNET_SUPERNODE_MAXSIZE=1 in the
+ * environment keeps GASNet from mapping segments a second time, without which this rank's segment of vgasnet may not be
+ * loaded from or stored to; vgasnet_attach says so then.
+ *
+ * Errors: VGASNET_ERR_NOT_INIT after vgasnet_init; VGASNET_ERR_BAD_ARG for a null table with entries;
+ * VGASNET_ERR_RESOURCE if GASNet is not initialised, or refuses, or this vgasnet was built without GASNet.
+ * Threads: once in a process.
+ */
+int vgasnet_attach_gasnet(void *table, int numentries, uintptr_t segsize, uintptr_t minheapoffset);
 
 /* Where the client sets it, vgasnet_attach calls it with base and size of this rank's segment before it returns
  * VGASNET_OK. Threads: to be set before vgasnet_attach is called. */

@@ -1,7 +1,7 @@
 //! Which conduit this process runs on, and its start.
 
 use crate::config::{Conduit as Kind, wanted_transport};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError};
 use vgasnet_smp::SmpConduit;
@@ -46,37 +46,57 @@ impl Arguments {
 #[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at arguments"))]
 pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
     let wanted = wanted_transport(variables);
-    match wanted.conduit.unwrap_or_else(launched_for) {
-        Kind::Smp => Ok(Arc::new(SmpConduit::start()?)),
+    let conduit: Arc<dyn Conduit> = match wanted.conduit.unwrap_or_else(launched_for) {
+        Kind::Smp => Arc::new(SmpConduit::start()?),
         #[cfg(feature = "mpi")]
         Kind::Mpi => {
             let network = vgasnet_mpi::MpiNetwork::start()?;
-            Ok(Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?))
+            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
         }
         #[cfg(feature = "gasnet")]
         Kind::Gasnet => {
             let arguments = arguments.for_gasnet();
-            let network = keeping_fault_handlers(|| vgasnet_gasnet::GasnetNetwork::start(&arguments, None))?;
-            Ok(Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?))
+            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments, None)?;
+            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
         }
+    };
+    let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(Kind::Smp);
+    if is_alone && is_one_of_many_tasks(|name| std::env::var(name).ok()) {
+        return Err(ConduitError(
+            "Slurm has started several tasks of this program, and each is a job of its own; name the PMI of your MPI (srun \
+             --mpi=pmix, say; srun --mpi=list) or start the program with vgasnetrun; if that is meant, set VGASNET_CONDUIT=smp"
+                .to_owned(),
+        ));
     }
+    Ok(conduit)
 }
 
-/// Does something that may set handlers for faults, and puts back those that were there: the client's.
-#[cfg(feature = "gasnet")]
-fn keeping_fault_handlers<T>(what: impl FnOnce() -> T) -> T {
-    const FAULTS: [c_int; 6] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP, libc::SIGABRT];
-    let before = FAULTS.map(|signal| {
-        let mut action = std::mem::MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: the call changes nothing, and fills `action` when it succeeds, which is checked.
-        unsafe { (libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
-    });
-    let done = what();
-    for (signal, action) in FAULTS.into_iter().zip(before) {
-        // SAFETY: the action is one that was in force for this signal.
-        action.map(|action| unsafe { libc::sigaction(signal, &action, std::ptr::null_mut()) });
-    }
-    done
+/// Whether this process is one of several that Slurm has started, and not the first, which need not know of it.
+fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let number = |name| variable(name)?.parse::<u32>().ok();
+    let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
+    is_by_slurm && number("SLURM_STEP_NUM_TASKS") > Some(1) && number("SLURM_PROCID") > Some(0)
+}
+
+/// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
+///
+/// # Errors
+/// This vgasnet knows no GASNet, or GASNet refuses.
+///
+/// # Safety
+/// `table` has `count` entries of `gasnet_handlerentry_t`.
+#[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at them"))]
+pub unsafe fn attach_gasnet(
+    table: *mut c_void,
+    count: c_int,
+    segment_bytes: usize,
+    min_heap_offset: usize,
+) -> Result<(), ConduitError> {
+    #[cfg(feature = "gasnet")]
+    // SAFETY: the caller's promise.
+    return unsafe { vgasnet_gasnet::attach_both(table, count, segment_bytes, min_heap_offset) };
+    #[cfg(not(feature = "gasnet"))]
+    Err(ConduitError("this vgasnet was built without GASNet; build it with --features gasnet".to_owned()))
 }
 
 /// What to run on where nobody says.
@@ -86,7 +106,7 @@ fn launched_for() -> Kind {
         return Kind::Smp;
     }
     #[cfg(feature = "gasnet")]
-    if vgasnet_gasnet::LAUNCHED.into_iter().any(is_set) {
+    if vgasnet_gasnet::is_attached() || vgasnet_gasnet::LAUNCHED.into_iter().any(is_set) {
         return Kind::Gasnet;
     }
     // A program that was started by an MPI launcher (of MPICH and what comes of it, of Slurm or others that speak PMI or PMIx, of
@@ -96,4 +116,25 @@ fn launched_for() -> Kind {
         return Kind::Mpi;
     }
     Kind::Smp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_tasks_of_slurms_are_found() {
+        let is_one = |variables: &[(&str, &str)]| {
+            let value = |name: &str| Some(variables.iter().find(|(its, _)| *its == name)?.1.to_owned());
+            is_one_of_many_tasks(value)
+        };
+        let [tasks, first, second] = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "0"), ("SLURM_PROCID", "1")];
+        assert!(is_one(&[tasks, second]));
+        assert!(!is_one(&[tasks, first]));
+        assert!(!is_one(&[("SLURM_STEP_NUM_TASKS", "1"), first]));
+        // A batch script's variables, and a job of vgasnetrun's below a task.
+        assert!(!is_one(&[second]));
+        assert!(!is_one(&[tasks, second, (vgasnet_smp::JOB_VARIABLE, "0")]));
+        assert!(!is_one(&[]));
+    }
 }

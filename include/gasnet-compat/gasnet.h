@@ -52,12 +52,34 @@
 #define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR
 #define GASNET_CONFIG_STRING VGASNET_CONFIG_STRING
 
-/* The library chooses its transport when the job starts. Clients that ask at compile time are told this one. */
+/* The library chooses its transport when the job starts. Clients that ask at compile time are told the one by whose name they
+ * have found it: its package defines GASNET_CONDUIT_MPI, say. */
+#if defined GASNET_CONDUIT_MPI
+#define GASNET_CONDUIT_NAME MPI
+#define GASNET_CONDUIT_NAME_STR "MPI"
+#elif defined GASNET_CONDUIT_UDP
+#define GASNET_CONDUIT_NAME UDP
+#define GASNET_CONDUIT_NAME_STR "UDP"
+#elif defined GASNET_CONDUIT_IBV
+#define GASNET_CONDUIT_NAME IBV
+#define GASNET_CONDUIT_NAME_STR "IBV"
+#elif defined GASNET_CONDUIT_OFI
+#define GASNET_CONDUIT_NAME OFI
+#define GASNET_CONDUIT_NAME_STR "OFI"
+#elif defined GASNET_CONDUIT_UCX
+#define GASNET_CONDUIT_NAME UCX
+#define GASNET_CONDUIT_NAME_STR "UCX"
+#elif defined GASNET_CONDUIT_ARIES
+#define GASNET_CONDUIT_NAME ARIES
+#define GASNET_CONDUIT_NAME_STR "ARIES"
+#else
+#undef GASNET_CONDUIT_SMP
 #define GASNET_CONDUIT_SMP 1
 #define GASNET_CONDUIT_NAME SMP
 #define GASNET_CONDUIT_NAME_STR "SMP"
-#define GASNET_CORE_NAME SMP
-#define GASNET_CORE_NAME_STR "SMP"
+#endif
+#define GASNET_CORE_NAME GASNET_CONDUIT_NAME
+#define GASNET_CORE_NAME_STR GASNET_CONDUIT_NAME_STR
 #define GASNET_CORE_VERSION 1.0
 #define GASNET_CORE_VERSION_STR "1.0"
 #define GASNET_EXTENDED_NAME VGASNET

@@ -98,6 +98,7 @@
 
 /* a variable of the client */
 #define gasnet_client_attach_hook vgasnet_client_attach_hook
+#define gasnet_max_segsize vgasnet_max_segsize
 
 /* requests and replies, with 0 to 16 arguments */
 #define gasnet_AMRequestShort0 vgasnet_AMRequestShort0

@@ -12,20 +12,23 @@ const MARK: &str = "$GASNetConfig: (libvgasnet) ";
 static CONFIG: &CStr =
     c"$GASNetConfig: (libvgasnet) VGASNET=0.1.0,SPEC=1.8,THREADMODEL=PAR,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit $";
 
-// `gasnet_max_segsize` is the client's to define. The weak reference is null if it does not; Rust has none of its own.
+// `vgasnet_max_segsize` is the client's to define, and so is `gasnet_max_segsize`, as which clients have it that do not see
+// `gasnet.h` where they define it. The weak references are null if it does not; Rust has none of its own.
 std::arch::global_asm!(
+    ".weak vgasnet_max_segsize",
     ".weak gasnet_max_segsize",
     ".pushsection .data.rel.ro.vgasnet_client_limit, \"aw\"",
     ".balign 8",
-    ".hidden vgasnet_client_limit_",
-    ".globl vgasnet_client_limit_",
-    "vgasnet_client_limit_:",
+    ".hidden vgasnet_client_limits_",
+    ".globl vgasnet_client_limits_",
+    "vgasnet_client_limits_:",
+    ".quad vgasnet_max_segsize",
     ".quad gasnet_max_segsize",
     ".popsection",
 );
 
 unsafe extern "C" {
-    static vgasnet_client_limit_: *const u64;
+    static vgasnet_client_limits_: [*const u64; 2];
 }
 
 /// `vgasnet_client_attach_hook`: a function of the client, or null. A plain variable for C.
@@ -35,10 +38,11 @@ pub static vgasnet_client_attach_hook: AtomicPtr<c_void> = AtomicPtr::new(std::p
 
 /// The largest segment that the client wants to be offered, in bytes, if it says so.
 pub(super) fn segment_limit_bytes() -> Option<u64> {
-    // SAFETY: the assembly above defines the pointer; it is null or the address of the client's variable.
-    let limit_bytes = unsafe { vgasnet_client_limit_.as_ref().copied() };
-    // Below the gasnet conduit, GASNet has a variable of that name, which is 0 unless the client sets it.
-    limit_bytes.filter(|limit_bytes| *limit_bytes > 0)
+    // SAFETY: the assembly above defines the pointers; each is null or the address of a variable of this type.
+    let mut limits =
+        unsafe { vgasnet_client_limits_ }.into_iter().filter_map(|limit| unsafe { limit.as_ref().copied() });
+    // Below the gasnet conduit, GASNet itself has the second variable, which is 0 then.
+    limits.find(|limit_bytes| *limit_bytes > 0)
 }
 
 /// Tells the client where its segment is, if it wants to know.

@@ -7,7 +7,7 @@ use crate::am::Entry;
 use crate::error::UserError;
 use crate::job::{self, Failure, Kind, Place};
 use crate::termination;
-use crate::transport::Arguments;
+use crate::transport::{self, Arguments};
 use crate::wait_mode::WaitMode;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -91,9 +91,7 @@ entry_points! {
     ) -> c_int {
         let count = usize::try_from(entries).ok().filter(|count| *count == 0 || !table.is_null());
         let Some(count) = count else {
-            return Err(Refusal::bad_argument(format!(
-                "a handler table of {entries} entries at {table:?}; give the table and the number of its entries"
-            )));
+            return Err(bad_table(entries, table));
         };
         let handlers = if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(table, count) };
         match job::attach_with(segment_bytes as u64, handlers) {
@@ -103,6 +101,22 @@ entry_points! {
                 Ok(OK)
             }
             Err(failure) => answer(failure),
+        }
+    }
+
+    unsafe fn vgasnet_attach_gasnet(
+        table: *mut c_void, entries: c_int, segment_bytes: usize, min_heap_offset: usize,
+    ) -> c_int {
+        boundary::take_over_panics();
+        if job::job().is_some() {
+            return Err(Refusal::with_code(ERR_NOT_INIT, UserError::new("call it before vgasnet_init, and once")));
+        }
+        if entries < 0 || (entries > 0 && table.is_null()) {
+            return Err(bad_table(entries, table));
+        }
+        match transport::attach_gasnet(table, entries, segment_bytes, min_heap_offset) {
+            Ok(()) => Ok(OK),
+            Err(error) => Err(Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string()))),
         }
     }
 
@@ -130,6 +144,12 @@ entry_points! {
         }
         Ok(libc::getenv(name))
     }
+}
+
+fn bad_table<T>(entries: c_int, table: *mut T) -> Refusal {
+    Refusal::bad_argument(format!(
+        "a handler table of {entries} entries at {table:?}; give the table and the number of its entries"
+    ))
 }
 
 /// The number of entries in a table that the client gives.

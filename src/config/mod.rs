@@ -8,6 +8,7 @@ pub use size::{format_size, format_size_about, parse_size};
 
 use crate::error::UserError;
 use std::path::PathBuf;
+use vgasnet_smp::launch::HOST_TIMEOUT_S;
 
 /// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
 pub const PAGE_BYTES_MIN: u64 = 64 << 10;
@@ -81,8 +82,6 @@ pub struct Config {
     pub cooperative: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
-    /// The transport that is asked for, if one is.
-    pub conduit: Option<Conduit>,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
 }
@@ -106,7 +105,6 @@ struct Settings {
     segment_limit_bytes: Option<u64>,
     cooperative: Option<bool>,
     peer_memory: Option<bool>,
-    conduit: Option<Conduit>,
     io_fault: Option<IoFault>,
 }
 
@@ -164,7 +162,8 @@ const VARIABLES: [Variable; 13] = [
         meaning: "transport between ranks",
         allowed: CONDUITS,
         default: "that of the launcher that started the program, else smp",
-        set: |settings, value| parse_conduit(value).map(|conduit| settings.conduit = Some(conduit)),
+        // [`wanted_transport`] takes it.
+        set: |_, value| parse_conduit(value).map(drop),
     },
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
@@ -262,7 +261,6 @@ impl Config {
             segment_limit_bytes: settings.segment_limit_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
-            conduit: settings.conduit,
             io_fault: settings.io_fault,
         }
         .or_segment_limit(gasnet_limit_bytes))
@@ -366,7 +364,7 @@ fn parse_conduit(value: &str) -> Result<Conduit, String> {
 }
 
 fn parse_host_timeout(value: &str) -> Result<(), String> {
-    let is_allowed = value.parse().is_ok_and(|seconds: u64| (5..=3600).contains(&seconds));
+    let is_allowed = value.parse().is_ok_and(|seconds: u64| HOST_TIMEOUT_S.contains(&seconds));
     if is_allowed { Ok(()) } else { Err("is not a number of seconds".into()) }
 }
 

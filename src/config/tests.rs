@@ -26,7 +26,6 @@ fn defaults() {
             segment_limit_bytes: None,
             cooperative: true,
             peer_memory: true,
-            conduit: None,
             io_fault: None,
         }
     );
@@ -68,7 +67,6 @@ fn every_variable_is_taken() {
             segment_limit_bytes: Some(1 << 40),
             cooperative: false,
             peer_memory: false,
-            conduit: Some(Conduit::Smp),
             io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
         }
     );
@@ -180,4 +178,15 @@ fn edit_distances() {
     for (from, to, distance) in [("", "", 0), ("abc", "", 3), ("abc", "abc", 0), ("kitten", "sitting", 3)] {
         assert_eq!(edit_distance(from, to), distance);
     }
+}
+
+#[test]
+fn a_conduit_is_known_before_the_rest() {
+    let wanted = |vars: &[(&str, &str)]| {
+        wanted_transport(&vars.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect::<Vec<_>>())
+    };
+    assert_eq!(wanted(&[]), Transport { conduit: None, peer_memory: true });
+    let both = wanted(&[("VGASNET_PEER_MEMORY", "0"), ("VGASNET_CONDUIT", "smp"), ("VGASNET_PAGE_SIZE", "nonsense")]);
+    assert_eq!(both, Transport { conduit: Some(Conduit::Smp), peer_memory: false });
+    assert_eq!(wanted(&[("VGASNET_CONDUIT", "pigeon"), ("VGASNET_PEER_MEMORY", "2")]), wanted(&[]));
 }

@@ -116,7 +116,7 @@ fn gasnets_clients_have_every_function() {
     let header = header();
     let renamed = renamed();
     // Without those that only macros of the header use, and those of vgasnet alone.
-    let of_vgasnet = ["advise", "config_string", "handler_runs", "pin", "unpin", "wait_handler"]
+    let of_vgasnet = ["advise", "attach_gasnet", "config_string", "handler_runs", "pin", "unpin", "wait_handler"]
         .map(|name| format!("vgasnet_{name}"));
     let missing: Vec<_> = declared(&header)
         .into_iter()
@@ -130,6 +130,8 @@ fn gasnets_clients_have_every_function() {
     let unknown: Vec<_> = renamed
         .iter()
         .filter(|name| !declared.contains(*name) && !variables.contains(*name) && !is_message(name))
+        // The client's to define.
+        .filter(|name| *name != "vgasnet_max_segsize")
         .collect();
     assert!(unknown.is_empty(), "{unknown:?}");
     let requests = renamed.iter().filter(|name| name.starts_with("vgasnet_AMRe"));

@@ -3,7 +3,11 @@
 mod bad_input;
 mod compat;
 mod examples;
+#[cfg(feature = "gasnet")]
+mod gasnet;
 mod header;
+#[cfg(feature = "mpi")]
+mod hosts;
 mod install;
 mod local;
 #[cfg(feature = "mpi")]

@@ -28,9 +28,12 @@ fn main() {
 fn build() -> Result<(), String> {
     let site = site::Site::find()?;
     println!("cargo::rustc-env=VGASNET_GASNET_BIN={}", site.programs().display());
+    println!("cargo::rustc-env=VGASNET_GASNET_COMPILE={}", [&site.compiler[..], &site.flags].concat().join(" "));
+    println!("cargo::rustc-env=VGASNET_GASNET_MPIEXEC={}", site.mpi_launcher());
     compile(&site)?;
     bind()?;
-    link::link(&site)
+    println!("cargo::rustc-env=VGASNET_GASNET_LIBRARIES={}", link::link(&site)?.join(" "));
+    Ok(())
 }
 
 #[cfg(feature = "link")]

@@ -4,6 +4,7 @@
 //! ends, and the launcher tells the others. Without one, the network ends the job as it can.
 #![allow(unsafe_code)]
 
+use std::io::Write;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
@@ -74,32 +75,43 @@ pub(crate) fn report(life: Life, rank: Option<u32>) {
     }
 }
 
+/// Whether an agent of `vgasnetrun` looks after this process, which has been announced.
+pub fn is_attended() -> bool {
+    ATTENDANCE.get().is_some_and(|attendance| attendance.agent.is_some())
+}
+
 /// Whether this process is a copy that a rank has made of itself: it may not touch the network.
 pub(crate) fn is_copy() -> bool {
     ATTENDANCE.get().is_some_and(|attendance| attendance.pid != std::process::id())
 }
 
 /// Ends the job with `status`.
-pub fn exit(network: &dyn Network, status: i32) -> ! {
-    let is_attended = ATTENDANCE.get().is_some_and(|attendance| attendance.agent.is_some());
+pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
     if is_copy() {
         end_process(status);
     }
-    if is_attended {
+    if is_attended() {
         report(Life::Exiting(status), Some(network.rank().0));
-        if !network.ends_jobs() {
+        if !network.ends_jobs(status) {
             end_process(status);
         }
     }
     network.exit(status)
 }
 
+/// Ends the job because of an error of the network: what was under way is lost.
+pub fn break_down(network: &dyn Network, why: &str) -> ! {
+    let line = format!("vgasnet: rank {}: {}: {why}; the job ends\n", network.rank(), network.name());
+    // Where stderr is closed there is nobody to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    exit(network, 1)
+}
+
 /// Runs `last`, the end of the network, after which this process ends well in any case. Where an agent looks after it, it does
 /// so even if that takes longer than `patience`: networks have been seen to wait for each other then, for ever.
 pub fn finish(patience: Duration, last: impl FnOnce()) {
-    let agent = ATTENDANCE.get().and_then(|attendance| attendance.agent.as_ref());
-    let is_done = Arc::new(AtomicBool::new(agent.is_none()));
-    if agent.is_some() {
+    let is_done = Arc::new(AtomicBool::new(false));
+    if is_attended() {
         let is_done = Arc::clone(&is_done);
         std::thread::spawn(move || {
             std::thread::sleep(patience);

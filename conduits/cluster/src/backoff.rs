@@ -16,6 +16,21 @@ pub(crate) const BESIDE_A_LEADER: Duration = Duration::from_millis(12);
 /// Looks that only give way, while something is under way: a transfer of a page is not held up by the system's timers.
 const EAGER_LOOKS: u32 = 256;
 
+/// How a rank waits in start-up, where it looks at the network again and again.
+#[derive(Debug, Default)]
+pub struct Patience {
+    looks: u32,
+}
+
+impl Patience {
+    /// Gives way: others may need the processor to get here. After a while they are plainly late, and it sleeps.
+    pub fn rest(&mut self) {
+        const EAGER: u32 = 1000;
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < EAGER { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(500)) }
+    }
+}
+
 /// What to do when there is nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+    agree,
 };
 use vgasnet_smp::SmpConduit;
 use vgasnet_smp::launch::Life;
@@ -14,15 +15,7 @@ use vgasnet_smp::launch::Life;
 use crate::attendance::{self, announce, is_copy, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::{Network, PoolMemory};
-use crate::start::{Hosts, agree, meet};
-
-/// Where the messages and pages of a rank go.
-#[derive(Clone, Copy)]
-enum Route {
-    /// Through shared memory, to this rank of the host.
-    Host(Rank),
-    Network,
-}
+use crate::start::{Hosts, meet};
 
 /// Shared memory within hosts, a network between them.
 pub struct ClusterConduit<N> {
@@ -56,19 +49,9 @@ impl<N: Network> ClusterConduit<N> {
         &self.network
     }
 
-    fn route(&self, rank: Rank) -> Route {
-        match self.hosts.members.binary_search(&rank) {
-            Ok(place) => Route::Host(Rank(place as u32)),
-            Err(_) => Route::Network,
-        }
-    }
-
     /// A rank that shares memory, as the host knows it.
     fn neighbour(&self, rank: Rank) -> Option<Rank> {
-        match self.route(rank) {
-            Route::Host(place) => Some(place),
-            Route::Network => None,
-        }
+        self.hosts.members.binary_search(&rank).ok().map(|place| Rank(place as u32))
     }
 
     fn needs_network(&self) -> bool {
@@ -80,9 +63,9 @@ impl<N: Network> ClusterConduit<N> {
         self.network.pool_memory().filter(|_| self.needs_network())
     }
 
-    /// Where pages go. The network knows best how to reach its own memory, be it that of a neighbour.
-    fn page_route(&self, rank: Rank) -> Route {
-        if self.network_pool.get().is_some() { Route::Network } else { self.route(rank) }
+    /// As [`ClusterConduit::neighbour`], for pages. The network knows best how to reach its own memory, be it that of a neighbour.
+    fn neighbour_for_pages(&self, rank: Rank) -> Option<Rank> {
+        self.neighbour(rank).filter(|_| self.network_pool.get().is_none())
     }
 }
 
@@ -119,10 +102,10 @@ impl<N: Network> Conduit for ClusterConduit<N> {
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
         let given = self.pool_memory().map(|memory| memory.allocate(sizes.pool_bytes)).transpose();
-        agree(&self.network, &given, &[])?;
+        agree(|told| self.network.exchange(told), &given, &[])?;
         let given = given?;
         let attached = self.host.attach(given.map_or(sizes, |_| RegionSizes { pool_bytes: 0, ..sizes }));
-        agree(&self.network, &attached, &[])?;
+        agree(|told| self.network.exchange(told), &attached, &[])?;
         let own = given.or_else(|| self.pool(self.rank())).expect("the host has attached");
         self.network.attach(own)?;
         if let Some(given) = given {
@@ -156,23 +139,23 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     }
 
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
-        match self.route(to) {
-            Route::Host(place) => self.host.send(place, head, body, urgency),
-            Route::Network => self.network.send(to, head, body),
+        match self.neighbour(to) {
+            Some(place) => self.host.send(place, head, body, urgency),
+            None => self.network.send(to, head, body),
         }
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
-        match self.page_route(transfer.peer) {
-            Route::Host(peer) => self.host.put(&Transfer { peer, ..*transfer }),
-            Route::Network => self.network.put(transfer),
+        match self.neighbour_for_pages(transfer.peer) {
+            Some(peer) => self.host.put(&Transfer { peer, ..*transfer }),
+            None => self.network.put(transfer),
         }
     }
 
     fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
-        match self.page_route(transfer.peer) {
-            Route::Host(peer) => self.host.get(&Transfer { peer, ..*transfer }),
-            Route::Network => self.network.get(transfer),
+        match self.neighbour_for_pages(transfer.peer) {
+            Some(peer) => self.host.get(&Transfer { peer, ..*transfer }),
+            None => self.network.get(transfer),
         }
     }
 

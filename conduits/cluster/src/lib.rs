@@ -10,8 +10,11 @@ mod attendance;
 mod backoff;
 mod conduit;
 mod network;
+mod signals;
 mod start;
 
-pub use attendance::{AGENT_VARIABLE, Report, announce, exit, finish};
+pub use attendance::{AGENT_VARIABLE, Report, announce, break_down, finish, is_attended};
+pub use backoff::Patience;
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};
+pub use signals::{FAULTS, NAMED, blocking_signals, keeping_handlers};

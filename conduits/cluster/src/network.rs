@@ -52,13 +52,13 @@ pub trait Network: Send + Sync {
     /// As [`vgasnet_conduit::Conduit::close`].
     fn close(&self);
 
-    /// Whether [`Network::exit`] ends all ranks in good order, with the status of the one that called it.
-    fn ends_jobs(&self) -> bool {
+    /// Whether [`Network::exit`] with this status ends all ranks in good order, with the status of the one that called it.
+    fn ends_jobs(&self, _status: i32) -> bool {
         false
     }
 
-    /// As [`vgasnet_conduit::Conduit::exit`], where no launcher of ours looks after the job; use [`crate::exit`], which
-    /// knows.
+    /// As [`vgasnet_conduit::Conduit::exit`], where no launcher of ours looks after the job; [`crate::ClusterConduit`] and
+    /// [`crate::break_down`] know.
     fn exit(&self, status: i32) -> !;
 }
 

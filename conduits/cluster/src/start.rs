@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vgasnet_conduit::{ConduitError, Rank};
+use vgasnet_conduit::{ConduitError, Rank, agree};
 use vgasnet_smp::{Invitation, SmpConduit, join};
 
 use crate::network::Network;
@@ -51,7 +51,7 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
     // All ranks take part in both exchanges, whatever their hosts are like.
     let invitation = (members[0] == own && count > 1).then(|| Invitation::new(count)).transpose();
     let address = invitation.as_ref().map(|made| made.as_ref().map_or(&[][..], Invitation::address)).unwrap_or(&[]);
-    let all = agree(network, &invitation, address)?;
+    let all = agree(|told| network.exchange(told), &invitation, address)?;
     let joined = match invitation? {
         Some(invitation) => invitation.admit(),
         None if count == 1 => SmpConduit::alone(),
@@ -60,28 +60,6 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
             join(&all[members[0].index()], place as u32, count)
         }
     };
-    agree(network, &joined, &[])?;
+    agree(|told| network.exchange(told), &joined, &[])?;
     joined
-}
-
-/// Tells every rank how this one fares, and what it has to say. If one fares badly, all get the error of the lowest.
-pub(crate) fn agree<T>(
-    network: &dyn Network,
-    mine: &Result<T, ConduitError>,
-    say: &[u8],
-) -> Result<Vec<Vec<u8>>, ConduitError> {
-    let told = match mine {
-        Ok(_) => [&[0], say].concat(),
-        Err(ConduitError(text)) => {
-            let end = (0..=text.len().min(vgasnet_conduit::EXCHANGE_BYTES_MAX - 1)).rev();
-            let end = end.into_iter().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            [&[1], &text.as_bytes()[..end]].concat()
-        }
-    };
-    let all = network.exchange(&told)?;
-    if let Some((rank, told)) = all.iter().enumerate().find(|(_, told)| told.first() != Some(&0)) {
-        let text = String::from_utf8_lossy(told.get(1..).unwrap_or_default());
-        return Err(ConduitError(format!("rank {rank}: {text}")));
-    }
-    Ok(all.into_iter().map(|told| told[1..].to_vec()).collect())
 }

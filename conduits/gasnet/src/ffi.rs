@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use gasnet_sys as sys;
+use vgasnet_cluster::{FAULTS, NAMED, blocking_signals, keeping_handlers};
 use vgasnet_conduit::{Busy, Rank, Region};
 
 use crate::arguments::Arguments;
@@ -39,14 +40,49 @@ unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_byt
     INBOX.deliver(Rank(from), kind, bytes);
 }
 
+/// Starts GASNet so that the program keeps its signals.
+fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
+    match conduit().as_str() {
+        // Its ranks end each other by signals.
+        "SMP" => keeping_handlers(FAULTS, start),
+        "MPI" => keeping_handlers(NAMED, || blocking_signals(start)),
+        // This may be where GASNet starts the other ranks, which would inherit the mask.
+        _ => keeping_handlers(NAMED, start),
+    }
+}
+
 /// Starts GASNet. Once a process.
 pub(crate) fn start(arguments: &Arguments, segment_bytes: usize) -> Result<sys::vgasnet_gn_started, GasnetError> {
     let mut started = sys::vgasnet_gn_started::default();
+    let (count, values) = (arguments.count, arguments.values);
     // SAFETY: `Arguments` are as GASNet wants them, and the call fills in what it is given.
-    let code =
-        unsafe { sys::vgasnet_gn_start(arguments.count, arguments.values, segment_bytes, Some(deliver), &mut started) };
+    let code = with_own_signals(|| unsafe {
+        sys::vgasnet_gn_start(count, values, segment_bytes, Some(deliver), &mut started)
+    });
     check("the start of GASNet", code)?;
     Ok(started)
+}
+
+/// Attaches GASNet for the program and for vgasnet. Once a process, before [`start`].
+///
+/// # Safety
+/// `table` is a table of GASNet's that has `count` entries.
+pub(crate) unsafe fn attach_both(
+    table: *mut c_void,
+    count: c_int,
+    segment_bytes: usize,
+    min_heap_offset: usize,
+) -> Result<(), GasnetError> {
+    // SAFETY: the caller's promise.
+    let code = with_own_signals(|| unsafe {
+        sys::vgasnet_gn_attach_both(table, count, segment_bytes, min_heap_offset, Some(deliver))
+    });
+    if code == sys::VGASNET_GN_NOT_STARTED {
+        let text = "GASNet is not initialised, or another copy of it is; call gasnet_init first, and link the program with \
+                    libvgasnet.a, so that both use one GASNet";
+        return Err(GasnetError(text.to_owned()));
+    }
+    check("gasnet_attach", code)
 }
 
 /// GASNet's name for its conduit, such as `UDP`.
@@ -67,12 +103,12 @@ pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
     Ok(address.expose_provenance())
 }
 
-/// Has GASNet make the segment. Once, collective.
-pub(crate) fn allocate(len_bytes: usize) -> Result<Region, GasnetError> {
-    let mut base = std::ptr::null_mut();
+/// Has GASNet make the segment. Returns where it begins, and the part of it for vgasnet. Once, collective.
+pub(crate) fn allocate(len_bytes: usize) -> Result<(usize, Region), GasnetError> {
+    let (mut segment, mut base) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the call fills in what it is given.
-    check("gex_Segment_Attach", unsafe { sys::vgasnet_gn_allocate(len_bytes, &mut base) })?;
-    Ok(Region { address: base.expose_provenance(), len_bytes })
+    check("gex_Segment_Attach", unsafe { sys::vgasnet_gn_allocate(len_bytes, &mut segment, &mut base) })?;
+    Ok((segment.expose_provenance(), Region { address: base.expose_provenance(), len_bytes }))
 }
 
 /// Whether the segment of `rank` is mapped here, or will be.

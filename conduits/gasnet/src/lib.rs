@@ -12,11 +12,15 @@
 #[cfg(feature = "link")]
 mod arguments;
 #[cfg(feature = "link")]
+mod beside;
+#[cfg(feature = "link")]
 mod ffi;
 #[cfg(any(feature = "link", test))]
 mod gather;
 #[cfg(any(feature = "link", test))]
 mod inbox;
+#[cfg(feature = "link")]
+mod leaving;
 #[cfg(feature = "link")]
 mod network;
 #[cfg(feature = "link")]
@@ -25,11 +29,25 @@ mod transfers;
 #[cfg(feature = "link")]
 pub use arguments::Arguments;
 #[cfg(feature = "link")]
+pub use beside::{attach_both, is_attached};
+#[cfg(feature = "link")]
 pub use network::{Direction, GasnetNetwork};
+
+/// The launcher of the MPI that GASNet uses, if it does.
+#[cfg(feature = "link")]
+pub const MPIEXEC: &str = gasnet_sys::MPIEXEC;
 
 /// The directory of GASNet's launchers.
 #[cfg(feature = "link")]
 pub const PROGRAMS: &str = gasnet_sys::PROGRAMS;
+
+/// How GASNet's clients are compiled: a compiler and options.
+#[cfg(feature = "link")]
+pub const COMPILE: &str = gasnet_sys::COMPILE;
+
+/// What GASNet's clients are linked with.
+#[cfg(feature = "link")]
+pub const LIBRARIES: &str = gasnet_sys::LIBRARIES;
 
 /// The conduit's name as users write it: `gasnet-udp`.
 #[cfg(feature = "link")]

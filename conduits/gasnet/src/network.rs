@@ -1,17 +1,17 @@
 //! GASNet as a network between hosts.
 
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::{Network, PoolMemory};
+use vgasnet_cluster::{Network, Patience, PoolMemory};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer};
 
 use crate::arguments::Arguments;
 use crate::ffi::{self, Ends, GasnetError, INBOX};
 use crate::gather::{Gather, Step};
 use crate::inbox::Kind;
+use crate::leaving;
 pub use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};
 
@@ -57,8 +57,8 @@ pub struct GasnetNetwork {
     needs_polls: bool,
     gather: Mutex<Gather>,
     transfers: Transfers,
-    /// GASNet's memory, where the pool lies in it.
-    segment: OnceLock<Region>,
+    /// Where GASNet's memory begins, if the pool lies in it.
+    segment: OnceLock<usize>,
     pools: OnceLock<Vec<PeerPool>>,
     /// Refusals to send since the last message that was sent.
     refusals: AtomicU32,
@@ -73,7 +73,12 @@ impl GasnetNetwork {
     /// GASNet does not start.
     pub fn start(arguments: &Arguments, segment_bytes: Option<usize>) -> Result<GasnetNetwork, ConduitError> {
         let segment_bytes = segment_bytes.map_or(0, |len_bytes| len_bytes + POOL_ALIGN_BYTES);
+        // There, the first rank makes the others by copying itself.
+        if ffi::conduit() != "SMP" {
+            vgasnet_cluster::announce();
+        }
         let started = ffi::start(arguments, segment_bytes).map_err(|GasnetError(text)| ConduitError(text))?;
+        leaving::guard_exit();
         let rank = Rank(started.rank);
         let mut network = GasnetNetwork {
             name: crate::conduit_name(),
@@ -109,36 +114,25 @@ impl GasnetNetwork {
 
     /// Does something with GASNet. An error of GASNet is the job's end: what was under way is lost.
     fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
-        done.unwrap_or_else(|GasnetError(text)| {
-            let line = format!("vgasnet: rank {}: {}: {text}; the job ends\n", self.rank, self.name);
-            // Where stderr is closed there is nobody to tell.
-            let _ = std::io::stderr().write_all(line.as_bytes());
-            self.exit(1)
-        })
+        done.unwrap_or_else(|GasnetError(text)| vgasnet_cluster::break_down(self, &text))
     }
 
     /// As [`Network::exchange`], or nothing if it takes too long.
     fn exchange_until(&self, mine: &[u8], late: Option<Instant>) -> Option<Vec<Vec<u8>>> {
         let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut exchange, mut step) = gather.begin(mine, self.message_bytes_max);
-        let mut looks = 0_u32;
+        let mut patience = Patience::default();
         loop {
             match step {
                 Step::Done(all) => return Some(all),
                 Step::Send(to, parts) => {
                     parts.iter().for_each(|part| self.insist(ffi::send_patiently(to, Kind::Exchange, part)));
-                    looks = 0;
+                    patience = Patience::default();
                 }
                 Step::Wait => {
                     // Peers may need this rank for what they have started.
                     self.insist(ffi::poll());
-                    // Others may need the processor to get here, and after a while they are plainly late.
-                    looks += 1;
-                    if looks < 1000 {
-                        std::thread::yield_now()
-                    } else {
-                        std::thread::sleep(Duration::from_micros(500))
-                    }
+                    patience.rest();
                     if late.is_some_and(|late| Instant::now() >= late) {
                         return None;
                     }
@@ -158,7 +152,7 @@ impl GasnetNetwork {
         let mut place = PeerPool {
             address: pool.address as u64,
             len_bytes: pool.len_bytes as u64,
-            segment_offset_bytes: self.segment.get().map_or(0, |segment| pool.address - segment.address) as u64,
+            segment_offset_bytes: self.segment.get().map_or(0, |segment| pool.address - segment) as u64,
         };
         if self.segment.get().is_none() && self.takes_memory {
             let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
@@ -342,14 +336,16 @@ impl Network for GasnetNetwork {
         }
         // The first process that ends has GASNet end the others, which must have said all they have to say.
         ffi::flush();
+        leaving::expect_exit();
         let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE));
     }
 
-    fn ends_jobs(&self) -> bool {
-        true
+    fn ends_jobs(&self, status: i32) -> bool {
+        status == 0 || !leaving::is_by_agents()
     }
 
     fn exit(&self, status: i32) -> ! {
+        leaving::expect_exit();
         ffi::exit(status)
     }
 }
@@ -366,9 +362,10 @@ impl PoolMemory for GasnetNetwork {
         if let Some(rank) = all.iter().position(|told| told != &[1]) {
             return Err(ConduitError(format!("the pool of rank {rank} does not fit GASNet's segment there")));
         }
-        let segment = ffi::allocate(wanted_bytes).map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
+        let allocated = ffi::allocate(wanted_bytes);
+        let (segment, own) = allocated.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);
-        Ok(Region { address: segment.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
+        Ok(Region { address: own.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
     }
 
     fn is_mapped(&self, rank: Rank) -> bool {

@@ -1,6 +1,4 @@
 //! Jobs over the GASNet conduit that this was built with, by its own launchers: the conformance suite, and how jobs end.
-//!
-//! `MPIEXEC` names the launcher of the MPI that GASNet was built with, if that is not `mpiexec`.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -26,7 +24,7 @@ fn launch(program: PathBuf, ranks: u32) -> Option<Command> {
             command
         }
         "gasnet-mpi" => {
-            let mut command = Command::new(std::env::var_os("MPIEXEC").unwrap_or_else(|| "mpiexec".into()));
+            let mut command = Command::new(vgasnet_gasnet::MPIEXEC);
             command.arg("-n").arg(ranks).arg(program);
             command
         }

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
+use vgasnet_cluster::{NAMED, blocking_signals, keeping_handlers};
 use vgasnet_conduit::Rank;
 
 unsafe extern "C" {
@@ -84,6 +85,11 @@ pub(crate) struct Envelope {
     len_bytes: usize,
 }
 
+/// Starts MPI so that the program keeps its signals.
+fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
+    blocking_signals(|| keeping_handlers(NAMED, start))
+}
+
 /// MPI, started. There is one, and who has it exclusively may call.
 #[derive(Debug)]
 pub(crate) struct Mpi(());
@@ -93,7 +99,8 @@ impl Mpi {
     pub(crate) fn start() -> Result<(Mpi, Started), MpiError> {
         let mut started = Started::default();
         // SAFETY: the call fills in what it is given.
-        check("MPI_Init_thread", unsafe { vgasnet_mpi_start(&mut started) })?;
+        let code = with_own_signals(|| unsafe { vgasnet_mpi_start(&mut started) });
+        check("MPI_Init_thread", code)?;
         Ok((Mpi(()), started))
     }
 
@@ -146,7 +153,7 @@ impl Mpi {
 /// As for `MPI_Init_thread`; `provided` may be null.
 pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int {
     // SAFETY: the caller's promise.
-    unsafe { vgasnet_mpi_init(argc, argv, provided) }
+    with_own_signals(|| unsafe { vgasnet_mpi_init(argc, argv, provided) })
 }
 
 /// Whether this program has initialised MPI.

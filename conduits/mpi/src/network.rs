@@ -1,12 +1,10 @@
 //! MPI as a network between hosts.
 
-use std::collections::VecDeque;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::Network;
+use vgasnet_cluster::{Network, Patience};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
 
 use crate::ffi::{self, Mpi, MpiError};
@@ -27,7 +25,7 @@ pub struct MpiNetwork {
     ranks: u32,
     state: Mutex<State>,
     /// What came during start-up, when nobody polls.
-    kept: Mutex<VecDeque<Kept>>,
+    kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
     is_closed: AtomicBool,
 }
@@ -101,7 +99,7 @@ impl MpiNetwork {
         })
     }
 
-    fn kept(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+    fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,12 +113,7 @@ impl MpiNetwork {
         let done = what(&mut state);
         self.is_active.store(state.is_active(), Ordering::Relaxed);
         drop(state);
-        done.unwrap_or_else(|MpiError(text)| {
-            let line = format!("vgasnet: rank {}: mpi: {text}; the job ends\n", self.rank);
-            // Where stderr is closed there is nobody to tell.
-            let _ = std::io::stderr().write_all(line.as_bytes());
-            vgasnet_cluster::exit(self, 1)
-        })
+        done.unwrap_or_else(|MpiError(text)| vgasnet_cluster::break_down(self, &text))
     }
 }
 
@@ -166,16 +159,14 @@ impl Network for MpiNetwork {
         place[..2].copy_from_slice(&(mine.len() as u16).to_le_bytes());
         place[2..2 + mine.len()].copy_from_slice(mine);
         let mut gather = self.with(|state| state.mpi.gather(place, self.ranks));
-        let mut looks = 0_u32;
+        let mut patience = Patience::default();
         let all = loop {
             if let Some(all) = self.with(|state| gather.test(&mut state.mpi)) {
                 break all;
             }
             // Peers may need this rank for what they have started.
-            self.poll_network(&mut |arrival| self.kept().push_back(Kept::from(arrival)));
-            // Others may need the processor to get here, and after a while they are plainly late.
-            looks += 1;
-            if looks < 1000 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(500)) }
+            self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
+            patience.rest();
         };
         let contribution = |place: &[u8]| {
             let len_bytes = usize::from(u16::from_le_bytes([place[0], place[1]]));

@@ -1,11 +1,7 @@
 /* What Rust cannot call by itself: MPI's handles and constants differ from one implementation to the next.
  *
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* signals */
-#endif
 #include <mpi.h>
-#include <signal.h>
 #include <stddef.h>
 
 _Static_assert(sizeof(MPI_Request) <= 8, "a request is larger than its place in ffi.rs");
@@ -37,30 +33,12 @@ static int level(int constant) {
     }
 }
 
-/* Starts MPI so that signals stay the program's: what libraries below MPI make of the program's handlers is undone, and
- * their threads take no signals. */
-static int init(int *argc, char ***argv, int *provided) {
-    enum { SIGNALS = 32 };
-    struct sigaction before[SIGNALS];
-    int is_known[SIGNALS], number, error;
-    sigset_t all, mask;
-    for (number = 1; number < SIGNALS; ++number) is_known[number] = sigaction(number, NULL, &before[number]) == 0;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &mask);
-    error = PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    for (number = 1; number < SIGNALS; ++number) {
-        if (is_known[number]) sigaction(number, &before[number], NULL);
-    }
-    return error;
-}
-
 int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
     int provided, found, error;
     int *tag_max;
     if ((error = MPI_Initialized(&started->was_there))) return error;
     error = started->was_there ? MPI_Query_thread(&provided)
-                               : init(NULL, NULL, &provided);
+                               : PMPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
     if (error) return error;
     is_started = !started->was_there;
     provided_level = provided;
@@ -76,7 +54,7 @@ int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
 int vgasnet_mpi_init(int *argc, char ***argv, int *provided) {
     int ignored;
     if (provided == NULL) provided = &ignored;
-    if (!is_started) return init(argc, argv, provided);
+    if (!is_started) return PMPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, provided);
     *provided = provided_level;
     return MPI_SUCCESS;
 }

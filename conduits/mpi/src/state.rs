@@ -133,9 +133,6 @@ impl State {
 
     /// Takes in at most one message. Returns whether there was one.
     pub(crate) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
-        if self.is_closed {
-            return Ok(false);
-        }
         let Some(oldest) = self.receives.front_mut() else { return Ok(false) };
         let Some((envelope, bytes)) = oldest.test(&mut self.mpi)? else { return Ok(false) };
         let from = envelope.from;

@@ -14,7 +14,7 @@ pub fn run(options: &Options) -> i32 {
     let conduit = vgasnet_gasnet::conduit_name();
     match conduit.as_str() {
         "gasnet-smp" => run_smp(options),
-        "gasnet-mpi" => mpi::run(options, "gasnet", "mpiexec"),
+        "gasnet-mpi" => mpi::run(options, "gasnet", vgasnet_gasnet::MPIEXEC),
         "gasnet-udp" => supervised(options, &udp(options)),
         other => supervised(options, &by_script(options, other)),
     }

@@ -18,6 +18,8 @@ enum Dialect {
     /// MPICH and what comes of it.
     Hydra,
     OpenMpi,
+    /// Slurm's `srun`.
+    Slurm,
 }
 
 /// Runs the job over this conduit, which ranks of MPI use. Returns the exit status.
@@ -36,11 +38,21 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| default_launcher.to_owned());
     let mut words = launcher.split_whitespace();
     let launcher = words.next().unwrap_or(default_launcher);
+    let words: Vec<_> = words.collect();
     let dialect = dialect_of(launcher)?;
+    if is_one_of_many_tasks(&|name| std::env::var(name).ok()) {
+        let advice = "start it once, in salloc or sbatch, or by VGASNET_MPIEXEC=srun vgasnetrun";
+        return Err((2, format!("Slurm has started vgasnetrun several times; {advice}")));
+    }
     let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
     let mut command = Command::new(launcher);
     command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
-    command.args(words).args(arguments(dialect, options));
+    command.args(&words).args(arguments(dialect, options));
+    let is_pmi_named =
+        words.iter().any(|word| word.starts_with("--mpi")) || std::env::var_os("SLURM_MPI_TYPE").is_some();
+    if dialect == Dialect::Slurm && !is_pmi_named {
+        command.arg(format!("--mpi={}", pmi_of(default_launcher)?));
+    }
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);
         let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
@@ -52,8 +64,12 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
 
 fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {
     match Command::new(launcher).arg("--version").output() {
-        Ok(output) if String::from_utf8_lossy(&output.stdout).to_lowercase().contains("hydra") => Ok(Dialect::Hydra),
-        Ok(_) => Ok(Dialect::OpenMpi),
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
+            let dialects = [("hydra", Dialect::Hydra), ("slurm", Dialect::Slurm)];
+            let found = dialects.into_iter().find(|(word, _)| text.contains(word));
+            Ok(found.map_or(Dialect::OpenMpi, |(_, dialect)| dialect))
+        }
         Err(error) => {
             let advice = format!("install it or set {MPIEXEC_VARIABLE}");
             Err((127, format!("cannot run {launcher}, the launcher of MPI: {error}; {advice}")))
@@ -61,7 +77,18 @@ fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {
     }
 }
 
-/// Whether ranks on other hosts need this variable. Hydra gives them all there are.
+/// How the MPI whose own launcher this is learns from Slurm of its other processes.
+fn pmi_of(own_launcher: &str) -> Result<&'static str, (i32, String)> {
+    Ok(if dialect_of(own_launcher)? == Dialect::Hydra { "pmi2" } else { "pmix" })
+}
+
+/// Whether Slurm runs this process among others of its kind.
+fn is_one_of_many_tasks(variable: &dyn Fn(&str) -> Option<String>) -> bool {
+    let tasks = variable("SLURM_STEP_NUM_TASKS").and_then(|tasks| tasks.parse::<u32>().ok());
+    tasks.is_some_and(|tasks| tasks > 1)
+}
+
+/// Whether ranks on other hosts need this variable. Others than Open MPI give them all there are.
 fn is_for_ranks(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_set_anyway = name == "VGASNET_CONDUIT" || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
@@ -81,15 +108,21 @@ const OPEN_MPI_SETTINGS: [&str; 8] = [
     "none",
 ];
 
+/// What makes `srun` leave ends to the agents. It gives rank 0 its standard input, and shares a step's processors with it where it
+/// runs in one.
+const SLURM_SETTINGS: [&str; 6] =
+    ["--kill-on-bad-exit=0", "--wait=0", "--export=ALL", "--input=0", "--overlap", "--quiet"];
+
 /// What the launcher is told besides the program. That a process ends without having told MPI is none of its business here.
 fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
     let mut arguments = match dialect {
         Dialect::Hydra => vec!["-disable-auto-cleanup".to_owned()],
         Dialect::OpenMpi => OPEN_MPI_SETTINGS.map(str::to_owned).to_vec(),
+        Dialect::Slurm => SLURM_SETTINGS.map(str::to_owned).to_vec(),
     };
     arguments.extend(["-n".to_owned(), options.ranks.to_string()]);
     if options.label_output {
-        arguments.push(if dialect == Dialect::Hydra { "-l" } else { "--tag-output" }.to_owned());
+        arguments.push(if dialect == Dialect::OpenMpi { "--tag-output" } else { "-l" }.to_owned());
     }
     if !options.hosts.is_empty() {
         let per_host = options.ranks.div_ceil(options.hosts.len() as u32);
@@ -98,9 +131,17 @@ fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
                 vec!["-hosts".to_owned(), options.hosts.join(","), "-ppn".to_owned(), per_host.to_string()]
             }
             Dialect::OpenMpi => open_mpi_hosts(&options.hosts, per_host),
+            Dialect::Slurm => slurm_hosts(&options.hosts, options.ranks, per_host),
         });
     }
     arguments
+}
+
+/// A host for every rank.
+fn slurm_hosts(hosts: &[String], ranks: u32, per_host: u32) -> Vec<String> {
+    let places = hosts.iter().flat_map(|host| std::iter::repeat_n(host.as_str(), per_host as usize));
+    let places: Vec<_> = places.take(ranks as usize).collect();
+    vec!["--distribution=arbitrary".to_owned(), format!("--nodelist={}", places.join(","))]
 }
 
 fn open_mpi_hosts(hosts: &[String], per_host: u32) -> Vec<String> {
@@ -129,6 +170,8 @@ mod tests {
         assert_eq!(words(Dialect::Hydra, line), "-disable-auto-cleanup -n 5 -l -hosts a,b -ppn 3");
         let open = words(Dialect::OpenMpi, line);
         assert!(open.ends_with("-n 5 --tag-output --map-by slot --host a:3,b:3"), "{open}");
+        let slurm = words(Dialect::Slurm, line);
+        assert!(slurm.ends_with("-n 5 -l --distribution=arbitrary --nodelist=a,a,a,b,b"), "{slurm}");
         assert_eq!(words(Dialect::Hydra, "vgasnetrun program -n 3"), "-disable-auto-cleanup -n 1");
     }
 

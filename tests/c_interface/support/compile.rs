@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What the library needs of the system when it is linked statically: `rustc --print native-static-libs`.
-const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
 /// The language that a source is compiled as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
             command.arg(library("libvgasnet.a"));
             #[cfg(feature = "mpi")]
             command.args(vgasnet_mpi::LINK_FLAGS.split_whitespace());
+            #[cfg(feature = "gasnet")]
+            command.args(vgasnet_gasnet::LIBRARIES.split_whitespace());
             command.args(SYSTEM_LIBRARIES);
         }
     }

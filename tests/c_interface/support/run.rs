@@ -51,10 +51,16 @@ impl std::fmt::Display for Ended {
 
 /// Runs a program as a job. Fails if files stay behind.
 pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
+    run_with(program, args, setup, &[])
+}
+
+/// As [`run`], with more variables in the environment.
+pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static str, &str)]) -> Ended {
     let storage = fresh_dir();
     let shared_before = shared_memory();
-    let variables = variables(setup);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    let mut variables = variables(setup);
+    variables.extend(more.iter().map(|(name, value)| (*name, (*value).to_owned())));
+    let mut command = launcher();
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
         command.env_remove(name);
     }
@@ -64,6 +70,8 @@ pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
     command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");
+    // GASNet warns of machines whose number is none.
+    command.env("GASNET_HOST_DETECT", "hostname");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
@@ -91,6 +99,23 @@ pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
 /// What the ranks run over: `CHECK_CONDUIT`, else smp. The library must have been built with it.
 pub fn conduit() -> String {
     std::env::var("CHECK_CONDUIT").unwrap_or_else(|_| "smp".to_owned())
+}
+
+/// `vgasnetrun`, or the command that `CHECK_LAUNCHER` names with `vgasnetrun` as its first argument: it may run that elsewhere.
+fn launcher() -> Command {
+    let vgasnetrun = env!("CARGO_BIN_EXE_vgasnetrun");
+    let Some(other) = std::env::var_os("CHECK_LAUNCHER") else { return Command::new(vgasnetrun) };
+    let mut command = Command::new(other);
+    command.arg(vgasnetrun);
+    command
+}
+
+/// What a program is run with: all that there is over shared memory. Over a network, where jobs take their time to start, a third
+/// of it, unless `CHECK_ALL` is set: what goes wrong there has to do with the network, or goes wrong here, too.
+pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    let all: Vec<T> = all.into_iter().collect();
+    let takes_all = all.len() < 2 || conduit() == "smp" || std::env::var_os("CHECK_ALL").is_some();
+    all.into_iter().enumerate().filter(move |(at, _)| takes_all || at % 3 == 1).map(|(_, one)| one)
 }
 
 /// What the library and the programs are told by their environment.

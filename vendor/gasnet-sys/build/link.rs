@@ -5,15 +5,16 @@ use std::process::Command;
 
 use crate::site::Site;
 
-/// Links GASNet and what its linker adds.
-pub fn link(site: &Site) -> Result<(), String> {
-    pass_on(&site.libraries);
+/// Links GASNet and what its linker adds. Returns that as a C compiler takes it.
+pub fn link(site: &Site) -> Result<Vec<String>, String> {
+    let mut libraries = site.libraries.clone();
     if site.needs_mpi {
-        pass_on(&shown_by(site)?);
+        libraries.extend(shown_by(site)?.into_iter().filter(|word| is_for_linking(word)));
     }
     if site.needs_cxx {
-        println!("cargo::rustc-link-lib=stdc++");
+        libraries.push("-lstdc++".to_owned());
     }
+    pass_on(&libraries);
     if !fits_shared_library(site) {
         println!(
             "cargo::warning=the GASNet of {} was not compiled for shared libraries: programs and libvgasnet.a can be made \
@@ -22,7 +23,11 @@ pub fn link(site: &Site) -> Result<(), String> {
             site.name
         );
     }
-    Ok(())
+    Ok(libraries)
+}
+
+fn is_for_linking(word: &str) -> bool {
+    ["-l", "-L", "-pthread"].iter().any(|option| word.starts_with(option)) || as_path(word).is_some()
 }
 
 /// Tries to make a shared library of GASNet. Where the attempt itself goes wrong, the linker has the last word.

@@ -46,6 +46,13 @@ impl Site {
         headers.and_then(|dir| dir.parent()).map(|prefix| prefix.join("bin")).unwrap_or_default()
     }
 
+    /// The launcher of the MPI that it uses, if any: it lies beside the compiler wrapper, and has the same ending.
+    pub fn mpi_launcher(&self) -> String {
+        let linker = self.linker.first().map_or("", String::as_str);
+        let parts = ["mpicc", "mpicxx", "mpic++", "mpiCC"].iter().find_map(|wrapper| linker.rsplit_once(wrapper));
+        parts.map_or_else(|| "mpiexec".to_owned(), |(before, after)| format!("{before}mpiexec{after}"))
+    }
+
     /// Finds it.
     pub fn find() -> Result<Site, String> {
         let (name, [compiler, c, cpp, linker, libraries, cxx, mpi]) =

@@ -15,5 +15,14 @@ mod bindings {
 
 pub use bindings::*;
 
+/// How GASNet's clients are compiled: a compiler and options.
+pub const COMPILE: &str = env!("VGASNET_GASNET_COMPILE");
+
+/// What GASNet's clients are linked with.
+pub const LIBRARIES: &str = env!("VGASNET_GASNET_LIBRARIES");
+
+/// The launcher of the MPI that GASNet uses, if it does.
+pub const MPIEXEC: &str = env!("VGASNET_GASNET_MPIEXEC");
+
 /// The directory of GASNet's launchers.
 pub const PROGRAMS: &str = env!("VGASNET_GASNET_BIN");

@@ -11,6 +11,8 @@
 #define VGASNET_GN_OK 0
 /* There is no room for a message now. Nothing was done. */
 #define VGASNET_GN_BUSY (-1)
+/* This copy of GASNet is not initialised. */
+#define VGASNET_GN_NOT_STARTED (-2)
 
 struct vgasnet_gn_started {
     uint32_t rank;
@@ -35,12 +37,21 @@ typedef void (*vgasnet_gn_deliver_t)(uint32_t from, uint32_t kind, const void *b
 int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
                      struct vgasnet_gn_started *started);
 
-/* Makes memory of the caller's, a shared mapping, the segment. Once, collective. *address is where peers say that it is.
- * A GASNet-1 needs a segment of that size. */
+/* Attaches GASNet, which the caller has initialised, for the caller and for vgasnet: with the count entries of table, of
+ * gasnet_handlerentry_t, and vgasnet's handler, whose number GASNet chooses as it does for entries of the caller's without
+ * one, and with as large a segment as there can be, of which the first segment_bytes bytes are the caller's. Once,
+ * collective, before vgasnet_gn_start, which then takes GASNet as it is. VGASNET_GN_NOT_STARTED: the caller
+ * has initialised another copy of GASNet, or none. GASNET_ERR_RESOURCE: nothing of the segment would be left. */
+int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
+                           vgasnet_gn_deliver_t deliver);
+
+/* Makes memory of the caller's, a shared mapping, the segment, or vgasnet's part of it. Once, collective. *address is where
+ * peers say that it is. Where the segment exists already, it must have room for it. */
 int vgasnet_gn_bind(void *base, size_t len_bytes, void **address);
 
-/* Makes GASNet's memory the segment, of at least so many bytes, a multiple of the page size. Once, collective. */
-int vgasnet_gn_allocate(size_t len_bytes, void **base);
+/* Makes GASNet's memory the segment, of at least so many bytes, a multiple of the page size. Once, collective. *base is where
+ * vgasnet's part of it begins, *segment where all of it does. */
+int vgasnet_gn_allocate(size_t len_bytes, void **segment, void **base);
 
 /* Whether this rank has the segment of that one mapped. */
 int vgasnet_gn_is_neighbour(uint32_t rank);

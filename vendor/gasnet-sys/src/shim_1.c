@@ -3,30 +3,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include "overlay.h"
 #include "shim.h"
-
-#define HANDLER 200
 
 #ifndef GASNET_SEGMENT_EVERYTHING
 #define GASNET_SEGMENT_EVERYTHING 0
 #endif
 
-/* These write to a segment by address, in the process that has it. So memory that is mapped over the segment is the segment,
- * provided that no other process has that mapped. Conduits that show the segment to a network card need their own pages. */
-#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
-#define WRITES_BY_ADDRESS 1
-#else
-#define WRITES_BY_ADDRESS 0
-#endif
-
-/* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself. */
+/* Unless the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself. */
 #define SHARING "GASNET_SUPERNODE_MAXSIZE"
 
 static vgasnet_gn_deliver_t deliver_to;
+static gasnet_handler_t handler = 200;
+/* Whether the caller attached, and how much of this rank's segment is the caller's. */
+static int is_shared;
+static size_t callers_bytes;
 /* Of each rank. The segments exist from the start on. */
 static gasnet_seginfo_t *segments;
 static gasnet_nodeinfo_t *places;
@@ -47,12 +39,15 @@ static void allow(size_t segment_bytes) {
 }
 
 static int attach(size_t segment_bytes) {
-    gasnet_handlerentry_t handlers[1] = {{HANDLER, (void (*)())on_message}};
+    gasnet_handlerentry_t handlers[1] = {{handler, (void (*)())on_message}};
     size_t most = gasnet_getMaxLocalSegmentSize();
-    int error;
-    segment_bytes = (segment_bytes + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE;
+    segment_bytes = whole_pages(segment_bytes);
     if (segment_bytes > most || segment_bytes == 0) segment_bytes = most;
-    if ((error = gasnet_attach(handlers, 1, segment_bytes, 0))) return error;
+    return gasnet_attach(handlers, 1, segment_bytes, 0);
+}
+
+static int look_around(void) {
+    int error;
     segments = calloc(gasnet_nodes(), sizeof *segments);
     places = calloc(gasnet_nodes(), sizeof *places);
     if (!segments || !places) return GASNET_ERR_RESOURCE;
@@ -76,18 +71,42 @@ static int takes_memory(void) {
 #endif
 }
 
+int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
+                           vgasnet_gn_deliver_t deliver) {
+    gasnet_handlerentry_t *handlers;
+    int error;
+    if (!gasnet_nodes()) return VGASNET_GN_NOT_STARTED;
+    callers_bytes = whole_pages(segment_bytes);
+    if (callers_bytes >= gasnet_getMaxLocalSegmentSize()) return GASNET_ERR_RESOURCE;
+    if (!(handlers = calloc(count + 1, sizeof *handlers))) return GASNET_ERR_RESOURCE;
+    if (count) memcpy(handlers, table, count * sizeof *handlers);
+    handlers[count].fnptr = (void (*)())on_message;
+    deliver_to = deliver;
+    is_shared = 1;
+    error = gasnet_attach(handlers, count + 1, gasnet_getMaxLocalSegmentSize(), min_heap_offset);
+    if (!error) {
+        if (count) memcpy(table, handlers, count * sizeof *handlers);
+        handler = handlers[count].index;
+    }
+    free(handlers);
+    return error;
+}
+
 int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
                      struct vgasnet_gn_started *started) {
     int error;
     deliver_to = deliver;
-    if (WRITES_BY_ADDRESS) setenv(SHARING, "1", 0);
-    allow(segment_bytes);
-    if ((error = gasnet_init(argc, argv))) return error;
-    if ((error = attach(segment_bytes))) return error;
+    if (!is_shared) {
+        if (WRITES_BY_ADDRESS) setenv(SHARING, "1", 0);
+        allow(segment_bytes);
+        if ((error = gasnet_init(argc, argv))) return error;
+        if ((error = attach(segment_bytes))) return error;
+    }
+    if ((error = look_around())) return error;
     started->rank = gasnet_mynode();
     started->ranks = gasnet_nodes();
     started->message_bytes_max = gasnet_AMMaxMedium();
-    started->segment_bytes_max = segments[gasnet_mynode()].size;
+    started->segment_bytes_max = segments[gasnet_mynode()].size - callers_bytes;
     started->takes_memory = takes_memory();
     started->transfers_are_threads_own = 1;
     started->transfers_need_polls = WRITES_BY_ADDRESS;
@@ -99,20 +118,16 @@ int vgasnet_gn_bind(void *base, size_t len_bytes, void **address) {
     *address = base;
     /* Either any memory is the segment, or nobody is there to reach it. */
     if (GASNET_SEGMENT_EVERYTHING || gasnet_nodes() == 1) return VGASNET_GN_OK;
-    *address = own->addr;
-    if (len_bytes > own->size) return GASNET_ERR_RESOURCE;
-    /* An old size of 0 leaves the old mapping in place. The kernel is asked directly, because UCX, which MPICH brings along,
-     * puts an mremap of its own before the C library's that loses the last argument. */
-    if (syscall(SYS_mremap, base, (size_t)0, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, own->addr) == -1) {
-        return GASNET_ERR_RESOURCE;
-    }
-    return VGASNET_GN_OK;
+    *address = (char *)own->addr + callers_bytes;
+    if (len_bytes > own->size - callers_bytes) return GASNET_ERR_RESOURCE;
+    return map_over(*address, base, len_bytes) ? VGASNET_GN_OK : GASNET_ERR_RESOURCE;
 }
 
-int vgasnet_gn_allocate(size_t len_bytes, void **base) {
+int vgasnet_gn_allocate(size_t len_bytes, void **segment, void **base) {
     const gasnet_seginfo_t *own = &segments[gasnet_mynode()];
-    if (len_bytes > own->size) return GASNET_ERR_RESOURCE;
-    *base = own->addr;
+    if (len_bytes > own->size - callers_bytes) return GASNET_ERR_RESOURCE;
+    *segment = own->addr;
+    *base = (char *)own->addr + callers_bytes;
     return VGASNET_GN_OK;
 }
 
@@ -131,7 +146,7 @@ void *vgasnet_gn_mapped(uint32_t rank) {
 
 /* GASNet-1 waits for room itself, and polls meanwhile. */
 int vgasnet_gn_send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {
-    return gasnet_AMRequestMedium1(to, HANDLER, (void *)bytes, len_bytes, (gasnet_handlerarg_t)kind);
+    return gasnet_AMRequestMedium1(to, handler, (void *)bytes, len_bytes, (gasnet_handlerarg_t)kind);
 }
 
 int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes) {

@@ -1,18 +1,17 @@
 /* The shim over GASNet-EX. */
-#include <gasnetex.h>
+#include <gasnet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "overlay.h"
 #include "shim.h"
 
 #ifndef GASNET_SEGMENT_EVERYTHING
 #define GASNET_SEGMENT_EVERYTHING 0
 #endif
 
-#define HANDLER 200
-
-/* Where the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself, and
+/* Unless the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself, and
  * GASNet takes memory of its client's only where nobody shares it. */
 #define SHARING "GASNET_SUPERNODE_MAXSIZE"
 
@@ -20,6 +19,10 @@ static gex_Client_t client;
 static gex_EP_t endpoint;
 static gex_TM_t team;
 static vgasnet_gn_deliver_t deliver_to;
+static gex_AM_Index_t handler = 200;
+/* What the caller has attached, and how much of it is the caller's. */
+static gex_Segment_t shared;
+static size_t callers_bytes;
 
 static void on_message(gex_Token_t token, void *bytes, size_t len_bytes, gex_AM_Arg_t kind) {
     gex_Token_Info_t info;
@@ -38,34 +41,58 @@ static int takes_memory(void) {
     gex_Rank_t count, own;
     const char *sharing = gasnet_getenv(SHARING);
     gex_System_QueryNbrhdInfo(&neighbours, &count, &own);
+    if (shared && !WRITES_BY_ADDRESS) return 0;
     return count == 1 && sharing && !strcmp(sharing, "1");
 #endif
 }
 
-int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
-                     struct vgasnet_gn_started *started) {
+static int start(int *argc, char ***argv) {
     gex_AM_Entry_t handlers[1] = {
-        {HANDLER, (gex_AM_Fn_t)on_message, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "vgasnet"},
+        {handler, (gex_AM_Fn_t)on_message, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "vgasnet"},
     };
     int error;
-    (void)segment_bytes;
-    deliver_to = deliver;
 #if !GASNET_CONDUIT_SMP
     setenv(SHARING, "1", 0);
 #endif
     if ((error = gex_Client_Init(&client, &endpoint, &team, "vgasnet", argc, argv, 0))) return error;
-    if ((error = gex_EP_RegisterHandlers(endpoint, handlers, 1))) return error;
+    return gex_EP_RegisterHandlers(endpoint, handlers, 1);
+}
+
+int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
+                           vgasnet_gn_deliver_t deliver) {
+    gasnet_handlerentry_t *handlers;
+    int error;
+    gasnet_QueryGexObjects(&client, &endpoint, &team, NULL);
+    if (client == GEX_CLIENT_INVALID) return VGASNET_GN_NOT_STARTED;
+    callers_bytes = whole_pages(segment_bytes);
+    if (callers_bytes >= gasnet_getMaxLocalSegmentSize()) return GASNET_ERR_RESOURCE;
+    if (!(handlers = calloc(count + 1, sizeof *handlers))) return GASNET_ERR_RESOURCE;
+    if (count) memcpy(handlers, table, count * sizeof *handlers);
+    handlers[count].fnptr = (void (*)())on_message;
+    deliver_to = deliver;
+    error = gasnet_attach(handlers, count + 1, gasnet_getMaxLocalSegmentSize(), min_heap_offset);
+    if (!error) {
+        if (count) memcpy(table, handlers, count * sizeof *handlers);
+        handler = handlers[count].index;
+        gasnet_QueryGexObjects(&client, &endpoint, &team, &shared);
+    }
+    free(handlers);
+    return error;
+}
+
+int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
+                     struct vgasnet_gn_started *started) {
+    int error;
+    (void)segment_bytes;
+    deliver_to = deliver;
+    if (!shared && (error = start(argc, argv))) return error;
     started->rank = gex_TM_QueryRank(team);
     started->ranks = gex_TM_QuerySize(team);
     started->message_bytes_max = gex_AM_LUBRequestMedium();
-    started->segment_bytes_max = gasnet_getMaxLocalSegmentSize();
+    started->segment_bytes_max = (shared ? gex_Segment_QuerySize(shared) : gasnet_getMaxLocalSegmentSize()) - callers_bytes;
     started->takes_memory = takes_memory();
     started->transfers_are_threads_own = 0;
-#if GASNET_CONDUIT_UDP || GASNET_CONDUIT_MPI
-    started->transfers_need_polls = 1;
-#else
-    started->transfers_need_polls = 0;
-#endif
+    started->transfers_need_polls = WRITES_BY_ADDRESS;
     /* Nobody sends before everybody has the handler. */
     gex_Event_Wait(gex_Coll_BarrierNB(team, 0));
     return VGASNET_GN_OK;
@@ -77,16 +104,23 @@ int vgasnet_gn_bind(void *base, size_t len_bytes, void **address) {
     *address = base;
     /* There any memory is the segment. */
     if (GASNET_SEGMENT_EVERYTHING) return VGASNET_GN_OK;
+    if (shared) {
+        *address = (char *)gex_Segment_QueryAddr(shared) + callers_bytes;
+        if (len_bytes > gex_Segment_QuerySize(shared) - callers_bytes) return GASNET_ERR_RESOURCE;
+        return map_over(*address, base, len_bytes) ? VGASNET_GN_OK : GASNET_ERR_RESOURCE;
+    }
     if ((error = gex_Segment_Create(&segment, client, base, len_bytes, GEX_MK_HOST, 0))) return error;
     if ((error = gex_EP_BindSegment(endpoint, segment, 0))) return error;
     return gex_EP_PublishBoundSegment(team, &endpoint, 1, 0);
 }
 
-int vgasnet_gn_allocate(size_t len_bytes, void **base) {
-    gex_Segment_t segment;
+int vgasnet_gn_allocate(size_t len_bytes, void **segment, void **base) {
+    gex_Segment_t own = shared;
     int error;
-    if ((error = gex_Segment_Attach(&segment, team, len_bytes))) return error;
-    *base = gex_Segment_QueryAddr(segment);
+    if (!shared && (error = gex_Segment_Attach(&own, team, len_bytes))) return error;
+    if (len_bytes > gex_Segment_QuerySize(own) - callers_bytes) return GASNET_ERR_RESOURCE;
+    *segment = gex_Segment_QueryAddr(own);
+    *base = (char *)*segment + callers_bytes;
     return VGASNET_GN_OK;
 }
 
@@ -109,7 +143,7 @@ void *vgasnet_gn_mapped(uint32_t rank) {
 
 static int send(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes, gex_Flags_t flags) {
     /* GASNet copies the bytes before it returns, and does not write to them. */
-    int refused = gex_AM_RequestMedium1(team, to, HANDLER, (void *)bytes, len_bytes, GEX_EVENT_NOW, flags,
+    int refused = gex_AM_RequestMedium1(team, to, handler, (void *)bytes, len_bytes, GEX_EVENT_NOW, flags,
                                         (gex_AM_Arg_t)kind);
     if (!refused) return VGASNET_GN_OK;
     return flags & GEX_FLAG_IMMEDIATE ? VGASNET_GN_BUSY : GASNET_ERR_RESOURCE;

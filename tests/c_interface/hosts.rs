@@ -1,10 +1,6 @@
 //! Jobs over MPI on two hosts, which are network namespaces of this machine joined by a cable that the test can shape and
 //! cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
 
-#[allow(dead_code)]
-#[path = "c_interface/support/mod.rs"]
-mod support;
-
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -14,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use support::compile::{self, Language, Linking, source_dir};
-use support::run::{entries, finish, fresh_dir};
+use crate::support::compile::{self, Language, Linking, source_dir};
+use crate::support::run::{Setup, conduit, entries, finish, fresh_dir};
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
@@ -28,6 +24,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// MPI polls, so several jobs at once on few processors take for ever.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// Tests that need no hosts, or are about this machine.
+const ELSEWHERE: [&str; 4] = ["hosts::", "header::", "install::", "mpi::"];
+
 /// Two hosts and the cable between them.
 struct Hosts {
     /// The namespaces; vgasnetrun runs in the first.
@@ -37,15 +36,7 @@ struct Hosts {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// How a job is set up.
-#[derive(Clone, Copy, Debug)]
-struct Setup {
-    ranks: u32,
-    page_bytes: u64,
-    pool_pages: u64,
-}
-
-const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 2 };
+const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 2, peer_memory: true, cooperative: true };
 
 /// A job that has ended. What it said is for whoever reads of a failure.
 #[derive(Debug)]
@@ -74,6 +65,10 @@ impl Hosts {
     /// Makes the hosts, or says loudly why there are none.
     fn new() -> Option<Hosts> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
+        if conduit() != "mpi" {
+            say_not_run("CHECK_CONDUIT is not mpi");
+            return None;
+        }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let names = ["a", "b"].map(|end| format!("vgasnet-{}-{number}{end}", std::process::id()));
@@ -81,8 +76,7 @@ impl Hosts {
         match hosts.build() {
             Ok(()) => Some(hosts),
             Err(why) => {
-                // Not through the test harness, which keeps what tests that pass have said.
-                let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: {why}\n").as_bytes());
+                say_not_run(&why);
                 None
             }
         }
@@ -139,7 +133,7 @@ impl Hosts {
 
     /// Starts a job on both hosts, from the first.
     fn start(&self, program: &Path, args: &[&str], setup: Setup) -> Child {
-        let Setup { ranks, page_bytes, pool_pages } = setup;
+        let Setup { ranks, page_bytes, pool_pages, .. } = setup;
         let pool_bytes = page_bytes * pool_pages;
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.names[0]]);
@@ -172,6 +166,28 @@ impl Hosts {
         ended
     }
 
+    /// Lets no more than this through the cable, each way. Returns whether that is possible here.
+    fn shape(&self, rate: &str) -> bool {
+        let shape = |name| format!("tc -n {name} qdisc add dev v0 root tbf rate {rate} burst 256kb latency 100ms");
+        let shaped = self.names.iter().try_for_each(|name| run(&shape(name)).map(drop));
+        shaped.as_ref().inspect_err(|why| say_not_run(&format!("bandwidth: {why}"))).is_ok()
+    }
+
+    /// A command that does what `vgasnetrun`, its first argument, does with the others, across the hosts.
+    fn launcher_across(&self) -> PathBuf {
+        let [a, _] = &self.names;
+        let text = format!(
+            "#!/bin/sh\nvgasnetrun=$1 ranks=$3\nshift 3\nexport VGASNET_MPIEXEC='{}' VGASNET_HOST_TIMEOUT=60\n\
+             export UCX_TLS=tcp,self UCX_NET_DEVICES=v0\n\
+             exec ip netns exec {a} \"$vgasnetrun\" --conduit mpi --hosts {} -n \"$ranks\" env \
+             $(env | grep '^CHECK_') \"$@\"\n",
+            self.launcher(),
+            ADDRESSES.join(",")
+        );
+        self.script("across", &text);
+        self.dir.join("across")
+    }
+
     /// The processes on a host.
     fn processes(&self, name: &str) -> Vec<i32> {
         let pids = run(&format!("ip netns pids {name}")).unwrap_or_default();
@@ -190,6 +206,11 @@ impl Hosts {
             assert!(left.is_empty(), "{ended:?}\nleft in the storage directory of {name}: {left:?}");
         }
     }
+}
+
+fn say_not_run(why: &str) {
+    // Not through the test harness, which keeps what tests that pass have said.
+    let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: {why}\n").as_bytes());
 }
 
 /// The kernel notices a moment later that both ends are up, and UCX does not take a device before.
@@ -235,30 +256,32 @@ fn sent_bytes(name: &str) -> u64 {
     sent.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
+/// This program's other tests, with hosts below them: those that the first argument to the program, if any, selects.
 #[test]
-fn programs_run_across_hosts() {
+fn all_programs_run_across_hosts() {
     let Some(hosts) = Hosts::new() else { return };
-    for program in ["blocking", "handles", "implicit", "values", "threads", "barriers", "own_segment", "counters"] {
-        hosts.run(program, SMALL);
+    if !hosts.shape("1gbit") {
+        return;
     }
-    for program in ["larger_than_memory", "messages", "messages_active"] {
-        hosts.run(program, Setup { pool_pages: 7, ..SMALL });
-    }
-    // Neighbours and others in one job.
-    hosts.run("blocking", Setup { ranks: 4, ..SMALL });
-    hosts.run("counters", Setup { ranks: 3, ..SMALL });
+    let launcher = hosts.launcher_across();
+    let mut tests = Command::new(std::env::current_exe().expect("this program has a path"));
+    tests
+        .env("CHECK_LAUNCHER", launcher)
+        .arg("--test-threads=1")
+        .args(ELSEWHERE.iter().flat_map(|name| ["--skip", name]));
+    let output = tests.output().expect("this program runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    print!("{said}");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains(" passed; 0 failed;"), "no test ran");
 }
 
 #[test]
 fn a_slow_network_is_only_slower() {
     const RATE_BYTES_PER_S: u64 = 25_000_000;
     let Some(hosts) = Hosts::new() else { return };
-    for name in &hosts.names {
-        let shape = format!("tc -n {name} qdisc add dev v0 root tbf rate 200mbit burst 256kb latency 100ms");
-        if let Err(why) = run(&shape) {
-            let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: bandwidth: {why}\n").as_bytes());
-            return;
-        }
+    if !hosts.shape("200mbit") {
+        return;
     }
     let ended = hosts.run("larger_than_memory", Setup { pool_pages: 7, ..SMALL });
     let most_bytes = hosts.names.iter().map(|name| sent_bytes(name)).max().expect("two hosts");

@@ -1,0 +1,36 @@
+//! Programs that call GASNet themselves, besides vgasnet: one GASNet, which they initialise and end, and one segment of which each
+//! has a part.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use vgasnet_conduit::ConduitError;
+
+use crate::ffi::{self, GasnetError};
+
+static IS_ATTACHED: AtomicBool = AtomicBool::new(false);
+
+/// Does what `gasnet_attach` does for the program, and what vgasnet needs. Collective, once, before the network starts.
+///
+/// # Errors
+/// GASNet is not initialised, or it refuses.
+///
+/// # Safety
+/// `table` has `count` entries of `gasnet_handlerentry_t`.
+pub unsafe fn attach_both(
+    table: *mut c_void,
+    count: c_int,
+    segment_bytes: usize,
+    min_heap_offset: usize,
+) -> Result<(), ConduitError> {
+    // SAFETY: the caller's promise.
+    let attached = unsafe { ffi::attach_both(table, count, segment_bytes, min_heap_offset) };
+    attached.map_err(|GasnetError(text)| ConduitError(text))?;
+    IS_ATTACHED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Whether the program has attached GASNet for both.
+pub fn is_attached() -> bool {
+    IS_ATTACHED.load(Ordering::Acquire)
+}

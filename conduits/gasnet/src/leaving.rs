@@ -1,0 +1,42 @@
+//! How a process leaves a job that MPI's launcher has started and agents look after.
+//!
+//! GASNet's end over MPI waits for all ranks. When one has failed, the others are not to wait: it just ends, and its agent tells.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::ffi;
+
+static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    /// glibc's: runs `function` with the exit status when the process exits.
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// Whether this is about the job at hand.
+pub(crate) fn is_by_agents() -> bool {
+    ffi::conduit() == "MPI" && vgasnet_cluster::is_attended()
+}
+
+/// From now on, an exit before [`expect_exit`] leaves GASNet out. To be called after GASNet's start, which registers what it
+/// wants to do at exit: of such functions the last comes first.
+pub(crate) fn guard_exit() {
+    if is_by_agents() {
+        // SAFETY: the function stays loaded as long as the process lives. If there is no memory for it, GASNet ends the job.
+        unsafe { on_exit(leave, std::ptr::null_mut()) };
+    }
+}
+
+/// The job is over, and GASNet may end as it likes.
+pub(crate) fn expect_exit() {
+    IS_CLOSED.store(true, Ordering::Release);
+}
+
+extern "C" fn leave(status: c_int, _: *mut c_void) {
+    if !IS_CLOSED.load(Ordering::Acquire) {
+        ffi::flush();
+        // SAFETY: ends the process at once; nothing of it is used any more.
+        unsafe { libc::_exit(status) }
+    }
+}
