@@ -3,7 +3,7 @@
 
 use crate::support::compile::source_dir;
 use crate::support::gasnet::{Compiler, Mode, program};
-use crate::support::run::{Ended, Setup, run};
+use crate::support::run::{Ended, Setup, run, some_of};
 use std::path::Path;
 
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
@@ -20,15 +20,13 @@ const CHAPTERS: [&str; 10] =
 
 /// Runs a program on 1, 2, 4 and 7 ranks as C in two thread modes, and on 2 with the other compilers.
 fn chapter(name: &str) {
-    for mode in [Mode::Seq, Mode::Par] {
-        let client = program(name, Compiler::GccC99, mode, &[]);
-        for ranks in [1, 2, 4, 7] {
-            run(&client, &[], setup(ranks)).expect(0);
-        }
+    let runs = [Mode::Seq, Mode::Par].into_iter().flat_map(|mode| [1, 2, 4, 7].map(|ranks| (mode, ranks)));
+    for (mode, ranks) in some_of(runs) {
+        run(&program(name, Compiler::GccC99, mode, &[]), &[], setup(ranks)).expect(0);
     }
     let others =
         [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
-    for (compiler, mode) in others.into_iter().filter(|(compiler, _)| compiler.is_here()) {
+    for (compiler, mode) in some_of(others.into_iter().filter(|(compiler, _)| compiler.is_here())) {
         run(&program(name, compiler, mode, &[]), &[], setup(2)).expect(0);
     }
 }

@@ -21,10 +21,15 @@ fn prefix() -> &'static Path {
         let mut install = Command::new(source_dir().join("scripts/install"));
         #[cfg(feature = "mpi")]
         install.args(["--with", "mpi"]).env("MPICC", vgasnet_mpi::MPICC);
+        #[cfg(feature = "gasnet")]
+        install.args(["--with", "gasnet"]);
         succeed(install.arg(&prefix).arg(&built));
         prefix
     })
 }
+
+/// Under whose names GASNet's clients find this.
+const CONDUITS: &[&str] = if cfg!(feature = "mpi") { &["smp", "mpi"] } else { &["smp"] };
 
 /// An empty directory to build in.
 fn build_dir(name: &str) -> PathBuf {
@@ -92,7 +97,6 @@ fn the_tree_is_complete() {
     let version = env!("CARGO_PKG_VERSION");
     for file in [
         "bin/vgasnetrun",
-        "bin/gasnetrun_smp",
         "lib/libvgasnet.so",
         "lib/libvgasnet.a",
         "include/vgasnet.h",
@@ -101,9 +105,12 @@ fn the_tree_is_complete() {
         "include/gasnet_coll.h",
         "include/gasnet_tools.h",
         "include/gasnet_handler.h",
-        "include/smp-conduit/gasnet_core.h",
     ] {
         assert!(prefix().join(file).is_file(), "{file} is missing");
+    }
+    for conduit in CONDUITS {
+        assert!(prefix().join(format!("bin/gasnetrun_{conduit}")).is_file(), "{conduit}");
+        assert!(prefix().join(format!("include/{conduit}-conduit/gasnet_core.h")).is_file(), "{conduit}");
     }
     // As OpenSHMEM looks for it.
     let config = std::fs::read_to_string(prefix().join("include/gasnet_config.h")).expect("a header");
@@ -115,9 +122,13 @@ fn the_tree_is_complete() {
     let soname = succeed(Command::new("readelf").arg("-d").arg(prefix().join("lib/libvgasnet.so")));
     assert!(soname.contains("soname: [libvgasnet.so]"), "{soname}");
     let templates_left = |path: &str| std::fs::read_to_string(prefix().join(path)).expect("a text").contains('@');
-    for mode in ["seq", "parsync", "par"] {
-        assert!(!templates_left(&format!("include/smp-conduit/smp-{mode}.mak")));
-        assert!(!templates_left(&format!("lib/pkgconfig/gasnet-smp-{mode}.pc")));
+    for conduit in CONDUITS {
+        for mode in ["seq", "parsync", "par"] {
+            assert!(!templates_left(&format!("include/{conduit}-conduit/{conduit}-{mode}.mak")));
+            assert!(!templates_left(&format!("lib/pkgconfig/gasnet-{conduit}-{mode}.pc")));
+        }
+        let launcher = std::fs::read_to_string(prefix().join(format!("bin/gasnetrun_{conduit}"))).expect("a script");
+        assert!(!launcher.contains("@CONDUIT@"), "{launcher}");
     }
     if is_here("pkg-config") {
         assert_eq!(flags("vgasnet", &["--modversion"]), [version]);
@@ -155,6 +166,20 @@ fn through_pkg_config() {
             run(launcher, &program);
         }
     }
+}
+
+/// A client that asks is told the conduit that it was built for, and runs on that.
+#[test]
+#[cfg(feature = "mpi")]
+fn clients_of_another_conduit() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let program = build_dir("conduit").join("client");
+    let mut command = Command::new("cc");
+    command.arg(client("gasnet/job.c")).args(["-Wall", "-Werror", "-DEXPECTED_CONDUIT=\"MPI\"", "-o"]).arg(&program);
+    succeed(command.args(flags("gasnet-mpi-par", &["--cflags", "--libs"])));
+    run("gasnetrun_mpi", &program);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run};
+use crate::support::run::{Ended, Setup, run, some_of};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ const fn large(ranks: u32, peer_memory: bool, cooperative: bool) -> Setup {
 fn run_in(program: &str, setups: impl IntoIterator<Item = Setup>) {
     let c = compile::program(program, Language::C99, Linking::Shared);
     let cxx = compile::program(program, Language::Cxx17, Linking::Shared);
-    for (at, setup) in setups.into_iter().enumerate() {
+    for (at, setup) in some_of(setups).enumerate() {
         run(&c, &[], setup).expect(0);
         if at == 0 {
             run(&cxx, &[], setup).expect(0);
@@ -170,7 +170,7 @@ fn job_control_answers() {
 
 #[test]
 fn a_rank_that_is_through_still_serves_the_others() {
-    for setup in SETUPS.iter().filter(|setup| setup.page_bytes < MIB) {
+    for setup in some_of(SETUPS.iter().filter(|setup| setup.page_bytes < MIB)) {
         job(&["one-leaves"], *setup).expect(0);
     }
 }
@@ -219,7 +219,7 @@ const ERRORS: [(&str, &str, &str); 21] = [
 #[test]
 fn errors_without_a_code_end_the_job_with_one_line() {
     let program = compile::program("fatal", Language::C99, Linking::Shared);
-    for ranks in [1, 3] {
+    for ranks in some_of([1, 3]) {
         for (error, function, text) in ERRORS {
             let ended = run(&program, &[error], small(ranks, 1, true, true));
             ended.expect(1);

@@ -16,8 +16,15 @@
 #if defined(GASNET_DEBUG) == defined(GASNET_NDEBUG) || !defined(GASNET_PSHM) || GASNET_NULL_ARGV_OK != 1
 #error configuration
 #endif
-#if !GASNET_CONDUIT_SMP || (GASNET_ALIGNED_SEGMENTS != 0 && GASNET_ALIGNED_SEGMENTS != 1) || !defined(_INCLUDED_GASNET_H)
+#if (GASNET_ALIGNED_SEGMENTS != 0 && GASNET_ALIGNED_SEGMENTS != 1) || !defined(_INCLUDED_GASNET_H)
 #error identification
+#endif
+
+#ifndef EXPECTED_CONDUIT
+#define EXPECTED_CONDUIT "SMP"
+#if !GASNET_CONDUIT_SMP
+#error conduit
+#endif
 #endif
 
 /* Larger than any segment here, so that it limits what is offered and nothing else. */
@@ -60,6 +67,7 @@ static void codes(void) {
                            "GASNET_ERR_NOT_READY", "GASNET_ERR_BARRIER_MISMATCH"};
     size_t i;
     CHECK(GASNET_OK == 0);
+    CHECK(strcmp(GASNET_CONDUIT_NAME_STR, EXPECTED_CONDUIT) == 0 && strcmp(GASNET_CORE_NAME_STR, EXPECTED_CONDUIT) == 0);
     for (i = 0; i < sizeof all / sizeof *all; ++i) {
         CHECK(strcmp(gasnet_ErrorName(all[i]), names[i]) == 0 && strlen(gasnet_ErrorDesc(all[i])) > 0);
     }
