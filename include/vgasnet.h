@@ -213,9 +213,7 @@ int vgasnet_attach(vgasnet_handlerentry_t *table, int numentries, uintptr_t segs
  *
  * GASNet must be of the flavour that takes calls of several threads (PAR), and there must be one of it: link the program with
  * libvgasnet.a. Handlers of the program may run in a thread of vgasnet's, where they may call what GASNet lets handlers
- * call, and nothing of vgasnet. The job ends by vgasnet_exit or by gasnet_exit. GASNET_SUPERNODE_MAXSIZE=1 in the
- * environment keeps GASNet from mapping segments a second time, without which this rank's segment of vgasnet may not be
- * loaded from or stored to; vgasnet_attach says so then.
+ * call, and nothing of vgasnet. The job ends by vgasnet_exit or by gasnet_exit.
  *
  * Errors: VGASNET_ERR_NOT_INIT after vgasnet_init; VGASNET_ERR_BAD_ARG for a null table with entries;
  * VGASNET_ERR_RESOURCE if GASNet is not initialised, or refuses, or this vgasnet was built without GASNet.

@@ -243,9 +243,11 @@ impl Runtime {
 /// The own segment as memory, where the conduit lets the pool be mapped a second time.
 fn open_local(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result<Option<Arc<Local>>, UserError> {
     let segment = space.segments[space.rank.index()];
-    let Some(pool) = conduit.pool_file().filter(|_| segment.size_bytes > 0) else { return Ok(None) };
-    let page_bytes = space.page_bytes();
-    let window = SecondMapping::new(segment, page_bytes, pool.file, pool.offset_bytes, frames)
+    if segment.size_bytes == 0 || !conduit.capabilities().second_mapping {
+        return Ok(None);
+    }
+    let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
+    let window = SecondMapping::new(segment, space.page_bytes(), pool, frames)
         .map_err(|error| refused("map the pool a second time", &error))?;
     let slots = space.slots.clone();
     let shown_max = local::shown_max();

@@ -12,7 +12,7 @@ use vgasnet::runtime::{self, Runtime, Shape};
 use vgasnet::space::Segment;
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
 };
 
 /// What is promised for each peer, in bytes.
@@ -88,9 +88,6 @@ impl Conduit for Lone {
     }
     fn table(&self, rank: Rank) -> Option<Region> {
         (rank.0 == 0).then_some(self.table)
-    }
-    fn pool_file(&self) -> Option<PoolFile<'_>> {
-        None
     }
     fn message_bytes_max(&self) -> usize {
         1024

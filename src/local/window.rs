@@ -12,7 +12,7 @@
 use crate::coherence::{Access, FrameId};
 use crate::space::Segment;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use vgasnet_conduit::{Region, map_again};
 
 /// Where a rank's frames appear in its segment.
 ///
@@ -44,8 +44,6 @@ enum Method {
 pub struct SecondMapping {
     segment: Segment,
     page_bytes: usize,
-    pool: OwnedFd,
-    pool_offset_bytes: u64,
     /// The first parked mapping to read and to write.
     parked: [usize; 2],
     method: Method,
@@ -72,22 +70,16 @@ pub fn shown_max() -> u32 {
 }
 
 impl SecondMapping {
-    /// A window of `segment`, which is reserved and shows nothing, onto `frames` frames from `pool_offset_bytes` on.
+    /// A window of `segment`, which is reserved and shows nothing, onto the `frames` frames of a pool that stays mapped, and is a
+    /// shared mapping.
     ///
     /// # Errors
     /// The pool cannot be mapped again.
-    pub fn new(
-        segment: Segment,
-        page_bytes: usize,
-        pool: BorrowedFd<'_>,
-        pool_offset_bytes: u64,
-        frames: u32,
-    ) -> io::Result<SecondMapping> {
-        let pool = pool.try_clone_to_owned()?;
+    pub fn new(segment: Segment, page_bytes: usize, pool: Region, frames: u32) -> io::Result<SecondMapping> {
         let len_bytes = frames as usize * page_bytes;
-        let park = |access| park(&pool, pool_offset_bytes, len_bytes, access);
-        let parked = [park(Access::Read)?, park(Access::Write)?];
-        let mut window = SecondMapping { segment, page_bytes, pool, pool_offset_bytes, parked, method: Method::Move };
+        assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
+        let parked = [park(pool.address, len_bytes, Access::Read)?, park(pool.address, len_bytes, Access::Write)?];
+        let mut window = SecondMapping { segment, page_bytes, parked, method: Method::Move };
         window.method = window.probe();
         Ok(window)
     }
@@ -118,25 +110,17 @@ impl SecondMapping {
 
     /// Maps a frame anew, in place of what is there.
     fn map(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
-        let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE;
-        let offset_bytes = self.pool_offset_bytes + u64::from(frame.0) * self.page_bytes as u64;
         // SAFETY: as in `shift`.
-        unsafe { self.map_over(at, protection(access), flags, self.pool.as_raw_fd(), offset_bytes) }
+        let mapped = unsafe { map_again(self.parked(frame, access), self.page_bytes, at) };
+        mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
     }
 
     /// Takes all access to a page away.
     fn cover(&self, index: u32) -> Result<(), i32> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(self.page(index));
         // SAFETY: the page is in the segment's range, which is this window's; what is there is a view of a frame.
-        unsafe { self.map_over(self.page(index), libc::PROT_NONE, flags, -1, 0) }
-    }
-
-    /// # Safety
-    /// Nobody needs what is mapped at this page.
-    unsafe fn map_over(&self, at: usize, protection: i32, flags: i32, fd: i32, offset_bytes: u64) -> Result<(), i32> {
-        let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
-        // SAFETY: the caller's promise; the range is one page of this window's.
-        let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, protection, flags, fd, offset_bytes) };
+        let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
         if mapped == -1 { Err(errno()) } else { Ok(()) }
     }
 }
@@ -162,7 +146,7 @@ impl Window for SecondMapping {
 }
 
 /// Maps the pool somewhere, aligned to 2 MiB if it can be, so that page tables move as a whole.
-fn park(pool: &OwnedFd, offset_bytes: u64, len_bytes: usize, access: Access) -> io::Result<usize> {
+fn park(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
     let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let reserve_bytes = len_bytes + ALIGN_BYTES;
@@ -171,18 +155,16 @@ fn park(pool: &OwnedFd, offset_bytes: u64, len_bytes: usize, access: Access) -> 
     if reserved == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    let start = reserved.expose_provenance();
-    // The same place within 4 MiB as in the file: a frame's page table entries then fill whole tables, here as there.
-    let at = start.next_multiple_of(ALIGN_BYTES);
-    let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
-    let offset_bytes = libc::off_t::try_from(offset_bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // The same place within 4 MiB as in the pool: a frame's page table entries then fill whole tables, here as there.
+    let start = reserved.expose_provenance().next_multiple_of(ALIGN_BYTES);
     // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
-    let mapped = unsafe { libc::mmap(at, len_bytes, protection(access), flags, pool.as_raw_fd(), offset_bytes) };
-    if mapped == libc::MAP_FAILED {
+    unsafe { map_again(pool, len_bytes, start) }?;
+    let mapped = std::ptr::with_exposed_provenance_mut::<libc::c_void>(start);
+    // SAFETY: the range was mapped just now, and nobody knows of it.
+    if unsafe { libc::mprotect(mapped, len_bytes, protection(access)) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the range was mapped just now. Large pages are a wish; without them everything works too.
+    // SAFETY: as above. Large pages are a wish; without them everything works too.
     unsafe { libc::madvise(mapped, len_bytes, libc::MADV_HUGEPAGE) };
-    Ok(mapped.expose_provenance())
+    Ok(start)
 }

@@ -180,7 +180,7 @@ impl Hosts {
             "#!/bin/sh\nvgasnetrun=$1 ranks=$3\nshift 3\nexport VGASNET_MPIEXEC='{}' VGASNET_HOST_TIMEOUT=60\n\
              export UCX_TLS=tcp,self UCX_NET_DEVICES=v0\n\
              exec ip netns exec {a} \"$vgasnetrun\" --conduit mpi --hosts {} -n \"$ranks\" env \
-             $(env | grep '^CHECK_') \"$@\"\n",
+             CHECK_HOSTS=2 $(env | grep '^CHECK_') \"$@\"\n",
             self.launcher(),
             ADDRESSES.join(",")
         );

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
-    agree,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
 };
 use vgasnet_smp::SmpConduit;
 use vgasnet_smp::launch::Life;
@@ -23,8 +22,8 @@ pub struct ClusterConduit<N> {
     host: SmpConduit,
     hosts: Hosts,
     backoff: Backoff,
-    /// The own pool, where it lies in memory of the network's.
-    network_pool: OnceLock<Region>,
+    /// The own pool, where it lies in memory of the network's, and whether that is a shared mapping.
+    network_pool: OnceLock<(Region, bool)>,
     /// A client thread drives: looking after the network is its business.
     is_led: AtomicBool,
 }
@@ -92,7 +91,10 @@ impl<N: Network> Conduit for ClusterConduit<N> {
         Capabilities {
             peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
             wakes_on_arrival: !self.needs_network(),
-            second_mapping: self.pool_memory().is_none() && self.host.capabilities().second_mapping,
+            second_mapping: match self.network_pool.get() {
+                Some((_, is_shared_mapping)) => *is_shared_mapping,
+                None => self.host.capabilities().second_mapping,
+            },
         }
     }
 
@@ -109,7 +111,7 @@ impl<N: Network> Conduit for ClusterConduit<N> {
         let own = given.or_else(|| self.pool(self.rank())).expect("the host has attached");
         self.network.attach(own)?;
         if let Some(given) = given {
-            self.network_pool.get_or_init(|| given);
+            self.network_pool.get_or_init(|| (given, given.is_shared_mapping()));
         }
         report(Life::Attached, Some(self.rank().0));
         Ok(())
@@ -118,7 +120,7 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     fn pool(&self, rank: Rank) -> Option<Region> {
         let neighbour = self.neighbour(rank)?;
         match (self.network_pool.get(), self.pool_memory()) {
-            (Some(own), _) if rank == self.rank() => Some(*own),
+            (Some((own, _)), _) if rank == self.rank() => Some(*own),
             (Some(_), Some(memory)) => memory.of(rank).filter(|_| self.capabilities().peer_memory),
             _ => self.host.pool(neighbour),
         }
@@ -127,10 +129,6 @@ impl<N: Network> Conduit for ClusterConduit<N> {
     fn table(&self, rank: Rank) -> Option<Region> {
         let is_shown = rank == self.rank() || self.capabilities().peer_memory;
         self.host.table(self.neighbour(rank).filter(|_| is_shown)?)
-    }
-
-    fn pool_file(&self) -> Option<PoolFile<'_>> {
-        self.host.pool_file().filter(|_| self.network_pool.get().is_none())
     }
 
     fn message_bytes_max(&self) -> usize {

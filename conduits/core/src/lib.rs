@@ -15,10 +15,13 @@
 #![deny(unsafe_code)]
 
 pub mod conformance;
+mod region;
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
+
+pub use region::{Region, map_again};
 
 /// A process of the job: `0..ranks`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +54,7 @@ pub struct Capabilities {
     pub peer_memory: bool,
     /// [`Conduit::sleep`] returns as soon as a message arrives. Without it, `sleep` backs off and looks again.
     pub wakes_on_arrival: bool,
-    /// The pool is a file that can be mapped a second time: [`Conduit::pool_file`].
+    /// The pool, which is mapped in any case, can be mapped a second time: it is a shared mapping. Known after attach.
     pub second_mapping: bool,
 }
 
@@ -61,26 +64,6 @@ pub const MESSAGE_BYTES_MIN: usize = 256;
 /// The largest contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 
-/// Memory that is mapped in this process until it ends.
-///
-/// Other threads and processes read and write it at any time, so it is reached through raw pointers and atomics, never
-/// through references to plain data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Region {
-    /// Address of the first byte, a multiple of the system's page size.
-    pub address: usize,
-    /// Length in bytes.
-    pub len_bytes: usize,
-}
-
-impl Region {
-    /// The byte at `offset_bytes`, which must lie inside the region.
-    pub fn at(self, offset_bytes: usize) -> *mut u8 {
-        assert!(offset_bytes <= self.len_bytes, "offset {offset_bytes} in a region of {} bytes", self.len_bytes);
-        std::ptr::with_exposed_provenance_mut(self.address + offset_bytes)
-    }
-}
-
 /// What a rank asks of [`Conduit::attach`]. Ranks may ask for different sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSizes {
@@ -88,15 +71,6 @@ pub struct RegionSizes {
     pub pool_bytes: usize,
     /// The page table and what else the ranks of a host share. Zero at first; costs only what is touched.
     pub table_bytes: usize,
-}
-
-/// Part of a pool file, for a second mapping of frames.
-#[derive(Clone, Copy, Debug)]
-pub struct PoolFile<'a> {
-    /// The file.
-    pub file: BorrowedFd<'a>,
-    /// Where in it the own pool starts.
-    pub offset_bytes: u64,
 }
 
 /// Names an operation to the one who started it; the conduit hands it back in [`Arrival::Complete`].
@@ -223,9 +197,6 @@ pub trait Conduit: Send + Sync {
 
     /// The table of `rank`, likewise.
     fn table(&self, rank: Rank) -> Option<Region>;
-
-    /// The file behind the own pool, where [`Capabilities::second_mapping`] says so.
-    fn pool_file(&self) -> Option<PoolFile<'_>>;
 
     /// The largest message that [`Conduit::send`] takes, in bytes; at least [`MESSAGE_BYTES_MIN`].
     fn message_bytes_max(&self) -> usize;

@@ -16,7 +16,7 @@ use vgasnet_smp::launch::{Life, Process, Signals, cannot_run_status};
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
 use crate::wire::{Command, News};
-use crate::{BEAT, host_name, stood_still};
+use crate::{BEAT, host_name, pmi, stood_still};
 
 /// How long a supervisor has to answer a hello. What answers at its address on another network never does.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
@@ -109,7 +109,10 @@ impl Agent {
             self.hear_supervisor();
             self.on_time(Instant::now());
             match self.ending {
-                Ending::Released => return 0,
+                Ending::Released => {
+                    pmi::say_finalized();
+                    return 0;
+                }
                 Ending::Lost { is_silent, .. } if self.child.is_none() => {
                     if is_silent {
                         end_starter();

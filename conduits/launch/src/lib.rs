@@ -22,6 +22,7 @@
 mod address;
 mod agent;
 mod connection;
+mod pmi;
 mod roll;
 mod supervisor;
 mod wire;

@@ -17,7 +17,7 @@ const POLL_MESSAGES_MAX: usize = 64;
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long MPI may take to end after that, all ranks' programs being over.
-const FINALIZE_PATIENCE: Duration = Duration::from_secs(2);
+const FINALIZE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// One rank's end of MPI.
 pub struct MpiNetwork {
@@ -227,8 +227,8 @@ impl Network for MpiNetwork {
         }
         // Whoever started MPI: this is the process's end.
         if !IS_ENDING.load(Ordering::Acquire) {
-            // Over TCP, MPICH 4.0 hangs there now and then: one rank waits for a message from another, which waits for it
-            // elsewhere.
+            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another's, which waits for
+            // all ranks in a barrier and does not look.
             vgasnet_cluster::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
         }
     }

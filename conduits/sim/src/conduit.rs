@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, PoolFile, Rank, Region, RegionSizes, Seat,
-    Transfer, Urgency,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, RegionSizes, Seat, Transfer,
+    Urgency,
 };
 
 use crate::hub::Hub;
@@ -104,10 +104,6 @@ impl Conduit for SimConduit {
 
     fn table(&self, rank: Rank) -> Option<Region> {
         self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table())
-    }
-
-    fn pool_file(&self) -> Option<PoolFile<'_>> {
-        None
     }
 
     fn message_bytes_max(&self) -> usize {

@@ -7,8 +7,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, PoolFile, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
-    agree,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
 };
 
 use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -38,7 +37,6 @@ pub struct SmpConduit {
 struct Attached {
     pools: Vec<Region>,
     tables: Vec<Region>,
-    own_pool_offset_bytes: u64,
 }
 
 impl SmpConduit {
@@ -134,7 +132,6 @@ impl SmpConduit {
         let attached = Attached {
             pools: placement.pools.iter().zip(sizes).map(|(at, s)| region(at, s.pool_bytes)).collect(),
             tables: placement.tables.iter().zip(sizes).map(|(at, s)| region(at, s.table_bytes)).collect(),
-            own_pool_offset_bytes: placement.pools[self.rank as usize] as u64,
         };
         // Regions are handed out without a lifetime.
         std::mem::forget(mapping);
@@ -195,11 +192,6 @@ impl Conduit for SmpConduit {
 
     fn table(&self, rank: Rank) -> Option<Region> {
         self.attached.get()?.tables.get(rank.index()).copied()
-    }
-
-    fn pool_file(&self) -> Option<PoolFile<'_>> {
-        let offset_bytes = self.attached.get()?.own_pool_offset_bytes;
-        Some(PoolFile { file: self.job.objects.arena.as_fd(), offset_bytes })
     }
 
     fn message_bytes_max(&self) -> usize {

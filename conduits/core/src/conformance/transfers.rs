@@ -4,8 +4,6 @@
 //! begin and end, likewise. Slots are as large as the number of ranks allows.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 
 use super::start::POOL_BYTES_MIN;
@@ -174,18 +172,15 @@ pub(super) fn peer_memory(suite: &mut Suite<'_>) -> Result<(), String> {
     check(sum == expected, || format!("atomics on shared memory gave {sum}, not {expected}"))
 }
 
-/// Where the conduit says that the pool is a file, the file is the pool.
+/// Where the conduit says that the pool can be mapped a second time, that is so, and both are one.
 pub(super) fn second_mapping(suite: &mut Suite<'_>) -> Result<(), String> {
-    let file = suite.conduit.pool_file();
-    check(file.is_some() == suite.conduit.capabilities().second_mapping, || format!("{file:?}"))?;
-    let Some(pool_file) = file else {
-        return Ok(());
-    };
     let (own, pool) = (suite.rank(), suite.own_pool()?);
+    let (second, is_possible) = (pool.second(), suite.conduit.capabilities().second_mapping);
+    check(second.is_ok() || !is_possible, || format!("{second:?}, and the conduit says that it is possible"))?;
+    let Some(address) = second.ok().filter(|_| is_possible) else { return Ok(()) };
+    let second = Region { address, ..pool };
     let expected = pattern(own, own, 5_000);
     memory::write(pool, 12_345, &expected);
-    let file = File::from(pool_file.file.try_clone_to_owned().map_err(|error| error.to_string())?);
-    let mut bytes = vec![0; expected.len()];
-    file.read_exact_at(&mut bytes, pool_file.offset_bytes + 12_345).map_err(|error| error.to_string())?;
-    check(bytes == expected, || "the pool's file does not have the pool's bytes".to_owned())
+    let seen = memory::read(second, 12_345, expected.len());
+    check(seen == expected, || "the second mapping does not have the pool's bytes".to_owned())
 }

@@ -1,0 +1,94 @@
+//! Memory of the job, as it is mapped here.
+#![allow(unsafe_code, reason = "what is mapped where is the system's business")]
+
+use std::ffi::c_void;
+use std::io;
+
+/// Memory that is mapped in this process until it ends.
+///
+/// Other threads and processes read and write it at any time, so it is reached through raw pointers and atomics, never
+/// through references to plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Address of the first byte, a multiple of the system's page size.
+    pub address: usize,
+    /// Length in bytes.
+    pub len_bytes: usize,
+}
+
+impl Region {
+    /// The byte at `offset_bytes`, which must lie inside the region.
+    pub fn at(self, offset_bytes: usize) -> *mut u8 {
+        assert!(offset_bytes <= self.len_bytes, "offset {offset_bytes} in a region of {} bytes", self.len_bytes);
+        std::ptr::with_exposed_provenance_mut(self.address + offset_bytes)
+    }
+
+    /// Whether [`map_again`] works here: the region is a shared mapping.
+    pub fn is_shared_mapping(self) -> bool {
+        self.second()
+            .inspect(|second| {
+                let second = std::ptr::with_exposed_provenance_mut::<c_void>(*second);
+                // SAFETY: it was mapped just now, and nobody knows of it.
+                unsafe { libc::munmap(second, self.len_bytes) };
+            })
+            .is_ok()
+    }
+
+    /// Maps the region a second time somewhere, until the process ends.
+    ///
+    /// # Errors
+    /// It is not a shared mapping, or there is no room for another one.
+    pub fn second(self) -> io::Result<usize> {
+        // SAFETY: where the kernel finds room, nothing else is disturbed.
+        unsafe { remap(self.address, self.len_bytes, libc::MREMAP_MAYMOVE, 0) }
+    }
+}
+
+/// Maps `len_bytes` of the shared mapping at `from` a second time at `at`, in place of what is there, for the same accesses. It
+/// neither allocates nor locks.
+///
+/// # Errors
+/// It is not a shared mapping, or there is no room for another one.
+///
+/// # Safety
+/// Nobody needs what is mapped at `at`, and there are so many bytes behind `from` in what is mapped there.
+pub unsafe fn map_again(from: usize, len_bytes: usize, at: usize) -> io::Result<()> {
+    // SAFETY: the caller's promise.
+    unsafe { remap(from, len_bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, at) }.map(drop)
+}
+
+/// An old size of 0 leaves the old mapping in place (mremap(2)), which the kernel allows for shared ones. It is asked directly,
+/// because libraries have an `mremap` of their own: UCX's loses the last argument.
+unsafe fn remap(from: usize, len_bytes: usize, flags: i32, at: usize) -> io::Result<usize> {
+    let [from, at] = [from, at].map(std::ptr::with_exposed_provenance_mut::<c_void>);
+    // SAFETY: the caller's promise.
+    let mapped = unsafe { libc::syscall(libc::SYS_mremap, from, 0_usize, len_bytes, flags, at) };
+    if mapped == -1 { Err(io::Error::last_os_error()) } else { Ok(mapped as usize) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(flags: i32) -> Region {
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), 8192, rights, flags | libc::MAP_ANONYMOUS, -1, 0) };
+        assert_ne!(base, libc::MAP_FAILED);
+        Region { address: base.expose_provenance(), len_bytes: 8192 }
+    }
+
+    #[test]
+    fn shared_mappings_only_are_mapped_again() {
+        let (shared, private) = (map(libc::MAP_SHARED), map(libc::MAP_PRIVATE));
+        assert!(shared.is_shared_mapping() && !private.is_shared_mapping());
+        let second = Region { address: shared.second().expect("a mapping"), ..shared };
+        // SAFETY: both are mapped, and only this thread knows of them.
+        unsafe {
+            shared.at(5000).write(7);
+            assert_eq!(second.at(5000).read(), 7);
+            map_again(shared.address + 4096, 4096, private.address).expect("a mapping");
+            assert_eq!(private.at(904).read(), 7);
+        }
+    }
+}
