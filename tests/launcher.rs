@@ -131,7 +131,7 @@ fn a_killed_rank_is_reported_with_its_signal() {
 }
 
 #[test]
-fn ranks_that_ignore_sigterm_are_killed_after_a_second() {
+fn ranks_that_ignore_sigterm_are_killed_after_a_grace_period() {
     let script = r#"trap "" TERM; case $VGASNET_SMP_JOB in rank=0,*) sleep 0.2; exit 9;; esac; exec sleep 60"#;
     let begin = Instant::now();
     let output = run_script("3", script);
