@@ -95,6 +95,8 @@ impl Hosts {
             std::fs::create_dir(self.storage(name)).expect("a new directory");
         }
         self.names.iter().try_for_each(|name| wait_for_cable(name))?;
+        // Containers may let one make namespaces, and not enter them.
+        self.names.iter().try_for_each(|name| run(&format!("ip netns exec {name} true")).map(drop))?;
         // In the place of ssh: options, the host, and the words of a command for its shell.
         let reach = format!(
             "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\ncase $1 in {}) host={a};; {}) host={b};; *) exit 255;; \
@@ -256,7 +258,7 @@ fn sent_bytes(name: &str) -> u64 {
     sent.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
 }
 
-/// This program's other tests, with hosts below them: those that the first argument to the program, if any, selects.
+/// This program's other tests, on both hosts.
 #[test]
 fn all_programs_run_across_hosts() {
     let Some(hosts) = Hosts::new() else { return };
