@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::compile::{Language, Linking, build, source_dir};
-use support::run::{entries, finish, fresh_dir};
+use support::run::{IN_CONTAINERS, entries, finish, fresh_dir};
 
 /// Far more than the end of a job takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,8 +40,7 @@ fn start(ranks: u32, program: &[&str]) -> Job {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
         command.env_remove(name);
     }
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command.envs(IN_CONTAINERS);
     command.env("VGASNET_STORAGE_DIR", &storage).env("VGASNET_PAGE_SIZE", "64K").env("VGASNET_POOL_SIZE", "1M");
     command.env("CHECK_PAGE_BYTES", "65536");
     command.args(["--conduit", "mpi", "-n", &ranks.to_string()]).args(program);

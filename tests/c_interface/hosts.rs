@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::support::compile::{self, Language, Linking, source_dir};
-use crate::support::run::{Setup, conduit, entries, finish, fresh_dir};
+use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir};
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
@@ -146,8 +146,7 @@ impl Hosts {
         command.env("VGASNET_PAGE_SIZE", page_bytes.to_string()).env("VGASNET_POOL_SIZE", pool_bytes.to_string());
         // UCX finds that both hosts are one kernel, and would use shared memory.
         command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
-        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-        command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+        command.envs(IN_CONTAINERS);
         command.arg(env!("CARGO_BIN_EXE_vgasnetrun")).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
         command.args(["-n", &ranks.to_string(), "env", "CHECK_SEED=2017", &format!("CHECK_RANKS={ranks}")]);
         command.args([format!("CHECK_PAGE_BYTES={page_bytes}"), format!("CHECK_POOL_BYTES={pool_bytes}")]);

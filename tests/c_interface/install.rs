@@ -2,7 +2,7 @@
 //! systems have, and run with the launchers that lie there.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{finish, fresh_dir};
+use crate::support::run::{IN_CONTAINERS, finish, fresh_dir};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -60,6 +60,7 @@ fn launch(launcher: &str, program: &Path, variables: &[(&str, &str)]) -> (Option
     let storage = fresh_dir();
     let mut command = Command::new(prefix().join("bin").join(launcher));
     command.args(["-n", "2"]).arg(program).env_remove("LD_LIBRARY_PATH").env("VGASNET_STORAGE_DIR", &storage);
+    command.envs(IN_CONTAINERS);
     for (name, value) in [
         ("VGASNET_PAGE_SIZE", "64K"),
         ("VGASNET_POOL_SIZE", "384K"),

@@ -13,6 +13,13 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 const SEED_DEFAULT: u64 = 2017;
 
+/// Of Open MPI: tests in containers run as root, and with more ranks than processors.
+pub const IN_CONTAINERS: [(&str, &str); 3] = [
+    ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+    ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+    ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+];
+
 /// How a job is set up.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
@@ -65,9 +72,7 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
         command.env_remove(name);
     }
     command.envs(variables.iter().map(|(name, value)| (name, value))).env("VGASNET_STORAGE_DIR", &storage);
-    // Of Open MPI: tests in containers run as root, and with more ranks than processors.
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+    command.envs(IN_CONTAINERS);
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");
     // GASNet warns of machines whose number is none.
