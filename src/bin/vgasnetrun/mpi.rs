@@ -40,7 +40,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     let launcher = words.next().unwrap_or(default_launcher);
     let words: Vec<_> = words.collect();
     let dialect = dialect_of(launcher)?;
-    if is_one_of_many_tasks(&|name| std::env::var(name).ok()) {
+    if is_one_of_many_tasks() {
         let advice = "start it once, in salloc or sbatch, or by VGASNET_MPIEXEC=srun vgasnetrun";
         return Err((2, format!("Slurm has started vgasnetrun several times; {advice}")));
     }
@@ -83,8 +83,8 @@ fn pmi_of(own_launcher: &str) -> Result<&'static str, (i32, String)> {
 }
 
 /// Whether Slurm runs this process among others of its kind.
-fn is_one_of_many_tasks(variable: &dyn Fn(&str) -> Option<String>) -> bool {
-    let tasks = variable("SLURM_STEP_NUM_TASKS").and_then(|tasks| tasks.parse::<u32>().ok());
+fn is_one_of_many_tasks() -> bool {
+    let tasks = std::env::var("SLURM_STEP_NUM_TASKS").ok().and_then(|tasks| tasks.parse::<u32>().ok());
     tasks.is_some_and(|tasks| tasks > 1)
 }
 
