@@ -56,7 +56,7 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         #[cfg(feature = "gasnet")]
         Kind::Gasnet => {
             let arguments = arguments.for_gasnet();
-            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments, None)?;
+            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments)?;
             Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
         }
     };

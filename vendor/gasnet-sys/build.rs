@@ -42,7 +42,7 @@ fn compile(site: &site::Site) -> Result<(), String> {
     let compiler = site.compiler.first().ok_or("GASNet does not name its C compiler")?;
     let mut build = cc::Build::new();
     build.compiler(compiler).flags(&site.compiler[1..]).flags(&site.flags);
-    build.file(if is_ex { "src/shim_ex.c" } else { "src/shim_1.c" });
+    build.file("src/shim_both.c").file(if is_ex { "src/shim_ex.c" } else { "src/shim_1.c" });
     // Warnings of GASNet's headers are not for us to report.
     build.warnings(false);
     build.try_compile("vgasnet_gasnet_shim").map_err(|error| {

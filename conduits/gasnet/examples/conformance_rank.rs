@@ -6,7 +6,7 @@ use vgasnet_gasnet::{Arguments, GasnetNetwork};
 
 fn main() {
     let share_hosts = std::env::args().any(|argument| argument == "share");
-    let network = GasnetNetwork::start(&Arguments::of_process(), Some(64 << 20)).expect("GASNet");
+    let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
     let conduit = ClusterConduit::start(network, share_hosts).expect("start");
     if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
         eprintln!("{what}");

@@ -7,7 +7,7 @@ use vgasnet_conduit::{Conduit, Rank};
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
 
 fn main() {
-    let network = GasnetNetwork::start(&Arguments::of_process(), Some(1 << 20)).expect("GASNet");
+    let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
     let conduit = ClusterConduit::start(network, true).expect("start");
     let act = std::env::args().next_back().expect("an argument");
     let is_first = conduit.rank() == Rank(0);

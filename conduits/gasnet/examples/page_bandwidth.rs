@@ -13,7 +13,7 @@ const ROUNDS: usize = 25;
 const PAGES_A_ROUND: usize = 8;
 
 fn main() {
-    let network = GasnetNetwork::start(&Arguments::of_process(), Some(2 * PAGE_BYTES)).expect("GASNet");
+    let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
     let conduit = ClusterConduit::start(network, false).expect("start");
     assert_eq!(conduit.ranks(), 2, "start this as two ranks");
     conduit.attach(RegionSizes { pool_bytes: 2 * PAGE_BYTES, table_bytes: 4096 }).expect("attach");

@@ -52,13 +52,11 @@ fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
 }
 
 /// Starts GASNet. Once a process.
-pub(crate) fn start(arguments: &Arguments, segment_bytes: usize) -> Result<sys::vgasnet_gn_started, GasnetError> {
+pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, GasnetError> {
     let mut started = sys::vgasnet_gn_started::default();
     let (count, values) = (arguments.count, arguments.values);
     // SAFETY: `Arguments` are as GASNet wants them, and the call fills in what it is given.
-    let code = with_own_signals(|| unsafe {
-        sys::vgasnet_gn_start(count, values, segment_bytes, Some(deliver), &mut started)
-    });
+    let code = with_own_signals(|| unsafe { sys::vgasnet_gn_start(count, values, Some(deliver), &mut started) });
     check("the start of GASNet", code)?;
     Ok(started)
 }
@@ -218,6 +216,12 @@ pub(crate) unsafe fn get_blocking(ends: Ends) {
 pub(crate) fn flush() {
     // SAFETY: the call has no condition.
     unsafe { sys::vgasnet_gn_flush() }
+}
+
+/// Whether GASNet may end this process because another rank has ended. To be changed after attach only.
+pub(crate) fn heed_ends(heeds: bool) {
+    // SAFETY: GASNet is attached. A poll that goes on meanwhile reads either value of one word.
+    unsafe { sys::vgasnet_gn_heed_ends(heeds.into()) }
 }
 
 /// Ends all ranks.

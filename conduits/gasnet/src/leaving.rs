@@ -1,9 +1,12 @@
-//! How a process leaves a job that MPI's launcher has started and agents look after.
+//! How a process leaves a job that agents look after.
 //!
-//! GASNet's end over MPI waits for all ranks. When one has failed, the others are not to wait: it just ends, and its agent tells.
+//! GASNet's end waits for all ranks, or ends them without a word. When a rank has failed, the others are neither to wait nor to
+//! vanish: it just ends, and the launcher tells them.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use vgasnet_cluster::is_attended;
 
 use crate::ffi;
 
@@ -14,23 +17,26 @@ unsafe extern "C" {
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// Whether this is about the job at hand.
-pub(crate) fn is_by_agents() -> bool {
-    ffi::conduit() == "MPI" && vgasnet_cluster::is_attended()
-}
-
 /// From now on, an exit before [`expect_exit`] leaves GASNet out. To be called after GASNet's start, which registers what it
 /// wants to do at exit: of such functions the last comes first.
 pub(crate) fn guard_exit() {
-    if is_by_agents() {
+    if is_attended() {
         // SAFETY: the function stays loaded as long as the process lives. If there is no memory for it, GASNet ends the job.
         unsafe { on_exit(leave, std::ptr::null_mut()) };
+    }
+}
+
+/// From now on, the launcher's agent tells this rank of the others' ends. To be called after attach.
+pub(crate) fn heed_agent() {
+    if is_attended() {
+        ffi::heed_ends(false);
     }
 }
 
 /// The job is over, and GASNet may end as it likes.
 pub(crate) fn expect_exit() {
     IS_CLOSED.store(true, Ordering::Release);
+    ffi::heed_ends(true);
 }
 
 extern "C" fn leave(status: c_int, _: *mut c_void) {

@@ -66,18 +66,20 @@ pub struct GasnetNetwork {
 }
 
 impl GasnetNetwork {
-    /// Starts GASNet. Collective. A GASNet-1 makes its segment now, and the pool will have to fit; `segment_bytes` says how
-    /// large that has to be at most, and without it the segment is as large as GASNet lets it be. GASNet-EX does not care.
+    /// Starts GASNet. Collective. A GASNet-1 makes its segment now, as large as it can be, and the pool will have to fit.
     ///
     /// # Errors
     /// GASNet does not start.
-    pub fn start(arguments: &Arguments, segment_bytes: Option<usize>) -> Result<GasnetNetwork, ConduitError> {
-        let segment_bytes = segment_bytes.map_or(0, |len_bytes| len_bytes + POOL_ALIGN_BYTES);
-        // There, the first rank makes the others by copying itself.
-        if ffi::conduit() != "SMP" {
+    pub fn start(arguments: &Arguments) -> Result<GasnetNetwork, ConduitError> {
+        // There, the first rank makes the others by copying itself, and each speaks for itself.
+        let is_copied = ffi::conduit() == "SMP";
+        if !is_copied {
             vgasnet_cluster::announce();
         }
-        let started = ffi::start(arguments, segment_bytes).map_err(|GasnetError(text)| ConduitError(text))?;
+        let started = ffi::start(arguments).map_err(|GasnetError(text)| ConduitError(text))?;
+        if is_copied {
+            vgasnet_cluster::announce();
+        }
         leaving::guard_exit();
         let rank = Rank(started.rank);
         let mut network = GasnetNetwork {
@@ -267,6 +269,7 @@ impl Network for GasnetNetwork {
         let pools =
             pools.ok_or_else(|| ConduitError("another rank's pool does not fit GASNet's segment".to_owned()))?;
         self.pools.get_or_init(|| pools);
+        leaving::heed_agent();
         Ok(())
     }
 
@@ -341,7 +344,7 @@ impl Network for GasnetNetwork {
     }
 
     fn ends_jobs(&self, status: i32) -> bool {
-        status == 0 || !leaving::is_by_agents()
+        status == 0
     }
 
     fn exit(&self, status: i32) -> ! {

@@ -9,6 +9,9 @@ use vgasnet_smp::launch::say;
 
 use super::{Options, mpi};
 
+/// Whether GASNet's launcher for UDP takes the output of the ranks.
+const ROUTE_VARIABLE: &str = "GASNET_ROUTE_OUTPUT";
+
 /// Runs the job. Returns the exit status.
 pub fn run(options: &Options) -> i32 {
     let conduit = vgasnet_gasnet::conduit_name();
@@ -46,7 +49,12 @@ struct Launcher {
 fn udp(options: &Options) -> Launcher {
     let spawner = if options.hosts.is_empty() { "L" } else { "S" };
     let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
-    Launcher { command: of_gasnet("amudprun"), arguments, variables: servers(options) }
+    let mut variables = servers(options);
+    // What ranks write need not go through the launcher, which ends as soon as it misses one of them.
+    if std::env::var_os(ROUTE_VARIABLE).is_none() {
+        variables.push((ROUTE_VARIABLE, "0".to_owned()));
+    }
+    Launcher { command: of_gasnet("amudprun"), arguments, variables }
 }
 
 /// The conduits for network cards have a launcher each, which knows the site's ways.

@@ -33,9 +33,8 @@ struct vgasnet_gn_started {
 typedef void (*vgasnet_gn_deliver_t)(uint32_t from, uint32_t kind, const void *bytes, size_t len_bytes);
 
 /* Starts GASNet. Once a process, collective. GASNet may change the arguments, whose strings must stay. A GASNet-1 makes its
- * segment now, of segment_bytes bytes, or as large as it can be if there is less; an EX does so in vgasnet_gn_allocate. */
-int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
-                     struct vgasnet_gn_started *started);
+ * segment now, as large as it can be; an EX does so in vgasnet_gn_allocate. */
+int vgasnet_gn_start(int *argc, char ***argv, vgasnet_gn_deliver_t deliver, struct vgasnet_gn_started *started);
 
 /* Attaches GASNet, which the caller has initialised, for the caller and for vgasnet: with the count entries of table, of
  * gasnet_handlerentry_t, and vgasnet's handler, whose number GASNet chooses as it does for entries of the caller's without
@@ -78,6 +77,11 @@ int vgasnet_gn_is_complete(void *transfer);
 /* GASNet's own blocking copies, to compare with. */
 void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes);
 void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes);
+
+/* Whether GASNet ends this process without a word when its launcher says that another rank has ended. It does so over UDP; on
+ * other conduits nothing changes. Heeding is what it does from its start on; to be changed after attach only, and back before
+ * vgasnet_gn_exit. */
+void vgasnet_gn_heed_ends(int heeds);
 
 /* Ends all ranks. Does not return. */
 void vgasnet_gn_exit(int status);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "overlay.h"
-#include "shim.h"
+#include "internal.h"
 
 #ifndef GASNET_SEGMENT_EVERYTHING
 #define GASNET_SEGMENT_EVERYTHING 0
@@ -14,7 +13,6 @@
 /* Unless the environment says otherwise, ranks of a host do not share segments: vgasnet shares their memory itself. */
 #define SHARING "GASNET_SUPERNODE_MAXSIZE"
 
-static vgasnet_gn_deliver_t deliver_to;
 static gasnet_handler_t handler = 200;
 /* Whether the caller attached, and how much of this rank's segment is the caller's. */
 static int is_shared;
@@ -23,27 +21,15 @@ static size_t callers_bytes;
 static gasnet_seginfo_t *segments;
 static gasnet_nodeinfo_t *places;
 
-static void on_message(gasnet_token_t token, void *bytes, size_t len_bytes, gasnet_handlerarg_t kind) {
+void vgasnet_gn_on_message(gasnet_token_t token, void *bytes, size_t len_bytes, gasnet_handlerarg_t kind) {
     gasnet_node_t from = 0;
     gasnet_AMGetMsgSource(token, &from);
-    deliver_to(from, (uint32_t)kind, bytes, len_bytes);
+    vgasnet_gn_deliver_to(from, (uint32_t)kind, bytes, len_bytes);
 }
 
-/* Has GASNet allow so large a segment, which is 2 GiB at most otherwise, unless the environment says what it allows. */
-static void allow(size_t segment_bytes) {
-    const size_t of_its_own = (size_t)256 << 20;
-    char text[32];
-    if (!segment_bytes) return;
-    snprintf(text, sizeof text, "%zu", segment_bytes + of_its_own);
-    setenv("GASNET_MAX_SEGSIZE", text, 0);
-}
-
-static int attach(size_t segment_bytes) {
-    gasnet_handlerentry_t handlers[1] = {{handler, (void (*)())on_message}};
-    size_t most = gasnet_getMaxLocalSegmentSize();
-    segment_bytes = whole_pages(segment_bytes);
-    if (segment_bytes > most || segment_bytes == 0) segment_bytes = most;
-    return gasnet_attach(handlers, 1, segment_bytes, 0);
+static int attach(void) {
+    gasnet_handlerentry_t handlers[1] = {{handler, (void (*)())vgasnet_gn_on_message}};
+    return gasnet_attach(handlers, 1, gasnet_getMaxLocalSegmentSize(), 0);
 }
 
 static int look_around(void) {
@@ -71,36 +57,23 @@ static int takes_memory(void) {
 #endif
 }
 
-int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
-                           vgasnet_gn_deliver_t deliver) {
-    gasnet_handlerentry_t *handlers;
-    int error;
-    if (!gasnet_nodes()) return VGASNET_GN_NOT_STARTED;
-    callers_bytes = whole_pages(segment_bytes);
-    if (callers_bytes >= gasnet_getMaxLocalSegmentSize()) return GASNET_ERR_RESOURCE;
-    if (!(handlers = calloc(count + 1, sizeof *handlers))) return GASNET_ERR_RESOURCE;
-    if (count) memcpy(handlers, table, count * sizeof *handlers);
-    handlers[count].fnptr = (void (*)())on_message;
-    deliver_to = deliver;
-    is_shared = 1;
-    error = gasnet_attach(handlers, count + 1, gasnet_getMaxLocalSegmentSize(), min_heap_offset);
-    if (!error) {
-        if (count) memcpy(table, handlers, count * sizeof *handlers);
-        handler = handlers[count].index;
-    }
-    free(handlers);
-    return error;
+int vgasnet_gn_is_initialised(void) {
+    return gasnet_nodes() > 0;
 }
 
-int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
-                     struct vgasnet_gn_started *started) {
+void vgasnet_gn_take_attached(int index, size_t bytes) {
+    handler = index;
+    callers_bytes = bytes;
+    is_shared = 1;
+}
+
+int vgasnet_gn_start(int *argc, char ***argv, vgasnet_gn_deliver_t deliver, struct vgasnet_gn_started *started) {
     int error;
-    deliver_to = deliver;
+    vgasnet_gn_deliver_to = deliver;
     if (!is_shared) {
         if (WRITES_BY_ADDRESS) setenv(SHARING, "1", 0);
-        allow(segment_bytes);
         if ((error = gasnet_init(argc, argv))) return error;
-        if ((error = attach(segment_bytes))) return error;
+        if ((error = attach())) return error;
     }
     if ((error = look_around())) return error;
     started->rank = gasnet_mynode();
@@ -153,10 +126,6 @@ int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, siz
     return vgasnet_gn_send(to, kind, bytes, len_bytes);
 }
 
-int vgasnet_gn_poll(void) {
-    return gasnet_AMPoll();
-}
-
 void *vgasnet_gn_put(uint32_t to, void *there, const void *here, size_t len_bytes) {
     return (void *)gasnet_put_nb_bulk(to, there, (void *)here, len_bytes);
 }
@@ -175,20 +144,4 @@ void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t 
 
 void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
     gasnet_get_bulk(here, from, (void *)there, len_bytes);
-}
-
-void vgasnet_gn_exit(int status) {
-    gasnet_exit(status);
-}
-
-void vgasnet_gn_flush(void) {
-    fflush(NULL);
-}
-
-const char *vgasnet_gn_error(int code) {
-    return gasnet_ErrorName(code);
-}
-
-const char *vgasnet_gn_conduit(void) {
-    return GASNET_CORE_NAME_STR;
 }

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "overlay.h"
-#include "shim.h"
+#include "internal.h"
 
 #ifndef GASNET_SEGMENT_EVERYTHING
 #define GASNET_SEGMENT_EVERYTHING 0
@@ -18,16 +17,15 @@
 static gex_Client_t client;
 static gex_EP_t endpoint;
 static gex_TM_t team;
-static vgasnet_gn_deliver_t deliver_to;
 static gex_AM_Index_t handler = 200;
 /* What the caller has attached, and how much of it is the caller's. */
 static gex_Segment_t shared;
 static size_t callers_bytes;
 
-static void on_message(gex_Token_t token, void *bytes, size_t len_bytes, gex_AM_Arg_t kind) {
+void vgasnet_gn_on_message(gex_Token_t token, void *bytes, size_t len_bytes, gex_AM_Arg_t kind) {
     gex_Token_Info_t info;
     gex_Token_Info(token, &info, GEX_TI_SRCRANK);
-    deliver_to(info.gex_srcrank, (uint32_t)kind, bytes, len_bytes);
+    vgasnet_gn_deliver_to(info.gex_srcrank, (uint32_t)kind, bytes, len_bytes);
 }
 
 /* Whether the segment can be memory of ours. */
@@ -48,7 +46,7 @@ static int takes_memory(void) {
 
 static int start(int *argc, char ***argv) {
     gex_AM_Entry_t handlers[1] = {
-        {handler, (gex_AM_Fn_t)on_message, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "vgasnet"},
+        {handler, (gex_AM_Fn_t)vgasnet_gn_on_message, GEX_FLAG_AM_REQUEST | GEX_FLAG_AM_MEDIUM, 1, NULL, "vgasnet"},
     };
     int error;
 #if !GASNET_CONDUIT_SMP
@@ -58,33 +56,20 @@ static int start(int *argc, char ***argv) {
     return gex_EP_RegisterHandlers(endpoint, handlers, 1);
 }
 
-int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
-                           vgasnet_gn_deliver_t deliver) {
-    gasnet_handlerentry_t *handlers;
-    int error;
+int vgasnet_gn_is_initialised(void) {
     gasnet_QueryGexObjects(&client, &endpoint, &team, NULL);
-    if (client == GEX_CLIENT_INVALID) return VGASNET_GN_NOT_STARTED;
-    callers_bytes = whole_pages(segment_bytes);
-    if (callers_bytes >= gasnet_getMaxLocalSegmentSize()) return GASNET_ERR_RESOURCE;
-    if (!(handlers = calloc(count + 1, sizeof *handlers))) return GASNET_ERR_RESOURCE;
-    if (count) memcpy(handlers, table, count * sizeof *handlers);
-    handlers[count].fnptr = (void (*)())on_message;
-    deliver_to = deliver;
-    error = gasnet_attach(handlers, count + 1, gasnet_getMaxLocalSegmentSize(), min_heap_offset);
-    if (!error) {
-        if (count) memcpy(table, handlers, count * sizeof *handlers);
-        handler = handlers[count].index;
-        gasnet_QueryGexObjects(&client, &endpoint, &team, &shared);
-    }
-    free(handlers);
-    return error;
+    return client != GEX_CLIENT_INVALID;
 }
 
-int vgasnet_gn_start(int *argc, char ***argv, size_t segment_bytes, vgasnet_gn_deliver_t deliver,
-                     struct vgasnet_gn_started *started) {
+void vgasnet_gn_take_attached(int index, size_t bytes) {
+    handler = index;
+    callers_bytes = bytes;
+    gasnet_QueryGexObjects(&client, &endpoint, &team, &shared);
+}
+
+int vgasnet_gn_start(int *argc, char ***argv, vgasnet_gn_deliver_t deliver, struct vgasnet_gn_started *started) {
     int error;
-    (void)segment_bytes;
-    deliver_to = deliver;
+    vgasnet_gn_deliver_to = deliver;
     if (!shared && (error = start(argc, argv))) return error;
     started->rank = gex_TM_QueryRank(team);
     started->ranks = gex_TM_QuerySize(team);
@@ -157,10 +142,6 @@ int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, siz
     return send(to, kind, bytes, len_bytes, 0);
 }
 
-int vgasnet_gn_poll(void) {
-    return gasnet_AMPoll();
-}
-
 void *vgasnet_gn_put(uint32_t to, void *there, const void *here, size_t len_bytes) {
     return gex_RMA_PutNB(team, to, there, (void *)here, len_bytes, GEX_EVENT_DEFER, 0);
 }
@@ -179,20 +160,4 @@ void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t 
 
 void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
     gex_RMA_GetBlocking(team, here, from, (void *)there, len_bytes, 0);
-}
-
-void vgasnet_gn_exit(int status) {
-    gasnet_exit(status);
-}
-
-void vgasnet_gn_flush(void) {
-    fflush(NULL);
-}
-
-const char *vgasnet_gn_error(int code) {
-    return gasnet_ErrorName(code);
-}
-
-const char *vgasnet_gn_conduit(void) {
-    return GASNET_CORE_NAME_STR;
 }

@@ -1,0 +1,71 @@
+/* What is the same over GASNet-EX and over GASNet-1. */
+#include <gasnet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+vgasnet_gn_deliver_t vgasnet_gn_deliver_to;
+
+int vgasnet_gn_attach_both(void *table, int count, size_t segment_bytes, size_t min_heap_offset,
+                           vgasnet_gn_deliver_t deliver) {
+    gasnet_handlerentry_t *handlers;
+    size_t callers_bytes = whole_pages(segment_bytes), most;
+    int error;
+    if (!vgasnet_gn_is_initialised()) return VGASNET_GN_NOT_STARTED;
+    most = gasnet_getMaxLocalSegmentSize();
+    if (callers_bytes >= most) return GASNET_ERR_RESOURCE;
+    if (!(handlers = calloc(count + 1, sizeof *handlers))) return GASNET_ERR_RESOURCE;
+    if (count) memcpy(handlers, table, count * sizeof *handlers);
+    handlers[count].fnptr = (void (*)())vgasnet_gn_on_message;
+    vgasnet_gn_deliver_to = deliver;
+    error = gasnet_attach(handlers, count + 1, most, min_heap_offset);
+    if (!error) {
+        if (count) memcpy(table, handlers, count * sizeof *handlers);
+        vgasnet_gn_take_attached(handlers[count].index, callers_bytes);
+    }
+    free(handlers);
+    return error;
+}
+
+int vgasnet_gn_poll(void) {
+    return gasnet_AMPoll();
+}
+
+#if GASNET_CONDUIT_UDP
+/* Of AMUDP, which is below this conduit: the connection to its launcher. It leaves -1 alone. */
+extern int AMUDP_SPMDControlSocket __attribute__((weak));
+#endif
+
+void vgasnet_gn_heed_ends(int heeds) {
+#if GASNET_CONDUIT_UDP
+    static int connection = -1;
+    int *place = &AMUDP_SPMDControlSocket;
+    if (!place) return;
+    if (!heeds && *place != -1) {
+        connection = *place;
+        *place = -1;
+    } else if (heeds && connection != -1) {
+        *place = connection;
+    }
+#else
+    (void)heeds;
+#endif
+}
+
+void vgasnet_gn_exit(int status) {
+    gasnet_exit(status);
+}
+
+void vgasnet_gn_flush(void) {
+    fflush(NULL);
+}
+
+const char *vgasnet_gn_error(int code) {
+    return gasnet_ErrorName(code);
+}
+
+const char *vgasnet_gn_conduit(void) {
+    return GASNET_CORE_NAME_STR;
+}
