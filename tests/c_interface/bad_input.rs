@@ -3,7 +3,7 @@
 //! `programs.rs`.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{entries, finish, fresh_dir};
+use crate::support::run::{entries, finish, fresh_dir, say_not_run};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::io;
@@ -97,7 +97,7 @@ fn may_mount(test: &str) -> bool {
     let may = probe.status().is_ok_and(|status| status.success());
     std::fs::remove_dir(&dir).expect("an empty directory of ours");
     if !may {
-        eprintln!("NOT RUN: {test}: this user may not mount file systems");
+        say_not_run(test, "this user may not mount file systems");
     }
     may
 }

@@ -1,7 +1,7 @@
 //! A program that calls GASNet itself, besides vgasnet.
 
 use crate::support::compile::{SYSTEM_LIBRARIES, library, source_dir};
-use crate::support::run::{Setup, conduit, run, run_with};
+use crate::support::run::{Setup, conduit, run, run_with, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -26,8 +26,7 @@ const SETUP: Setup = Setup { ranks: 3, page_bytes: 1 << 16, pool_pages: 8, peer_
 #[test]
 fn a_program_calls_gasnet_itself() {
     if !conduit().starts_with("gasnet") {
-        eprintln!("NOT RUN: CHECK_CONDUIT is not gasnet");
-        return;
+        return say_not_run("programs that call GASNet", "CHECK_CONDUIT is not gasnet");
     }
     let client = client("libvgasnet.a");
     for peer_memory in [true, false] {
@@ -46,8 +45,7 @@ fn a_program_calls_gasnet_itself() {
 #[test]
 fn two_copies_of_gasnet_are_one_line() {
     if !conduit().starts_with("gasnet") {
-        eprintln!("NOT RUN: CHECK_CONDUIT is not gasnet");
-        return;
+        return say_not_run("programs that call GASNet", "CHECK_CONDUIT is not gasnet");
     }
     let ended = run(&client("libvgasnet.so"), &["gasnet"], Setup { ranks: 1, ..SETUP });
     let line =

@@ -2,7 +2,7 @@
 //! cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::support::compile::{self, Language, Linking, source_dir};
-use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir};
+use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, say_not_run};
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
@@ -66,7 +66,7 @@ impl Hosts {
     fn new() -> Option<Hosts> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if conduit() != "mpi" {
-            say_not_run("CHECK_CONDUIT is not mpi");
+            say_not_run("hosts", "CHECK_CONDUIT is not mpi");
             return None;
         }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -76,7 +76,7 @@ impl Hosts {
         match hosts.build() {
             Ok(()) => Some(hosts),
             Err(why) => {
-                say_not_run(&why);
+                say_not_run("hosts", &why);
                 None
             }
         }
@@ -171,7 +171,7 @@ impl Hosts {
     fn shape(&self, rate: &str) -> bool {
         let shape = |name| format!("tc -n {name} qdisc add dev v0 root tbf rate {rate} burst 256kb latency 100ms");
         let shaped = self.names.iter().try_for_each(|name| run(&shape(name)).map(drop));
-        shaped.as_ref().inspect_err(|why| say_not_run(&format!("bandwidth: {why}"))).is_ok()
+        shaped.as_ref().inspect_err(|why| say_not_run("hosts: bandwidth", why)).is_ok()
     }
 
     /// A command that does what `vgasnetrun`, its first argument, does with the others, across the hosts.
@@ -207,11 +207,6 @@ impl Hosts {
             assert!(left.is_empty(), "{ended:?}\nleft in the storage directory of {name}: {left:?}");
         }
     }
-}
-
-fn say_not_run(why: &str) {
-    // Not through the test harness, which keeps what tests that pass have said.
-    let _ = std::io::stderr().write_all(format!("NOT RUN: hosts: {why}\n").as_bytes());
 }
 
 /// The kernel notices a moment later that both ends are up, and UCX does not take a device before.

@@ -2,7 +2,7 @@
 //! systems have, and run with the launchers that lie there.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{IN_CONTAINERS, finish, fresh_dir};
+use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -43,7 +43,7 @@ fn build_dir(name: &str) -> PathBuf {
 fn is_here(tool: &str) -> bool {
     let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_here {
-        eprintln!("NOT RUN: {tool} is not installed; scripts/test installs it");
+        say_not_run("installation", &format!("{tool} is not installed; scripts/test installs it"));
     }
     is_here
 }

@@ -1,7 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that make them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run, some_of};
+use crate::support::run::{Ended, Setup, run, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
 
@@ -239,13 +239,9 @@ fn free_disk_bytes() -> u64 {
 fn a_pool_of_more_pages_than_the_system_has_mappings() {
     let (memory_bytes, disk_bytes) = (available_memory_bytes(), free_disk_bytes());
     if memory_bytes < 12 * GIB || disk_bytes < 20 * GIB {
-        eprintln!(
-            "NOT RUN: a_pool_of_more_pages_than_the_system_has_mappings: it needs 12 GiB of memory and 20 GiB of disk \
-             space; there are {} and {} GiB",
-            memory_bytes / GIB,
-            disk_bytes / GIB
-        );
-        return;
+        let there_are = format!("{} and {} GiB", memory_bytes / GIB, disk_bytes / GIB);
+        let why = format!("it needs 12 GiB of memory and 20 GiB of disk space; there are {there_are}");
+        return say_not_run("a_pool_of_more_pages_than_the_system_has_mappings", &why);
     }
     let setup = Setup { pool_pages: 8 * GIB / (64 * KIB), ..small(1, 0, true, true) };
     print!("{}", run(&program("many_pages"), &[], setup).expect(0).stdout);

@@ -1,7 +1,7 @@
 //! Programs that use MPI besides vgasnet: whoever starts it, whoever ends it.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{Setup, conduit, run};
+use crate::support::run::{Setup, conduit, run, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,8 +22,7 @@ fn client() -> PathBuf {
 #[test]
 fn whoever_starts_mpi_and_whoever_ends_it() {
     if conduit() != "mpi" {
-        eprintln!("NOT RUN: CHECK_CONDUIT is not mpi");
-        return;
+        return say_not_run("programs that call MPI", "CHECK_CONDUIT is not mpi");
     }
     let client = client();
     for peer_memory in [true, false] {

@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::socket::{getsockopt, sockopt};
 use vgasnet_smp::launch::Life;
 
 use crate::network::Network;
@@ -78,6 +79,12 @@ pub(crate) fn report(life: Life, rank: Option<u32>) {
 /// Whether an agent of `vgasnetrun` looks after this process, which has been announced.
 pub fn is_attended() -> bool {
     ATTENDANCE.get().is_some_and(|attendance| attendance.agent.is_some())
+}
+
+/// The process that looks after this one, which has been announced.
+pub fn attendant() -> Option<i32> {
+    let agent = ATTENDANCE.get()?.agent.as_ref()?;
+    Some(getsockopt(agent, sockopt::PeerCredentials).ok()?.pid())
 }
 
 /// Whether this process is a copy that a rank has made of itself: it may not touch the network.

@@ -13,8 +13,8 @@ mod network;
 mod signals;
 mod start;
 
-pub use attendance::{AGENT_VARIABLE, Report, announce, break_down, finish, is_attended};
+pub use attendance::{AGENT_VARIABLE, Report, announce, attendant, break_down, finish, is_attended};
 pub use backoff::Patience;
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};
-pub use signals::{FAULTS, NAMED, blocking_signals, keeping_handlers};
+pub use signals::{NAMED, blocking_signals, keeping_handlers};

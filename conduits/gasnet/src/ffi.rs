@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use gasnet_sys as sys;
-use vgasnet_cluster::{FAULTS, NAMED, blocking_signals, keeping_handlers};
+use vgasnet_cluster::{NAMED, blocking_signals, keeping_handlers};
 use vgasnet_conduit::{Busy, Rank, Region};
 
 use crate::arguments::Arguments;
@@ -43,8 +43,8 @@ unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_byt
 /// Starts GASNet so that the program keeps its signals.
 fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     match conduit().as_str() {
-        // Its ranks end each other by signals.
-        "SMP" => keeping_handlers(FAULTS, start),
+        // By this one its ranks end each other.
+        "SMP" => keeping_handlers(NAMED.filter(|&signal| signal != libc::SIGIO), start),
         "MPI" => keeping_handlers(NAMED, || blocking_signals(start)),
         // This may be where GASNet starts the other ranks, which would inherit the mask.
         _ => keeping_handlers(NAMED, start),

@@ -4,9 +4,11 @@
 //! vanish: it just ends, and the launcher tells them.
 
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vgasnet_cluster::is_attended;
+use vgasnet_cluster::{attendant, is_attended};
+use vgasnet_conduit::Rank;
 
 use crate::ffi;
 
@@ -23,6 +25,48 @@ pub(crate) fn guard_exit() {
     if is_attended() {
         // SAFETY: the function stays loaded as long as the process lives. If there is no memory for it, GASNet ends the job.
         unsafe { on_exit(leave, std::ptr::null_mut()) };
+    }
+}
+
+/// Over the smp conduit a rank learns of another one's end by SIGIO, and ends. Leaves that to the launcher, as long as there is one.
+/// To be called by the thread that has started GASNet.
+pub(crate) fn outlive_others(rank: Rank) {
+    let Some(launcher) = attendant() else { return };
+    // SAFETY: the calls fill in what they are given, and the new action is the old one but for its handler, which lives as long as
+    // the process and only calls functions that handlers may.
+    unsafe {
+        let mut action = std::mem::zeroed::<libc::sigaction>();
+        let is_known = libc::sigaction(libc::SIGIO, std::ptr::null(), &raw mut action) == 0;
+        if !is_known || matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN) {
+            return;
+        }
+        let gasnets = std::mem::transmute::<usize, extern "C" fn(c_int)>(action.sa_sigaction);
+        KEPT.get_or_init(|| Kept { parents: [libc::getppid(), launcher], gasnets });
+        action.sa_sigaction = on_end_of_another as *const () as usize;
+        libc::sigaction(libc::SIGIO, &raw const action, std::ptr::null_mut());
+        // The launcher's own child ends with it in any case. What comes when a connection breaks comes too early to tell whether the
+        // launcher lives.
+        if rank != Rank(0) {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGIO);
+        }
+    }
+}
+
+/// What GASNet would do.
+struct Kept {
+    /// The first rank's process, whose child this one is, and the launcher's, whose child it becomes after that.
+    parents: [i32; 2],
+    gasnets: extern "C" fn(c_int),
+}
+
+static KEPT: OnceLock<Kept> = OnceLock::new();
+
+extern "C" fn on_end_of_another(signal: c_int) {
+    let Some(kept) = KEPT.get() else { return };
+    // SAFETY: the call has no condition.
+    let is_looked_after = kept.parents.contains(&unsafe { libc::getppid() });
+    if !is_looked_after || IS_CLOSED.load(Ordering::Acquire) {
+        (kept.gasnets)(signal);
     }
 }
 

@@ -3,18 +3,17 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::net::UnixDatagram;
 use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
-use vgasnet_cluster::{AGENT_VARIABLE, Report};
-use vgasnet_smp::launch::{Life, Process, Signals, cannot_run_status};
+use vgasnet_cluster::Report;
+use vgasnet_smp::launch::{Life, Order, Process, Signals, cannot_run_status};
 
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
+use crate::reports::Reports;
 use crate::wire::{Command, News};
 use crate::{BEAT, host_name, pmi, stood_still};
 
@@ -57,7 +56,7 @@ struct Agent {
 /// A program under the care of an agent.
 struct Child {
     process: Process,
-    reports: UnixDatagram,
+    reports: Reports,
 }
 
 /// Whether the agent is about to end.
@@ -161,9 +160,7 @@ impl Agent {
         let Some(child) = &mut self.child else { return };
         // In this order: what the child said last came before its end.
         let end = child.process.reap();
-        let mut bytes = [0; Report::BYTES + 1];
-        while let Ok(count) = child.reports.recv(&mut bytes) {
-            let Some(Report { life, rank }) = Report::from_bytes(&bytes[..count]) else { continue };
+        while let Some((Report { life, rank }, _)) = child.reports.next() {
             self.rank = rank.or(self.rank);
             self.life = life;
             self.supervisor.send(&News::Life { life, rank });
@@ -193,11 +190,9 @@ impl Agent {
         }
         let Some(Child { process, .. }) = &self.child else { return };
         match command {
-            Command::Forward(signal) => process.signal(signal),
-            // A process that is no rank yet does not know what SIGQUIT is for.
-            Command::Quit if self.life == Life::Fresh => process.signal(libc::SIGTERM),
-            Command::Quit => process.quit(),
-            Command::Kill | Command::Release => process.signal(libc::SIGKILL),
+            Command::Forward(signal) => process.obey(Order::Forward(signal), self.life),
+            Command::Quit => process.obey(Order::Quit, self.life),
+            Command::Kill | Command::Release => process.obey(Order::Kill, self.life),
             Command::Welcome { .. } | Command::Beat => {}
         }
     }
@@ -233,12 +228,9 @@ impl Agent {
 impl Child {
     fn start(program: &[OsString], signals: &Signals) -> std::io::Result<Child> {
         let (name, args) = program.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
-        let (reports, theirs) = UnixDatagram::pair()?;
-        reports.set_nonblocking(true)?;
-        let inode = std::fs::metadata(format!("/proc/self/fd/{}", theirs.as_raw_fd()))?.ino();
         let mut command = Program::new(name);
         command.args(args).env_remove(LAUNCHER_VARIABLE);
-        command.env(AGENT_VARIABLE, format!("{}:{inode}", theirs.as_raw_fd()));
+        let (reports, theirs) = Reports::open(&mut command)?;
         let inherited = std::iter::once(theirs.as_raw_fd());
         let process = Process::spawn(command, signals.previous_mask(), Signal::SIGKILL, inherited)?;
         Ok(Child { process, reports })

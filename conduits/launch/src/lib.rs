@@ -17,12 +17,16 @@
 //! Each side takes the other for lost when it has not heard of it for some time. An agent that has lost its supervisor ends its
 //! child; a supervisor that has lost an agent ends the job, and does not wait for that rank.
 
+//! Where no other launcher is needed, because the first rank makes the others, `vgasnetrun` looks after them all by itself.
+
 #![deny(unsafe_code)]
 
 mod address;
 mod agent;
 mod connection;
+mod family;
 mod pmi;
+mod reports;
 mod roll;
 mod supervisor;
 mod wire;
@@ -33,6 +37,7 @@ use vgasnet_smp::launch::HOST_TIMEOUT_S;
 
 pub use address::LAUNCHER_VARIABLE;
 pub use agent::run as run_agent;
+pub use family::supervise_family;
 pub use supervisor::{Plan, supervise};
 
 /// The environment variable for [`Plan::host_timeout`].

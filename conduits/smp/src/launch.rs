@@ -265,12 +265,7 @@ impl RunningJob {
         }
         let Some(order) = step.order else { return };
         for (rank, process) in (0..).zip(&self.processes) {
-            match order {
-                Order::Forward(signal) => process.signal(signal),
-                Order::Kill => process.signal(libc::SIGKILL),
-                Order::Quit if self.control.block(rank).life() == Life::Fresh => process.signal(libc::SIGTERM),
-                Order::Quit => process.quit(),
-            }
+            process.obey(order, self.control.block(rank).life());
         }
     }
 

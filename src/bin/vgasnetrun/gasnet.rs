@@ -1,10 +1,9 @@
 //! Starts ranks by GASNet's launchers, of the conduit that this build is for.
 
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use vgasnet_launch::{Plan, host_timeout, supervise};
+use vgasnet_launch::{Plan, host_timeout, supervise, supervise_family};
 use vgasnet_smp::launch::say;
 
 use super::{Options, mpi};
@@ -23,7 +22,7 @@ pub fn run(options: &Options) -> i32 {
     }
 }
 
-/// The first rank starts the others by itself, and GASNet ends them together.
+/// The first rank starts the others by itself.
 fn run_smp(options: &Options) -> i32 {
     if !options.hosts.is_empty() || options.label_output {
         say(
@@ -32,11 +31,9 @@ fn run_smp(options: &Options) -> i32 {
         return 2;
     }
     let (program, arguments) = options.program.split_first().expect("clap requires a program");
-    let mut command = Command::new(program);
-    command.args(arguments).env("GASNET_PSHM_NODES", options.ranks.to_string()).env("VGASNET_CONDUIT", "gasnet");
-    let error = command.exec();
-    say(&format!("cannot start \"{}\": {error}", program.to_string_lossy()));
-    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+    let mut first = Command::new(program);
+    first.args(arguments).env("GASNET_PSHM_NODES", options.ranks.to_string()).env("VGASNET_CONDUIT", "gasnet");
+    supervise_family(first, options.ranks)
 }
 
 /// What starts the agents, without the agents' own command.

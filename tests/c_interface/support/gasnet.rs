@@ -1,6 +1,7 @@
 //! Compiling clients of GASNet-1 against the headers that stand in for GASNet's.
 
 use super::compile::{library, source_dir};
+use super::run::say_not_run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -54,7 +55,7 @@ impl Compiler {
         let is_here = Command::new(command.get_program()).arg("--version").output().is_ok();
         if !is_here {
             let name = command.get_program().to_string_lossy();
-            eprintln!("NOT RUN: {self:?}: {name} is not installed; scripts/test installs it");
+            say_not_run(&format!("{self:?}"), &format!("{name} is not installed; scripts/test installs it"));
         }
         is_here
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -99,6 +99,12 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     let shared = left_in_memory(&shared_before);
     assert!(shared.is_empty(), "{ended}\nleft in /dev/shm: {shared:?}");
     ended
+}
+
+/// Says that something is not tested here. Not through the test harness, which keeps what tests that pass have said.
+pub fn say_not_run(what: &str, why: &str) {
+    // Where stderr is closed there is nobody to tell.
+    let _ = std::io::stderr().write_all(format!("NOT RUN: {what}: {why}\n").as_bytes());
 }
 
 /// What the ranks run over: `CHECK_CONDUIT`, else smp. The library must have been built with it.

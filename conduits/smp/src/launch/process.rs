@@ -3,17 +3,21 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 
-use super::End;
+use super::{End, Life, Order};
 
-/// A process that this launcher started. Signals go through its pidfd, so never to a stranger with its number.
+/// A process that this launcher started, or that one of those has made. Signals go through its pidfd, so never to a stranger
+/// with its number.
 #[derive(Debug)]
 pub struct Process {
-    child: Child,
+    pid: u32,
+    /// None for somebody else's.
+    child: Option<Child>,
     pidfd: OwnedFd,
     is_running: bool,
 }
@@ -40,17 +44,25 @@ impl Process {
             let _ = child.kill();
             let _ = child.wait();
         })?;
-        Ok(Process { child, pidfd, is_running: true })
+        Ok(Process { pid: child.id(), child: Some(child), pidfd, is_running: true })
+    }
+
+    /// A process that another one has started, and that has just said something.
+    ///
+    /// # Errors
+    /// It is gone already.
+    pub fn adopt(pid: u32) -> io::Result<Self> {
+        Ok(Process { pid, child: None, pidfd: open_pidfd(pid)?, is_running: true })
     }
 
     /// The process itself, for its ends of pipes.
-    pub(super) fn child(&mut self) -> &mut Child {
-        &mut self.child
+    pub(super) fn child(&mut self) -> Option<&mut Child> {
+        self.child.as_mut()
     }
 
     /// Its number.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.pid
     }
 
     /// Whether it has not been reaped.
@@ -75,14 +87,25 @@ impl Process {
         }
     }
 
+    /// Sends what the order says, if the process still runs.
+    pub fn obey(&self, order: Order, life: Life) {
+        match order {
+            Order::Forward(signal) => self.signal(signal),
+            Order::Kill => self.signal(libc::SIGKILL),
+            // A process that is no rank yet does not know what SIGQUIT is for.
+            Order::Quit if life == Life::Fresh => self.signal(libc::SIGTERM),
+            Order::Quit => self.quit(),
+        }
+    }
+
     /// Sends SIGQUIT, if the process still runs. Where that is not handled, the process ends without a core file: it is
     /// told to end, and has not failed.
-    pub fn quit(&self) {
+    fn quit(&self) {
         if self.is_running {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-            let pid = self.pid() as libc::pid_t;
+            let pid = self.pid as libc::pid_t;
             // A limit of 1 also holds where a program takes the cores (core(5)). If it fails there is a core too many.
-            // SAFETY: the calls read and write `limit` only. The number is our child's, which is not reaped yet.
+            // SAFETY: the calls read and write `limit` only. The number is that of a process that we have not seen end.
             unsafe {
                 if libc::prlimit(pid, libc::RLIMIT_CORE, std::ptr::null(), &mut limit) == 0 {
                     limit.rlim_cur = limit.rlim_max.min(1);
@@ -93,29 +116,44 @@ impl Process {
         }
     }
 
-    /// How the process ended, once.
+    /// How the process ended, once. Nobody knows that of one that somebody else has started and reaped: status 0.
     pub fn reap(&mut self) -> Option<End> {
         if !self.is_running {
             return None;
         }
-        let status = match self.child.try_wait() {
+        let status = match &mut self.child {
+            Some(child) => child.try_wait(),
+            None => status_of_another(self.pid, self.pidfd.as_fd()),
+        };
+        let end = match status {
             Ok(None) => return None,
-            Ok(Some(status)) => status,
+            Ok(Some(status)) => status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Status),
             Err(error) => {
-                super::say(&format!("waiting for pid {}: {error}", self.pid()));
-                self.is_running = false;
-                return Some(End::Status(1));
+                super::say(&format!("waiting for pid {}: {error}", self.pid));
+                End::Status(1)
             }
         };
         self.is_running = false;
-        Some(status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Status))
+        Some(end)
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has ended, which this launcher has started.
     pub fn wait(&mut self) {
-        let _ = self.child.wait();
+        let _ = self.child.as_mut().map(Child::wait);
         self.is_running = false;
     }
+}
+
+/// How another process's child has ended. Until that has reaped it, proc(5) tells.
+fn status_of_another(pid: u32, pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {
+    let mut ended = [PollFd::new(pidfd, PollFlags::POLLIN)];
+    if poll(&mut ended, PollTimeout::ZERO)? == 0 {
+        return Ok(None);
+    }
+    let fields = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The status is the last field. Where the number is a stranger's by now, that one runs, and the field is 0.
+    let status = fields.split_whitespace().next_back().and_then(|status| status.parse().ok());
+    Ok(Some(ExitStatus::from_raw(status.unwrap_or(0))))
 }
 
 /// In the child: get a signal when the launcher dies, have the launcher's signal mask and not the one with which it

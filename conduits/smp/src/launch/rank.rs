@@ -38,7 +38,7 @@ pub(super) fn spawn(
     let inherited = std::iter::once(variable.arena).chain(bells);
     let mut process =
         Process::spawn(command, mask, Signal::SIGKILL, inherited).map_err(|error| explain(launch, rank, &error))?;
-    let child = process.child();
+    let child = process.child().expect("it was started here");
     let out = child.stdout.take().map(|pipe| (OwnedFd::from(pipe), Stream::Out));
     let err = child.stderr.take().map(|pipe| (OwnedFd::from(pipe), Stream::Err));
     let pipes = out.into_iter().chain(err).map(|(pipe, stream)| LabelledPipe::new(rank, pipe, stream)).collect();
