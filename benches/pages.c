@@ -65,8 +65,9 @@ static void fetch(int round, int backwards) {
 /* One way: half of there and back. */
 static void send_and_receive(char *memory) {
     double begin = MPI_Wtime();
-    int at, tag = 1;
-    for (at = 0; at < 8; ++at) {
+    size_t at;
+    int tag = 1;
+    for (at = 0; at < pages; ++at, memory += page_bytes) {
         begin = MPI_Wtime();
         if (me == 0) MPI_Send(memory, (int)page_bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
         MPI_Recv(memory, (int)page_bytes, MPI_BYTE, me == 0 ? 1 : 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -78,15 +79,19 @@ static void send_and_receive(char *memory) {
 
 static void get_and_put(char *memory, MPI_Win window) {
     double begin;
-    int at;
+    size_t at;
+    MPI_Aint there;
     MPI_Win_lock_all(0, window);
-    for (at = 0; me == 0 && at < 8; ++at) {
+    for (at = 0; me == 0 && at < pages; ++at) {
+        /* Of memory that was not used just before, as a page is not. */
+        there = (MPI_Aint)(at * page_bytes);
         begin = MPI_Wtime();
-        MPI_Get(memory, (int)page_bytes, MPI_BYTE, 1, 0, (int)page_bytes, MPI_BYTE, window);
+        MPI_Get(memory + there, (int)page_bytes, MPI_BYTE, 1, there, (int)page_bytes, MPI_BYTE, window);
         MPI_Win_flush(1, window);
         sample("mpi_get", MPI_Wtime() - begin);
+        there = (MPI_Aint)((at + pages / 2) % pages * page_bytes);
         begin = MPI_Wtime();
-        MPI_Put(memory, (int)page_bytes, MPI_BYTE, 1, 0, (int)page_bytes, MPI_BYTE, window);
+        MPI_Put(memory + there, (int)page_bytes, MPI_BYTE, 1, there, (int)page_bytes, MPI_BYTE, window);
         MPI_Win_flush(1, window);
         sample("mpi_put", MPI_Wtime() - begin);
     }
@@ -96,8 +101,9 @@ static void get_and_put(char *memory, MPI_Win window) {
 }
 
 int main(int argc, char **argv) {
-    int provided, round;
+    int provided, round, has_window;
     char *memory;
+    MPI_Aint memory_bytes;
     MPI_Win window;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     check(vgasnet_init(&argc, &argv) == VGASNET_OK, "init failed");
@@ -107,18 +113,22 @@ int main(int argc, char **argv) {
     pages = (size_t)atol(argv[1]);
     check(vgasnet_attach(NULL, 0, me == 0 ? pages * page_bytes : 0, 0) == VGASNET_OK, "attach failed");
     check(vgasnet_getSegmentInfo(segments, 2) == VGASNET_OK, "no segments");
-    MPI_Alloc_mem((MPI_Aint)page_bytes, MPI_INFO_NULL, &memory);
-    memset(memory, 1, page_bytes);
-    MPI_Win_create(memory, (MPI_Aint)page_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    memory_bytes = (MPI_Aint)(pages * page_bytes);
+    MPI_Alloc_mem(memory_bytes, MPI_INFO_NULL, &memory);
+    memset(memory, 1, pages * page_bytes);
+    /* Over TCP, Open MPI 4 has no windows for programs with threads. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    has_window = MPI_Win_create(memory, memory_bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window) == MPI_SUCCESS;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
     for (round = 0; round < ROUNDS; ++round) {
         give_away(2 * round);
         fetch(2 * round, 1);
         send_and_receive(memory);
         give_away(2 * round + 1);
         fetch(2 * round + 1, 0);
-        get_and_put(memory, window);
+        if (has_window) get_and_put(memory, window);
     }
-    MPI_Win_free(&window);
+    if (has_window) MPI_Win_free(&window);
     MPI_Free_mem(memory);
     meet();
     vgasnet_exit(0);
