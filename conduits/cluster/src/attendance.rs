@@ -4,8 +4,8 @@
 //! ends, and the launcher tells the others. Without one, the network ends the job as it can.
 #![allow(unsafe_code)]
 
-use std::io::Write;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::io::{IoSlice, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
-use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg, sockopt};
 use vgasnet_smp::launch::Life;
 
 use crate::network::Network;
@@ -74,6 +74,16 @@ pub(crate) fn report(life: Life, rank: Option<u32>) {
         // It fails when the agent is gone, which ends this process too.
         let _ = agent.send(&Report { life, rank }.to_bytes());
     }
+}
+
+/// Has the agent, if there is one, keep this open as long as it lives.
+pub fn entrust(descriptor: BorrowedFd<'_>) {
+    let Some(agent) = ATTENDANCE.get().and_then(|attendance| attendance.agent.as_ref()) else { return };
+    let report = Report { life: Life::Initialised, rank: None }.to_bytes();
+    let descriptors = [descriptor.as_raw_fd()];
+    let parts = [ControlMessage::ScmRights(&descriptors)];
+    // It fails when the agent is gone, which ends this process too.
+    let _ = sendmsg::<()>(agent.as_raw_fd(), &[IoSlice::new(&report)], &parts, MsgFlags::empty(), None);
 }
 
 /// Whether an agent of `vgasnetrun` looks after this process, which has been announced.

@@ -13,7 +13,7 @@ mod network;
 mod signals;
 mod start;
 
-pub use attendance::{AGENT_VARIABLE, Report, announce, attendant, break_down, finish, is_attended};
+pub use attendance::{AGENT_VARIABLE, Report, announce, attendant, break_down, entrust, finish, is_attended};
 pub use backoff::Patience;
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};

@@ -1,6 +1,7 @@
 //! GASNet as this crate uses it: safe names for the functions of gasnet-sys.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::os::fd::BorrowedFd;
 
 use gasnet_sys as sys;
 use vgasnet_cluster::{NAMED, blocking_signals, keeping_handlers};
@@ -218,10 +219,19 @@ pub(crate) fn flush() {
     unsafe { sys::vgasnet_gn_flush() }
 }
 
-/// Whether GASNet may end this process because another rank has ended. To be changed after attach only.
-pub(crate) fn heed_ends(heeds: bool) {
-    // SAFETY: GASNet is attached. A poll that goes on meanwhile reads either value of one word.
-    unsafe { sys::vgasnet_gn_heed_ends(heeds.into()) }
+/// This process's connection to GASNet's launcher, where that minds its loss.
+pub(crate) fn connection() -> Option<BorrowedFd<'static>> {
+    // SAFETY: GASNet has started, and keeps its connection until the process ends.
+    unsafe {
+        let descriptor = sys::vgasnet_gn_connection();
+        (descriptor >= 0).then(|| BorrowedFd::borrow_raw(descriptor))
+    }
+}
+
+/// Whether GASNet hears its launcher.
+pub(crate) fn hear_launcher(hears: bool) {
+    // SAFETY: GASNet has started. A poll that goes on meanwhile reads either value of one word.
+    unsafe { sys::vgasnet_gn_hear_launcher(hears.into()) }
 }
 
 /// Ends all ranks.

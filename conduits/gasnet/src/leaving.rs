@@ -7,9 +7,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vgasnet_cluster::{attendant, is_attended};
+use vgasnet_cluster::{attendant, entrust, is_attended};
 use vgasnet_conduit::Rank;
 
+use crate::beside::is_attached;
 use crate::ffi;
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -70,17 +71,34 @@ extern "C" fn on_end_of_another(signal: c_int) {
     }
 }
 
-/// From now on, the launcher's agent tells this rank of the others' ends. To be called after attach.
-pub(crate) fn heed_agent() {
-    if is_attended() {
-        ffi::heed_ends(false);
+/// Whether GASNet's launcher is left out. Where the program calls GASNet itself, it may end the job by it.
+fn is_apart() -> bool {
+    is_attended() && !is_attached() && !IS_CLOSED.load(Ordering::Acquire)
+}
+
+/// From now on, GASNet's launcher and this rank learn of other ranks' ends from the agents. To be called after GASNet's start.
+pub(crate) fn leave_launcher_out() {
+    if let Some(connection) = ffi::connection().filter(|_| is_apart()) {
+        // With that, the launcher does not notice this process's end before the agent's.
+        entrust(connection);
+        ffi::hear_launcher(false);
     }
+}
+
+/// Does something for which GASNet needs its launcher. No other thread calls GASNet meanwhile.
+pub(crate) fn with_launcher<T>(what: impl FnOnce() -> T) -> T {
+    ffi::hear_launcher(true);
+    let done = what();
+    if is_apart() {
+        ffi::hear_launcher(false);
+    }
+    done
 }
 
 /// The job is over, and GASNet may end as it likes.
 pub(crate) fn expect_exit() {
     IS_CLOSED.store(true, Ordering::Release);
-    ffi::heed_ends(true);
+    ffi::hear_launcher(true);
 }
 
 extern "C" fn leave(status: c_int, _: *mut c_void) {

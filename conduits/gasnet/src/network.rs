@@ -82,6 +82,7 @@ impl GasnetNetwork {
             leaving::outlive_others(Rank(started.rank));
         }
         leaving::guard_exit();
+        leaving::leave_launcher_out();
         let rank = Rank(started.rank);
         let mut network = GasnetNetwork {
             name: crate::conduit_name(),
@@ -160,7 +161,7 @@ impl GasnetNetwork {
         if self.segment.get().is_none() && self.takes_memory {
             let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
             // SAFETY: the contract has it that the pool stays mapped, and it is shared memory. Mappings have whole pages.
-            let bound = unsafe { ffi::bind(Region { len_bytes, ..pool }) };
+            let bound = leaving::with_launcher(|| unsafe { ffi::bind(Region { len_bytes, ..pool }) });
             place.address = bound.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))? as u64;
         }
         Ok(place)
@@ -270,7 +271,6 @@ impl Network for GasnetNetwork {
         let pools =
             pools.ok_or_else(|| ConduitError("another rank's pool does not fit GASNet's segment".to_owned()))?;
         self.pools.get_or_init(|| pools);
-        leaving::heed_agent();
         Ok(())
     }
 
@@ -366,7 +366,7 @@ impl PoolMemory for GasnetNetwork {
         if let Some(rank) = all.iter().position(|told| told != &[1]) {
             return Err(ConduitError(format!("the pool of rank {rank} does not fit GASNet's segment there")));
         }
-        let allocated = ffi::allocate(wanted_bytes);
+        let allocated = leaving::with_launcher(|| ffi::allocate(wanted_bytes));
         let (segment, own) = allocated.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);
         Ok(Region { address: own.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })

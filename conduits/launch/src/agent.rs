@@ -50,6 +50,8 @@ struct Agent {
     rank: Option<u32>,
     life: Life,
     child: Option<Child>,
+    /// The child that has ended: what it has entrusted to this process stays open.
+    past: Option<Child>,
     ending: Ending,
 }
 
@@ -83,8 +85,8 @@ impl Agent {
         let (supervisor, timeout) = found
             .ok_or_else(|| format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()))?;
         let now = Instant::now();
-        let (life, child, ending) = (Life::Fresh, None, Ending::No);
-        Ok(Agent { signals, supervisor, timeout, heard: now, next_beat: now, rank, life, child, ending })
+        let (life, child, past, ending) = (Life::Fresh, None, None, Ending::No);
+        Ok(Agent { signals, supervisor, timeout, heard: now, next_beat: now, rank, life, child, past, ending })
     }
 
     fn look_after(mut self, program: &[OsString]) -> i32 {
@@ -166,7 +168,7 @@ impl Agent {
             self.supervisor.send(&News::Life { life, rank });
         }
         if let Some(end) = end {
-            self.child = None;
+            self.past = self.child.take();
             self.supervisor.send(&News::Ended(end));
         }
     }

@@ -1,7 +1,7 @@
 //! What ranks say of themselves to whoever looks after them on their host.
 
 use std::io::{self, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixDatagram;
 use std::process::Command;
@@ -13,6 +13,8 @@ use vgasnet_cluster::{AGENT_VARIABLE, Report};
 /// The end of a socket at which reports arrive.
 pub(crate) struct Reports {
     socket: UnixDatagram,
+    /// What ranks have entrusted to this process.
+    kept: Vec<OwnedFd>,
 }
 
 impl Reports {
@@ -23,27 +25,38 @@ impl Reports {
         setsockopt(&socket, sockopt::PassCred, &true)?;
         let inode = std::fs::metadata(format!("/proc/self/fd/{}", theirs.as_raw_fd()))?.ino();
         command.env(AGENT_VARIABLE, format!("{}:{inode}", theirs.as_raw_fd()));
-        Ok((Reports { socket }, theirs.into()))
+        Ok((Reports { socket, kept: Vec::new() }, theirs.into()))
     }
 
     /// The next report that makes sense, and the process that it comes from.
-    pub(crate) fn next(&self) -> Option<(Report, u32)> {
+    pub(crate) fn next(&mut self) -> Option<(Report, u32)> {
         loop {
             let mut bytes = [0; Report::BYTES + 1];
             let mut parts = [IoSliceMut::new(&mut bytes)];
-            let mut space = cmsg_space!(UnixCredentials);
+            let mut space = cmsg_space!(UnixCredentials, RawFd);
             let fd = self.socket.as_raw_fd();
             let message = recvmsg::<()>(fd, &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC).ok()?;
             let count = message.bytes;
-            let sender = message.cmsgs().ok()?.find_map(|part| match part {
-                ControlMessageOwned::ScmCredentials(sender) => u32::try_from(sender.pid()).ok(),
-                _ => None,
-            });
+            let mut sender = 0;
+            for part in message.cmsgs().ok()? {
+                match part {
+                    ControlMessageOwned::ScmCredentials(its) => sender = u32::try_from(its.pid()).unwrap_or(0),
+                    ControlMessageOwned::ScmRights(descriptors) => self.kept.extend(descriptors.into_iter().map(own)),
+                    _ => {}
+                }
+            }
             if let Some(report) = Report::from_bytes(&bytes[..count]) {
-                return Some((report, sender.unwrap_or(0)));
+                return Some((report, sender));
             }
         }
     }
+}
+
+/// What has come through a socket.
+#[expect(unsafe_code)]
+fn own(descriptor: RawFd) -> OwnedFd {
+    // SAFETY: the kernel has just made this descriptor for this process, and nobody else here knows of it.
+    unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
 impl AsFd for Reports {

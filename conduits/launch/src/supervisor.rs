@@ -38,6 +38,8 @@ pub struct Plan {
     pub ranks: u32,
     /// What starts an agent in place of each of them.
     pub launcher: Program,
+    /// The launcher complains when a rank has failed, and has nothing to do then: it is killed.
+    pub is_dispensable: bool,
     /// An agent that is silent for so long is lost.
     pub host_timeout: Duration,
 }
@@ -68,6 +70,7 @@ struct Supervisor {
     standing: Option<Command>,
     launcher: Process,
     launcher_name: String,
+    is_dispensable: bool,
     launcher_end: Option<End>,
     /// When it ended, until that has been judged.
     launcher_ended: Option<Instant>,
@@ -102,6 +105,7 @@ impl Supervisor {
             standing: None,
             launcher,
             launcher_name,
+            is_dispensable: plan.is_dispensable,
             launcher_end: None,
             launcher_ended: None,
             host_name: host_name(),
@@ -326,6 +330,9 @@ impl Supervisor {
     /// Lets the agents go and sees the other launcher off.
     fn finish(mut self) -> i32 {
         let nobody_came = self.roll.present().next().is_none();
+        if self.is_dispensable && self.verdict.outcome().status != 0 && self.roll.missing() == 0 {
+            self.launcher.signal(libc::SIGKILL);
+        }
         for (_, member) in self.roll.present_mut() {
             member.connection.send(&Command::Release);
         }

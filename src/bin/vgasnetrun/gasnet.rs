@@ -39,6 +39,7 @@ fn run_smp(options: &Options) -> i32 {
 /// What starts the agents, without the agents' own command.
 struct Launcher {
     command: String,
+    is_dispensable: bool,
     arguments: Vec<String>,
     variables: Vec<(&'static str, String)>,
 }
@@ -47,11 +48,11 @@ fn udp(options: &Options) -> Launcher {
     let spawner = if options.hosts.is_empty() { "L" } else { "S" };
     let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
     let mut variables = servers(options);
-    // What ranks write need not go through the launcher, which ends as soon as it misses one of them.
+    // What ranks write need not go through the launcher, which may be gone before they are.
     if std::env::var_os(ROUTE_VARIABLE).is_none() {
         variables.push((ROUTE_VARIABLE, "0".to_owned()));
     }
-    Launcher { command: of_gasnet("amudprun"), arguments, variables }
+    Launcher { command: of_gasnet("amudprun"), is_dispensable: true, arguments, variables }
 }
 
 /// The conduits for network cards have a launcher each, which knows the site's ways.
@@ -61,7 +62,7 @@ fn by_script(options: &Options, conduit: &str) -> Launcher {
     if !options.hosts.is_empty() {
         arguments.extend(["-N".to_owned(), options.hosts.len().to_string()]);
     }
-    Launcher { command: of_gasnet(&name), arguments, variables: servers(options) }
+    Launcher { command: of_gasnet(&name), is_dispensable: false, arguments, variables: servers(options) }
 }
 
 fn servers(options: &Options) -> Vec<(&'static str, String)> {
@@ -83,7 +84,7 @@ fn supervised(options: &Options, launcher: &Launcher) -> i32 {
         command.args(&launcher.arguments).env("VGASNET_CONDUIT", "gasnet");
         command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
         command.arg(agent).args(["--agent", "--"]).args(&options.program);
-        Ok(Plan { ranks: options.ranks, launcher: command, host_timeout })
+        Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })
     };
     plan().map_or_else(
         |(status, why): (i32, String)| {

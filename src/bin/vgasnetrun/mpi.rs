@@ -59,7 +59,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
         command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
     }
     command.arg(agent).args(["--agent", "--"]).args(&options.program);
-    Ok(Plan { ranks: options.ranks, launcher: command, host_timeout })
+    Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout })
 }
 
 fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {

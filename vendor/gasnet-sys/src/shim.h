@@ -78,10 +78,13 @@ int vgasnet_gn_is_complete(void *transfer);
 void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes);
 void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes);
 
-/* Whether GASNet ends this process without a word when its launcher says that another rank has ended. It does so over UDP; on
- * other conduits nothing changes. Heeding is what it does from its start on; to be changed after attach only, and back before
- * vgasnet_gn_exit. */
-void vgasnet_gn_heed_ends(int heeds);
+/* This process's connection to GASNet's launcher, whose loss makes that end the job; -1 where there is none that matters, as on
+ * all conduits but UDP. */
+int vgasnet_gn_connection(void);
+
+/* Whether GASNet hears its launcher, and so ends this process without a word when another rank has ended. It does from its start
+ * on, and has to in vgasnet_gn_bind, vgasnet_gn_allocate, and vgasnet_gn_exit. */
+void vgasnet_gn_hear_launcher(int hears);
 
 /* Ends all ranks. Does not return. */
 void vgasnet_gn_exit(int status);

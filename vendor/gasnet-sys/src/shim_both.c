@@ -38,19 +38,25 @@ int vgasnet_gn_poll(void) {
 extern int AMUDP_SPMDControlSocket __attribute__((weak));
 #endif
 
-void vgasnet_gn_heed_ends(int heeds) {
+int vgasnet_gn_connection(void) {
 #if GASNET_CONDUIT_UDP
-    static int connection = -1;
-    int *place = &AMUDP_SPMDControlSocket;
-    if (!place) return;
-    if (!heeds && *place != -1) {
-        connection = *place;
-        *place = -1;
-    } else if (heeds && connection != -1) {
-        *place = connection;
+    if (&AMUDP_SPMDControlSocket) return AMUDP_SPMDControlSocket;
+#endif
+    return -1;
+}
+
+void vgasnet_gn_hear_launcher(int hears) {
+#if GASNET_CONDUIT_UDP
+    static int hidden = -1;
+    const int connection = vgasnet_gn_connection();
+    if (!hears && connection != -1) {
+        hidden = connection;
+        AMUDP_SPMDControlSocket = -1;
+    } else if (hears && hidden != -1) {
+        AMUDP_SPMDControlSocket = hidden;
     }
 #else
-    (void)heeds;
+    (void)hears;
 #endif
 }
 

@@ -1,10 +1,6 @@
-//! A page out of a peer's pool over MPI, as a ratio to what MPI itself reaches with as many bytes between the same two
-//! ranks in the same run. `cargo bench --features mpi --bench pages [-- --json]`; `MPICC` names the MPI.
-//!
-//! `benches/pages.c` is what the ranks run. Ranks of one host use each other's pages where they are; these share no memory, so
-//! that everything goes through MPI, over what it chooses between two processes of one host and then over TCP, as it would between
-//! hosts. MPI's own operations use as much memory as the pages. An MPI that has no windows there is compared by `MPI_Send` alone.
+//! Runs the program, and says what came of it.
 
+use crate::network;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,21 +8,11 @@ use std::process::{Command, Stdio};
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: usize = 16;
 
-/// What the page is compared with.
-const RAW: [&str; 3] = ["mpi_put", "mpi_get", "mpi_send"];
+/// A page that comes when it is asked for.
 const PAGE: &str = "page_of_a_peer";
 
-/// Vgasnet shares no memory.
+/// Ranks of one host share no memory, so that pages move.
 const APART: (&str, &str) = ("VGASNET_PEER_MEMORY", "0");
-
-/// Confines MPI to TCP, for the implementations that read these.
-const TCP: [(&str, &str); 5] = [
-    APART,
-    ("UCX_TLS", "tcp,self"),
-    ("OMPI_MCA_pml", "ob1"),
-    ("OMPI_MCA_btl", "tcp,self"),
-    ("OMPI_MCA_osc", "pt2pt,rdma"),
-];
 
 type Samples = BTreeMap<String, Vec<f64>>;
 
@@ -34,19 +20,20 @@ type Samples = BTreeMap<String, Vec<f64>>;
 fn build() -> PathBuf {
     let bench = std::env::current_exe().expect("this program has a path");
     let dir = bench.parent().expect("a program is in a directory");
-    let (source, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), dir.join("pages-of-a-peer"));
-    let mut command = Command::new(vgasnet_mpi::MPICC);
-    command.args(["-O2", "-I"]).arg(source.join("include")).arg(source.join("benches/pages.c")).arg("-o").arg(&program);
-    command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
-    let status = command.status().expect("MPI's compiler");
+    let (root, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), dir.join("pages-of-a-peer"));
+    let mut command = network::compiler();
+    command.args(["-O2", "-I"]).arg(root.join("include")).arg(root.join("benches/pages").join(network::SOURCE));
+    command.arg("-o").arg(&program);
+    network::link(&mut command, dir);
+    let status = command.status().expect("the compiler");
     assert!(status.success(), "{command:?}: {status}");
     program
 }
 
 fn measure(program: &Path, variables: &[(&str, &str)]) -> Samples {
     let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
-    command.args(["--conduit", "mpi", "-n", "2"]).arg(program).arg(PAGES.to_string());
-    command.envs(variables.iter().copied());
+    command.args(["--conduit", network::CONDUIT, "-n", "2"]).arg(program).arg(PAGES.to_string());
+    command.envs(variables.iter().copied()).envs([APART]);
     command.env("VGASNET_PAGE_SIZE", PAGE_BYTES.to_string());
     command.env("VGASNET_POOL_SIZE", (2 * PAGES * PAGE_BYTES).to_string());
     // Of Open MPI, for containers.
@@ -77,20 +64,20 @@ fn table(network: &str, samples: &Samples) -> serde_json::Value {
         eprintln!("  {name:24} {:>8} {middle:>12.1} {least:>12.1} {rate:>8.2}", values.len());
         medians.insert(name.clone(), middle);
     }
-    let ratios: BTreeMap<&str, f64> =
-        RAW.iter().filter_map(|raw| Some((*raw, medians.get(*raw)? / medians[PAGE]))).collect();
+    let raw = medians.iter().filter(|(name, _)| !name.starts_with(PAGE));
+    let ratios: BTreeMap<&str, f64> = raw.map(|(name, raw)| (name.as_str(), raw / medians[PAGE])).collect();
     for (raw, ratio) in &ratios {
         eprintln!("  {PAGE} reaches {ratio:.2} x {raw}");
     }
     serde_json::json!({ "network": network, "page_bytes": PAGE_BYTES, "median_us": medians, "ratios": ratios })
 }
 
-fn main() {
+/// Measures over each network, and reports.
+pub fn run() {
     let is_json = std::env::args().any(|argument| argument == "--json");
     let program = build();
-    let networks = [("one host, no memory shared by vgasnet", &[APART][..]), ("tcp", &TCP)];
-    let runs: Vec<_> =
-        networks.into_iter().map(|(network, variables)| table(network, &measure(&program, variables))).collect();
+    let runs = network::networks().into_iter();
+    let runs: Vec<_> = runs.map(|(name, variables)| table(&name, &measure(&program, variables))).collect();
     if is_json {
         println!("{}", serde_json::to_string_pretty(&runs).expect("plain data"));
     }

@@ -1,0 +1,24 @@
+//! The program over MPI.
+
+use std::path::Path;
+use std::process::Command;
+
+pub const CONDUIT: &str = "mpi";
+pub const SOURCE: &str = "mpi.c";
+
+/// Confines MPI to TCP, for the implementations that read these.
+const TCP: [(&str, &str); 4] =
+    [("UCX_TLS", "tcp,self"), ("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_osc", "pt2pt,rdma")];
+
+/// What there is between two ranks, by variables.
+pub fn networks() -> Vec<(String, &'static [(&'static str, &'static str)])> {
+    vec![("one host, no memory shared by vgasnet".to_owned(), &[]), ("tcp".to_owned(), &TCP)]
+}
+
+pub fn compiler() -> Command {
+    Command::new(vgasnet_mpi::MPICC)
+}
+
+pub fn link(command: &mut Command, dir: &Path) {
+    command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
+}
