@@ -32,7 +32,7 @@ pub(crate) fn guard_exit() {
 /// Over the smp conduit a rank learns of another one's end by SIGIO, and ends. Leaves that to the launcher, as long as there is one.
 /// To be called by the thread that has started GASNet.
 pub(crate) fn outlive_others(rank: Rank) {
-    let Some(launcher) = attendant() else { return };
+    let Some(launcher) = attendant().filter(|_| is_apart()) else { return };
     // SAFETY: the calls fill in what they are given, and the new action is the old one but for its handler, which lives as long as
     // the process and only calls functions that handlers may.
     unsafe {
@@ -71,7 +71,7 @@ extern "C" fn on_end_of_another(signal: c_int) {
     }
 }
 
-/// Whether GASNet's launcher is left out. Where the program calls GASNet itself, it may end the job by it.
+/// Whether GASNet is left out where ranks end. Where the program calls GASNet itself, it may end the job by it.
 fn is_apart() -> bool {
     is_attended() && !is_attached() && !IS_CLOSED.load(Ordering::Acquire)
 }

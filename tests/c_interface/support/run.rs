@@ -14,10 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const SEED_DEFAULT: u64 = 2017;
 
 /// Of Open MPI: tests in containers run as root, and with more ranks than processors.
-pub const IN_CONTAINERS: [(&str, &str); 3] = [
+pub const IN_CONTAINERS: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
     ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    // GASNet warns of machines whose number is none.
+    ("GASNET_HOST_DETECT", "hostname"),
 ];
 
 /// How a job is set up.
@@ -75,8 +77,6 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     command.envs(IN_CONTAINERS);
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");
-    // GASNet warns of machines whose number is none.
-    command.env("GASNET_HOST_DETECT", "hostname");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
