@@ -18,7 +18,7 @@ use crate::storage::Storage;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vgasnet_conduit::{Conduit, Rank, Region};
+use vgasnet_conduit::{Conduit, Rank, Region, blocking_signals};
 
 /// Memory for copies of what non-blocking puts have left to write, in bytes.
 const COPIES_BYTES: usize = 16 << 20;
@@ -273,11 +273,8 @@ fn neighbours(space: &AddressSpace, cooperative: bool) -> Box<[usize]> {
 
 /// A thread of the library takes no signals: they are the client's.
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
-    let all = nix::sys::signal::SigSet::all();
-    let before = all.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_SETMASK);
-    let spawned = std::thread::Builder::new().name(name.into()).spawn(body);
-    if let Ok(before) = before {
-        before.thread_set_mask().ok();
-    }
-    spawned.map(drop).map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
+    let thread = std::thread::Builder::new().name(name.into());
+    blocking_signals(|| thread.spawn(body))
+        .map(drop)
+        .map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
 }

@@ -5,12 +5,12 @@ use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
 use super::{Busy, Storage};
 use crate::config::IoDirection;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use nix::sys::signal::{SigSet, SigmaskHow, pthread_sigmask};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
+use vgasnet_conduit::blocking_signals;
 
 /// Whole pages need few: with one thread the disk idles between operations, with this many it always has the next.
 const THREADS_MAX: usize = 4;
@@ -74,11 +74,8 @@ impl ThreadStorage {
         let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
         let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0 };
         // The client's signal handlers belong on the client's threads; a new thread inherits the mask of its maker.
-        let mut mask = SigSet::empty();
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), Some(&mut mask))?;
-        let started = storage.start_workers(depth.min(THREADS_MAX));
-        pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&mask), None)?;
-        started.map(|()| storage)
+        blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
+        Ok(storage)
     }
 
     fn start_workers(&mut self, count: usize) -> io::Result<()> {

@@ -10,11 +10,9 @@ mod attendance;
 mod backoff;
 mod conduit;
 mod network;
-mod signals;
 mod start;
 
 pub use attendance::{AGENT_VARIABLE, Report, announce, attendant, break_down, entrust, finish, is_attended};
 pub use backoff::Patience;
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};
-pub use signals::{NAMED, blocking_signals, keeping_handlers};

@@ -16,12 +16,14 @@
 
 pub mod conformance;
 mod region;
+mod signals;
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub use region::{Region, map_again};
+pub use signals::{NAMED, blocking_signals, keeping_handlers};
 
 /// A process of the job: `0..ranks`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,8 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
 
 use gasnet_sys as sys;
-use vgasnet_cluster::{NAMED, blocking_signals, keeping_handlers};
-use vgasnet_conduit::{Busy, Rank, Region};
+use vgasnet_conduit::{Busy, NAMED, Rank, Region, blocking_signals, keeping_handlers};
 
 use crate::arguments::Arguments;
 use crate::inbox::{Inbox, Kind};

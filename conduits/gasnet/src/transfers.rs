@@ -148,7 +148,7 @@ fn start_mover(complete: &Arc<Complete>) -> Result<Sender<PageCopy>, ConduitErro
     let (sender, copies) = channel();
     let complete = Arc::clone(complete);
     let thread = std::thread::Builder::new().name("vgasnet-mover".to_owned());
-    vgasnet_cluster::blocking_signals(|| thread.spawn(move || move_pages(&copies, &complete)))
+    vgasnet_conduit::blocking_signals(|| thread.spawn(move || move_pages(&copies, &complete)))
         .map_err(|error| ConduitError(format!("cannot start the thread that moves pages: {error}")))?;
     Ok(sender)
 }

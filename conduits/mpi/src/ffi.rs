@@ -2,8 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use vgasnet_cluster::{NAMED, blocking_signals, keeping_handlers};
-use vgasnet_conduit::Rank;
+use vgasnet_conduit::{NAMED, Rank, blocking_signals, keeping_handlers};
 
 unsafe extern "C" {
     fn vgasnet_mpi_start(started: *mut Started) -> c_int;
