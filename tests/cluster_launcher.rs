@@ -9,7 +9,7 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -56,6 +56,10 @@ struct Ended {
 }
 
 fn start(ranks: u32, program: &[&str]) -> Job {
+    start_reading(ranks, program, Stdio::null())
+}
+
+fn start_reading(ranks: u32, program: &[&str], stdin: Stdio) -> Job {
     let storage = fresh_dir();
     let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
@@ -65,7 +69,7 @@ fn start(ranks: u32, program: &[&str]) -> Job {
     command.env("VGASNET_STORAGE_DIR", &storage).env("VGASNET_PAGE_SIZE", "64K").env("VGASNET_POOL_SIZE", "1M");
     command.env("CHECK_PAGE_BYTES", "65536");
     command.args(["--conduit", CONDUIT, "-n", &ranks.to_string()]).args(program);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shared_before = entries(Path::new("/dev/shm"));
     Job { child: command.spawn().expect("vgasnetrun starts"), storage, shared_before }
 }
@@ -196,6 +200,17 @@ fn programs_that_are_no_ranks_simply_run() {
     let times = if is_copied() { 1 } else { 3 };
     assert_eq!((ended.status, ended.stdout), (Some(0), "out\n".repeat(times)));
     assert_eq!(ended.stderr, "err\n".repeat(times));
+}
+
+#[test]
+fn what_is_typed_reaches_the_first_rank() {
+    let terminal = nix::pty::openpty(None, None).expect("a terminal");
+    let mut master = std::fs::File::from(terminal.master);
+    // The second character ends the input, as it does for whoever sits there.
+    master.write_all(b"typed\n\x04").expect("room");
+    let job = start_reading(1, &["sh", "-c", "cat; echo read"], terminal.slave.into());
+    let ended = job.end();
+    assert_eq!((ended.status, &*ended.stdout), (Some(0), "typed\nread\n"), "{ended:?}");
 }
 
 #[test]

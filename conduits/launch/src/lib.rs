@@ -29,6 +29,7 @@ mod pmi;
 mod reports;
 mod roll;
 mod supervisor;
+mod terminal;
 mod wire;
 
 use std::time::Duration;

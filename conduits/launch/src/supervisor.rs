@@ -17,7 +17,7 @@ use crate::agent::timeout_until;
 use crate::connection::{Connection, Stream};
 use crate::roll::{Care, Host, Member, Roll, name_ranks};
 use crate::wire::{Command, News};
-use crate::{BEAT, host_name, stood_still};
+use crate::{BEAT, host_name, stood_still, terminal};
 
 /// How long a connection may take to say hello.
 const HELLO_PATIENCE: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ pub struct Plan {
     pub ranks: u32,
     /// What starts an agent in place of each of them.
     pub launcher: Program,
-    /// The launcher complains when a rank has failed, and has nothing to do then: it is killed.
+    /// The launcher has nothing to do once a rank has failed, but complains: it is killed.
     pub is_dispensable: bool,
     /// An agent that is silent for so long is lost.
     pub host_timeout: Duration,
@@ -90,9 +90,11 @@ impl Supervisor {
         plan.launcher.env(LAUNCHER_VARIABLE, listeners.address.to_string());
         // Signals are to take the way through the agents.
         plan.launcher.process_group(0);
+        terminal::replace(&mut plan.launcher);
         let launcher_name = plan.launcher.get_program().to_string_lossy().into_owned();
-        let launcher = Process::spawn(plan.launcher, signals.previous_mask(), Signal::SIGTERM, std::iter::empty())
+        let mut launcher = Process::spawn(plan.launcher, signals.previous_mask(), Signal::SIGTERM, std::iter::empty())
             .map_err(|error| (cannot_run_status(&error), format!("cannot run {launcher_name}: {error}")))?;
+        launcher.take_stdin().map(terminal::forward);
         let now = Instant::now();
         Ok(Supervisor {
             signals,
@@ -330,7 +332,10 @@ impl Supervisor {
     /// Lets the agents go and sees the other launcher off.
     fn finish(mut self) -> i32 {
         let nobody_came = self.roll.present().next().is_none();
-        if self.is_dispensable && self.verdict.outcome().status != 0 && self.roll.missing() == 0 {
+        // Processes that became no ranks would have it wait for them.
+        let no_ranks = self.roll.present().all(|(_, member)| member.life == Life::Fresh);
+        let has_failed = self.verdict.outcome().status != 0;
+        if self.is_dispensable && (has_failed || no_ranks) && self.roll.missing() == 0 {
             self.launcher.signal(libc::SIGKILL);
         }
         for (_, member) in self.roll.present_mut() {
