@@ -332,10 +332,8 @@ impl Supervisor {
     /// Lets the agents go and sees the other launcher off.
     fn finish(mut self) -> i32 {
         let nobody_came = self.roll.present().next().is_none();
-        // Processes that became no ranks would have it wait for them.
-        let no_ranks = self.roll.present().all(|(_, member)| member.life == Life::Fresh);
-        let has_failed = self.verdict.outcome().status != 0;
-        if self.is_dispensable && (has_failed || no_ranks) && self.roll.missing() == 0 {
+        let is_dismissed = self.may_dismiss_launcher();
+        if is_dismissed {
             self.launcher.signal(libc::SIGKILL);
         }
         for (_, member) in self.roll.present_mut() {
@@ -346,7 +344,14 @@ impl Supervisor {
         let launcher_status = self.launcher_end.map_or(1, status_of);
         let status = self.verdict.outcome().status;
         // Where no rank has failed, the other launcher may have.
-        if nobody_came || (status == 0 && was_left) { launcher_status.max(status) } else { status }
+        if nobody_came || (status == 0 && was_left && !is_dismissed) { launcher_status.max(status) } else { status }
+    }
+
+    fn may_dismiss_launcher(&self) -> bool {
+        let has_failed = self.verdict.outcome().status != 0;
+        // It would wait for processes that became no ranks.
+        let no_ranks = self.roll.present().all(|(_, member)| member.life == Life::Fresh);
+        self.is_dispensable && (has_failed || no_ranks) && self.roll.missing() == 0
     }
 
     /// Waits for the other launcher's end, and ends it if it takes too long. Returns whether it ended by itself.
