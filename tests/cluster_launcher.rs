@@ -249,6 +249,21 @@ fn a_killed_launcher_takes_everything_along() {
 }
 
 #[test]
+fn ranks_in_scripts_end_with_the_job() {
+    let script = |way: &str| format!("{} {way}; exit $?", rank_program());
+    let mut job = start(3, &["sh", "-c", &script("waits")]);
+    let pids = job.pids(3);
+    job.signal(libc::SIGKILL);
+    assert_eq!(job.end().status, None);
+    wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
+    let mut job = start(3, &["sh", "-c", &script("waits and exits")]);
+    let pids = job.pids(3);
+    let ended = job.end();
+    assert!(ended.status == Some(7) && ended.stderr.contains("ended with exit status 7"), "{ended:?}");
+    wait_until(&format!("still there of {pids:?}"), || !pids.iter().any(|pid| is_alive(*pid)));
+}
+
+#[test]
 fn a_killed_agent_ends_the_job() {
     if is_copied() {
         return say_not_run("a_killed_agent_ends_the_job", "the first rank starts the others, without agents");

@@ -58,6 +58,8 @@ int main(int argc, char **argv) {
     if (is(way, "waits")) {
         printf("pid %ld\n", (long)getpid());
         fflush(stdout);
+        if (argc > 2) barrier();
+        if (argc > 2 && me == 1) vgasnet_exit(7);
     }
     for (;;) pause();
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, getsockopt, sendmsg, sockopt};
+use vgasnet_conduit::Rank;
 use vgasnet_smp::launch::Life;
 
 use crate::network::Network;
@@ -66,6 +67,11 @@ pub fn announce() {
         Attendance { pid: std::process::id(), agent }
     });
     report(Life::Initialised, None);
+}
+
+/// Says which rank this process is, which has been announced.
+pub fn introduce(rank: Rank) {
+    report(Life::Initialised, Some(rank.0));
 }
 
 /// Says how far this rank has come.

@@ -11,7 +11,7 @@ use vgasnet_conduit::{
 use vgasnet_smp::SmpConduit;
 use vgasnet_smp::launch::Life;
 
-use crate::attendance::{self, announce, is_copy, report};
+use crate::attendance::{self, announce, introduce, is_copy, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
@@ -36,7 +36,7 @@ impl<N: Network> ClusterConduit<N> {
     /// The ranks of a host cannot share memory.
     pub fn start(network: N, share_hosts: bool) -> Result<Self, ConduitError> {
         announce();
-        report(Life::Initialised, Some(network.rank().0));
+        introduce(network.rank());
         let hosts = Hosts::find(&network, share_hosts)?;
         let host = meet(&network, &hosts.members)?;
         let (backoff, network_pool, is_led) = Default::default();
@@ -219,6 +219,8 @@ impl<N: Network> Conduit for ClusterConduit<N> {
 
     fn close(&self) {
         if !is_copy() {
+            // Whatever becomes of it: it has done its part.
+            report(Life::Exiting(0), Some(self.rank().0));
             self.network.close();
         }
     }

@@ -12,7 +12,9 @@ mod conduit;
 mod network;
 mod start;
 
-pub use attendance::{AGENT_VARIABLE, Report, announce, attendant, break_down, entrust, finish, is_attended};
+pub use attendance::{
+    AGENT_VARIABLE, Report, announce, attendant, break_down, entrust, finish, introduce, is_attended,
+};
 pub use backoff::Patience;
 pub use conduit::ClusterConduit;
 pub use network::{Network, PoolMemory};

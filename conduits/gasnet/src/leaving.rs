@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use vgasnet_cluster::{attendant, entrust, is_attended};
-use vgasnet_conduit::Rank;
 
 use crate::beside::is_attached;
 use crate::ffi;
@@ -31,7 +30,7 @@ pub(crate) fn guard_exit() {
 
 /// Over the smp conduit a rank learns of another one's end by SIGIO, and ends. Leaves that to the launcher, as long as there is one.
 /// To be called by the thread that has started GASNet.
-pub(crate) fn outlive_others(rank: Rank) {
+pub(crate) fn outlive_others() {
     let Some(launcher) = attendant().filter(|_| is_apart()) else { return };
     // SAFETY: the calls fill in what they are given, and the new action is the old one but for its handler, which lives as long as
     // the process and only calls functions that handlers may.
@@ -42,20 +41,24 @@ pub(crate) fn outlive_others(rank: Rank) {
             return;
         }
         let gasnets = std::mem::transmute::<usize, extern "C" fn(c_int)>(action.sa_sigaction);
-        KEPT.get_or_init(|| Kept { parents: [libc::getppid(), launcher], gasnets });
+        let parent = libc::getppid();
+        KEPT.get_or_init(|| Kept { parents: [parent, launcher], gasnets });
         action.sa_sigaction = on_end_of_another as *const () as usize;
         libc::sigaction(libc::SIGIO, &raw const action, std::ptr::null_mut());
         // The launcher's own child ends with it in any case. What comes when a connection breaks comes too early to tell whether the
         // launcher lives.
-        if rank != Rank(0) {
+        if parent != launcher {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGIO);
+            if libc::getppid() != parent {
+                libc::raise(libc::SIGIO);
+            }
         }
     }
 }
 
 /// What GASNet would do.
 struct Kept {
-    /// The first rank's process, whose child this one is, and the launcher's, whose child it becomes after that.
+    /// Whose child this process is, the first rank or what has started that, and the launcher, whose child it becomes after that.
     parents: [i32; 2],
     gasnets: extern "C" fn(c_int),
 }

@@ -79,7 +79,9 @@ impl GasnetNetwork {
         let started = ffi::start(arguments).map_err(|GasnetError(text)| ConduitError(text))?;
         if is_copied {
             vgasnet_cluster::announce();
-            leaving::outlive_others(Rank(started.rank));
+            // From here on, nobody but the launcher ends the others with this rank, and it has to know of it.
+            vgasnet_cluster::introduce(Rank(started.rank));
+            leaving::outlive_others();
         }
         leaving::guard_exit();
         leaving::leave_launcher_out();
@@ -345,7 +347,8 @@ impl Network for GasnetNetwork {
     }
 
     fn ends_jobs(&self, status: i32) -> bool {
-        status == 0
+        // Before that, others go on, and GASNet would end them by signals.
+        status == 0 && self.is_closed.load(Ordering::Acquire)
     }
 
     fn exit(&self, status: i32) -> ! {

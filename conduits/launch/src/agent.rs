@@ -58,6 +58,8 @@ struct Agent {
 /// A program under the care of an agent.
 struct Child {
     process: Process,
+    /// The rank itself, where `process` is a script that has started it.
+    within: Option<Process>,
     reports: Reports,
 }
 
@@ -149,7 +151,7 @@ impl Agent {
     fn hear_signals(&mut self) {
         while let Some((signal, _)) = self.signals.next() {
             match &self.child {
-                Some(child) => child.process.signal(signal),
+                Some(child) => child.obey(Order::Forward(signal), self.life),
                 None if matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP) => {
                     self.ending = Ending::Released;
                 }
@@ -162,7 +164,10 @@ impl Agent {
         let Some(child) = &mut self.child else { return };
         // In this order: what the child said last came before its end.
         let end = child.process.reap();
-        while let Some((Report { life, rank }, _)) = child.reports.next() {
+        while let Some((Report { life, rank }, pid)) = child.reports.next() {
+            if pid != child.process.pid() && child.within.is_none() {
+                child.within = Process::adopt(pid).ok();
+            }
             self.rank = rank.or(self.rank);
             self.life = life;
             self.supervisor.send(&News::Life { life, rank });
@@ -190,12 +195,14 @@ impl Agent {
         if command == Command::Release {
             self.ending = Ending::Released;
         }
-        let Some(Child { process, .. }) = &self.child else { return };
-        match command {
-            Command::Forward(signal) => process.obey(Order::Forward(signal), self.life),
-            Command::Quit => process.obey(Order::Quit, self.life),
-            Command::Kill | Command::Release => process.obey(Order::Kill, self.life),
-            Command::Welcome { .. } | Command::Beat => {}
+        let order = match command {
+            Command::Forward(signal) => Order::Forward(signal),
+            Command::Quit => Order::Quit,
+            Command::Kill | Command::Release => Order::Kill,
+            Command::Welcome { .. } | Command::Beat => return,
+        };
+        if let Some(child) = self.child.as_ref().or(self.past.as_ref()) {
+            child.obey(order, self.life);
         }
     }
 
@@ -209,7 +216,7 @@ impl Agent {
         }
         if let (Ending::Lost { kill_at, .. }, Some(child)) = (self.ending, &self.child) {
             if now >= kill_at {
-                child.process.signal(libc::SIGKILL);
+                child.obey(Order::Kill, self.life);
             }
         }
     }
@@ -221,7 +228,7 @@ impl Agent {
         }
         self.ending = Ending::Lost { is_silent, kill_at: Instant::now() + GRACE };
         let Some(child) = &self.child else { return };
-        child.process.signal(libc::SIGTERM);
+        child.obey(Order::Forward(libc::SIGTERM), self.life);
         let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
         tell(&format!("{rank} on {}: {why}; ended", host_name()));
     }
@@ -235,7 +242,15 @@ impl Child {
         let (reports, theirs) = Reports::open(&mut command)?;
         let inherited = std::iter::once(theirs.as_raw_fd());
         let process = Process::spawn(command, signals.previous_mask(), Signal::SIGKILL, inherited)?;
-        Ok(Child { process, reports })
+        Ok(Child { process, within: None, reports })
+    }
+
+    fn obey(&self, order: Order, life: Life) {
+        if let Some(within) = &self.within {
+            within.obey(order, life);
+        }
+        // A script does not know what a rank is told by.
+        self.process.obey(order, if self.within.is_some() { Life::Fresh } else { life });
     }
 }
 

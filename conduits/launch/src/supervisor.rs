@@ -94,7 +94,9 @@ impl Supervisor {
         let launcher_name = plan.launcher.get_program().to_string_lossy().into_owned();
         let mut launcher = Process::spawn(plan.launcher, signals.previous_mask(), Signal::SIGTERM, std::iter::empty())
             .map_err(|error| (cannot_run_status(&error), format!("cannot run {launcher_name}: {error}")))?;
-        launcher.take_stdin().map(terminal::forward);
+        if let Some(pipe) = launcher.take_stdin() {
+            terminal::forward(pipe);
+        }
         let now = Instant::now();
         Ok(Supervisor {
             signals,
@@ -334,7 +336,8 @@ impl Supervisor {
         let nobody_came = self.roll.present().next().is_none();
         let is_dismissed = self.may_dismiss_launcher();
         if is_dismissed {
-            self.launcher.signal(libc::SIGKILL);
+            // What it has started to reach a host that is lost would wait.
+            if self.has_lost() { self.signal_launchers(Signal::SIGKILL) } else { self.launcher.signal(libc::SIGKILL) }
         }
         for (_, member) in self.roll.present_mut() {
             member.connection.send(&Command::Release);
@@ -347,6 +350,10 @@ impl Supervisor {
         if nobody_came || (status == 0 && was_left && !is_dismissed) { launcher_status.max(status) } else { status }
     }
 
+    fn has_lost(&self) -> bool {
+        self.roll.present().any(|(_, member)| member.care == Care::Lost)
+    }
+
     fn may_dismiss_launcher(&self) -> bool {
         let has_failed = self.verdict.outcome().status != 0;
         // It would wait for processes that became no ranks.
@@ -357,8 +364,7 @@ impl Supervisor {
     /// Waits for the other launcher's end, and ends it if it takes too long. Returns whether it ended by itself.
     fn see_launcher_off(&mut self) -> bool {
         // It would wait for a host that is lost.
-        let lost = self.roll.present().any(|(_, member)| member.care == Care::Lost);
-        let patience = if lost { LAUNCHER_GRACE } else { LAUNCHER_PATIENCE };
+        let patience = if self.has_lost() { LAUNCHER_GRACE } else { LAUNCHER_PATIENCE };
         let mut late = Instant::now() + patience;
         while self.launcher_end.is_none() && Instant::now() < late {
             self.wait_for_launcher(late);

@@ -2,8 +2,12 @@
 
 use std::io::{IsTerminal, stdin};
 use std::process::{ChildStdin, Command, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal};
+
+/// How often a job in the background looks whether it is in the foreground.
+const BACKGROUND_LOOK: Duration = Duration::from_secs(1);
 
 /// Gives the launcher a pipe in the terminal's place, where there is one.
 pub(crate) fn replace(launcher: &mut Command) {
@@ -15,10 +19,15 @@ pub(crate) fn replace(launcher: &mut Command) {
 /// Writes to the pipe what is typed, until the process ends.
 pub(crate) fn forward(mut pipe: ChildStdin) {
     let read = move || {
-        // In the background there is nothing to read then, in place of being stopped.
+        // In the background, reading is an error then, in place of stopping this process.
         let _ = SigSet::from(Signal::SIGTTIN).thread_block();
-        // It fails when the launcher has ended.
-        let _ = std::io::copy(&mut stdin().lock(), &mut pipe);
+        while let Err(error) = std::io::copy(&mut stdin().lock(), &mut pipe) {
+            if error.raw_os_error() != Some(libc::EIO) {
+                // The launcher has ended.
+                break;
+            }
+            std::thread::sleep(BACKGROUND_LOOK);
+        }
     };
     // Where there is no thread, nothing can be typed.
     let _ = std::thread::Builder::new().name("terminal".into()).spawn(read);

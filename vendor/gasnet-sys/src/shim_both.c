@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "internal.h"
 
@@ -34,7 +35,7 @@ int vgasnet_gn_poll(void) {
 }
 
 #if GASNET_CONDUIT_UDP
-/* Of AMUDP, which is below this conduit: the connection to its launcher. It leaves -1 alone. */
+/* Of AMUDP, which is below this conduit: the connection to its launcher. */
 extern int AMUDP_SPMDControlSocket __attribute__((weak));
 #endif
 
@@ -47,13 +48,14 @@ int vgasnet_gn_connection(void) {
 
 void vgasnet_gn_hear_launcher(int hears) {
 #if GASNET_CONDUIT_UDP
-    static int hidden = -1;
-    const int connection = vgasnet_gn_connection();
-    if (!hears && connection != -1) {
-        hidden = connection;
-        AMUDP_SPMDControlSocket = -1;
-    } else if (hears && hidden != -1) {
-        AMUDP_SPMDControlSocket = hidden;
+    /* The launcher's connection, and one on which nothing ever comes. */
+    static int real = -1, quiet[2] = {-1, -1};
+    if (vgasnet_gn_connection() == -1) return;
+    if (hears && real != -1) {
+        AMUDP_SPMDControlSocket = real;
+    } else if (!hears && (quiet[0] != -1 || !socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, quiet))) {
+        if (real == -1) real = AMUDP_SPMDControlSocket;
+        AMUDP_SPMDControlSocket = quiet[0];
     }
 #else
     (void)hears;

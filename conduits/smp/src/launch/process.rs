@@ -121,14 +121,20 @@ impl Process {
         }
     }
 
-    /// How the process ended, once. Nobody knows that of one that somebody else has started and reaped: status 0.
-    pub fn reap(&mut self) -> Option<End> {
+    /// How the process ended, once. Nobody knows that of one that somebody else has started and reaped: then it is `unknown`.
+    pub fn reap_or(&mut self, unknown: End) -> Option<End> {
         if !self.is_running {
             return None;
         }
         let status = match &mut self.child {
             Some(child) => child.try_wait(),
-            None => status_of_another(self.pid, self.pidfd.as_fd()),
+            None => match status_of_another(self.pid, self.pidfd.as_fd()) {
+                Ok(Some(None)) => {
+                    self.is_running = false;
+                    return Some(unknown);
+                }
+                status => status.map(Option::flatten),
+            },
         };
         let end = match status {
             Ok(None) => return None,
@@ -142,6 +148,11 @@ impl Process {
         Some(end)
     }
 
+    /// As [`Process::reap_or`], of a process that this launcher has started.
+    pub fn reap(&mut self) -> Option<End> {
+        self.reap_or(End::Status(1))
+    }
+
     /// Waits until the process has ended, which this launcher has started.
     pub fn wait(&mut self) {
         let _ = self.child.as_mut().map(Child::wait);
@@ -149,16 +160,17 @@ impl Process {
     }
 }
 
-/// How another process's child has ended. Until that has reaped it, proc(5) tells.
-fn status_of_another(pid: u32, pidfd: BorrowedFd<'_>) -> io::Result<Option<ExitStatus>> {
+/// How another process's child has ended, if it has. Until that has reaped it, proc(5) tells.
+fn status_of_another(pid: u32, pidfd: BorrowedFd<'_>) -> io::Result<Option<Option<ExitStatus>>> {
     let mut ended = [PollFd::new(pidfd, PollFlags::POLLIN)];
     if poll(&mut ended, PollTimeout::ZERO)? == 0 {
         return Ok(None);
     }
     let fields = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The status is the last field. Where the number is a stranger's by now, that one runs, and the field is 0.
+    // The number may be a stranger's by now, who runs. The status is the last field.
+    let is_zombie = fields.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'));
     let status = fields.split_whitespace().next_back().and_then(|status| status.parse().ok());
-    Ok(Some(ExitStatus::from_raw(status.unwrap_or(0))))
+    Ok(Some(status.filter(|_| is_zombie).map(ExitStatus::from_raw)))
 }
 
 /// In the child: get a signal when the launcher dies, have the launcher's signal mask and not the one with which it
