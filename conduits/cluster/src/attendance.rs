@@ -1,7 +1,8 @@
 //! What a rank tells the launcher's agent beside it, where there is one.
 //!
 //! Whoever launched this process with an agent (`conduits/launch`) looks after all ranks' ends: then a rank that fails just
-//! ends, and the launcher tells the others. Without one, the network ends the job as it can.
+//! ends, and the launcher tells the others. Over gasnet-smp the launcher itself is the agent of all. Without one, the network ends the
+//! job as it can.
 #![allow(unsafe_code)]
 
 use std::io::{IoSlice, Write};
