@@ -6,7 +6,7 @@ use std::time::Duration;
 /// The first sleep after something happened.
 const FIRST: Duration = Duration::from_micros(20);
 
-/// So many sleeps are as short, about 2 ms in all: where one page is asked for after the other, the next is about to be.
+/// So many sleeps are as short, about 2 ms in all with the 50 us that the system's timers add to each: where one page is asked for after the other, the next is about to be.
 const SHORT: u32 = 24;
 
 /// Then sleeps double up to this, for which a message to a rank that waits may wait in turn.

@@ -246,12 +246,17 @@ impl Child {
     }
 
     fn obey(&self, order: Order, life: Life) {
-        if let Some(within) = &self.within {
-            within.obey(order, life);
-        }
-        // A script does not know what a rank is told by.
-        self.process.obey(order, if self.within.is_some() { Life::Fresh } else { life });
+        pass_on(order, life, &self.process, self.within.as_ref());
     }
+}
+
+/// Gives an order to a rank that has come so far: to `process`, or, where that is a script, to it and to the rank within.
+pub(crate) fn pass_on(order: Order, life: Life, process: &Process, within: Option<&Process>) {
+    if let Some(within) = within {
+        within.obey(order, life);
+    }
+    // A script does not know what a rank is told by.
+    process.obey(order, if within.is_some() { Life::Fresh } else { life });
 }
 
 /// Says hello. Returns the connection and the time-out if a supervisor answers.

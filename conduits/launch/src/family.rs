@@ -14,7 +14,7 @@ use vgasnet_smp::launch::{
     End, Life, Order, Process, RankView, Signals, Step, Verdict, cannot_run_status, raise_descriptor_limit, say,
 };
 
-use crate::agent::timeout_until;
+use crate::agent::{pass_on, timeout_until};
 use crate::reports::Reports;
 
 /// Runs `first`, which becomes rank 0 and makes the others up to `ranks`, to the end of the job. What goes wrong is one line on
@@ -208,12 +208,8 @@ impl Member {
     }
 
     fn obey(&self, order: Order) {
-        if let Some(within) = &self.within {
-            within.obey(order, self.life);
-        }
         if let Some(process) = &self.process {
-            // A script does not know what a rank is told by.
-            process.obey(order, if self.within.is_some() { Life::Fresh } else { self.life });
+            pass_on(order, self.life, process, self.within.as_ref());
         }
     }
 }

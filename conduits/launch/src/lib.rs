@@ -16,7 +16,7 @@
 //!
 //! Each side takes the other for lost when it has not heard of it for some time. An agent that has lost its supervisor ends its
 //! child; a supervisor that has lost an agent ends the job, and does not wait for that rank.
-
+//!
 //! Where no other launcher is needed, because the first rank makes the others, `vgasnetrun` looks after them all by itself.
 
 #![deny(unsafe_code)]
