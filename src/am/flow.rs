@@ -8,7 +8,7 @@
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use vgasnet_conduit::Rank;
+use vgasnet_protocol::Rank;
 
 /// Requests of one rank that may wait at another.
 pub const WINDOW_REQUESTS: u32 = 64;
@@ -89,7 +89,7 @@ impl Flow {
         let more = Amount { requests: 1, cost }.bits();
         let before = Amount::of(owed.fetch_add(more, Ordering::AcqRel));
         if before.requests + 1 >= WINDOW_REQUESTS / 4 || before.cost + cost >= WINDOW_COST / 4 {
-            return self.settle(from);
+            return self.pay(from);
         }
         if !self.is_creditor[from.index()].swap(true, Ordering::AcqRel) {
             self.creditors.lock().unwrap_or_else(PoisonError::into_inner).push(from);
@@ -98,17 +98,17 @@ impl Flow {
     }
 
     /// All that is owed, to be given back when there is nothing else to do.
-    pub fn settle_all(&self) -> Vec<(Rank, Amount)> {
+    pub fn pay_all(&self) -> Vec<(Rank, Amount)> {
         let creditors = std::mem::take(&mut *self.creditors.lock().unwrap_or_else(PoisonError::into_inner));
-        let settle = |rank: Rank| {
+        let pay = |rank: Rank| {
             // In this order: what is owed from now on lists the rank again.
             self.is_creditor[rank.index()].store(false, Ordering::Release);
-            Some((rank, self.settle(rank)?))
+            Some((rank, self.pay(rank)?))
         };
-        creditors.into_iter().filter_map(settle).collect()
+        creditors.into_iter().filter_map(pay).collect()
     }
 
-    fn settle(&self, rank: Rank) -> Option<Amount> {
+    fn pay(&self, rank: Rank) -> Option<Amount> {
         let owed = Amount::of(self.owed[rank.index()].swap(0, Ordering::AcqRel));
         (owed != Amount::default()).then_some(owed)
     }
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(flow.on_handled(TO, WINDOW_COST), Some(Amount { requests: 1, cost: WINDOW_COST }));
         assert_eq!((flow.on_handled(TO, 3), flow.on_handled(Rank(0), 4)), (None, None));
         let all = [(TO, Amount { requests: 1, cost: 3 }), (Rank(0), Amount { requests: 1, cost: 4 })];
-        let settled = flow.settle_all();
+        let settled = flow.pay_all();
         assert!(all.iter().all(|debt| settled.contains(debt)), "{settled:?}");
-        assert!(flow.settle_all().is_empty() && flow.is_settled());
+        assert!(flow.pay_all().is_empty() && flow.is_settled());
     }
 }

@@ -1,11 +1,14 @@
 //! The handler table, and how a handler is called.
 
-use super::wire::{Args, Category};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use vgasnet_protocol::active_message::{Args, Category};
 
 /// Indices from here on are the client's; those below are the library's (GASNet-1, C.2).
 pub const CLIENT_FIRST: u8 = 128;
+
+/// The index of the library's own handler.
+pub(crate) const LIBRARY: u8 = 1;
 
 /// An entry of the client's table: an index, or 0 for any, and a function.
 #[repr(C)]

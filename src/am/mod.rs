@@ -1,137 +1,70 @@
 //! Active Messages of the client: requests, replies, and the threads that run their handlers.
 //!
-//! What arrives is put together by whoever drives the engine and waits in the [`Inbox`]. Handlers run only in client
-//! threads that called in ([`Runtime::poll`], [`Runtime::wait_until`]), outside of every lock of the library.
+//! What arrives is put together by whoever drives the engine and waits in the [`HandlerQueue`]. Handlers run only in client
+//! threads that called in, outside of every lock of the library: [`Am`] is part of the engine's [`CallerWork`].
 //!
 //! Source: GASNet-1 (specification 1.8), Active Messages.
+//!
+//! [`CallerWork`]: crate::engine::CallerWork
 
 mod caller;
 mod flow;
+mod handler_queue;
+mod handler_safe_lock;
 mod handlers;
-mod inbox;
-mod lock;
+mod messages;
 mod run;
 mod send;
-mod wire;
 
 pub use caller::is_in_handler;
 pub use flow::{WINDOW_COST, WINDOW_REQUESTS};
+pub use handler_queue::{Backlog, HandlerQueue, PAYLOAD_BYTES_MAX, Payload};
+pub use handler_safe_lock::HandlerSafeLock;
+pub(crate) use handlers::LIBRARY;
 pub use handlers::{BadEntry, CLIENT_FIRST, Entry, Handlers};
-pub use inbox::{Inbox, PAYLOAD_BYTES_MAX, Payload, Waiting};
-pub use lock::HandlerSafeLock;
+pub use messages::{LibraryHandler, Messages};
 pub use run::Token;
-pub use send::{Destination, LONG_BYTES_MAX, Outgoing};
-pub use wire::{ARGS_MAX, Args, Category, TAG_CREDIT, TAG_MESSAGE};
+pub use send::{Destination, Envelope, LONG_BYTES_MAX};
 
-use crate::local::Undisturbed;
-use flow::{Amount, Flow};
-use inbox::Incoming;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use vgasnet_conduit::Rank;
-use wire::Message;
+use crate::engine::Driver;
+use crate::error::UserError;
+use crate::memory::AddressSpace;
+use crate::ops::Ops;
+use std::sync::Arc;
 
-/// The Active Messages of a rank.
-#[derive(Debug)]
-pub struct Messages {
-    handlers: Handlers,
-    flow: Flow,
-    inbox: Mutex<Inbox>,
-    /// Messages in the inbox that are complete.
-    pending: AtomicUsize,
-    /// Handlers that have run, or begun to.
-    runs: AtomicU64,
-    next_id: AtomicU32,
+/// The Active Messages of a rank that has attached.
+pub struct Am {
+    ops: Arc<Ops>,
+    messages: Arc<Messages>,
 }
 
-/// What came of bytes that arrived.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
-    /// Something that a waiting thread may wait for.
-    News,
-    /// Nothing to do yet.
-    Noted,
-    /// They make no sense.
-    Malformed,
-}
-
-impl Messages {
-    /// No handlers, nothing sent, among `ranks` ranks.
-    pub fn new(ranks: u32) -> Messages {
-        Messages {
-            handlers: Handlers::default(),
-            flow: Flow::new(ranks),
-            inbox: Mutex::default(),
-            pending: AtomicUsize::new(0),
-            runs: AtomicU64::new(0),
-            next_id: AtomicU32::new(0),
-        }
+impl Am {
+    /// Sends and runs messages, with what `messages` has taken in.
+    pub fn new(ops: Arc<Ops>, messages: Arc<Messages>) -> Am {
+        Am { ops, messages }
     }
 
-    /// The handler table.
-    pub fn handlers(&self) -> &Handlers {
-        &self.handlers
+    /// What has arrived, and the handler table.
+    pub fn messages(&self) -> &Messages {
+        &self.messages
     }
 
-    /// Takes what arrived from a rank.
-    pub fn on_arrival(&self, from: Rank, bytes: &[u8]) -> Taken {
-        let complete = match wire::decode(bytes) {
-            Some(Message::First(head, payload)) => {
-                if head.is_reply && !self.flow.give_back(from, Amount { requests: 1, cost: head.cost }) {
-                    return Taken::Malformed;
-                }
-                self.inbox().add_first(from, head, payload)
-            }
-            Some(Message::Fragment { id, offset_bytes, bytes }) => {
-                self.inbox().add_fragment(from, id, offset_bytes as usize, bytes)
-            }
-            Some(Message::Credit { requests, cost }) => {
-                let was_taken = self.flow.give_back(from, Amount { requests, cost });
-                return if was_taken { Taken::News } else { Taken::Malformed };
-            }
-            None => None,
-        };
-        match complete {
-            Some(true) => {
-                self.pending.fetch_add(1, Ordering::SeqCst);
-                Taken::News
-            }
-            Some(false) => Taken::Noted,
-            None => Taken::Malformed,
-        }
+    /// The operations of this rank.
+    pub fn ops(&self) -> &Arc<Ops> {
+        &self.ops
     }
 
-    /// Whether there is a handler to run.
-    pub fn has_pending(&self) -> bool {
-        self.pending.load(Ordering::SeqCst) > 0
+    /// What carries the operations out.
+    pub fn driver(&self) -> &Arc<Driver> {
+        self.ops.driver()
     }
 
-    /// How many handlers have run, or begun to; it wraps.
-    pub fn runs(&self) -> u64 {
-        self.runs.load(Ordering::SeqCst)
+    fn space(&self) -> &AddressSpace {
+        self.ops.space()
     }
 
-    /// How often credit for requests has come back.
-    pub fn credit_returns(&self) -> u64 {
-        self.flow.returns()
-    }
-
-    /// What is complete and waits for its handler to run.
-    pub fn waiting(&self) -> Waiting {
-        self.inbox().waiting()
-    }
-
-    fn take(&self) -> Option<Incoming> {
-        let incoming = self.inbox().take()?;
-        self.pending.fetch_sub(1, Ordering::SeqCst);
-        Some(incoming)
-    }
-
-    fn inbox(&self) -> Undisturbed<MutexGuard<'_, Inbox>> {
-        Undisturbed::take(|| self.inbox.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn next_id(&self) -> u32 {
-        self.next_id.fetch_add(1, Ordering::Relaxed)
+    /// An error that no call can return.
+    fn fail(&self, line: &UserError) -> ! {
+        self.driver().fail("active message", line)
     }
 }

@@ -3,10 +3,11 @@
 use super::boundary::{Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_NOT_READY, OK};
 use crate::am::{
-    ARGS_MAX, Args, CLIENT_FIRST, Destination, HandlerSafeLock, LONG_BYTES_MAX, Messages, Outgoing, PAYLOAD_BYTES_MAX,
+    CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX,
     Token,
 };
 use crate::error::UserError;
+use vgasnet_protocol::active_message::{ARGS_MAX, Args};
 use std::ffi::{c_int, c_void};
 
 fn bad_argument(line: UserError) -> Refusal {
@@ -17,14 +18,14 @@ fn bad_argument(line: UserError) -> Refusal {
 ///
 /// # Safety
 /// `args` are that many arguments, or null.
-unsafe fn outgoing(
+unsafe fn envelope(
     handler: u8,
     payload: *mut c_void,
     payload_bytes: usize,
     destination: Destination,
     count: usize,
     args: *const i32,
-) -> Result<Outgoing, Refusal> {
+) -> Result<Envelope, Refusal> {
     if handler < CLIENT_FIRST {
         return Err(Refusal::bad_argument(format!("handler {handler}; handlers of clients are {CLIENT_FIRST} to 255")));
     }
@@ -37,7 +38,7 @@ unsafe fn outgoing(
         )));
     }
     let args = Args::new(args).expect("it was just seen that there are not too many");
-    Ok(Outgoing { handler, payload: payload.cast(), payload_bytes, destination, args })
+    Ok(Envelope { handler, payload: payload.cast(), payload_bytes, destination, args })
 }
 
 /// The token that a handler hands back.
@@ -50,21 +51,21 @@ unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
         return Err(missing());
     }
     // SAFETY: the caller's promise.
-    unsafe { Messages::token(token) }.ok_or_else(missing)
+    unsafe { Token::of_handler(token) }.ok_or_else(missing)
 }
 
 entry_points! {
     unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
-        let outgoing = outgoing(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
+        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
     unsafe fn vgasnet_AMRequestMediumArgs(
         to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
-        let outgoing = outgoing(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
+        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
@@ -72,22 +73,22 @@ entry_points! {
         to: u32, handler: u8, source: *mut c_void, len_bytes: usize, destination: *mut c_void, count: usize, args: *const i32,
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
-        let outgoing = outgoing(handler, source, len_bytes, destination, count, args)?;
-        attached()?.request(to, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
+        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
     unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
-        let outgoing = outgoing(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
+        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
     unsafe fn vgasnet_AMReplyMediumArgs(
         token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
-        let outgoing = outgoing(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
+        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
@@ -96,8 +97,8 @@ entry_points! {
         args: *const i32,
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
-        let outgoing = outgoing(handler, source, len_bytes, destination, count, args)?;
-        attached()?.reply(message(token)?, &outgoing).map_err(bad_argument)?;
+        let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
+        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
         Ok(OK)
     }
 
@@ -149,16 +150,16 @@ unsafe fn lock_at<'a>(lock: *mut HandlerSafeLock) -> Result<&'a HandlerSafeLock,
 
 entry_points! {
     fn vgasnet_AMPoll() -> c_int {
-        attached()?.poll();
+        attached()?.driver().poll();
         Ok(OK)
     }
 
     fn vgasnet_handler_runs() -> u64 {
-        Ok(attached()?.messages().runs())
+        Ok(attached()?.am().messages().runs())
     }
 
     fn vgasnet_wait_handler(seen: u64) {
-        attached()?.wait_for_handler(seen);
+        attached()?.am().wait_for_handler(seen);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::not_ready;
 use super::{ERR_BARRIER_MISMATCH, OK};
-use crate::barrier::{Misuse, Name};
+use vgasnet_protocol::barrier::{Misuse, Name};
 use crate::error::UserError;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -19,29 +19,29 @@ const IMAGES: c_int = 8;
 
 entry_points! {
     fn vgasnet_barrier_notify(id: c_int, flags: c_int) {
-        attached()?.barrier_notify(name(id, flags)?).map_err(misuse)
+        attached()?.driver().barrier_notify(name(id, flags)?).map_err(misuse)
     }
 
     fn vgasnet_barrier_wait(id: c_int, flags: c_int) -> c_int {
-        attached()?.barrier_wait(name(id, flags)?).map(code).map_err(misuse)
+        attached()?.driver().barrier_wait(name(id, flags)?).map(code).map_err(misuse)
     }
 
     fn vgasnet_barrier_try(id: c_int, flags: c_int) -> c_int {
-        let matched = attached()?.barrier_try(name(id, flags)?).map_err(misuse)?;
+        let matched = attached()?.driver().barrier_try(name(id, flags)?).map_err(misuse)?;
         Ok(matched.map_or_else(not_ready, code))
     }
 
     fn vgasnet_barrier(id: c_int, flags: c_int) -> c_int {
-        let (runtime, name) = (attached()?, name(id, flags)?);
-        runtime.barrier_notify(name).map_err(misuse)?;
-        runtime.barrier_wait(name).map(code).map_err(misuse)
+        let (driver, name) = (attached()?.driver(), name(id, flags)?);
+        driver.barrier_notify(name).map_err(misuse)?;
+        driver.barrier_wait(name).map(code).map_err(misuse)
     }
 }
 
 entry_points! {
     unsafe fn vgasnet_barrier_result(id: *mut c_int) -> c_int {
         let place = place(id)?;
-        Ok(answer(attached()?.barrier_result().map_err(misuse)?, place))
+        Ok(answer(attached()?.driver().barrier_result().map_err(misuse)?, place))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use super::{ERR_BAD_ARG, ERR_NOT_INIT};
 use crate::error::UserError;
-use crate::job::{self, Job};
-use crate::runtime::Runtime;
+use crate::job::{self, Job, Runtime};
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};

@@ -1,7 +1,7 @@
 //! Variables that the client and the library share, and the text by which a program tells what it was linked with.
 
 use super::boundary::entry_points;
-use crate::space::Segment;
+use crate::memory::Segment;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 

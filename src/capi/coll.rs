@@ -5,7 +5,8 @@ use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{
     Found, OperationPointer, array, from_pointer, not_ready, to_pointer, try_sweep, wait_all, wait_some,
 };
-use crate::coll::{Call, Kind, ReduceFunction, Reducer, Syncs};
+use crate::coll::{Call, ReduceFunction, Reducer, Syncs};
+use vgasnet_protocol::collectives::plan::CollectiveKind;
 use crate::error::UserError;
 use std::ffi::{c_int, c_uint, c_void};
 
@@ -40,7 +41,7 @@ pub struct FunctionEntry {
 
 /// What is asked for before memory is known.
 struct Asked {
-    kind: Kind,
+    kind: CollectiveKind,
     team: TeamPointer,
     root: u32,
     block_bytes: usize,
@@ -101,7 +102,7 @@ unsafe fn call(
     let Asked { kind, team, root, block_bytes, flags } = *asked;
     let team = team.addr() as u64;
     let sync = syncs(flags)?;
-    let (_, me) = attached()?.team(team)?;
+    let (_, me) = attached()?.coll().team(team)?;
     // SAFETY: the caller's promise. What a rank has no memory for may be anything.
     let (source, destination) = unsafe {
         let source = if kind.reads(me, root) { source.own(me, flags)? } else { 0 };
@@ -113,19 +114,19 @@ unsafe fn call(
 /// Does a collective.
 ///
 /// # Safety
-/// As [`Runtime::collective`](crate::runtime::Runtime::collective).
+/// As [`Coll::run`](crate::coll::Coll::run).
 unsafe fn collective(call: Result<Call, Refusal>) -> Result<(), Refusal> {
     // SAFETY: the caller's promise.
-    Ok(unsafe { attached()?.collective(&call?) }?)
+    Ok(unsafe { attached()?.coll().run(&call?) }?)
 }
 
 /// Starts a collective.
 ///
 /// # Safety
-/// As [`Runtime::start_collective`](crate::runtime::Runtime::start_collective).
+/// As [`Coll::start`](crate::coll::Coll::start).
 unsafe fn start(call: Result<Call, Refusal>) -> Result<OperationPointer, Refusal> {
     // SAFETY: the caller's promise.
-    Ok(to_pointer(Some(unsafe { attached()?.start_collective(&call?) }?)))
+    Ok(to_pointer(Some(unsafe { attached()?.coll().start(&call?) }?)))
 }
 
 /// The bytes of the elements of a reduction.
@@ -142,140 +143,140 @@ entry_points! {
     unsafe fn vgasnet_coll_broadcast(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_broadcast_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_broadcastM(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_broadcastM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Broadcast, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_scatter(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_scatter_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_scatterM(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_scatterM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Scatter, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_gather(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_gather_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_gatherM(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
     }
 
     unsafe fn vgasnet_coll_gatherM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Gather, team, root, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
     }
 
     unsafe fn vgasnet_coll_gather_all(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_gather_all_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_gather_allM(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
     }
 
     unsafe fn vgasnet_coll_gather_allM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::GatherAll, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
     }
 
     unsafe fn vgasnet_coll_exchange(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_exchange_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
     }
 
     unsafe fn vgasnet_coll_exchangeM(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
     }
 
     unsafe fn vgasnet_coll_exchangeM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Exchange, team, root: 0, block_bytes, flags };
+        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
     }
 
@@ -283,7 +284,7 @@ entry_points! {
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
     }
 
@@ -291,7 +292,7 @@ entry_points! {
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
     }
 
@@ -299,7 +300,7 @@ entry_points! {
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
-        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
         collective(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
     }
 
@@ -307,7 +308,7 @@ entry_points! {
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) -> OperationPointer {
-        let asked = Asked { kind: Kind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
+        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
         start(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
     }
 }
@@ -342,7 +343,7 @@ entry_points! {
             Ok(Reducer { function, flags: entry.flags as c_int })
         };
         let reducers: Result<Box<[Reducer]>, UserError> = table.iter().enumerate().map(reducer).collect();
-        runtime.set_reducers(reducers?);
+        runtime.coll().set_reducers(reducers?);
         Ok(())
     }
 
@@ -364,7 +365,7 @@ entry_points! {
 
     unsafe fn vgasnet_coll_barrier_result(team: TeamPointer, number: *mut c_int) -> c_int {
         let place = place(number)?;
-        Ok(answer(attached()?.team_barrier_result(id(team))?.map_err(misuse)?, place))
+        Ok(answer(attached()?.coll().team_barrier_result(id(team))?.map_err(misuse)?, place))
     }
 }
 
@@ -374,8 +375,8 @@ fn id(team: TeamPointer) -> u64 {
 
 entry_points! {
     fn vgasnet_coll_wait_sync(pointer: OperationPointer) {
-        let runtime = attached()?;
-        Ok(from_pointer(pointer).map_or(Ok(()), |handle| runtime.wait_explicit(handle))?)
+        let ops = attached()?.ops();
+        Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
     }
 
     fn vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {
@@ -383,38 +384,38 @@ entry_points! {
     }
 
     fn vgasnet_coll_barrier_notify(team: TeamPointer, number: c_int, flags: c_int) {
-        attached()?.team_barrier_notify(id(team), name(number, flags)?)?.map_err(misuse)
+        attached()?.coll().team_barrier_notify(id(team), name(number, flags)?)?.map_err(misuse)
     }
 
     fn vgasnet_coll_barrier_try(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        let matched = attached()?.team_barrier_try(id(team), name(number, flags)?)?.map_err(misuse)?;
+        let matched = attached()?.coll().team_barrier_try(id(team), name(number, flags)?)?.map_err(misuse)?;
         Ok(matched.map_or_else(not_ready, code))
     }
 
     fn vgasnet_coll_barrier_wait(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        attached()?.team_barrier_wait(id(team), name(number, flags)?)?.map(code).map_err(misuse)
+        attached()?.coll().team_barrier_wait(id(team), name(number, flags)?)?.map(code).map_err(misuse)
     }
 
     fn vgasnet_coll_barrier(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        let (runtime, name) = (attached()?, name(number, flags)?);
-        runtime.team_barrier_notify(id(team), name)?.map_err(misuse)?;
-        runtime.team_barrier_wait(id(team), name)?.map(code).map_err(misuse)
+        let (coll, name) = (attached()?.coll(), name(number, flags)?);
+        coll.team_barrier_notify(id(team), name)?.map_err(misuse)?;
+        coll.team_barrier_wait(id(team), name)?.map(code).map_err(misuse)
     }
 
     fn vgasnet_coll_team_split(parent: TeamPointer, color: u32, order: u32, _client_data: *mut c_void) -> TeamPointer {
-        Ok(std::ptr::without_provenance_mut(attached()?.split_team(id(parent), color, order)? as usize))
+        Ok(std::ptr::without_provenance_mut(attached()?.coll().split_team(id(parent), color, order)? as usize))
     }
 
     fn vgasnet_coll_team_free(team: TeamPointer) {
-        Ok(attached()?.free_team(id(team))?)
+        Ok(attached()?.coll().free_team(id(team))?)
     }
 
     fn vgasnet_coll_team_size(team: TeamPointer) -> u32 {
-        Ok(attached()?.team(id(team))?.0.len() as u32)
+        Ok(attached()?.coll().team(id(team))?.0.len() as u32)
     }
 
     fn vgasnet_coll_team_rank2node(team: TeamPointer, rank: u32) -> u32 {
-        let (members, _) = attached()?.team(id(team))?;
+        let (members, _) = attached()?.coll().team(id(team))?;
         let last = members.len() - 1;
         let node = members.get(rank as usize).copied();
         Ok(node.ok_or_else(|| {
@@ -423,7 +424,7 @@ entry_points! {
     }
 
     fn vgasnet_coll_team_node2rank(team: TeamPointer, node: u32) -> u32 {
-        let (members, _) = attached()?.team(id(team))?;
+        let (members, _) = attached()?.coll().team(id(team))?;
         let rank = members.iter().position(|member| *member == node);
         Ok(rank.ok_or_else(|| UserError::new(format!("rank {node} of the job is not in this team")))? as u32)
     }

@@ -5,10 +5,8 @@ use super::client;
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use crate::am::Entry;
 use crate::error::UserError;
-use crate::job::{self, Failure, Kind, Place};
-use crate::termination;
-use crate::transport::{self, Arguments};
-use crate::wait_mode::WaitMode;
+use crate::engine::WaitMode;
+use crate::job::{self, Arguments, Failure, FailureClass, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// `vgasnet_seginfo_t`.
@@ -78,7 +76,7 @@ entry_points! {
         if let Err(failure) = job::init_with(client::segment_limit_bytes(), Arguments::of_program(argc, argv)) {
             return answer(failure);
         }
-        termination::watch();
+        job::watch_signals();
         // The function stays loaded as long as the process lives, since nothing unloads a library with threads.
         if on_exit(at_process_end, std::ptr::null_mut()) != 0 {
             return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
@@ -97,7 +95,7 @@ entry_points! {
         match job::attach_with(segment_bytes as u64, handlers) {
             Ok(runtime) => {
                 let space = runtime.space();
-                client::call_attach_hook(space.segments[space.rank.index()]);
+                client::call_attach_hook(space.own_segment());
                 Ok(OK)
             }
             Err(failure) => answer(failure),
@@ -114,7 +112,7 @@ entry_points! {
         if entries < 0 || (entries > 0 && table.is_null()) {
             return Err(bad_table(entries, table));
         }
-        match transport::attach_gasnet(table, entries, segment_bytes, min_heap_offset) {
+        match job::attach_gasnet(table, entries, segment_bytes, min_heap_offset) {
             Ok(()) => Ok(OK),
             Err(error) => Err(Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string()))),
         }
@@ -165,10 +163,10 @@ fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
 
 /// What init or attach answers; without a line if another rank has it.
 fn answer(failure: Failure) -> Result<c_int, Refusal> {
-    let code = match failure.kind {
-        Kind::NotInit => ERR_NOT_INIT,
-        Kind::Resource => ERR_RESOURCE,
-        Kind::BadArgument => ERR_BAD_ARG,
+    let code = match failure.class {
+        FailureClass::NotInit => ERR_NOT_INIT,
+        FailureClass::Resource => ERR_RESOURCE,
+        FailureClass::BadArgument => ERR_BAD_ARG,
     };
     failure.line.map_or(Ok(code), |line| Err(Refusal::with_code(code, line)))
 }

@@ -3,16 +3,16 @@
 //! A function here checks what the Rust interface cannot be asked for, converts its arguments and calls. The way in and
 //! out, with panics, errors and calls that come too early, is `boundary`'s.
 
+mod advice;
 mod am;
 mod barrier;
 mod boundary;
 mod client;
 mod coll;
 mod job;
-mod residency;
+mod lists;
 mod sync;
 mod transfer;
-mod vis;
 
 use std::ffi::c_int;
 

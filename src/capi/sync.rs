@@ -3,9 +3,8 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
 use crate::error::UserError;
-use crate::handles::Handle;
-use crate::nonblocking::Implicit;
-use crate::runtime::Runtime;
+use crate::request::Handle;
+use crate::ops::{Implicit, Ops};
 use std::ffi::c_int;
 
 /// `struct vgasnet_operation`: never defined, and its pointers point nowhere. They are the bits of a [`Handle`].
@@ -58,10 +57,10 @@ impl Found {
 
 /// Waits for all of the operations, and replaces their handles.
 pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
-    let runtime = attached()?;
+    let ops = attached()?.ops();
     for pointer in handles {
         if let Some(handle) = from_pointer(*pointer) {
-            runtime.wait_explicit(handle)?;
+            ops.wait_explicit(handle)?;
             *pointer = to_pointer(None);
         }
     }
@@ -70,20 +69,20 @@ pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> 
 
 /// Waits for one of the operations, and replaces the handles of those that are complete.
 pub(super) fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
-    let runtime = attached()?;
-    if !sweep(runtime, handles)?.some() {
-        runtime.wait_any(handles.iter().copied().filter_map(from_pointer))?;
-        sweep(runtime, handles)?;
+    let ops = attached()?.ops();
+    if !sweep(ops, handles)?.some() {
+        ops.wait_any(handles.iter().copied().filter_map(from_pointer))?;
+        sweep(ops, handles)?;
     }
     Ok(())
 }
 
 /// Replaces the handles of complete operations.
-pub(super) fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
+pub(super) fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
     let mut found = Found::default();
     for pointer in handles {
         let Some(handle) = from_pointer(*pointer) else { continue };
-        if runtime.test_explicit(handle)? {
+        if ops.test_explicit(handle)? {
             *pointer = to_pointer(None);
             found.complete += 1;
         } else {
@@ -95,18 +94,18 @@ pub(super) fn sweep(runtime: &Runtime, handles: &mut [OperationPointer]) -> Resu
 
 /// Sweeps until `enough`, at most twice, with a step of the engine in between.
 pub(super) fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
-    let runtime = attached()?;
-    let mut found = sweep(runtime, handles)?;
+    let ops = attached()?.ops();
+    let mut found = sweep(ops, handles)?;
     if !enough(found) {
-        runtime.poll();
-        found = sweep(runtime, handles)?;
+        ops.driver().poll();
+        found = sweep(ops, handles)?;
     }
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
 /// Sweeps once, without a step of the engine.
 fn try_sweep_once(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
-    let found = sweep(attached()?, handles)?;
+    let found = sweep(attached()?.ops(), handles)?;
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
@@ -137,17 +136,17 @@ pub(super) unsafe fn array<'a>(
 }
 
 fn test_implicit(which: Implicit) -> Result<c_int, Refusal> {
-    Ok(if attached()?.test_implicit(which)? { OK } else { not_ready() })
+    Ok(if attached()?.ops().test_implicit(which)? { OK } else { not_ready() })
 }
 
 fn test_implicit_once(which: Implicit) -> Result<c_int, Refusal> {
-    Ok(if attached()?.is_implicit_done(which)? { OK } else { not_ready() })
+    Ok(if attached()?.ops().is_implicit_done(which)? { OK } else { not_ready() })
 }
 
 entry_points! {
     fn vgasnet_wait_syncnb(pointer: OperationPointer) {
-        let runtime = attached()?;
-        Ok(from_pointer(pointer).map_or(Ok(()), |handle| runtime.wait_explicit(handle))?)
+        let ops = attached()?.ops();
+        Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
     }
 
     fn vgasnet_try_syncnb(pointer: OperationPointer) -> c_int {
@@ -155,23 +154,23 @@ entry_points! {
     }
 
     fn vgasnet_wait_syncnb_valget(pointer: ValuePointer) -> u64 {
-        let runtime = attached()?;
+        let ops = attached()?.ops();
         let Some(handle) = from_pointer(pointer) else {
             return Err(UserError::new("a null handle; give what vgasnet_get_nb_val returned").into());
         };
-        Ok(runtime.wait_value(handle)?)
+        Ok(ops.wait_value(handle)?)
     }
 
     fn vgasnet_wait_syncnbi_gets() {
-        Ok(attached()?.wait_implicit(Implicit::Gets)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::Gets)?)
     }
 
     fn vgasnet_wait_syncnbi_puts() {
-        Ok(attached()?.wait_implicit(Implicit::Puts)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::Puts)?)
     }
 
     fn vgasnet_wait_syncnbi_all() {
-        Ok(attached()?.wait_implicit(Implicit::All)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::All)?)
     }
 
     fn vgasnet_try_syncnbi_gets() -> c_int {
@@ -203,11 +202,11 @@ entry_points! {
     }
 
     fn vgasnet_begin_nbi_accessregion() {
-        Ok(attached()?.begin_region()?)
+        Ok(attached()?.ops().begin_region()?)
     }
 
     fn vgasnet_end_nbi_accessregion() -> OperationPointer {
-        Ok(to_pointer(attached()?.end_region()?))
+        Ok(to_pointer(attached()?.ops().end_region()?))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
 use crate::error::UserError;
-use crate::ops::{Client, Remote};
+use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
 
 /// The size of `vgasnet_register_value_t` in bytes.
@@ -12,54 +12,54 @@ const VALUE_BYTES: usize = size_of::<u64>();
 /// Does an operation.
 ///
 /// # Safety
-/// As [`Runtime::transfer`](crate::runtime::Runtime::transfer).
+/// As [`Ops::transfer`](crate::ops::Ops::transfer).
 #[inline(always)]
-unsafe fn transfer(client: Client, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
+unsafe fn transfer(operation: Operation, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
     // SAFETY: the caller's promise.
-    Ok(unsafe { attached()?.transfer(client, remote) }?)
+    Ok(unsafe { attached()?.ops().transfer(operation, remote) }?)
 }
 
 /// Starts an operation with an explicit handle.
 ///
 /// # Safety
-/// As [`Runtime::start_explicit`](crate::runtime::Runtime::start_explicit).
+/// As [`Ops::start_explicit`](crate::ops::Ops::start_explicit).
 unsafe fn start(
-    client: Client,
+    operation: Operation,
     node: u32,
     address: *mut c_void,
     len_bytes: usize,
 ) -> Result<OperationPointer, Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
     // SAFETY: the caller's promise.
-    Ok(to_pointer(unsafe { attached()?.start_explicit(client, remote) }?))
+    Ok(to_pointer(unsafe { attached()?.ops().start_explicit(operation, remote) }?))
 }
 
 /// Starts an implicit operation.
 ///
 /// # Safety
-/// As [`Runtime::start_implicit`](crate::runtime::Runtime::start_implicit).
-unsafe fn start_implicit(client: Client, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
+/// As [`Ops::start_implicit`](crate::ops::Ops::start_implicit).
+unsafe fn start_implicit(operation: Operation, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
     // SAFETY: the caller's promise.
-    Ok(unsafe { attached()?.start_implicit(client, remote) }?)
+    Ok(unsafe { attached()?.ops().start_implicit(operation, remote) }?)
 }
 
-fn put(source: *mut c_void) -> Client {
-    Client::Put(source.cast())
+fn put(source: *mut c_void) -> Operation {
+    Operation::Put(source.cast())
 }
 
-fn put_now(source: *mut c_void) -> Client {
-    Client::PutNow(source.cast())
+fn put_now(source: *mut c_void) -> Operation {
+    Operation::PutNow(source.cast())
 }
 
-fn get(destination: *mut c_void) -> Client {
-    Client::Get(destination.cast())
+fn get(destination: *mut c_void) -> Operation {
+    Operation::Get(destination.cast())
 }
 
 /// memset's value counts as an unsigned char.
-fn set(value: c_int) -> Client {
-    Client::Set(value as u8)
+fn set(value: c_int) -> Operation {
+    Operation::Set(value as u8)
 }
 
 entry_points! {
@@ -149,7 +149,7 @@ entry_points! {
     fn vgasnet_get_nb_val(node: u32, from: *mut c_void, len: usize) -> ValuePointer {
         check_value_bytes(len)?;
         let remote = Remote { rank: node, address: from.addr(), len_bytes: len };
-        Ok(to_pointer(Some(attached()?.start_value(remote)?)))
+        Ok(to_pointer(Some(attached()?.ops().start_value(remote)?)))
     }
 }
 

@@ -1,15 +1,17 @@
 //! Starting collectives, and teams.
 
+use super::Coll;
 use super::drive::{Bases, Memory, Reducer, Reduction};
-use super::plan::{BLOCK_BYTES_MAX, Kind, Plan, Shape};
-use super::team::{self, TEAM_ALL, Team, VOTE_BYTES, Vote};
-use crate::barrier::{Misuse, Name};
+use crate::engine::Driver;
 use crate::error::UserError;
-use crate::handles::{CompletionId, Handle};
-use crate::runtime::Runtime;
+use crate::request::{CompletionId, Handle};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use vgasnet_protocol::barrier::{Misuse, Name};
+use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
+use vgasnet_protocol::collectives::{TEAM_ALL, Team, Vote, split};
+use zerocopy::IntoBytes;
 
 /// What is waited for before and after a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct Syncs {
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// What it does.
-    pub kind: Kind,
+    pub kind: CollectiveKind,
     /// Among whom.
     pub team: u64,
     /// Whose memory it is about, as the team counts; 0 if nobody's.
@@ -35,16 +37,16 @@ pub struct Call {
     pub destination: usize,
     /// Bytes that one rank has for, or from, one other.
     pub block_bytes: usize,
-    /// Of a [`Kind::Reduce`]: bytes of an element, number of the function in the table, its argument.
+    /// Of a [`CollectiveKind::Reduce`]: bytes of an element, number of the function in the table, its argument.
     pub reduce: Option<(usize, i32, c_int)>,
     /// What is waited for.
     pub sync: Syncs,
 }
 
-impl Runtime {
+impl Coll {
     /// Sets the functions that reductions name by their place.
     pub fn set_reducers(&self, reducers: Box<[Reducer]>) {
-        *self.collectives().reducers.write().unwrap_or_else(PoisonError::into_inner) = reducers;
+        *self.reducers.write().unwrap_or_else(PoisonError::into_inner) = reducers;
     }
 
     /// Starts a collective. All ranks of a team start the same ones in the same order.
@@ -54,24 +56,23 @@ impl Runtime {
     ///
     /// # Safety
     /// The memory that this rank gives is valid until the handle has been synced.
-    pub unsafe fn start_collective(&self, call: &Call) -> Result<Handle, UserError> {
-        // SAFETY: the caller's promise.
+    pub unsafe fn start(&self, call: &Call) -> Result<Handle, UserError> {
+        // SAFETY: the memory that this rank gives is valid until the handle has been synced.
         let completion = unsafe { self.enter(call)? };
-        Ok(self.completions().handle(completion))
+        Ok(self.driver().completions().handle(completion))
     }
 
     /// Does a collective.
     ///
     /// # Errors
-    /// As [`Runtime::start_collective`].
+    /// As [`Coll::start`].
     ///
     /// # Safety
     /// The memory that this rank gives is valid.
-    pub unsafe fn collective(&self, call: &Call) -> Result<(), UserError> {
-        // SAFETY: the caller's promise; the collective is waited for.
+    pub unsafe fn run(&self, call: &Call) -> Result<(), UserError> {
+        // SAFETY: the memory that this rank gives is valid; the collective is waited for.
         let completion = unsafe { self.enter(call)? };
-        self.wait(completion);
-        self.completions().end(completion);
+        self.driver().finish(completion);
         Ok(())
     }
 
@@ -83,16 +84,16 @@ impl Runtime {
         let shape = Shape { kind: call.kind, me, ranks, root: call.root, block_bytes: call.block_bytes, element_bytes };
         let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out };
         let bases = Bases { source: call.source, destination: call.destination, scratch: 0 };
-        let completion = self.completions().begin();
-        self.completions().add(completion);
+        let completion = self.driver().completions().begin();
+        self.driver().completions().add(completion);
         let memory = Memory { bases, scratch: Box::default(), reduction, completion };
-        self.collectives().with(|machine| machine.start(call.team, plan, memory));
-        self.poll();
+        self.with(|machine| machine.start(call.team, plan, memory));
+        self.driver().poll();
         Ok(completion)
     }
 
     fn reduction(&self, (element_bytes, function, argument): (usize, i32, c_int)) -> Result<Reduction, UserError> {
-        let reducers = self.collectives().reducers.read().unwrap_or_else(PoisonError::into_inner);
+        let reducers = self.reducers.read().unwrap_or_else(PoisonError::into_inner);
         let reducer = usize::try_from(function).ok().and_then(|at| reducers.get(at)).copied();
         let reducer = reducer.ok_or_else(|| {
             let known = reducers.len();
@@ -104,7 +105,7 @@ impl Runtime {
     }
 
     fn look_up<R>(&self, id: u64, read: impl FnOnce(&mut Team<Memory>) -> R) -> Result<R, UserError> {
-        let found = self.collectives().with(|machine| machine.teams.get_mut(&id).map(read));
+        let found = self.with(|machine| machine.teams.get_mut(&id).map(read));
         found.ok_or_else(|| {
             UserError::new(format!(
                 "team {id:#x} does not exist: it was freed, or never came from vgasnet_coll_team_split"
@@ -126,25 +127,24 @@ impl Runtime {
     /// There is no such team.
     pub fn split_team(&self, parent: u64, color: u32, order: u32) -> Result<u64, UserError> {
         let (members, me) = self.team(parent)?;
-        let splits = self.collectives().splits.fetch_add(1, Ordering::Relaxed);
-        let mut mine = Vote { color, order, splits }.encode();
-        let mut all = vec![0_u8; VOTE_BYTES * members.len()];
+        let splits = self.splits.fetch_add(1, Ordering::Relaxed);
+        let mut mine = Vote { color, order, splits };
+        let mut votes = vec![Vote::default(); members.len()];
         let call = Call {
-            kind: Kind::GatherAll,
+            kind: CollectiveKind::GatherAll,
             team: parent,
             root: 0,
-            source: mine.as_mut_ptr().expose_provenance(),
-            destination: all.as_mut_ptr().expose_provenance(),
-            block_bytes: VOTE_BYTES,
+            source: mine.as_mut_bytes().as_mut_ptr().expose_provenance(),
+            destination: votes.as_mut_slice().as_mut_bytes().as_mut_ptr().expose_provenance(),
+            block_bytes: size_of::<Vote>(),
             reduce: None,
             sync: Syncs { all_in: false, all_out: false },
         };
         // SAFETY: there is one vote here, and room for one of each rank.
-        unsafe { self.collective(&call)? };
-        let votes: Vec<Vote> = all.chunks_exact(VOTE_BYTES).map(Vote::decode).collect();
-        let (id, members, me) = team::split(&members, &votes, me);
-        self.collectives().with(|machine| machine.add_team(id, Team::new(members, me)));
-        self.poll();
+        unsafe { self.run(&call)? };
+        let (id, members, me) = split(&members, &votes, me);
+        self.with(|machine| machine.add_team(id, Team::new(members, me)));
+        self.driver().poll();
         Ok(id)
     }
 
@@ -161,7 +161,7 @@ impl Runtime {
                 "a team is freed while a collective or barrier of it is under way; sync them first",
             ));
         }
-        self.collectives().with(|machine| machine.teams.remove(&id));
+        self.with(|machine| machine.teams.remove(&id));
         Ok(())
     }
 
@@ -172,10 +172,10 @@ impl Runtime {
     pub fn team_barrier_notify(&self, id: u64, name: Name) -> Result<Result<(), Misuse>, UserError> {
         self.look_up(id, |_| ())?;
         if id == TEAM_ALL {
-            return Ok(self.barrier_notify(name));
+            return Ok(self.driver().barrier_notify(name));
         }
-        let notified = self.collectives().with(|machine| machine.notify(id, name));
-        self.poll();
+        let notified = self.with(|machine| machine.notify(id, name));
+        self.driver().poll();
         Ok(notified)
     }
 
@@ -185,9 +185,9 @@ impl Runtime {
     /// There is no such team; or, inside, the client has not notified.
     pub fn team_barrier_try(&self, id: u64, name: Name) -> Result<Result<Option<bool>, Misuse>, UserError> {
         if id == TEAM_ALL {
-            return Ok(self.barrier_try(name));
+            return Ok(self.driver().barrier_try(name));
         }
-        self.poll();
+        self.driver().poll();
         self.look_up(id, |team| team.barrier.finish(name))
     }
 
@@ -197,7 +197,7 @@ impl Runtime {
     /// There is no such team; or, inside, the client has not notified.
     pub fn team_barrier_wait(&self, id: u64, name: Name) -> Result<Result<bool, Misuse>, UserError> {
         if id == TEAM_ALL {
-            return Ok(self.barrier_wait(name));
+            return Ok(self.driver().barrier_wait(name));
         }
         loop {
             match self.look_up(id, |team| team.barrier.finish(name))? {
@@ -205,7 +205,7 @@ impl Runtime {
                 Err(misuse) => return Ok(Err(misuse)),
                 Ok(None) => {}
             }
-            self.wait_until(&|| self.look_up(id, |team| team.barrier.is_released()).unwrap_or(true));
+            self.driver().wait_until(&|| self.look_up(id, |team| team.barrier.is_released()).unwrap_or(true));
         }
     }
 
@@ -215,9 +215,15 @@ impl Runtime {
     /// There is no such team; or, inside, no barrier has just ended, or it did not match.
     pub fn team_barrier_result(&self, id: u64) -> Result<Result<Name, Misuse>, UserError> {
         if id == TEAM_ALL {
-            return Ok(self.barrier_result());
+            return Ok(self.driver().barrier_result());
         }
         self.look_up(id, |team| team.barrier.result())
+    }
+}
+
+impl Coll {
+    fn driver(&self) -> &Driver {
+        self.am.driver()
     }
 }
 

@@ -1,17 +1,15 @@
 //! Carries out what the machine says.
 
-use super::machine::{self, Action, Arrived, Machine, Sending};
-use super::message::Message;
-use super::plan::{Buffer, Local, Place};
-use super::{Collectives, HANDLER};
-use crate::am::{Args, Destination, Outgoing};
+use super::Coll;
+use crate::am::{Destination, Envelope, LIBRARY};
 use crate::error::UserError;
-use crate::handles::CompletionId;
-use crate::job;
-use crate::ops::{Client, Remote};
-use crate::runtime::Runtime;
+use crate::ops::{Operation, Remote};
+use crate::request::CompletionId;
 use std::ffi::{c_int, c_void};
-use vgasnet_conduit::Rank;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::active_message::Args;
+use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
+use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, Machine, Sending};
 
 /// The client's function for reductions (reference, K.5): results, their number, left operands, their number, right
 /// operands, bytes of an element, flags, argument. The results may be where the left operands are.
@@ -64,83 +62,82 @@ pub(super) struct Memory {
     pub completion: CompletionId,
 }
 
-impl machine::Client for Memory {
+impl Client for Memory {
     fn begin(&mut self, scratch_bytes: usize) {
         self.scratch = vec![0; scratch_bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
         self.bases.scratch = self.scratch.as_mut_ptr().expose_provenance();
     }
 }
 
-impl Runtime {
+impl Coll {
     /// Carries out what collectives have to do, as far as there is credit, unless another thread does. Returns whether it
     /// did anything. Not to be called from handlers.
-    pub(crate) fn advance_collectives(&self) -> bool {
-        let collectives = self.collectives();
+    pub fn advance(&self) -> bool {
         let mut worked = false;
-        while collectives.has_work(self.messages().credit_returns()) {
+        while self.has_work() {
             // In this order: credit that comes back after this is seen by the next look at has_work.
-            let returned = self.messages().credit_returns();
-            if !collectives.begin_turn(returned) {
+            let returned = self.am.messages().credit_returns();
+            if !self.begin_turn(returned) {
                 break;
             }
-            while let Some(action) = collectives.with(Machine::next_action) {
-                worked |= self.carry_out(collectives, action);
+            while let Some(action) = self.with(Machine::next_action) {
+                worked |= self.carry_out(action);
             }
-            collectives.end_turn();
+            self.end_turn();
         }
         worked
     }
 
     /// Returns whether it was done; if not, it is kept until there is credit.
-    fn carry_out(&self, collectives: &Collectives, action: Action<Memory>) -> bool {
+    fn carry_out(&self, action: Action<Memory>) -> bool {
         match action {
             Action::Tell { to, ref message } => {
                 let to = Rank(to);
-                if !self.try_credit(to, 0) {
-                    collectives.with(|machine| machine.stall(action));
+                if !self.am.try_credit(to, 0) {
+                    self.with(|machine| machine.stall(action));
                     return false;
                 }
                 self.post_to_handler(to, message, &[]);
             }
             Action::Send(sending) => {
-                if !self.try_credit(Rank(sending.to), sending.len_bytes as u32) {
-                    collectives.with(|machine| machine.stall(action));
+                if !self.am.try_credit(Rank(sending.to), sending.len_bytes as u32) {
+                    self.with(|machine| machine.stall(action));
                     return false;
                 }
-                self.send(collectives, sending);
-                collectives.with(|machine| machine.on_sent(sending));
+                self.send(sending);
+                self.with(|machine| machine.on_sent(sending));
             }
             Action::Do { operation, locals } => {
-                let (bases, reduction) = collectives.with(|machine| {
+                let (bases, reduction) = self.with(|machine| {
                     let memory = machine.client(operation);
                     (memory.bases, memory.reduction)
                 });
                 for local in locals {
                     self.do_local(local, &bases, reduction);
                 }
-                collectives.with(|machine| machine.on_done(operation));
+                self.with(|machine| machine.on_done(operation));
             }
             Action::Finish { team, client } => {
-                collectives.with(|machine| machine.on_finished(team));
-                self.completions().finish(client.completion);
-                self.progress().announce();
+                self.with(|machine| machine.on_finished(team));
+                self.am.driver().completions().finish(client.completion);
+                self.am.driver().notify();
             }
         }
         true
     }
 
     /// Sends bytes for which there is credit.
-    fn send(&self, collectives: &Collectives, sending: Sending) {
+    fn send(&self, sending: Sending) {
         let Sending { operation, to, ref message, place, len_bytes, .. } = sending;
         if len_bytes == 0 {
             return self.post_to_handler(Rank(to), message, &[]);
         }
-        let address = collectives.with(|machine| machine.client(operation).bases).address(place);
-        if self.own_segment().overlaps(address, len_bytes) {
+        let address = self.with(|machine| machine.client(operation).bases).address(place);
+        if self.am.ops().space().own_segment().overlaps(address, len_bytes) {
             let mut copy = vec![0; len_bytes];
-            let from = Remote { rank: self.space().rank.0, address, len_bytes };
+            let from = Remote { rank: self.am.ops().space().rank.0, address, len_bytes };
             // SAFETY: the copy is as long as that.
-            must(unsafe { self.transfer(Client::Get(copy.as_mut_ptr()), from) });
+            self.must(unsafe { self.am.ops().transfer(Operation::Get(copy.as_mut_ptr()), from) });
             return self.post_to_handler(Rank(to), message, &copy);
         }
         let start = std::ptr::with_exposed_provenance(address);
@@ -149,25 +146,25 @@ impl Runtime {
         self.post_to_handler(Rank(to), message, bytes);
     }
 
-    fn post_to_handler(&self, to: Rank, message: &Message, bytes: &[u8]) {
-        let outgoing = Outgoing {
-            handler: HANDLER,
+    fn post_to_handler(&self, to: Rank, message: &CollectiveMessage, bytes: &[u8]) {
+        let envelope = Envelope {
+            handler: LIBRARY,
             payload: bytes.as_ptr(),
             payload_bytes: bytes.len(),
             destination: if bytes.is_empty() { Destination::Nowhere } else { Destination::Buffer },
             args: message.encode(),
         };
         // SAFETY: the payload is a slice.
-        unsafe { self.post_with_credit(to, &outgoing) };
+        unsafe { self.am.post_with_credit(to, &envelope) };
     }
 
-    fn do_local(&self, local: Local, bases: &Bases, reduction: Option<Reduction>) {
+    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>) {
         match local {
-            Local::Copy { from, to, len_bytes } => {
+            LocalStep::Copy { from, to, len_bytes } => {
                 // SAFETY: the client leaves its memory to the collective until it has synced it, and the plan stays inside.
                 unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
             }
-            Local::Combine { into, with, len_bytes } => {
+            LocalStep::Combine { into, with, len_bytes } => {
                 let Reduction { reducer, argument, element_bytes } = reduction.expect("only reductions combine");
                 let into = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(into));
                 let with = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(with));
@@ -187,15 +184,15 @@ impl Runtime {
         if from == to || len_bytes == 0 {
             return;
         }
-        let (own, segment) = (self.space().rank.0, self.own_segment());
+        let (own, segment) = (self.am.ops().space().rank.0, self.am.ops().space().own_segment());
         let source = std::ptr::with_exposed_provenance::<u8>(from);
         let target = std::ptr::with_exposed_provenance_mut::<u8>(to);
         // SAFETY: the caller's promise, in each case.
         unsafe {
             if segment.overlaps(to, len_bytes) {
-                must(self.transfer(Client::Put(source), Remote { rank: own, address: to, len_bytes }));
+                self.must(self.am.ops().transfer(Operation::Put(source), Remote { rank: own, address: to, len_bytes }));
             } else if segment.overlaps(from, len_bytes) {
-                must(self.transfer(Client::Get(target), Remote { rank: own, address: from, len_bytes }));
+                self.must(self.am.ops().transfer(Operation::Get(target), Remote { rank: own, address: from, len_bytes }));
             } else {
                 std::ptr::copy(source, target, len_bytes);
             }
@@ -206,11 +203,10 @@ impl Runtime {
     ///
     /// # Safety
     /// The payload is valid for its length.
-    pub(crate) unsafe fn on_collective_message(&self, args: &Args, payload: *const c_void, payload_bytes: usize) {
-        let collectives = self.collectives();
-        let taken = Message::decode(args).and_then(|message| {
-            let arrived = collectives.with(|machine| machine.on_message(&message, payload_bytes)).ok()?;
-            Some(arrived.map(|arrived| (arrived, collectives.with(|machine| machine.client(arrived.operation).bases))))
+    pub(super) unsafe fn on_message(&self, args: &Args, payload: *const c_void, payload_bytes: usize) {
+        let taken = CollectiveMessage::decode(args).and_then(|message| {
+            let arrived = self.with(|machine| machine.on_message(&message, payload_bytes)).ok()?;
+            Some(arrived.map(|arrived| (arrived, self.with(|machine| machine.client(arrived.operation).bases))))
         });
         match taken {
             Some(Some((arrived, bases))) => {
@@ -219,10 +215,10 @@ impl Runtime {
                 // SAFETY: the caller's promise; the client leaves its memory to the collective until it has synced it, and
                 // the machine has seen that the bytes belong there.
                 unsafe { self.copy_memory(from, bases.address(place), payload_bytes) };
-                collectives.with(|machine| machine.on_written(arrived));
+                self.with(|machine| machine.on_written(arrived));
             }
             Some(None) => {}
-            None => job::fail(
+            None => self.am.driver().fail(
                 "collective",
                 &UserError::new(
                     "a message of a collective makes no sense here; all ranks of a team have to start the same collectives, \
@@ -231,11 +227,11 @@ impl Runtime {
             ),
         }
     }
-}
 
-/// What fails only where the client gave memory that is partly in its segment.
-fn must(done: Result<(), UserError>) {
-    if let Err(line) = done {
-        job::fail("collective", &line);
+    /// What fails only where the client gave memory that is partly in its segment.
+    fn must(&self, done: Result<(), UserError>) {
+        if let Err(line) = done {
+            self.am.driver().fail("collective", &line);
+        }
     }
 }

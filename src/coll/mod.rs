@@ -1,41 +1,27 @@
 //! Collectives of teams: broadcast, scatter, gather, gather_all, exchange, reduce, and barriers of teams.
 //!
-//! What a rank does in a collective is a [`plan`]; the [`machine`] runs the plans of all that are under way; the driver
-//! ([`drive`]) takes its actions to Active Messages and the client's memory. Messages run in client threads that called
-//! in, like handlers, and note what came; what follows from it is done afterwards by [`Runtime::advance_collectives`],
-//! which whoever polls or waits calls: requests may not be sent from handlers.
+//! What a rank does in a collective is a plan, and a machine without I/O runs the plans of all that are under way
+//! ([`vgasnet_protocol::collectives`]). This room takes the machine's actions to Active Messages and the client's memory.
+//! Messages run in client threads that called in, like handlers, and note what came. What follows from it is done
+//! afterwards by [`Coll::advance`], which whoever polls or waits calls: requests may not be sent from handlers.
 //!
 //! Source: the interface of GASNet-1's collectives (reference, K.5).
-//!
-//! [`Runtime::advance_collectives`]: crate::runtime::Runtime::advance_collectives
 
 mod calls;
 mod drive;
-mod machine;
-mod message;
-mod plan;
-mod team;
-#[cfg(test)]
-mod tests;
 
 pub use calls::{Call, Syncs};
 pub use drive::{ReduceFunction, Reducer};
-pub use plan::Kind;
-pub use team::TEAM_ALL;
 
+use crate::am::Am;
 use drive::Memory;
-use machine::Machine;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
-use team::Team;
-use vgasnet_conduit::Rank;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use vgasnet_protocol::collectives::{Machine, TEAM_ALL, Team};
 
-/// The index of the Active Messages of collectives, which is none of the client's.
-pub const HANDLER: u8 = 1;
-
-/// The collectives of a rank.
-#[derive(Debug)]
-pub struct Collectives {
+/// The collectives of a rank that has attached.
+pub struct Coll {
+    am: Arc<Am>,
     machine: Mutex<Machine<Memory>>,
     /// The functions that reductions may name.
     reducers: RwLock<Box<[Reducer]>>,
@@ -50,12 +36,14 @@ pub struct Collectives {
     is_busy: AtomicBool,
 }
 
-impl Collectives {
-    /// Only the team of all `ranks` ranks, of which this is `rank`.
-    pub fn new(rank: Rank, ranks: u32) -> Collectives {
+impl Coll {
+    /// Only the team of all ranks. From now on its messages are handled here.
+    pub fn new(am: Arc<Am>) -> Arc<Coll> {
+        let space = am.ops().space();
         let mut machine = Machine::default();
-        machine.add_team(TEAM_ALL, Team::new((0..ranks).collect(), rank.0));
-        Collectives {
+        machine.add_team(TEAM_ALL, Team::new((0..space.segments.len() as u32).collect(), space.rank.0));
+        let coll = Arc::new(Coll {
+            am,
             machine: Mutex::new(machine),
             reducers: RwLock::default(),
             splits: AtomicU32::new(0),
@@ -63,15 +51,22 @@ impl Collectives {
             is_stalled: AtomicBool::new(false),
             stalled_at: AtomicU64::new(0),
             is_busy: AtomicBool::new(false),
-        }
+        });
+        let handler = Arc::clone(&coll);
+        coll.am.messages().set_library_handler(Box::new(move |args, payload, payload_bytes| {
+            // SAFETY: the payload of a message is as long as its frame says.
+            unsafe { handler.on_message(args, payload, payload_bytes) };
+        }));
+        coll
     }
 
-    /// Whether there is something to carry out that nobody is carrying out, `returned` being how often credit has come back.
+    /// Whether there is something to carry out that nobody is carrying out.
     ///
     /// Whoever makes something to do sets `has_actions` before it looks at `is_busy`; whoever has been busy clears that
     /// before it looks at `has_actions`: so one of them sees the other.
     #[inline]
-    pub fn has_work(&self, returned: u64) -> bool {
+    pub fn has_work(&self) -> bool {
+        let returned = self.am.messages().credit_returns();
         let may_retry = || self.is_stalled.load(Ordering::SeqCst) && self.stalled_at.load(Ordering::SeqCst) != returned;
         (self.has_actions.load(Ordering::SeqCst) || may_retry()) && !self.is_busy.load(Ordering::SeqCst)
     }

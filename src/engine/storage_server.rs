@@ -4,15 +4,16 @@
 //! kept for this alone, so a home can always take in a dirty page whatever its pool is full of.
 
 use super::work::Work;
-use crate::coherence::{Event, FrameId, PageId};
 use crate::error::UserError;
-use crate::space::AddressSpace;
+use crate::memory::AddressSpace;
 use crate::storage::Storage;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use vgasnet_conduit::{Rank, Token, Transfer};
+use vgasnet_conduit::{Token, Transfer};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 
 /// One page's way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
@@ -158,7 +159,7 @@ impl StorageServer {
         let offset_bytes = u64::from(page.index) * page_bytes as u64;
         // SAFETY: the memory is a whole frame that stays mapped until the process ends. A staging frame belongs to this
         // operation. A requester's frame is reserved for the page until its Data message, which follows completion; a
-        // keeper's frame keeps the page closed to writes until its Evicted message, which follows completion.
+        // dirty owner's frame keeps the page closed to writes until its Evicted message, which follows completion.
         let taken = unsafe {
             match direction {
                 Direction::Load => self.storage.read(offset_bytes, memory, page_bytes, id as u64),

@@ -8,7 +8,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
 use std::io;
 
-use crate::config::{format_size, format_size_about};
+use crate::settings::{format_size, format_size_about};
 
 /// The kernel's limit on registered buffers, which fits into the 16 bits of a buffer's index.
 const BUFFERS_MAX: usize = 1 << 14;

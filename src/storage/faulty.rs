@@ -1,7 +1,7 @@
 //! Makes one operation of a storage fail, to test what the rest does then.
 
 use super::{Busy, Storage};
-use crate::config::{IoDirection, IoFault};
+use crate::settings::{IoDirection, IoFault};
 use std::io;
 use std::os::fd::BorrowedFd;
 

@@ -2,7 +2,7 @@
 
 use super::BLOCK_BYTES;
 use super::operation::Request;
-use crate::config::{IoDirection, Machine, format_size, format_size_about};
+use crate::settings::{IoDirection, Machine, format_size, format_size_about};
 use crate::error::UserError;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};

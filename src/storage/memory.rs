@@ -2,7 +2,7 @@
 
 use super::operation::{Memory, Operation};
 use super::{BLOCK_BYTES, Busy, Storage};
-use crate::config::IoDirection;
+use crate::settings::IoDirection;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;

@@ -24,7 +24,7 @@ pub use memory::MemoryStorage;
 pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
 
-use crate::config::IoFault;
+use crate::settings::IoFault;
 use crate::error::UserError;
 use std::fmt;
 use std::io;

@@ -1,7 +1,7 @@
 //! One operation in flight, and what a result of the kernel means for it.
 
 use super::BLOCK_BYTES;
-use crate::config::IoDirection;
+use crate::settings::IoDirection;
 use std::io;
 
 /// The most that one request to the kernel asks for. The kernel itself moves at most 2 GiB less a page at once, and

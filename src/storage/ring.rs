@@ -15,7 +15,7 @@ use super::buffers::Buffers;
 use super::file::BackingFile;
 use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
 use super::{Busy, Storage};
-use crate::config::IoDirection;
+use crate::settings::IoDirection;
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};

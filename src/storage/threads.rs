@@ -3,7 +3,7 @@
 use super::file::BackingFile;
 use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
 use super::{Busy, Storage};
-use crate::config::IoDirection;
+use crate::settings::IoDirection;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;

@@ -22,31 +22,10 @@ use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+pub use vgasnet_protocol::Rank;
+
 pub use region::{Region, map_again};
 pub use signals::{NAMED, blocking_signals, keeping_handlers};
-
-/// A process of the job: `0..ranks`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Rank(pub u32);
-
-impl Rank {
-    /// The rank as an index into a table of all ranks.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for Rank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for Rank {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "r{}", self.0)
-    }
-}
 
 /// What a conduit can do beyond the least that the contract asks of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
 use std::path::Path;
-use vgasnet::config::format_size;
+use vgasnet::settings::format_size;
 use vgasnet_smp::launch::Launch;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
-use vgasnet::am::{Args, Destination, Entry, Messages, Outgoing, PAYLOAD_BYTES_MAX};
+use vgasnet::am::{Destination, Entry, Envelope, PAYLOAD_BYTES_MAX, Token};
+use vgasnet_protocol::active_message::Args;
 use vgasnet::job;
 
 /// Payloads of a stream.
@@ -87,16 +88,16 @@ extern "C" fn on_done(_token: *mut c_void) {
 fn reply(token: *mut c_void) {
     let runtime = job::runtime().expect("a handler runs after attach");
     // SAFETY: it is the handler's own token, and there is no payload.
-    let replied = unsafe { Messages::token(token).map(|token| runtime.reply(token, &message(DONE, &[], &[]))) };
+    let replied = unsafe { Token::of_handler(token).map(|token| runtime.am().reply(token, &message(DONE, &[], &[]))) };
     if let Some(Err(error)) = replied {
         fail(error.to_string());
     }
 }
 
-fn message(handler: u8, payload: &[u8], args: &[i32]) -> Outgoing {
+fn message(handler: u8, payload: &[u8], args: &[i32]) -> Envelope {
     let destination = if payload.is_empty() { Destination::Nowhere } else { Destination::Buffer };
     let args = Args::new(args).expect("they are few");
-    Outgoing { handler, payload: payload.as_ptr(), payload_bytes: payload.len(), destination, args }
+    Envelope { handler, payload: payload.as_ptr(), payload_bytes: payload.len(), destination, args }
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
@@ -152,7 +153,7 @@ fn round_trips(rank: &Rank, count: u32) {
     for _ in 0..count {
         let before = REPLIES.load(Ordering::Relaxed);
         request(rank, &message(SHORT, &[], &[]));
-        rank.runtime().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+        rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
     }
 }
 
@@ -164,12 +165,12 @@ fn send(rank: &Rank, sources: &Allocated, payload_bytes: usize, messages: usize)
         let payload = unsafe { std::slice::from_raw_parts(sources.start().wrapping_add(offset), payload_bytes) };
         request(rank, &message(MEDIUM, payload, &[i32::from(number + 1 == messages)]));
     }
-    rank.runtime().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+    rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
 }
 
-fn request(rank: &Rank, outgoing: &Outgoing) {
+fn request(rank: &Rank, outgoing: &Envelope) {
     // SAFETY: the payload outlives the call.
-    if let Err(error) = unsafe { rank.runtime().request(1, outgoing) } {
+    if let Err(error) = unsafe { rank.runtime().am().request(1, outgoing) } {
         fail(error.to_string());
     }
 }

@@ -3,7 +3,7 @@
 use crate::Stop;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
-use vgasnet::config::parse_size;
+use vgasnet::settings::parse_size;
 use vgasnet_smp::RANKS_MAX;
 
 /// Measures vgasnet on this machine

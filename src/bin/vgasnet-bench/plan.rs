@@ -4,7 +4,7 @@ use crate::Stop;
 use crate::options::{Modes, Setup};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use vgasnet::config::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
 use vgasnet::storage;
 
 /// The size of a get, and the unit that data is filled and checked in.

@@ -8,7 +8,7 @@ use crate::report::{ReadRun, Setting, SharingRun};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
-use vgasnet::config::format_size;
+use vgasnet::settings::format_size;
 
 /// Throughputs, and beside each what plain reads reach.
 pub fn reads(runs: &[ReadRun]) -> Result<String, String> {

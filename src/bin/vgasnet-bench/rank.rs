@@ -6,12 +6,12 @@ use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vgasnet::barrier::Name;
-use vgasnet::coherence::PageId;
+use vgasnet_protocol::barrier::Name;
+use vgasnet_protocol::coherence::PageId;
 use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure};
-use vgasnet::ops::{Client, Remote};
-use vgasnet::runtime::Runtime;
+use vgasnet::ops::{Operation, Remote};
+use vgasnet::job::Runtime;
 
 /// What errors of this program are reported under.
 const CALL: &str = "vgasnet-bench";
@@ -91,7 +91,7 @@ impl Rank {
     /// Waits for all ranks.
     pub fn barrier(&self) {
         let matched =
-            self.runtime.barrier_notify(Name::Anonymous).and_then(|()| self.runtime.barrier_wait(Name::Anonymous));
+            self.runtime.driver().barrier_notify(Name::Anonymous).and_then(|()| self.runtime.driver().barrier_wait(Name::Anonymous));
         assert_eq!(matched, Ok(true), "nobody names a barrier");
     }
 
@@ -100,7 +100,7 @@ impl Rank {
     pub fn get(&self, rank: u32, offset: u64, to: &mut [u8]) {
         let remote = self.remote(rank, offset, to.len());
         // SAFETY: the slice is valid for its length, and this call's alone until it returns.
-        if let Err(error) = unsafe { self.runtime.transfer(Client::Get(to.as_mut_ptr()), remote) } {
+        if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Get(to.as_mut_ptr()), remote) } {
             job::fail(CALL, &error);
         }
     }
@@ -109,7 +109,7 @@ impl Rank {
     pub fn put(&self, rank: u32, offset: u64, from: &[u8]) {
         let remote = self.remote(rank, offset, from.len());
         // SAFETY: the slice is valid for its length, and nobody writes to it before this call returns.
-        if let Err(error) = unsafe { self.runtime.transfer(Client::Put(from.as_ptr()), remote) } {
+        if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Put(from.as_ptr()), remote) } {
             job::fail(CALL, &error);
         }
     }
@@ -134,9 +134,9 @@ impl Rank {
 
     /// Writes everything back that this rank has changed, and keeps it.
     pub fn write_back(&self) {
-        let progress = self.runtime.progress();
-        progress.engine().flush();
-        progress.wait(&|| progress.engine().protocol().cache.flushed());
+        let driver = self.runtime.driver();
+        driver.engine().flush();
+        driver.wait_until(&|| driver.engine().protocol().cache.flushed());
     }
 
     /// Displaces everything from this rank's pool, and so writes back what it has changed.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use vgasnet::config::format_size;
+use vgasnet::settings::format_size;
 
 /// Where results go.
 pub enum Output {

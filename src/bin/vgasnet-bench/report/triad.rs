@@ -8,7 +8,7 @@ use crate::plan::Job;
 use crate::targets::{Target, judge_triad};
 use crate::triad;
 use serde::Serialize;
-use vgasnet::config::format_size;
+use vgasnet::settings::format_size;
 
 /// A job of `triad`. Throughputs count each array once, as if a store did not read first.
 #[derive(Serialize)]

@@ -1,0 +1,196 @@
+//! Active Messages as bytes.
+//!
+//! A request or reply begins with its [`Head`] and arguments and carries as much of its payload as the conduit's messages
+//! hold; the rest follows in fragments, which may overtake it.
+//!
+//! ```text
+//! ┌──────┬────────────────┬─────────┐   ┌──────────────┬─────────┐   ┌────────┐
+//! │ Head │ 0 to 16 × i32  │ payload…│   │ FragmentHead │ payload…│   │ Credit │
+//! └──────┴────────────────┴─────────┘   └──────────────┴─────────┘   └────────┘
+//! ```
+
+use crate::wire::take;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// First byte of a request or reply.
+pub const TAG_MESSAGE: u8 = 40;
+/// First byte of a fragment.
+pub const TAG_FRAGMENT: u8 = 41;
+/// First byte of a return of credit.
+pub const TAG_CREDIT: u8 = 42;
+
+/// The most arguments that a message has (GASNet-1, E.1).
+pub const ARGS_MAX: usize = 16;
+
+/// The most bytes that come before a payload.
+pub const HEAD_BYTES_MAX: usize = size_of::<Head>() + size_of::<[i32; ARGS_MAX]>();
+
+/// What a handler is given besides its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(u8)]
+pub enum Category {
+    /// Nothing.
+    Short,
+    /// A payload in a buffer.
+    Medium,
+    /// A payload in the target's segment.
+    Long,
+}
+
+/// The arguments of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Args {
+    values: [i32; ARGS_MAX],
+    len: u8,
+}
+
+impl Args {
+    /// Up to [`ARGS_MAX`] arguments; `None` if they are more.
+    pub fn new(args: &[i32]) -> Option<Args> {
+        let mut values = [0; ARGS_MAX];
+        values.get_mut(..args.len())?.copy_from_slice(args);
+        Some(Args { values, len: args.len() as u8 })
+    }
+
+    /// As many arguments as these bytes fill, the last one with zeros behind them; `None` if they are too many.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Args> {
+        let mut values = [0; ARGS_MAX];
+        values.as_mut_bytes().get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Args { values, len: bytes.len().div_ceil(size_of::<i32>()) as u8 })
+    }
+
+    /// The arguments.
+    pub fn as_slice(&self) -> &[i32] {
+        &self.values[..usize::from(self.len)]
+    }
+
+    /// The arguments as bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.as_slice().as_bytes()
+    }
+}
+
+/// All of a request or reply but its arguments and payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, packed)]
+pub struct Head {
+    /// [`TAG_MESSAGE`].
+    pub tag: u8,
+    /// Which handler.
+    pub handler: u8,
+    /// What the handler is given.
+    pub category: Category,
+    /// A reply; else a request.
+    pub is_reply: bool,
+    /// The payload is in the target's segment already, and not in the message.
+    pub is_placed: bool,
+    /// How many arguments follow.
+    pub args: u8,
+    /// Names the message among those of its sender.
+    pub id: u32,
+    /// The length of the payload.
+    pub payload_bytes: u32,
+    /// Of a reply: what the answered request had cost.
+    pub cost: u32,
+    /// Of a [`Category::Long`]: where the payload belongs.
+    pub address: u64,
+}
+
+/// What comes before the rest of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, packed)]
+pub struct FragmentHead {
+    /// [`TAG_FRAGMENT`].
+    pub tag: u8,
+    /// Of which message.
+    pub id: u32,
+    /// Where in the payload.
+    pub offset_bytes: u32,
+}
+
+/// Requests were handled and not replied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C, packed)]
+pub struct Credit {
+    /// [`TAG_CREDIT`].
+    pub tag: u8,
+    /// How many.
+    pub requests: u32,
+    /// What they had cost.
+    pub cost: u32,
+}
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AmMessage<'a> {
+    /// A request or reply, with the first bytes of its payload.
+    First(Head, Args, &'a [u8]),
+    /// More of a payload.
+    Fragment(FragmentHead, &'a [u8]),
+    /// Credit comes back.
+    Credit(Credit),
+}
+
+impl Head {
+    /// The bytes that come first; how many they are.
+    pub fn encode(&self, args: &Args, buffer: &mut [u8; HEAD_BYTES_MAX]) -> usize {
+        let (head, rest) = buffer.split_at_mut(size_of::<Head>());
+        head.copy_from_slice(Head { args: args.len, ..*self }.as_bytes());
+        let args = args.as_bytes();
+        rest[..args.len()].copy_from_slice(args);
+        size_of::<Head>() + args.len()
+    }
+}
+
+/// What a message says; `None` if it makes no sense.
+pub fn decode(bytes: &[u8]) -> Option<AmMessage<'_>> {
+    let mut rest = bytes;
+    match *bytes.first()? {
+        TAG_MESSAGE => {
+            let head: Head = take(&mut rest)?;
+            let (args, payload) = rest.split_at_checked(size_of::<i32>() * usize::from(head.args))?;
+            Some(AmMessage::First(head, Args::from_bytes(args)?, payload))
+        }
+        TAG_FRAGMENT => take(&mut rest).map(|head| AmMessage::Fragment(head, rest)),
+        TAG_CREDIT => take(&mut rest).map(AmMessage::Credit),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for len in 0..=ARGS_MAX {
+            let args: Vec<i32> = (0..len as i32).map(|n| n * -77_777).collect();
+            let args = Args::new(&args).expect("not too many");
+            let head = Head {
+                tag: TAG_MESSAGE,
+                handler: 200 + len as u8,
+                category: [Category::Short, Category::Medium, Category::Long][len % 3],
+                is_reply: len % 2 == 1,
+                is_placed: len % 5 == 0,
+                args: len as u8,
+                id: 1 << 31,
+                payload_bytes: 5,
+                cost: 99,
+                address: u64::MAX - 1,
+            };
+            let mut buffer = [0xee; HEAD_BYTES_MAX];
+            let used = head.encode(&args, &mut buffer);
+            let bytes = [&buffer[..used], b"hello"].concat();
+            assert_eq!(decode(&bytes), Some(AmMessage::First(head, args, b"hello")));
+            assert!((0..used).all(|cut| decode(&bytes[..cut]).is_none()));
+        }
+        assert_eq!(Args::new(&[0; ARGS_MAX + 1]), None);
+        let head = FragmentHead { tag: TAG_FRAGMENT, id: 7, offset_bytes: 8 };
+        assert_eq!(decode(&[head.as_bytes(), b"rest"].concat()), Some(AmMessage::Fragment(head, b"rest")));
+        let credit = Credit { tag: TAG_CREDIT, requests: 3, cost: 4 };
+        assert_eq!(decode(credit.as_bytes()), Some(AmMessage::Credit(credit)));
+        assert_eq!(decode(&[TAG_MESSAGE, 0, 3, 0]), None);
+        assert_eq!(decode(&[]), None);
+    }
+}

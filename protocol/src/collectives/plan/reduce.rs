@@ -1,0 +1,70 @@
+//! Reductions. Operands meet in the order of their ranks, so that the function need not be commutative, and the same
+//! operands give the same results whoever the root is.
+
+use super::tree::{children, parent};
+use super::{LocalStep, Place, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer, copy, segment};
+
+/// Every type of element suits an address that is a multiple of this.
+const ALIGNMENT_BYTES: usize = 16;
+
+impl Shape {
+    /// As many whole elements as fit into half a segment, but at least one. There is one such place for each child.
+    fn operand_bytes(&self) -> usize {
+        let elements = (SEGMENT_BYTES / 2 / self.element_bytes).max(1);
+        (elements * self.element_bytes).min(self.block_bytes)
+    }
+
+    fn operands(&self) -> u32 {
+        self.block_bytes.div_ceil(self.operand_bytes()) as u32
+    }
+
+    /// A place for results, then one for each child.
+    fn slot(&self, at: usize) -> Place {
+        Place::scratch(at * self.operand_bytes().next_multiple_of(ALIGNMENT_BYTES))
+    }
+
+    pub(super) fn reduce_scratch_bytes(&self) -> usize {
+        if self.block_bytes == 0 {
+            return 0;
+        }
+        self.slot(1 + children(self.me, self.ranks).count()).offset_bytes
+    }
+
+    /// Each rank sends on what the round before gave; so does rank 0, if it is not the root.
+    pub(super) fn reduce_rounds(&self) -> u32 {
+        let sends_on = self.me != 0 || self.root != 0;
+        self.operands() + u32::from(sends_on)
+    }
+
+    pub(super) fn reduce_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        let part = |at| segment(at, self.operand_bytes(), self.block_bytes);
+        let result = self.slot(0);
+        if let Some(before) = at.checked_sub(1) {
+            let (start, len_bytes) = part(before);
+            let sent = |peer, tag| Transfer { peer, tag, place: result, len_bytes };
+            match parent(self.me) {
+                Some(above) => round.sends.push(sent(above, before)),
+                None if self.root != 0 => round.sends.push(sent(self.root, TAG_RESULT | before)),
+                None => {}
+            }
+            if self.me == self.root && self.me != 0 {
+                let place = Place::destination(start);
+                round.receives.push(Transfer { peer: 0, tag: TAG_RESULT | before, place, len_bytes });
+            }
+        }
+        if at < self.operands() {
+            let (start, len_bytes) = part(at);
+            round.locals.push(copy(Place::source(start), result, len_bytes));
+            for (child, peer) in children(self.me, self.ranks).enumerate() {
+                let operand = self.slot(1 + child);
+                round.receives.push(Transfer { peer, tag: at, place: operand, len_bytes });
+                round.locals.push(LocalStep::Combine { into: result, with: operand, len_bytes });
+            }
+            if self.me == 0 && self.root == 0 {
+                round.locals.push(copy(result, Place::destination(start), len_bytes));
+            }
+        }
+        round
+    }
+}

@@ -1,0 +1,148 @@
+//! Broadcast, scatter and gather.
+
+use super::tree::{children, parent, subtree};
+use super::{PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, Shape, Transfer, copy, segment};
+use alloc::vec::Vec;
+
+impl Shape {
+    fn segments(&self) -> u32 {
+        self.block_bytes.div_ceil(SEGMENT_BYTES) as u32
+    }
+
+    fn has_children(&self) -> bool {
+        subtree(self.count(), self.ranks) > 1
+    }
+
+    /// A rank between the root and others passes a segment on while it receives the next one.
+    pub(super) fn broadcast_rounds(&self) -> u32 {
+        let is_between = self.me != self.root && self.has_children();
+        self.segments() + u32::from(is_between)
+    }
+
+    pub(super) fn broadcast_round(&self, at: u32) -> Round {
+        let is_root = self.me == self.root;
+        let mut round = Round::default();
+        let from = if is_root { Place::source(0) } else { Place::destination(0) };
+        let transfer = |peer, tag| {
+            let (start, len_bytes) = segment(tag, SEGMENT_BYTES, self.block_bytes);
+            Transfer { peer, tag, place: from.after(start), len_bytes }
+        };
+        let passed_on = if is_root { Some(at) } else { at.checked_sub(1) };
+        if let Some(tag) = passed_on {
+            let below = children(self.count(), self.ranks).rev();
+            round.sends.extend(below.map(|count| transfer(self.at_count(count), tag)));
+        }
+        if let Some(above) = parent(self.count()).filter(|_| at < self.segments()) {
+            round.receives.push(transfer(self.at_count(above), at));
+        }
+        if is_root && at == 0 {
+            round.locals.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
+        }
+        round
+    }
+
+    /// Only a rank with others below it keeps their blocks.
+    pub(super) fn rooted_scratch_bytes(&self) -> usize {
+        if self.is_small() && self.has_children() { self.blocks(subtree(self.count(), self.ranks)) } else { 0 }
+    }
+
+    fn straight_rounds(&self) -> u32 {
+        if self.me == self.root { (self.ranks - 1).div_ceil(PEERS_AT_ONCE).max(1) } else { 1 }
+    }
+
+    /// The root's transfers of a round in which the others' blocks go straight there, or come from there.
+    fn straight(&self, at: u32, place: fn(usize) -> Place) -> Vec<Transfer> {
+        let first = 1 + at * PEERS_AT_ONCE;
+        let peers = (first..self.ranks.min(first + PEERS_AT_ONCE)).map(|count| self.at_count(count));
+        peers.map(|peer| self.block(peer, place(self.blocks(peer)))).collect()
+    }
+
+    fn block(&self, peer: u32, place: Place) -> Transfer {
+        Transfer { peer, tag: 0, place, len_bytes: self.block_bytes }
+    }
+
+    /// All blocks of a count's subtree; they are in scratch one after the other, as the counts are.
+    fn blocks_below(&self, count: u32) -> Transfer {
+        let place = Place::scratch(self.blocks(count - self.count()));
+        let len_bytes = self.blocks(subtree(count, self.ranks));
+        Transfer { peer: self.at_count(count), tag: 0, place, len_bytes }
+    }
+
+    fn with_parent(&self, place: Place) -> Option<Transfer> {
+        let above = parent(self.count())?;
+        let len_bytes = self.blocks(subtree(self.count(), self.ranks));
+        Some(Transfer { peer: self.at_count(above), tag: 0, place, len_bytes })
+    }
+
+    pub(super) fn scatter_rounds(&self) -> u32 {
+        if !self.is_small() { self.straight_rounds() } else { 1 + u32::from(self.has_children()) }
+    }
+
+    pub(super) fn scatter_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        let is_root = self.me == self.root;
+        let own = Place::source(self.blocks(self.me));
+        if !self.is_small() {
+            if is_root {
+                round.sends = self.straight(at, Place::source);
+            } else {
+                round.receives.push(self.block(self.root, Place::destination(0)));
+            }
+            if is_root && at == 0 {
+                round.locals.push(copy(own, Place::destination(0), self.block_bytes));
+            }
+        } else if !self.has_children() {
+            round.receives.extend(self.with_parent(Place::destination(0)));
+            if is_root {
+                round.locals.push(copy(own, Place::destination(0), self.block_bytes));
+            }
+        } else if at == 0 {
+            round.receives.extend(self.with_parent(Place::scratch(0)));
+            if is_root {
+                let tail = self.blocks(self.ranks - self.root);
+                round.locals.push(copy(own, Place::scratch(0), tail));
+                round.locals.push(copy(Place::source(0), Place::scratch(tail), self.blocks(self.root)));
+            }
+        } else {
+            round.sends.extend(children(self.count(), self.ranks).rev().map(|count| self.blocks_below(count)));
+            round.locals.push(copy(Place::scratch(0), Place::destination(0), self.block_bytes));
+        }
+        round
+    }
+
+    pub(super) fn gather_rounds(&self) -> u32 {
+        if !self.is_small() { self.straight_rounds() } else { 1 + u32::from(self.has_children()) }
+    }
+
+    pub(super) fn gather_round(&self, at: u32) -> Round {
+        let mut round = Round::default();
+        let is_root = self.me == self.root;
+        let own = Place::destination(self.blocks(self.me));
+        if !self.is_small() {
+            if is_root {
+                round.receives = self.straight(at, Place::destination);
+            } else {
+                round.sends.push(self.block(self.root, Place::source(0)));
+            }
+            if is_root && at == 0 {
+                round.locals.push(copy(Place::source(0), own, self.block_bytes));
+            }
+        } else if !self.has_children() {
+            round.sends.extend(self.with_parent(Place::source(0)));
+            if is_root {
+                round.locals.push(copy(Place::source(0), own, self.block_bytes));
+            }
+        } else if at == 0 {
+            round.receives.extend(children(self.count(), self.ranks).map(|count| self.blocks_below(count)));
+            round.locals.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+        } else {
+            round.sends.extend(self.with_parent(Place::scratch(0)));
+            if is_root {
+                let tail = self.blocks(self.ranks - self.root);
+                round.locals.push(copy(Place::scratch(0), own, tail));
+                round.locals.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.root)));
+            }
+        }
+        round
+    }
+}

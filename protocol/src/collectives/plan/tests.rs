@@ -1,0 +1,65 @@
+use super::*;
+use std::collections::HashMap;
+
+const KINDS: [CollectiveKind; 6] = [
+    CollectiveKind::Broadcast,
+    CollectiveKind::Scatter,
+    CollectiveKind::Gather,
+    CollectiveKind::GatherAll,
+    CollectiveKind::Exchange,
+    CollectiveKind::Reduce,
+];
+
+fn plan(kind: CollectiveKind, ranks: u32, me: u32, root: u32, block_bytes: usize) -> Plan {
+    let shape = Shape { kind, me, ranks, root, block_bytes, element_bytes: 8 };
+    Plan { shape, all_in: true, all_out: true }
+}
+
+fn rounds(plan: &Plan) -> impl Iterator<Item = Round> {
+    (0..).map_while(|at| plan.round(at))
+}
+
+#[test]
+fn what_one_rank_sends_another_receives() {
+    for (kind, ranks) in KINDS.into_iter().flat_map(|kind| (1..20).map(move |ranks| (kind, ranks))) {
+        for (root, block_bytes) in [(0, 8), (ranks - 1, 8), (ranks / 2, 200_000), (0, 4 * SEGMENT_BYTES), (0, 0)] {
+            let mut open = HashMap::new();
+            for me in 0..ranks {
+                for round in rounds(&plan(kind, ranks, me, root, block_bytes)) {
+                    let sent = round.sends.iter().map(|send| ((me, send.peer, send.tag), send, 1));
+                    let received = round.receives.iter().map(|receive| ((receive.peer, me, receive.tag), receive, -1));
+                    for (name, transfer, side) in sent.chain(received) {
+                        assert!(transfer.peer != me && transfer.peer < ranks, "{kind:?} {ranks} {name:?}");
+                        let entry = open.entry(name).or_insert((transfer.len_bytes, 0));
+                        assert_eq!(entry.0, transfer.len_bytes, "{kind:?} of {block_bytes} {ranks} {name:?}");
+                        entry.1 += side;
+                    }
+                }
+            }
+            // Each name is used once by either side.
+            assert!(open.values().all(|(_, sum)| *sum == 0), "{kind:?} of {block_bytes} among {ranks} from {root}");
+        }
+    }
+}
+
+#[test]
+fn scratch_has_a_bound_and_is_kept_to() {
+    for (kind, ranks) in KINDS.into_iter().flat_map(|kind| [1, 2, 7, 64, 4096].map(move |ranks| (kind, ranks))) {
+        for block_bytes in [8, 1000, 8192, SMALL_BYTES, 1 << 20] {
+            let plan = plan(kind, ranks, 0, 0, block_bytes);
+            let scratch_bytes = plan.scratch_bytes();
+            assert!(scratch_bytes <= SMALL_BYTES * 13, "{kind:?} of {block_bytes} among {ranks}: {scratch_bytes}");
+            for round in rounds(&plan).take(40) {
+                let ends = round.sends.iter().chain(&round.receives).map(|part| (part.place, part.len_bytes));
+                let local = |local: &LocalStep| match *local {
+                    LocalStep::Copy { from, to, len_bytes } => [(from, len_bytes), (to, len_bytes)],
+                    LocalStep::Combine { into, with, len_bytes } => [(into, len_bytes), (with, len_bytes)],
+                };
+                for (place, len_bytes) in ends.chain(round.locals.iter().flat_map(local)) {
+                    let is_inside = place.offset_bytes + len_bytes <= scratch_bytes;
+                    assert!(place.buffer != Buffer::Scratch || is_inside, "{kind:?} of {block_bytes} among {ranks}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Teams: ordered sets of ranks that have collectives together.
+
+use super::message::Key;
+use super::plan::Plan;
+use crate::Rank;
+use crate::barrier::Barrier;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The team of all ranks.
+pub const TEAM_ALL: u64 = 1;
+
+/// A team, as one of its ranks sees it.
+#[derive(Debug)]
+pub struct Team<T> {
+    /// The job's ranks in it, in the order of the team.
+    pub members: Box<[u32]>,
+    /// This rank, as the team counts.
+    pub me: u32,
+    /// Its named barrier.
+    pub barrier: Barrier,
+    /// Collectives that were started.
+    pub(super) next_number: u32,
+    /// Those under way.
+    pub(super) active: usize,
+    /// Those that come after them.
+    pub(super) waiting: VecDeque<(Key, Plan, T)>,
+}
+
+impl<T> Team<T> {
+    /// A team of these ranks of the job, of which `members[me]` is this one.
+    pub fn new(members: Box<[u32]>, me: u32) -> Team<T> {
+        let barrier = Barrier::new(Rank(me), members.len() as u32);
+        Team { members, me, barrier, next_number: 0, active: 0, waiting: VecDeque::new() }
+    }
+
+    /// How many ranks it has.
+    pub fn ranks(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_idle(&self) -> bool {
+        self.active == 0 && !self.barrier.is_in_phase()
+    }
+}
+
+/// What a rank says in a split.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Vote {
+    /// Ranks with the same color come into the same team.
+    pub color: u32,
+    /// In this order.
+    pub order: u32,
+    /// How many splits this rank has been through.
+    pub splits: u32,
+}
+
+/// The team that rank `me` of a parent comes into: its name, which no other team of the job has ever had, its members and
+/// this rank's place among them. Every rank of a new team computes the same.
+///
+/// `votes[at]` is that of the parent's rank `at`, which is rank `parent[at]` of the job.
+pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) {
+    let color = votes[me as usize].color;
+    let mut chosen: Vec<usize> = (0..parent.len()).filter(|at| votes[*at].color == color).collect();
+    chosen.sort_by_key(|at| (votes[*at].order, *at));
+    let first = chosen[0];
+    let id = (u64::from(parent[first]) + 1) << 32 | u64::from(votes[first].splits);
+    let place = chosen.iter().position(|at| *at == me as usize).expect("this rank has its own color");
+    (id, chosen.into_iter().map(|at| parent[at]).collect(), place as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_color_make_a_team_in_the_order_they_ask_for() {
+        let parent = [4, 5, 6, 7, 8];
+        let vote = |color, order, splits| Vote { color, order, splits };
+        let votes = [vote(1, 9, 3), vote(0, 0, 1), vote(1, 2, 5), vote(1, 9, 0), vote(7, 7, 7)];
+        let teams = [0, 2, 3].map(|me| split(&parent, &votes, me));
+        let id = 7 << 32 | 5;
+        assert_eq!(teams.clone().map(|team| team.0), [id; 3]);
+        assert_eq!(teams.clone().map(|team| team.2), [1, 0, 2]);
+        assert!(teams.iter().all(|team| *team.1 == [6, 4, 7]));
+        assert_eq!(split(&parent, &votes, 4), (9 << 32 | 7, [8].into(), 0));
+        assert_ne!(split(&parent, &votes, 1).0, TEAM_ALL);
+    }
+}

@@ -1,0 +1,307 @@
+//! The machines of a whole team, with a network that delivers in any order and a flow control that refuses at random.
+
+use super::machine::{Action, Client, Machine, Sending, WINDOW};
+use super::message::CollectiveMessage;
+use super::plan::{Buffer, CollectiveKind, LocalStep, Place, Plan, Shape};
+use super::team::Team;
+use crate::barrier::Name;
+use fastrand::Rng;
+use std::vec;
+use std::vec::Vec;
+
+const TEAM: u64 = 7;
+
+/// The memory of one collective at one rank.
+#[derive(Clone, Debug, Default)]
+struct Memory {
+    number: usize,
+    source: Vec<u8>,
+    destination: Vec<u8>,
+    scratch: Vec<u8>,
+}
+
+impl Client for std::cell::RefCell<Memory> {
+    fn begin(&mut self, scratch_bytes: usize) {
+        self.get_mut().scratch = vec![0xee; scratch_bytes];
+    }
+}
+
+type Cell = std::cell::RefCell<Memory>;
+
+impl Memory {
+    fn buffer(&mut self, place: Place, len_bytes: usize) -> &mut [u8] {
+        let buffer = match place.buffer {
+            Buffer::Source => &mut self.source,
+            Buffer::Destination => &mut self.destination,
+            Buffer::Scratch => &mut self.scratch,
+        };
+        &mut buffer[place.offset_bytes..place.offset_bytes + len_bytes]
+    }
+
+    /// Elements are 16 bytes: first and last rank of what they stand for, and a sum. Only neighbours in the right order meet.
+    fn combine(&mut self, into: Place, with: Place, len_bytes: usize) {
+        let right = self.buffer(with, len_bytes).to_vec();
+        for (left, right) in self.buffer(into, len_bytes).chunks_exact_mut(16).zip(right.chunks_exact(16)) {
+            assert_eq!(left[4..8].to_vec(), (number(right, 0) - 1).to_le_bytes(), "operands in the order of ranks");
+            left[4..8].copy_from_slice(&right[4..8]);
+            let sum = number(left, 8).wrapping_add(number(right, 8));
+            left[8..12].copy_from_slice(&sum.to_le_bytes());
+        }
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+struct World {
+    ranks: Vec<Machine<Cell>>,
+    mail: Vec<(u32, CollectiveMessage, Vec<u8>)>,
+    finished: Vec<Vec<Memory>>,
+    random: Rng,
+}
+
+impl World {
+    fn new(ranks: u32, seed: u64) -> World {
+        let machine = |me| {
+            let mut machine = Machine::default();
+            machine.add_team(TEAM, Team::new((0..ranks).collect(), me));
+            machine
+        };
+        let finished = (0..ranks).map(|_| Vec::new()).collect();
+        World { ranks: (0..ranks).map(machine).collect(), mail: Vec::new(), finished, random: Rng::with_seed(seed) }
+    }
+
+    /// Lets something happen. Returns whether anything could.
+    fn step(&mut self) -> bool {
+        if !self.mail.is_empty() && self.random.bool() {
+            let (to, message, bytes) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
+            let message = CollectiveMessage::decode(&message.encode()).expect("a message survives encoding");
+            let rank = &mut self.ranks[to as usize];
+            if let Some(arrived) = rank.on_message(&message, bytes.len()).expect("it makes sense") {
+                let memory = rank.client(arrived.operation);
+                memory.borrow_mut().buffer(arrived.place, bytes.len()).copy_from_slice(&bytes);
+                rank.on_written(arrived);
+            }
+            return true;
+        }
+        let rank = self.random.usize(0..self.ranks.len());
+        self.ranks[rank].retry();
+        let Some(action) = self.ranks[rank].next_action() else { return !self.mail.is_empty() };
+        self.carry_out(rank, action);
+        true
+    }
+
+    fn carry_out(&mut self, rank: usize, action: Action<Cell>) {
+        let machine = &mut self.ranks[rank];
+        let needs_credit = matches!(action, Action::Tell { .. } | Action::Send(_));
+        if needs_credit && self.random.u8(0..4) == 0 {
+            return machine.stall(action);
+        }
+        match action {
+            Action::Tell { to, message } => self.mail.push((to, message, Vec::new())),
+            Action::Send(sending) => {
+                let Sending { operation, to, message, place, len_bytes, .. } = sending;
+                let bytes = machine.client(operation).borrow_mut().buffer(place, len_bytes).to_vec();
+                self.mail.push((to, message, bytes));
+                machine.on_sent(sending);
+            }
+            Action::Do { operation, locals } => {
+                let mut memory = machine.client(operation).borrow_mut();
+                for local in locals {
+                    match local {
+                        LocalStep::Copy { from, to, len_bytes } => {
+                            let bytes = memory.buffer(from, len_bytes).to_vec();
+                            memory.buffer(to, len_bytes).copy_from_slice(&bytes);
+                        }
+                        LocalStep::Combine { into, with, len_bytes } => memory.combine(into, with, len_bytes),
+                    }
+                }
+                drop(memory);
+                machine.on_done(operation);
+            }
+            Action::Finish { team, client } => {
+                machine.on_finished(team);
+                self.finished[rank].push(client.into_inner());
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        let mut idle = 0;
+        while idle < 64 * self.ranks.len() {
+            idle = if self.step() { 0 } else { idle + 1 };
+            let notes_max = WINDOW * 2 * (self.ranks.len() - 1);
+            assert!(self.ranks.iter().all(|rank| rank.notes() <= notes_max), "notes have a bound");
+        }
+        assert!(self.ranks.iter().all(Machine::is_quiet));
+    }
+}
+
+/// What a rank has and should get in collective `number`; blocks of a rank for another one are its own kind of bytes.
+fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
+    let Shape { kind, me, ranks, root, block_bytes, .. } = *shape;
+    let block = |from: u32, to: u32| {
+        let mut random = Rng::with_seed(u64::from(from) << 40 | u64::from(to) << 20 | number as u64);
+        let mut bytes = vec![0; block_bytes];
+        random.fill(&mut bytes);
+        if kind == CollectiveKind::Reduce {
+            for element in bytes.chunks_exact_mut(16) {
+                element[..8].copy_from_slice(&[from.to_le_bytes(), from.to_le_bytes()].concat());
+                element[12..].fill(9);
+            }
+        }
+        bytes
+    };
+    let to_all = |from| (0..ranks).flat_map(|to| block(from, to)).collect::<Vec<u8>>();
+    let from_all = |to| (0..ranks).flat_map(|from| block(from, to)).collect::<Vec<u8>>();
+    let source = match kind {
+        CollectiveKind::Broadcast | CollectiveKind::Gather | CollectiveKind::GatherAll | CollectiveKind::Reduce => {
+            block(me, 0)
+        }
+        CollectiveKind::Scatter | CollectiveKind::Exchange => to_all(me),
+    };
+    let expected = match kind {
+        CollectiveKind::Broadcast => block(root, 0),
+        CollectiveKind::Scatter => block(root, me),
+        CollectiveKind::Gather | CollectiveKind::GatherAll => from_all(0),
+        CollectiveKind::Exchange => from_all(me),
+        CollectiveKind::Reduce => {
+            let mut all = Memory { source: block(0, 0), ..Memory::default() };
+            for from in 1..ranks {
+                all.scratch = block(from, 0);
+                let start = |buffer| Place { buffer, offset_bytes: 0 };
+                all.combine(start(Buffer::Source), start(Buffer::Scratch), block_bytes);
+            }
+            all.source
+        }
+    };
+    let source = if kind.reads(me, root) { source } else { Vec::new() };
+    let expected = if kind.writes(me, root) { expected } else { Vec::new() };
+    (Memory { number, source, destination: vec![0xdd; expected.len()], scratch: Vec::new() }, expected)
+}
+
+/// Every rank starts the same collectives at its own pace.
+fn check(ranks: u32, collectives: usize, seed: u64, largest: usize) {
+    let mut world = World::new(ranks, seed);
+    let mut choice = Rng::with_seed(seed);
+    let kinds = [
+        CollectiveKind::Broadcast,
+        CollectiveKind::Scatter,
+        CollectiveKind::Gather,
+        CollectiveKind::GatherAll,
+        CollectiveKind::Exchange,
+        CollectiveKind::Reduce,
+    ];
+    let plans: Vec<Plan> = (0..collectives)
+        .map(|_| {
+            let kind = kinds[choice.usize(0..kinds.len())];
+            let most_bytes = if choice.u8(0..4) == 0 { largest } else { 64 };
+            let block_bytes = choice.usize(0..=most_bytes) / 16 * 16;
+            let root = choice.u32(0..ranks);
+            let shape = Shape { kind, me: 0, ranks, root, block_bytes, element_bytes: 16 };
+            Plan { shape, all_in: choice.bool(), all_out: choice.bool() }
+        })
+        .collect();
+    let mut expected = vec![Vec::new(); ranks as usize];
+    while expected.iter().any(|done| done.len() < collectives) {
+        let rank = world.random.usize(0..ranks as usize);
+        if expected[rank].len() < collectives {
+            let number = expected[rank].len();
+            let shape = Shape { me: rank as u32, ..plans[number].shape };
+            let (memory, result) = memory(&shape, number);
+            expected[rank].push(result);
+            world.ranks[rank].start(TEAM, Plan { shape, ..plans[number] }, memory.into());
+        }
+        for _ in 0..world.random.usize(0..40) {
+            world.step();
+        }
+    }
+    world.run();
+    for (rank, finished) in world.finished.iter_mut().enumerate() {
+        finished.sort_by_key(|memory| memory.number);
+        for (is, should) in finished.iter().zip(&expected[rank]) {
+            let plan = &plans[is.number];
+            assert!(is.destination == *should, "{plan:?} at rank {rank} of {ranks}, seed {seed}");
+        }
+        assert_eq!(finished.len(), collectives);
+    }
+}
+
+#[test]
+fn collectives_in_any_order_of_events() {
+    for ranks in 1..=9 {
+        for seed in 0..12 {
+            check(ranks, 30, seed, 20_000);
+        }
+    }
+    check(40, 40, 1, 4000);
+}
+
+#[test]
+fn payloads_of_several_segments() {
+    for ranks in [1, 2, 3, 5, 8] {
+        for seed in 0..4 {
+            check(ranks, 8, 100 + seed, 300_000);
+        }
+    }
+}
+
+#[test]
+fn nobody_touches_memory_before_all_are_in_or_leaves_before_all_is_moved() {
+    for (ranks, seed) in (2..8).flat_map(|ranks| (0..5).map(move |seed| (ranks, seed))) {
+        for last in 0..ranks {
+            let mut world = World::new(ranks, seed);
+            let shape =
+                |me| Shape { kind: CollectiveKind::Broadcast, me, ranks, root: 0, block_bytes: 16, element_bytes: 1 };
+            let start = |world: &mut World, me| {
+                let plan = Plan { shape: shape(me), all_in: true, all_out: true };
+                world.ranks[me as usize].start(TEAM, plan, memory(&shape(me), 0).0.into());
+            };
+            (0..ranks).filter(|me| *me != last).for_each(|me| start(&mut world, me));
+            (0..2000).for_each(|_| _ = world.step());
+            let untouched = |me: &u32| {
+                let memory = world.ranks[*me as usize].client(0).borrow();
+                memory.destination.iter().all(|byte| *byte == 0xdd)
+            };
+            assert!((0..ranks).filter(|me| *me != last).all(|me| untouched(&me)));
+            start(&mut world, last);
+            world.run();
+        }
+    }
+}
+
+#[test]
+fn barrier_messages_may_come_before_the_team() {
+    let mut late: Machine<Cell> = Machine::default();
+    let mut early: Machine<Cell> = Machine::default();
+    early.add_team(TEAM, Team::new([0, 1].into(), 1));
+    early.notify(TEAM, Name::Id(5)).expect("once");
+    let Some(Action::Tell { to: 0, message }) = early.next_action() else { panic!("the parent is told") };
+    late.on_message(&message, 0).expect("it makes sense");
+    late.add_team(TEAM, Team::new([0, 1].into(), 0));
+    late.notify(TEAM, Name::Id(5)).expect("once");
+    let Some(Action::Tell { to: 1, message }) = late.next_action() else { panic!("the child is told") };
+    early.on_message(&message, 0).expect("it makes sense");
+    for machine in [&mut late, &mut early] {
+        let team = machine.teams.get_mut(&TEAM).expect("it was added");
+        assert_eq!(team.barrier.finish(Name::Id(5)), Ok(Some(true)));
+        assert!(team.is_idle());
+    }
+    assert!(late.is_quiet() && early.is_quiet());
+}
+
+#[test]
+fn bytes_that_nobody_waits_for_are_told() {
+    let mut world = World::new(2, 1);
+    let shape = Shape { kind: CollectiveKind::Broadcast, me: 0, ranks: 2, root: 0, block_bytes: 16, element_bytes: 1 };
+    let plan = Plan { shape, all_in: false, all_out: false };
+    let message = CollectiveMessage {
+        key: super::message::Key { team: TEAM, number: 0 },
+        from: 1,
+        body: super::message::Body::Bytes { tag: 0, offset_bytes: 0 },
+    };
+    assert!(world.ranks[0].on_message(&message, 16).is_err());
+    world.ranks[0].start(TEAM, plan, memory(&shape, 0).0.into());
+    assert!(world.ranks[0].on_message(&message, 16).is_err());
+}

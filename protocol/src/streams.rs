@@ -1,0 +1,160 @@
+//! Which pages will be read next: a policy without I/O.
+//!
+//! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it; each time a
+//! page that was fetched ahead is used, the window moves on.
+
+use crate::Rank;
+use crate::coherence::PageId;
+use alloc::vec::Vec;
+use core::ops::RangeInclusive;
+
+/// Streams that are told apart. A stream that is not among the last so many is forgotten.
+const STREAMS: usize = 8;
+
+/// Consecutive misses that make a stream.
+const MISSES_MIN: u32 = 3;
+
+/// Bytes that are fetched ahead, at least one page.
+const WINDOW_BYTES: usize = 8 << 20;
+
+/// Pages read in order, and how far ahead of them was fetched.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    home: Rank,
+    /// The page that comes next, if this is a stream.
+    next: u32,
+    misses: u32,
+    /// The first page not fetched ahead yet.
+    ahead: u32,
+}
+
+/// The streams that one rank reads.
+#[derive(Debug)]
+pub struct Streams {
+    window: u32,
+    /// The most recent one last.
+    streams: Vec<Stream>,
+}
+
+impl Streams {
+    /// A policy for pages of this size and a pool of `frames` frames, of which at most a quarter is used ahead.
+    pub fn new(page_bytes: usize, frames: u32) -> Streams {
+        let window = (WINDOW_BYTES / page_bytes).max(1).min(frames as usize / 4) as u32;
+        Streams { window, streams: Vec::with_capacity(STREAMS) }
+    }
+
+    /// Pages from `page` on will be read in order: the first miss starts the stream.
+    pub fn expect(&mut self, page: PageId) {
+        self.forget_oldest();
+        self.streams.push(Stream { home: page.home, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
+    }
+
+    /// An access missed `page`, in a segment of `pages` pages: the indices to fetch ahead.
+    pub fn on_miss(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
+        if self.window == 0 {
+            return None;
+        }
+        let known = self.streams.iter().position(|stream| stream.home == page.home && stream.next == page.index);
+        let mut stream = match known {
+            Some(at) => self.streams.remove(at),
+            None => {
+                self.forget_oldest();
+                Stream { home: page.home, next: page.index, misses: 0, ahead: page.index + 1 }
+            }
+        };
+        stream.next = page.index + 1;
+        stream.misses += 1;
+        let range = if stream.misses < MISSES_MIN { None } else { self.extend(&mut stream, page.index, pages) };
+        self.streams.push(stream);
+        range
+    }
+
+    /// A page that was fetched ahead is used for the first time: the indices to fetch ahead now.
+    pub fn on_use(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
+        let window = self.window;
+        let is_in = |stream: &Stream| {
+            stream.home == page.home && page.index < stream.ahead && stream.ahead <= page.index + 1 + window
+        };
+        let at = self.streams.iter().position(is_in)?;
+        let mut stream = self.streams.remove(at);
+        stream.next = stream.next.max(page.index + 1);
+        let range = self.extend(&mut stream, page.index, pages);
+        self.streams.push(stream);
+        range
+    }
+
+    /// Makes room for a stream.
+    fn forget_oldest(&mut self) {
+        if self.streams.len() == STREAMS {
+            self.streams.remove(0);
+        }
+    }
+
+    /// Moves the window to just behind `index`.
+    fn extend(&self, stream: &mut Stream, index: u32, pages: u32) -> Option<RangeInclusive<u32>> {
+        let first = stream.ahead.max(index + 1);
+        let last = index.saturating_add(self.window).min(pages - 1);
+        if first > last {
+            return None;
+        }
+        stream.ahead = last + 1;
+        Some(first..=last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE_BYTES: usize = 4 << 20;
+
+    fn page(index: u32) -> PageId {
+        PageId { home: Rank(1), index }
+    }
+
+    #[test]
+    fn the_third_miss_in_a_row_starts_a_stream_that_uses_carry_on() {
+        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        assert_eq!(ahead.on_miss(page(4), 100), None);
+        assert_eq!(ahead.on_miss(page(5), 100), None);
+        assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
+        assert_eq!(ahead.on_use(page(7), 100), Some(9..=9));
+        assert_eq!(ahead.on_use(page(8), 100), Some(10..=10));
+        assert_eq!(ahead.on_use(page(8), 100), None, "nothing twice");
+    }
+
+    #[test]
+    fn a_stream_ends_with_its_segment() {
+        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let ranges: Vec<_> = (0..4).map(|index| ahead.on_miss(page(index), 4)).collect();
+        assert_eq!(ranges, [None, None, Some(3..=3), None]);
+        assert_eq!(ahead.on_use(page(3), 4), None);
+    }
+
+    #[test]
+    fn streams_that_alternate_are_told_apart() {
+        let mut ahead = Streams::new(PAGE_BYTES, 64);
+        for index in 0..2 {
+            for stream in 0..STREAMS as u32 {
+                assert_eq!(ahead.on_miss(page(stream * 100 + index), 1000), None);
+            }
+        }
+        for stream in 0..STREAMS as u32 {
+            let first = stream * 100 + 3;
+            assert_eq!(ahead.on_miss(page(first - 1), 1000), Some(first..=first + 1));
+        }
+    }
+
+    #[test]
+    fn random_reads_and_small_pools_fetch_nothing_ahead() {
+        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let mut random = fastrand::Rng::with_seed(1);
+        let fetched = (0..1000).filter(|_| ahead.on_miss(page(random.u32(0..1_000_000)), 1_000_000).is_some()).count();
+        assert_eq!(fetched, 0);
+        let mut none = Streams::new(PAGE_BYTES, 3);
+        assert!((0..10).all(|index| none.on_miss(page(index), 100).is_none()));
+        let mut small = Streams::new(64 << 10, 64);
+        let ranges: Vec<_> = (0..3).map(|index| small.on_miss(page(index), 1000)).collect();
+        assert_eq!(ranges[2], Some(3..=18), "16 pages of 64 KiB: a quarter of the pool");
+    }
+}

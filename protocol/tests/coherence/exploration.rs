@@ -1,0 +1,159 @@
+//! Every state that a few ranks, pages and frames can get into, whatever the order of events.
+//!
+//! Depth first over canonical states (`World::canonical`). Each rank runs one operation at a time and may start any
+//! operation on any page at any moment, until it has started as many as the scenario allows. A run says how many states
+//! there are; `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time for.
+
+use crate::world::{Op, Shape, World};
+use std::collections::HashSet;
+use std::hash::Hash;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, Event, PageId};
+
+#[derive(Clone, Copy)]
+struct Scenario {
+    name: &'static str,
+    shape: Shape,
+    /// The ranks whose pages are used: the first ones.
+    homes: u32,
+    /// Operations that each rank may start.
+    ops: [u8; 3],
+    /// Flushes that the first rank may ask for.
+    flushes: u8,
+}
+
+/// A world, and what each rank may still start.
+#[derive(Clone, Hash)]
+struct State {
+    world: World,
+    ops: Vec<u8>,
+    flushes: Vec<u8>,
+}
+
+impl State {
+    /// Among 10^8 states two share a fingerprint with a probability below 10^-22.
+    fn fingerprint(&self) -> u128 {
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        self.hash(&mut hasher);
+        hasher.digest128()
+    }
+
+    fn is_final(&self) -> bool {
+        let world = &self.world;
+        world.flights.is_empty() && (0..world.shape.ranks).all(|rank| world.evictable(Rank(rank)).is_empty())
+    }
+}
+
+/// The operations a rank may start: a read and a write of each page.
+fn ops(scenario: Scenario) -> Vec<(PageId, Op)> {
+    let pages = scenario.shape.pages;
+    let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId { home: Rank(home), index }));
+    // Canonical pages never have this value, so a copy that misses a write is seen to be old.
+    let op = |access| Op { access, offset: 0, value: 3 };
+    pages.flat_map(|page| [(page, op(Access::Read)), (page, op(Access::Write))]).collect()
+}
+
+#[derive(Default)]
+struct Exploration {
+    seen: HashSet<u128>,
+    frontier: Vec<State>,
+}
+
+impl Exploration {
+    fn visit(&mut self, mut state: State) {
+        state.world.check();
+        if state.is_final() {
+            state.world.check_quiet();
+        }
+        state.world = state.world.canonical();
+        if self.seen.insert(state.fingerprint()) {
+            self.frontier.push(state);
+        }
+    }
+
+    fn branch(&mut self, from: &State, act: impl FnOnce(&mut State)) {
+        let mut next = from.clone();
+        act(&mut next);
+        self.visit(next);
+    }
+}
+
+fn explore(scenario: Scenario) {
+    let ranks = scenario.shape.ranks as usize;
+    let mut all = Exploration::default();
+    let given = |text: String| [0, 1, 2].map(|at| text.as_bytes()[at] - b'0');
+    let ops_each = std::env::var("EXPLORE_OPS").map_or(scenario.ops, given);
+    all.visit(State {
+        world: World::new(scenario.shape),
+        ops: ops_each.to_vec(),
+        flushes: vec![scenario.flushes, 0, 0],
+    });
+    while let Some(state) = all.frontier.pop() {
+        for flight in 0..state.world.flights.len() {
+            all.branch(&state, |next| next.world.land(flight));
+        }
+        for at in 0..ranks {
+            let rank = Rank(at as u32);
+            for frame in state.world.evictable(rank) {
+                all.branch(&state, |next| next.world.event(rank, Event::Evict(frame)));
+            }
+            if state.flushes[at] > 0 {
+                all.branch(&state, |next| {
+                    next.flushes[at] -= 1;
+                    next.world.event(rank, Event::Flush);
+                });
+            }
+            if state.ops[at] > 0 && state.world.busy_ops(rank) == 0 {
+                for (page, op) in ops(scenario) {
+                    all.branch(&state, |next| {
+                        next.ops[at] -= 1;
+                        next.world.start(rank, page, op);
+                    });
+                }
+            }
+        }
+    }
+    println!("{}: {ops_each:?} operations, {} states, all visited", scenario.name, all.seen.len());
+}
+
+const ONE_PAGE: Scenario = Scenario {
+    name: "3 ranks, 1 page, 1 frame",
+    shape: Shape { ranks: 3, pages: 1, frames: 1, page_bytes: 1, cooperative: true },
+    homes: 1,
+    ops: [2, 2, 2],
+    flushes: 0,
+};
+
+#[test]
+fn three_ranks_one_page() {
+    explore(ONE_PAGE);
+}
+
+#[test]
+fn three_ranks_two_pages_one_frame() {
+    let shape = Shape { pages: 2, ..ONE_PAGE.shape };
+    explore(Scenario { name: "3 ranks, 2 pages, 1 frame", shape, ops: [2, 1, 1], ..ONE_PAGE });
+}
+
+#[test]
+fn three_ranks_two_pages_two_frames() {
+    let shape = Shape { pages: 2, frames: 2, ..ONE_PAGE.shape };
+    explore(Scenario { name: "3 ranks, 2 pages, 2 frames", shape, ops: [2, 1, 1], ..ONE_PAGE });
+}
+
+#[test]
+fn three_ranks_two_homes_one_frame() {
+    explore(Scenario { name: "3 ranks, 2 pages at 2 homes, 1 frame", homes: 2, ops: [2, 1, 1], ..ONE_PAGE });
+}
+
+#[test]
+fn not_cooperative_with_flushes() {
+    let shape = Shape { pages: 2, cooperative: false, ..ONE_PAGE.shape };
+    explore(Scenario {
+        name: "not cooperative, 3 ranks, 2 pages, 1 frame",
+        shape,
+        ops: [1, 1, 1],
+        flushes: 1,
+        ..ONE_PAGE
+    });
+}

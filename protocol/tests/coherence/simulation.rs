@@ -1,0 +1,125 @@
+//! The protocol under a network that delays and interleaves at random, from a seed.
+//!
+//! A failure prints the command that replays it. `SIM_SEEDS` sets how many seeds a run tries, `SIM_SEED` runs one and
+//! prints its whole trace when it fails.
+
+use crate::world::{Op, Shape, World};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, Event, PageId};
+
+/// Operations in one run.
+const OPS: usize = 400;
+
+/// More steps than any run needs: a run that is still busy then does not end.
+const STEPS_MAX: usize = 400_000;
+
+fn shape(random: &mut fastrand::Rng) -> Shape {
+    let ranks = random.u32(2..=16);
+    Shape {
+        ranks,
+        pages: random.u32(1..=3),
+        frames: random.u32(1..=4),
+        page_bytes: 8,
+        cooperative: random.u32(0..4) > 0,
+    }
+}
+
+fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageId, Op) {
+    let rank = Rank(random.u32(0..shape.ranks));
+    let home = Rank(random.u32(0..hot));
+    let page = PageId { home, index: random.u32(0..shape.pages) };
+    let access = if random.u32(0..3) == 0 { Access::Write } else { Access::Read };
+    (rank, page, Op { access, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
+}
+
+/// One thing happens. Returns `false` when nothing can.
+fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
+    let rank = Rank(random.u32(0..world.shape.ranks));
+    if *ops_left > 0 && random.u32(0..8) == 0 && world.busy_ops(rank) < ops_at_once {
+        let (_, page, op) = random_op(random, world.shape, hot);
+        world.start(rank, page, op);
+        *ops_left -= 1;
+        return true;
+    }
+    for rank in (0..world.shape.ranks).map(Rank) {
+        let frames = world.evictable(rank);
+        if let Some(frame) = random.choice(frames) {
+            world.event(rank, Event::Evict(frame));
+            return true;
+        }
+    }
+    match random.u32(0..200) {
+        0 => world.event(rank, Event::Idle),
+        1 => world.event(rank, Event::Flush),
+        2 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
+        3 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
+        _ if world.flights.is_empty() => return *ops_left > 0,
+        // Mostly the network is fair; sometimes the newest overtakes all others.
+        3..10 => world.land(world.flights.len() - 1),
+        _ => world.land(random.usize(0..world.flights.len())),
+    }
+    true
+}
+
+fn run_deferred(world: &mut World, random: &mut fastrand::Rng) {
+    for _ in 0..STEPS_MAX {
+        if !step(world, random, &mut 0, 1, 0) {
+            return;
+        }
+        world.check();
+    }
+    panic!("still busy after {STEPS_MAX} steps: {:?}", world.flights);
+}
+
+fn run(seed: u64, trace: bool) -> World {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let shape = shape(&mut random);
+    let mut world = World::new(shape);
+    if trace {
+        world.trace = Some(vec![format!("{shape:?}")]);
+    }
+    let hot = random.u32(1..=shape.ranks);
+    let ops_at_once = random.usize(1..=6);
+    let mut ops_left = OPS;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        for _ in 0..STEPS_MAX {
+            if ops_left == 0 || !step(&mut world, &mut random, &mut ops_left, hot, ops_at_once) {
+                break;
+            }
+            world.check();
+        }
+        run_deferred(&mut world, &mut random);
+        world.check_quiet();
+        for rank in 0..shape.ranks {
+            world.event(Rank(rank), Event::Flush);
+        }
+        run_deferred(&mut world, &mut random);
+        world.check_quiet();
+        world.check_files();
+    }));
+    if let Err(cause) = outcome {
+        for line in world.trace.iter().flatten() {
+            eprintln!("{line}");
+        }
+        eprintln!("replay: SIM_SEED={seed} cargo test --release --test coherence simulation -- --nocapture");
+        std::panic::resume_unwind(cause);
+    }
+    world
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
+}
+
+#[test]
+fn random_interleavings_keep_every_invariant() {
+    if let Some(seed) = number("SIM_SEED") {
+        run(seed, true);
+        return;
+    }
+    for seed in 0..number("SIM_SEEDS").unwrap_or(500) {
+        run(seed, false);
+    }
+}

@@ -1,0 +1,478 @@
+//! Several ranks' protocols joined by a network, disks and pools that do one thing at a time, in any order.
+//!
+//! Whatever is under way is in `flights`; whoever runs the world picks which flight lands next. After each step
+//! [`World::check`] compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
+
+use std::collections::BTreeMap;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{
+    Access, Action, Body, CopyVersion, Event, FrameId, Message, Outgoing, PageId, Protocol, ToCache, ToHome, Waiter,
+};
+
+/// The shape of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shape {
+    pub ranks: u32,
+    /// Pages in each rank's segment.
+    pub pages: u32,
+    pub frames: u32,
+    /// Pages of one byte move in one go, others in two halves.
+    pub page_bytes: usize,
+    pub cooperative: bool,
+}
+
+/// An operation of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Op {
+    pub access: Access,
+    pub offset: usize,
+    /// What a write leaves there.
+    pub value: u8,
+}
+
+/// Something under way.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Flight {
+    Message {
+        from: Rank,
+        to: Rank,
+        message: Message,
+    },
+    /// Half of the bytes move when it first lands, the rest and the news the second time.
+    Transfer {
+        outgoing: Outgoing,
+        source: Rank,
+        second_half: bool,
+    },
+    Clear {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+    },
+    Load {
+        page: PageId,
+        to: Rank,
+        frame: FrameId,
+        second_half: bool,
+    },
+    Store {
+        page: PageId,
+        from: Rank,
+        frame: FrameId,
+        second_half: bool,
+    },
+    /// An operation that holds its page open until it lands.
+    Copy {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+        waiter: Waiter,
+        op: Op,
+    },
+    Closed {
+        rank: Rank,
+        page: PageId,
+    },
+}
+
+impl Flight {
+    /// The flight as a transcript shows it.
+    pub fn show(&self) -> String {
+        match self {
+            Flight::Message { from, to, message } => format!("{from:?} -> {to:?}: {}", show_message(message)),
+            Flight::Copy { rank, page, op, .. } => format!("{rank:?}: {:?} {page:?}", op.access),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
+/// A page as operations of one rank see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Word {
+    open: Option<(FrameId, Access)>,
+    pins: u32,
+    closing: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node {
+    pub protocol: Protocol,
+    frames: Vec<Vec<u8>>,
+    file: BTreeMap<u32, Vec<u8>>,
+    words: BTreeMap<PageId, Word>,
+    waiting: BTreeMap<Waiter, (PageId, Op)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct World {
+    pub shape: Shape,
+    pub nodes: Vec<Node>,
+    pub flights: Vec<Flight>,
+    /// The newest bytes of each page that is not all zeros.
+    model: BTreeMap<PageId, Vec<u8>>,
+    /// Every action and event, where someone wants to read them.
+    pub trace: Option<Vec<String>>,
+}
+
+impl World {
+    pub fn new(shape: Shape) -> World {
+        let node = |rank| Node {
+            protocol: Protocol::new(Rank(rank), shape.pages, shape.frames, shape.cooperative),
+            frames: vec![vec![0xEE; shape.page_bytes]; shape.frames as usize],
+            file: BTreeMap::new(),
+            words: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+        };
+        let nodes = (0..shape.ranks).map(node).collect();
+        World { shape, nodes, flights: Vec::new(), model: BTreeMap::new(), trace: None }
+    }
+
+    /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
+    pub fn start(&mut self, rank: Rank, page: PageId, op: Op) {
+        let node = &mut self.nodes[rank.index()];
+        // Operations are told apart by the rank's lowest unused number, so that the states of an endless run recur.
+        let in_use = |flights: &[Flight], waiter| {
+            flights.iter().any(|f| matches!(f, Flight::Copy { rank: r, waiter: w, .. } if *r == rank && *w == waiter))
+        };
+        let mut waiter = Waiter(0);
+        while node.waiting.contains_key(&waiter) || in_use(&self.flights, waiter) {
+            waiter.0 += 1;
+        }
+        let word = node.words.entry(page).or_default();
+        match word.open {
+            Some((frame, access)) if access >= op.access => {
+                word.pins += 1;
+                self.note(|| format!("{rank:?}: {:?} {page:?} hits", op.access));
+                self.flights.push(Flight::Copy { rank, page, frame, waiter, op });
+            }
+            _ => {
+                node.waiting.insert(waiter, (page, op));
+                self.event(rank, Event::Want { page, access: op.access, waiter });
+            }
+        }
+    }
+
+    /// Operations of `rank` that wait for a page or use one.
+    pub fn busy_ops(&self, rank: Rank) -> usize {
+        let copies = self.flights.iter().filter(|f| matches!(f, Flight::Copy { rank: r, .. } if *r == rank)).count();
+        self.nodes[rank.index()].waiting.len() + copies
+    }
+
+    /// The frames that `rank` may give up now, if it needs one.
+    pub fn evictable(&self, rank: Rank) -> Vec<FrameId> {
+        let cache = &self.nodes[rank.index()].protocol.cache;
+        if !cache.wants_frame() {
+            return Vec::new();
+        }
+        (0..self.shape.frames).map(FrameId).filter(|frame| cache.evictable(*frame)).collect()
+    }
+
+    /// Lets the flight at `at` happen.
+    pub fn land(&mut self, at: usize) {
+        match self.flights.remove(at) {
+            Flight::Message { from, to, message } => self.event(to, Event::Message { from, message }),
+            Flight::Closed { rank, page } => self.event(rank, Event::Closed(page)),
+            Flight::Clear { rank, page, frame } => {
+                self.nodes[rank.index()].frames[frame.0 as usize].fill(0);
+                self.event(rank, Event::Cleared(page));
+            }
+            Flight::Transfer { outgoing, source, second_half } => {
+                let bytes = self.nodes[source.index()].frames[outgoing.from.0 as usize].clone();
+                self.fill(outgoing.forward.to, outgoing.forward.frame, &bytes, second_half);
+                if second_half {
+                    self.event(source, Event::Transferred(outgoing));
+                } else {
+                    self.flights.push(Flight::Transfer { outgoing, source, second_half: true });
+                }
+            }
+            Flight::Load { page, to, frame, second_half } => {
+                let bytes = self.nodes[page.home.index()].file[&page.index].clone();
+                self.fill(to, frame, &bytes, second_half);
+                if second_half {
+                    self.event(page.home, Event::Loaded(page));
+                } else {
+                    self.flights.push(Flight::Load { page, to, frame, second_half: true });
+                }
+            }
+            Flight::Store { page, from, frame, second_half } => self.land_store(page, from, frame, second_half),
+            Flight::Copy { rank, page, frame, op, .. } => self.land_copy(rank, page, frame, op),
+        }
+    }
+
+    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, second_half: bool) {
+        let bytes = self.nodes[from.index()].frames[frame.0 as usize].clone();
+        let len = bytes.len();
+        let file = self.nodes[page.home.index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
+        let half = if second_half { len / 2..len } else { 0..len / 2 };
+        file[half.clone()].copy_from_slice(&bytes[half]);
+        if second_half {
+            self.event(page.home, Event::Stored(page));
+        } else {
+            self.flights.push(Flight::Store { page, from, frame, second_half: true });
+        }
+    }
+
+    fn land_copy(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
+        let len = self.shape.page_bytes;
+        let node = &mut self.nodes[rank.index()];
+        let byte = &mut node.frames[frame.0 as usize][op.offset];
+        let model = &mut self.model.entry(page).or_insert_with(|| vec![0; len])[op.offset];
+        match op.access {
+            Access::Read => assert_eq!(*byte, *model, "{rank:?} read old bytes of {page:?}"),
+            Access::Write => {
+                *byte = op.value;
+                *model = op.value;
+            }
+        }
+        let word = node.words.get_mut(&page).expect("a pinned page has a word");
+        word.pins -= 1;
+        if word.closing && word.pins == 0 {
+            self.flights.push(Flight::Closed { rank, page });
+        }
+    }
+
+    fn fill(&mut self, to: Rank, frame: FrameId, bytes: &[u8], second_half: bool) {
+        let half = if second_half { bytes.len() / 2..bytes.len() } else { 0..bytes.len() / 2 };
+        self.nodes[to.index()].frames[frame.0 as usize][half.clone()].copy_from_slice(&bytes[half]);
+    }
+
+    /// Hands an event to a rank and sets off what it calls for.
+    pub fn event(&mut self, rank: Rank, event: Event) {
+        self.note(|| format!("{rank:?} <- {}", show_event(&event)));
+        let mut actions = Vec::new();
+        if matches!(event, Event::Closed(_)) {
+            let Event::Closed(page) = event else { unreachable!() };
+            self.nodes[rank.index()].words.get_mut(&page).expect("a closed page has a word").closing = false;
+        }
+        self.nodes[rank.index()].protocol.handle(event, &mut actions);
+        for action in actions {
+            self.note(|| format!("{rank:?} -> {}", show_action(&action)));
+            self.act(rank, action);
+        }
+    }
+
+    fn act(&mut self, rank: Rank, action: Action) {
+        let second_half = self.shape.page_bytes == 1;
+        let node = &mut self.nodes[rank.index()];
+        match action {
+            Action::Send { to, message } => self.flights.push(Flight::Message { from: rank, to, message }),
+            Action::Transfer(outgoing) => {
+                self.flights.push(Flight::Transfer { outgoing, source: rank, second_half });
+            }
+            Action::Clear { page, frame } => self.flights.push(Flight::Clear { rank, page, frame }),
+            Action::Load { page, to, frame } => self.flights.push(Flight::Load { page, to, frame, second_half }),
+            Action::Store { page, from, frame } => {
+                self.flights.push(Flight::Store { page, from, frame, second_half });
+            }
+            Action::Open { page, frame, access, waiters } => {
+                let word = node.words.entry(page).or_default();
+                assert!(!word.closing, "{page:?} opened while closing");
+                word.open = Some((frame, access));
+                for waiter in waiters {
+                    let (wanted, op) = node.waiting.remove(&waiter).expect("a waiter waits once");
+                    assert!(wanted == page && access >= op.access);
+                    word.pins += 1;
+                    self.flights.push(Flight::Copy { rank, page, frame, waiter, op });
+                }
+            }
+            Action::Close(page) => {
+                let word = node.words.get_mut(&page).expect("an open page has a word");
+                assert!(word.open.is_some() && !word.closing);
+                word.open = None;
+                word.closing = true;
+                if word.pins == 0 {
+                    self.flights.push(Flight::Closed { rank, page });
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, line: impl FnOnce() -> String) {
+        if let Some(trace) = &mut self.trace {
+            trace.push(line());
+        }
+    }
+
+    fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
+        let shape = self.shape;
+        (0..shape.ranks).flat_map(move |home| (0..shape.pages).map(move |index| PageId { home: Rank(home), index }))
+    }
+
+    /// The invariants that hold after every step.
+    pub fn check(&self) {
+        let zeros = vec![0; self.shape.page_bytes];
+        for page in self.pages() {
+            let newest = self.model.get(&page).unwrap_or(&zeros);
+            let mut copies = 0;
+            let mut writers = 0;
+            for (at, node) in self.nodes.iter().enumerate() {
+                for (_, frame, access) in node.protocol.cache.copies().filter(|(p, _, _)| *p == page) {
+                    copies += 1;
+                    writers += u32::from(access == Access::Write);
+                    assert_eq!(&node.frames[frame.0 as usize], newest, "the copy of {page:?} at r{at} is old");
+                }
+            }
+            assert!(writers == 0 || copies == 1, "{page:?} has {writers} writers and {copies} copies");
+            self.check_accounted(page, newest);
+        }
+        for node in &self.nodes {
+            let open = node.words.iter().filter_map(|(page, word)| word.open.map(|(frame, _)| (frame, *page)));
+            for (frame, page) in open {
+                assert_eq!(node.protocol.cache.page_in(frame), Some(page), "{page:?} is open in {frame:?}");
+            }
+        }
+    }
+
+    /// The newest bytes are in the dirty owner's frame or else in the file, unless a new owner is being made.
+    fn check_accounted(&self, page: PageId, newest: &Vec<u8>) {
+        let home = &self.nodes[page.home.index()];
+        let directory = &home.protocol.home;
+        if directory.is_writing(page.index) {
+            return;
+        }
+        if let Some(dirty_owner) = directory.dirty_owner(page.index) {
+            let node = &self.nodes[dirty_owner.index()];
+            let frame = node.protocol.cache.dirty_frame(page).expect("a dirty owner has dirty bytes");
+            assert_eq!(&node.frames[frame.0 as usize], newest, "the dirty owner's {page:?} is old");
+        } else if directory.is_written(page.index) {
+            assert_eq!(&home.file[&page.index], newest, "the file's {page:?} is old");
+        } else {
+            assert!(newest.iter().all(|byte| *byte == 0), "{page:?} was written and nobody accounts for it");
+        }
+    }
+
+    /// What holds when nothing is under way: every request is answered and every copy is known to its home.
+    pub fn check_quiet(&self) {
+        assert!(self.flights.is_empty());
+        for (at, node) in self.nodes.iter().enumerate() {
+            assert!(node.waiting.is_empty(), "operations of r{at} wait forever: {:?}", node.waiting);
+            assert!(
+                node.protocol.home.is_quiet() && node.protocol.cache.is_quiet(),
+                "r{at} is stuck:\n{:#?}",
+                node.protocol
+            );
+            assert!(node.protocol.cache.flushed(), "r{at} has not flushed");
+            for (page, _, _) in node.protocol.cache.copies() {
+                let home = &self.nodes[page.home.index()].protocol.home;
+                assert!(home.holders(page.index).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
+                let dirty = node.protocol.cache.dirty_frame(page).is_some();
+                assert_eq!(dirty, home.dirty_owner(page.index) == Some(Rank(at as u32)), "who keeps {page:?}");
+            }
+        }
+    }
+
+    /// After a flush of every rank: the files alone have the newest bytes.
+    pub fn check_files(&self) {
+        for (page, newest) in &self.model {
+            let home = &self.nodes[page.home.index()];
+            let zeros = vec![0; self.shape.page_bytes];
+            assert_eq!(home.file.get(&page.index).unwrap_or(&zeros), newest, "the file's {page:?} is old");
+        }
+    }
+
+    /// The same state with versions renumbered and bytes replaced by whether they are the newest, so that the states of an
+    /// endless run are finitely many.
+    pub fn canonical(&self) -> World {
+        let mut world = self.clone();
+        for home in (0..self.shape.ranks).map(Rank) {
+            let mut seen: Vec<CopyVersion> = world.versions_of(home).into_iter().map(|t| *t).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            for version in world.versions_of(home) {
+                *version = CopyVersion(1 + seen.binary_search(version).expect("it was just collected") as u64);
+            }
+        }
+        world.abstract_bytes();
+        world.flights.sort_unstable();
+        world
+    }
+
+    /// Pages become all 0 (never written) or all 1 (the newest bytes); a byte that is not the newest becomes 0xEE.
+    fn abstract_bytes(&mut self) {
+        let model = std::mem::take(&mut self.model);
+        let zeros = vec![0; self.shape.page_bytes];
+        let newest = |page: &PageId| model.get(page).unwrap_or(&zeros);
+        let value = |page: &PageId| u8::from(newest(page) != &zeros);
+        let abstract_page = |page: Option<PageId>, bytes: &mut Vec<u8>| {
+            for (at, byte) in bytes.iter_mut().enumerate() {
+                *byte = page.filter(|page| *byte == newest(page)[at]).map_or(0xEE, |page| value(&page));
+            }
+        };
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            for frame in 0..self.shape.frames {
+                let page = node.protocol.cache.page_in(FrameId(frame));
+                abstract_page(page, &mut node.frames[frame as usize]);
+            }
+            for index in 0..self.shape.pages {
+                let bytes = node.file.entry(index).or_insert_with(|| zeros.clone());
+                abstract_page(Some(PageId { home: Rank(at as u32), index }), bytes);
+            }
+            node.words.retain(|_, word| *word != Word::default());
+        }
+        self.model = self.pages().map(|page| (page, vec![value(&page); self.shape.page_bytes])).collect();
+    }
+
+    fn versions_of(&mut self, home: Rank) -> Vec<&mut CopyVersion> {
+        let mut all = Vec::new();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            if at == home.index() {
+                all.extend(node.protocol.home.versions_mut());
+            }
+            let cached = node.protocol.cache.versions_mut();
+            all.extend(cached.into_iter().filter(|(page, _)| page.home == home).map(|(_, version)| version));
+        }
+        for flight in &mut self.flights {
+            match flight {
+                Flight::Message { message, .. } if message.page.home == home => all.extend(version_of(message)),
+                Flight::Transfer { outgoing, .. } if outgoing.page.home == home => {
+                    all.push(&mut outgoing.forward.version)
+                }
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+fn version_of(message: &mut Message) -> Option<&mut CopyVersion> {
+    match &mut message.body {
+        Body::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => None,
+        Body::Home(
+            ToHome::Write { copy: Some(version), .. }
+            | ToHome::Done { version }
+            | ToHome::Nack { version }
+            | ToHome::Acknowledge { version }
+            | ToHome::Evict { copy: version, .. }
+            | ToHome::Forget { copy: version },
+        ) => Some(version),
+        Body::Cache(ToCache::Forward(forward)) => Some(&mut forward.version),
+        Body::Cache(
+            ToCache::Invalidate { version }
+            | ToCache::Grant { version }
+            | ToCache::Data { version, .. }
+            | ToCache::Evicted { copy: version }
+            | ToCache::Recall { copy: version },
+        ) => Some(version),
+    }
+}
+
+fn show_message(message: &Message) -> String {
+    match &message.body {
+        Body::Home(body) => format!("{:?} {body:?}", message.page),
+        Body::Cache(body) => format!("{:?} {body:?}", message.page),
+    }
+}
+
+fn show_event(event: &Event) -> String {
+    match event {
+        Event::Message { from, message } => format!("{from:?}: {}", show_message(message)),
+        other => format!("{other:?}"),
+    }
+}
+
+fn show_action(action: &Action) -> String {
+    match action {
+        Action::Send { to, message } => format!("{to:?}: {}", show_message(message)),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,122 @@
+//! What has arrived for the client's Active Messages, and the state of sending.
+
+use super::flow::{Amount, Flow};
+use super::handler_queue::{Backlog, HandlerQueue, Incoming};
+use super::handlers::Handlers;
+use crate::engine::{Received, Receiver};
+use crate::sys::Signalproof;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use vgasnet_conduit::Conduit;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::active_message::{self, AmMessage, Args};
+
+/// A handler of the library's own: the arguments, the payload and its length. It sends nothing.
+pub type LibraryHandler = Box<dyn Fn(&Args, *mut c_void, usize) + Send + Sync>;
+
+/// The Active Messages of a rank, apart from what sends and runs them.
+pub struct Messages {
+    handlers: Handlers,
+    /// The handler of messages with an index that no client has.
+    library: OnceLock<LibraryHandler>,
+    pub(super) flow: Flow,
+    queue: Mutex<HandlerQueue>,
+    /// Messages in the queue that are complete.
+    pending: AtomicUsize,
+    /// Handlers that have run, or begun to.
+    pub(super) runs: AtomicU64,
+    next_id: AtomicU32,
+}
+
+impl Messages {
+    /// No handlers, nothing sent, among the ranks of the job.
+    pub fn new(conduit: &dyn Conduit) -> Messages {
+        Messages {
+            handlers: Handlers::default(),
+            library: OnceLock::new(),
+            flow: Flow::new(conduit.ranks()),
+            queue: Mutex::default(),
+            pending: AtomicUsize::new(0),
+            runs: AtomicU64::new(0),
+            next_id: AtomicU32::new(0),
+        }
+    }
+
+    /// The handler table.
+    pub fn handlers(&self) -> &Handlers {
+        &self.handlers
+    }
+
+    /// From now on messages with the index [`super::handlers::LIBRARY`] go to this handler. Once.
+    pub fn set_library_handler(&self, handler: LibraryHandler) {
+        assert!(self.library.set(handler).is_ok(), "the library has one handler");
+    }
+
+    pub(super) fn library_handler(&self) -> Option<&LibraryHandler> {
+        self.library.get()
+    }
+
+    /// Whether there is a handler to run.
+    pub fn has_pending(&self) -> bool {
+        self.pending.load(Ordering::SeqCst) > 0
+    }
+
+    /// How many handlers have run, or begun to; it wraps.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::SeqCst)
+    }
+
+    /// How often credit for requests has come back.
+    pub fn credit_returns(&self) -> u64 {
+        self.flow.returns()
+    }
+
+    /// What is complete and waits for its handler to run.
+    pub fn backlog(&self) -> Backlog {
+        self.queue().backlog()
+    }
+
+    pub(super) fn take(&self) -> Option<Incoming> {
+        let incoming = self.queue().take()?;
+        self.pending.fetch_sub(1, Ordering::SeqCst);
+        Some(incoming)
+    }
+
+    pub(super) fn queue(&self) -> Signalproof<MutexGuard<'_, HandlerQueue>> {
+        Signalproof::take(|| self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn next_id(&self) -> u32 {
+        self.next_id.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Receiver for Messages {
+    fn on_message(&self, from: Rank, bytes: &[u8]) -> Received {
+        let complete = match active_message::decode(bytes) {
+            Some(AmMessage::First(head, args, payload)) => {
+                if head.is_reply && !self.flow.give_back(from, Amount { requests: 1, cost: head.cost }) {
+                    return Received::Malformed;
+                }
+                self.queue().add_first(from, head, args, payload)
+            }
+            Some(AmMessage::Fragment(head, bytes)) => {
+                self.queue().add_fragment(from, head.id, head.offset_bytes as usize, bytes)
+            }
+            Some(AmMessage::Credit(credit)) => {
+                let was_taken = self.flow.give_back(from, Amount { requests: credit.requests, cost: credit.cost });
+                return if was_taken { Received::Event } else { Received::Malformed };
+            }
+            None => None,
+        };
+        match complete {
+            Some(true) => {
+                self.pending.fetch_add(1, Ordering::SeqCst);
+                Received::Event
+            }
+            Some(false) => Received::Noted,
+            None => Received::Malformed,
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Pins and hints.
+
+use super::boundary::{Refusal, attached, entry_points};
+use super::{ERR_BAD_ARG, ERR_RESOURCE, OK};
+use vgasnet_protocol::coherence::Access;
+use crate::ops::{Advice, PinError};
+use std::ffi::{c_int, c_void};
+
+fn bad_range(line: crate::error::UserError) -> Refusal {
+    Refusal::with_code(ERR_BAD_ARG, line)
+}
+
+entry_points! {
+    fn vgasnet_pin(address: *mut c_void, len_bytes: usize, mode: c_int) -> c_int {
+        let access = match mode {
+            1 => Access::Read,
+            2 => Access::Write,
+            _ => {
+                let line = format!("mode {mode}; give VGASNET_PIN_READ (1) or VGASNET_PIN_WRITE (2)");
+                return Err(Refusal::bad_argument(line));
+            }
+        };
+        match attached()?.ops().pin(address.addr(), len_bytes, access) {
+            Ok(()) => Ok(OK),
+            Err(PinError::BadArgument(line)) => Err(bad_range(line)),
+            Err(PinError::Resource(line)) => Err(Refusal::with_code(ERR_RESOURCE, line)),
+        }
+    }
+
+    fn vgasnet_unpin(address: *mut c_void, len_bytes: usize) -> c_int {
+        attached()?.ops().unpin(address.addr(), len_bytes).map_err(bad_range)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_advise(address: *mut c_void, len_bytes: usize, advice: c_int) -> c_int {
+        let advice = match advice {
+            1 => Advice::WillNeed,
+            2 => Advice::DontNeed,
+            3 => Advice::Sequential,
+            4 => Advice::ReadMostly,
+            _ => {
+                let line = format!("advice {advice}; give one of the VGASNET_ADVISE_ constants, 1 to 4");
+                return Err(Refusal::bad_argument(line));
+            }
+        };
+        attached()?.ops().advise(address.addr(), len_bytes, advice).map_err(bad_range)?;
+        Ok(OK)
+    }
+}

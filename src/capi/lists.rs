@@ -1,0 +1,286 @@
+//! Vector, indexed and strided transfers.
+
+use super::boundary::{Refusal, attached, entry_points};
+use super::sync::{OperationPointer, to_pointer};
+use crate::error::UserError;
+use crate::ops::{Direction, Region, Run, Strided, runs};
+use std::ffi::c_void;
+
+/// `vgasnet_memvec_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryVector {
+    address: *mut c_void,
+    len_bytes: usize,
+}
+
+/// The entries of a client's list.
+///
+/// # Safety
+/// `list` is null, or points to `count` entries that nobody changes meanwhile.
+unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Refusal> {
+    if count == 0 {
+        return Ok(&[]);
+    }
+    if list.is_null() {
+        let line = format!("the {what} list of {count} entries is a null pointer; give the list, or 0 entries");
+        return Err(UserError::new(line).into());
+    }
+    // SAFETY: the caller's promise.
+    Ok(unsafe { std::slice::from_raw_parts(list, count) })
+}
+
+/// Refuses sides of different lengths. `None` is more than there are addresses.
+fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(), Refusal> {
+    if destination.is_some() && destination == source {
+        return Ok(());
+    }
+    let bytes = |total: Option<usize>| total.map_or_else(|| "more than 2^64".to_owned(), |total| total.to_string());
+    let line = format!(
+        "the destination list has {} bytes and the source list {}; give both the same",
+        bytes(destination),
+        bytes(source)
+    );
+    Err(UserError::new(line).into())
+}
+
+type Regions<'a> = std::iter::Map<std::slice::Iter<'a, MemoryVector>, fn(&MemoryVector) -> Region>;
+
+/// The regions of two vectors.
+///
+/// # Safety
+/// As [`entries`].
+unsafe fn vectors<'a>(
+    (to_count, to): (usize, *const MemoryVector),
+    (from_count, from): (usize, *const MemoryVector),
+) -> Result<(Regions<'a>, Regions<'a>), Refusal> {
+    // SAFETY: the caller's promise.
+    let (to, from) = unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };
+    let total = |list: &[MemoryVector]| list.iter().try_fold(0_usize, |sum, entry| sum.checked_add(entry.len_bytes));
+    check_totals(total(to), total(from))?;
+    let region: fn(&MemoryVector) -> Region =
+        |entry| Region { address: entry.address.expose_provenance(), len_bytes: entry.len_bytes };
+    Ok((to.iter().map(region), from.iter().map(region)))
+}
+
+/// An array of addresses, and the length of what is there.
+type Indexed = (usize, *const *mut c_void, usize);
+
+/// The regions of two arrays of addresses.
+///
+/// # Safety
+/// As [`entries`].
+unsafe fn indexed<'a>(
+    (to_count, to, to_bytes): Indexed,
+    (from_count, from, from_bytes): Indexed,
+) -> Result<(impl Iterator<Item = Region> + use<'a>, impl Iterator<Item = Region> + use<'a>), Refusal> {
+    check_totals(to_count.checked_mul(to_bytes), from_count.checked_mul(from_bytes))?;
+    // SAFETY: the caller's promise.
+    let (to, from): (&'a [_], &'a [_]) =
+        unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };
+    let regions = |list: &'a [*mut c_void], len_bytes| {
+        list.iter().map(move |address| Region { address: address.expose_provenance(), len_bytes })
+    };
+    Ok((regions(to, to_bytes), regions(from, from_bytes)))
+}
+
+/// The regions of two bases with strides.
+///
+/// # Safety
+/// Strides have `levels` entries, counts one more; nobody changes them meanwhile.
+unsafe fn strided<'a>(
+    (to, to_strides): (*mut c_void, *const usize),
+    (from, from_strides): (*mut c_void, *const usize),
+    counts: *const usize,
+    levels: usize,
+) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
+    // SAFETY: the caller's promise.
+    let (to_strides, from_strides, counts) = unsafe {
+        let to_strides = entries("destination stride", to_strides, levels)?;
+        let from_strides = entries("source stride", from_strides, levels)?;
+        (to_strides, from_strides, entries("count", counts, levels.saturating_add(1))?)
+    };
+    let total = counts.iter().try_fold(1_usize, |all, count| all.checked_mul(*count));
+    if total.is_none() && !counts.contains(&0) {
+        let line =
+            format!("counts {counts:?} are more than 2^64 bytes; give counts whose product is the bytes to move");
+        return Err(UserError::new(line).into());
+    }
+    let side = |base: *mut c_void, strides| Strided::new(base.expose_provenance(), strides, counts);
+    Ok((side(to, to_strides), side(from, from_strides)))
+}
+
+type Sides<T, F> = Result<(T, F), Refusal>;
+
+fn put<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
+    sides: Sides<T, F>,
+) -> Result<(Direction, impl Iterator<Item = Run>), Refusal> {
+    sides.map(|(to, from)| (Direction::Put, runs(from, to)))
+}
+
+fn get<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
+    sides: Sides<T, F>,
+) -> Result<(Direction, impl Iterator<Item = Run>), Refusal> {
+    sides.map(|(to, from)| (Direction::Get, runs(to, from)))
+}
+
+/// Does a transfer.
+///
+/// # Safety
+/// As [`Ops::transfer_runs`](crate::ops::Ops::transfer_runs).
+unsafe fn transfer(
+    node: u32,
+    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
+) -> Result<(), Refusal> {
+    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+    // SAFETY: the caller's promise.
+    Ok(unsafe { ops.transfer_runs(direction, node, runs) }?)
+}
+
+/// Starts a transfer with an explicit handle.
+///
+/// # Safety
+/// As [`Ops::start_runs_explicit`](crate::ops::Ops::start_runs_explicit).
+unsafe fn start(
+    node: u32,
+    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
+) -> Result<OperationPointer, Refusal> {
+    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+    // SAFETY: the caller's promise.
+    Ok(to_pointer(unsafe { ops.start_runs_explicit(direction, node, runs) }?))
+}
+
+/// Starts an implicit transfer.
+///
+/// # Safety
+/// As [`Ops::start_runs_implicit`](crate::ops::Ops::start_runs_implicit).
+unsafe fn start_implicit(
+    node: u32,
+    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
+) -> Result<(), Refusal> {
+    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+    // SAFETY: the caller's promise.
+    Ok(unsafe { ops.start_runs_implicit(direction, node, runs) }?)
+}
+
+entry_points! {
+    unsafe fn vgasnet_putv_bulk(
+        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
+    ) {
+        transfer(node, put(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_getv_bulk(
+        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
+    ) {
+        transfer(node, get(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_puti_bulk(
+        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) {
+        transfer(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_geti_bulk(
+        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) {
+        transfer(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_puts_bulk(
+        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) {
+        transfer(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+
+    unsafe fn vgasnet_gets_bulk(
+        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) {
+        transfer(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+
+    unsafe fn vgasnet_putv_nb_bulk(
+        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
+    ) -> OperationPointer {
+        start(node, put(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_getv_nb_bulk(
+        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
+    ) -> OperationPointer {
+        start(node, get(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_puti_nb_bulk(
+        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) -> OperationPointer {
+        start(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_geti_nb_bulk(
+        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) -> OperationPointer {
+        start(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_puts_nb_bulk(
+        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) -> OperationPointer {
+        start(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+
+    unsafe fn vgasnet_gets_nb_bulk(
+        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) -> OperationPointer {
+        start(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+
+    unsafe fn vgasnet_putv_nbi_bulk(
+        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
+    ) {
+        start_implicit(node, put(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_getv_nbi_bulk(
+        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
+    ) {
+        start_implicit(node, get(vectors((to_count, to), (from_count, from))))
+    }
+
+    unsafe fn vgasnet_puti_nbi_bulk(
+        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) {
+        start_implicit(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_geti_nbi_bulk(
+        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
+        from: *const *mut c_void, from_len: usize,
+    ) {
+        start_implicit(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    }
+
+    unsafe fn vgasnet_puts_nbi_bulk(
+        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) {
+        start_implicit(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+
+    unsafe fn vgasnet_gets_nbi_bulk(
+        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
+        counts: *const usize, levels: usize,
+    ) {
+        start_implicit(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
+    }
+}

@@ -1,0 +1,303 @@
+//! The engine with the threads around it: driving it, and doing the work that comes of that.
+
+use super::wait::{CallerWork, Waiters};
+use super::{Engine, Work};
+use crate::error::UserError;
+use crate::memory::{AddressSpace, LargePages, SegmentView};
+use crate::request::{Completion, Completions, Mailbox, Part};
+use crate::sys::{SignalGuard, Signalproof};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+use vgasnet_conduit::{Busy, Conduit, Urgency};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
+
+/// How long a sleep lasts at first while messages wait for room in the conduit, which does not tell when there is some.
+pub(super) const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
+
+/// The sleep doubles as often as there is still no room, but not more often than this: many ranks may wait for one.
+const HELD_UP_DOUBLINGS: u32 = 4;
+
+/// Reports an error of a call and ends the job.
+pub type Fail = fn(call: &str, line: &UserError) -> !;
+
+/// The engine of a rank with the threads around it.
+///
+/// A client thread that waits becomes the driver, if there is none: it drives the engine and sleeps in the conduit itself, so
+/// that a miss costs no thread switch. Other threads wait until their operation is done or the driver hands over. The
+/// helper thread drives when no client thread does.
+pub struct Driver {
+    engine: Mutex<Engine>,
+    pub(super) conduit: Arc<dyn Conduit>,
+    pub(super) space: Arc<AddressSpace>,
+    completions: Arc<Completions>,
+    pub(super) mailbox: Mailbox,
+    /// Readable when the storage has completed something.
+    storage_doorbell: Option<OwnedFd>,
+    large_pages: Arc<LargePages>,
+    pub(super) waiters: Waiters,
+    pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
+    /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
+    pub(super) unfinished: AtomicBool,
+    /// How often in a row there was no room for messages or transfers.
+    held_up: AtomicU32,
+    /// The conduit knows without a poll whether something has arrived.
+    arrivals_show: bool,
+    /// Without cooperative caching, a barrier writes dirty pages back.
+    pub(super) flushes_at_barriers: bool,
+    pub(super) leaving: AtomicBool,
+    fail: Fail,
+}
+
+/// The engine, locked.
+pub type Locked<'a> = Signalproof<MutexGuard<'a, Engine>>;
+
+impl Driver {
+    /// An engine that nobody drives yet. `fail` ends the job when it cannot go on.
+    pub fn new(engine: Engine, completions: Arc<Completions>, cooperative: bool, fail: Fail) -> Driver {
+        let (conduit, space) = (Arc::clone(&engine.conduit), Arc::clone(&engine.space));
+        let doorbell = engine.storage().storage().doorbell();
+        let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
+        Driver {
+            arrivals_show: conduit.capabilities().wakes_on_arrival,
+            large_pages: Arc::clone(engine.frames().large_pages()),
+            engine: Mutex::new(engine),
+            conduit,
+            space,
+            completions,
+            mailbox: Mailbox::default(),
+            storage_doorbell,
+            waiters: Waiters::default(),
+            callers: OnceLock::new(),
+            unfinished: AtomicBool::new(false),
+            held_up: AtomicU32::new(0),
+            flushes_at_barriers: !cooperative,
+            leaving: AtomicBool::new(false),
+            fail,
+        }
+    }
+
+    /// Where everything is.
+    #[inline]
+    pub fn space(&self) -> &Arc<AddressSpace> {
+        &self.space
+    }
+
+    /// The completions of this rank.
+    #[inline]
+    pub fn completions(&self) -> &Arc<Completions> {
+        &self.completions
+    }
+
+    /// The transport.
+    pub fn conduit(&self) -> &dyn Conduit {
+        &*self.conduit
+    }
+
+    /// The engine. The caller touches no client memory while it holds the lock.
+    pub fn engine(&self) -> Locked<'_> {
+        Signalproof::take(|| self.lock())
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reports an error of a call and ends the job.
+    pub fn fail(&self, call: &str, line: &UserError) -> ! {
+        (self.fail)(call, line)
+    }
+
+    /// Makes parts of operations wait for their pages, and drives the engine once.
+    pub fn submit(&self, parts: impl Iterator<Item = Part>) {
+        let mut engine = self.engine();
+        for part in parts {
+            if let Completion::Counted(completion) = part.completion {
+                self.completions.add(completion);
+            }
+            engine.submit(part);
+        }
+        drop(engine);
+        self.step();
+    }
+
+    /// Fetches what may come after a page that was fetched ahead and is used for the first time.
+    #[cold]
+    pub fn prefetch_after_use(&self, page: PageId) {
+        self.engine().prefetch_after_use(page);
+        self.step();
+    }
+
+    /// Drives the engine once and does the work that came of it. Returns whether anything was done. The caller goes on to
+    /// something else: what is unfinished then is left to the helper, unless a client thread drives.
+    pub fn step(&self) -> bool {
+        let _signals = SignalGuard::new();
+        let worked = self.drive();
+        self.delegate();
+        worked
+    }
+
+    /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether something was done.
+    pub fn step_if_needed(&self) -> bool {
+        let is_quiet = self.arrivals_show && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
+        !is_quiet && self.step()
+    }
+
+    /// Wakes whoever has to look again at what is unfinished. A driver watches the storage while it sleeps, but does not
+    /// know what others left waiting for room.
+    pub(super) fn delegate(&self) {
+        let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.waiters.has_driver();
+        if unwatched || self.is_held_up() {
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
+    /// As [`Driver::step`], for a thread that takes no signals of the client meanwhile and looks again, or leaves what is
+    /// unfinished to somebody itself.
+    pub(super) fn drive(&self) -> bool {
+        let mut worked = false;
+        loop {
+            let mut engine = self.lock();
+            match engine.drive() {
+                Ok(progress) => worked |= progress,
+                Err(error) => self.fail("engine", &error),
+            }
+            let (work, has_event) = (engine.take_work(), engine.take_event());
+            self.note_held_up(engine.is_held_up(), worked);
+            self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
+            drop(engine);
+            if has_event {
+                self.notify();
+            }
+            let Some(work) = work else { return worked };
+            if !self.perform(work) {
+                self.note_held_up(true, worked);
+                self.unfinished.store(true, Ordering::SeqCst);
+                return worked;
+            }
+            worked = true;
+        }
+    }
+
+    /// Sends a message of the rooms above, when the conduit has room for it. It wakes nobody but a client thread.
+    pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
+        let _signals = SignalGuard::new();
+        if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
+            self.lock().send(to, &[head, body].concat());
+            self.step();
+        }
+    }
+
+    /// Tells this rank's engine that a page it is closing is not used any more.
+    #[cold]
+    pub fn notify_unpinned(&self) {
+        self.space.own.table.notify_unpinned();
+        self.conduit.wake(self.space.rank);
+    }
+
+    /// As [`Driver::notify_unpinned`], for a rank of this host.
+    #[cold]
+    pub fn notify_unpinned_at(&self, rank: usize) {
+        if let Some(memory) = &self.space.memories[rank] {
+            memory.table.notify_unpinned();
+            self.conduit.wake(Rank(rank as u32));
+        }
+    }
+
+    /// What a thread of its own does until all of the pool has large pages, or the system refuses them.
+    pub fn prepare_memory(&self) {
+        self.large_pages.prepare_ahead();
+    }
+
+    /// Returns whether it was done; if not, the conduit has no room and it is to be done again.
+    fn perform(&self, work: Work) -> bool {
+        let taken = match work {
+            Work::Copies { page, frame, parts } => {
+                self.copy(page, frame, parts);
+                return true;
+            }
+            Work::Clear { page, frame } => {
+                // SAFETY: the engine asked for this frame to be cleared, so it is reserved for a page not opened yet.
+                unsafe { super::work::clear(&self.space, frame) };
+                self.engine().complete(Event::Cleared(page));
+                return true;
+            }
+            Work::Put(transfer) => self.conduit.put(&transfer),
+            Work::Get(transfer) => self.conduit.get(&transfer),
+        };
+        if taken == Err(Busy) {
+            self.engine().put_back(work);
+        }
+        taken.is_ok()
+    }
+
+    fn copy(&self, page: PageId, frame: FrameId, parts: Vec<Part>) {
+        let own = &self.space.own;
+        let memory = own.pool.frame(frame);
+        for part in &parts {
+            // SAFETY: the engine pinned the page for these parts with the access they need; their pieces were cut by
+            // the address space, and the client leaves its memory to them until it has synced them.
+            unsafe { part.copy.run(memory, &part.piece) };
+            if let Some(access) = part.copy.mapped_access() {
+                self.map_and_pin(page, frame, access);
+            }
+        }
+        if own.table.unpin(self.space.slots.of(page)) {
+            self.notify_unpinned();
+        }
+        let finished = parts.into_iter().fold(false, |finished, part| self.complete(part.completion) | finished);
+        if finished {
+            self.notify();
+        }
+    }
+
+    /// Returns whether a waiting thread may wait for this.
+    fn complete(&self, completion: Completion) -> bool {
+        match completion {
+            Completion::None => false,
+            Completion::Counted(completion) => self.completions.finish(completion),
+            Completion::Fault(fault) => {
+                let drives = fault.drives();
+                self.mailbox.serve(fault);
+                drives
+            }
+        }
+    }
+
+    /// Maps a page in the segment, pinned for somebody.
+    fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
+        let view = self.view().expect("who asks for a page in the segment has one");
+        if let Err(errno) = view.map_and_pin(page.index, frame, access) {
+            let error = std::io::Error::from_raw_os_error(errno);
+            let line = format!("cannot map a page of the segment: {error}; raise vm.max_map_count");
+            self.fail("engine", &UserError::new(line));
+        }
+    }
+
+    pub(super) fn view(&self) -> Option<&SegmentView> {
+        self.space.view.as_deref()
+    }
+
+    pub(super) fn storage_doorbell(&self) -> Option<BorrowedFd<'_>> {
+        self.storage_doorbell.as_ref().map(|doorbell| doorbell.as_fd())
+    }
+
+    pub(super) fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::SeqCst) > 0
+    }
+
+    /// Under the engine's lock, or when its work could not be done.
+    fn note_held_up(&self, is_held_up: bool, worked: bool) {
+        let before = if worked { 0 } else { self.held_up.load(Ordering::SeqCst) };
+        let times = if is_held_up { (before + 1).min(1 + HELD_UP_DOUBLINGS) } else { 0 };
+        self.held_up.store(times, Ordering::SeqCst);
+    }
+
+    /// How long somebody may sleep who is not told when there is room.
+    pub(super) fn sleep_limit(&self) -> Option<Duration> {
+        let times = self.held_up.load(Ordering::SeqCst);
+        times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))
+    }
+}

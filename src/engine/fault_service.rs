@@ -1,0 +1,71 @@
+//! Pages for threads that faulted, and the helper thread, which serves those that may not drive.
+
+use super::Driver;
+use super::driver::HELD_UP_SLEEP;
+use crate::request::{Fault, FaultId, Part};
+use vgasnet_conduit::Seat;
+use vgasnet_protocol::coherence::PageId;
+
+impl Driver {
+    /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV.
+    pub fn fetch(&self, fault: &Fault) {
+        if fault.drives {
+            self.engine().submit(Part::of_fault(self.own_page(fault.index), FaultId::of(fault)));
+            self.wait_for_engine(&|| fault.is_served(), None);
+        } else {
+            self.mailbox.post(fault);
+            self.conduit.wake_helper();
+            fault.wait();
+        }
+    }
+
+    /// Notes that a page of the own segment, which was fetched ahead, is used for the first time. Called in handlers of
+    /// SIGSEGV: the helper does the rest when it runs.
+    pub fn note_first_use(&self, index: u32) {
+        self.mailbox.hint(index);
+    }
+
+    /// What the helper thread does until the process ends.
+    pub fn help(&self) -> ! {
+        let table = &self.space.own.table;
+        loop {
+            let notices = table.unpin_notices();
+            let faulted = self.take_faults();
+            let has_driver = self.waiters.has_driver();
+            if !has_driver || faulted {
+                while self.drive() {}
+                // A client thread may have begun to drive meanwhile, and sleep.
+                self.delegate();
+            }
+            // While a client thread drives, the storage is its to watch: it would wake the helper until it has been polled.
+            let also = if has_driver { None } else { self.storage_doorbell() };
+            // A driver that sleeps may be the very thread that waits for a page, in a signal handler: then nobody else looks.
+            let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
+            self.conduit.sleep(Seat::Helper, also, limit, &|| {
+                table.unpin_notices() != notices
+                    || (has_driver && !self.waiters.has_driver())
+                    || (limit.is_none() && self.is_held_up())
+                    || self.mailbox.has_any()
+            });
+        }
+    }
+
+    /// Makes the engine fetch the pages that threads wait for. Returns whether there are such threads.
+    fn take_faults(&self) -> bool {
+        if self.mailbox.has_any() {
+            let mut engine = self.lock();
+            for fault in self.mailbox.take() {
+                let page = self.own_page(fault.wants().0);
+                engine.submit(Part::of_fault(page, fault));
+            }
+            for index in self.mailbox.take_hints() {
+                engine.prefetch_after_use(self.own_page(index));
+            }
+        }
+        self.mailbox.has_sleepers()
+    }
+
+    fn own_page(&self, index: u32) -> PageId {
+        PageId { home: self.space.rank, index }
+    }
+}

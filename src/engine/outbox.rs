@@ -1,0 +1,54 @@
+//! Messages that wait until the conduit has room for them.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use vgasnet_conduit::{Busy, Conduit, Urgency};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::barrier::BarrierMessage;
+
+/// The messages of one engine on their way to the conduit, in order.
+pub struct Outbox {
+    conduit: Arc<dyn Conduit>,
+    waiting: VecDeque<(Rank, Vec<u8>)>,
+}
+
+impl Outbox {
+    /// Nothing waits.
+    pub fn new(conduit: Arc<dyn Conduit>) -> Outbox {
+        Outbox { conduit, waiting: VecDeque::new() }
+    }
+
+    /// Sends a message, now or when there is room.
+    pub fn send(&mut self, to: Rank, bytes: &[u8]) {
+        if !self.waiting.is_empty() || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
+            self.waiting.push_back((to, bytes.to_vec()));
+        }
+    }
+
+    /// Sends what waits, as far as there is room. Returns whether anything was sent.
+    pub fn flush(&mut self) -> bool {
+        let before = self.waiting.len();
+        while let Some((to, bytes)) = self.waiting.front() {
+            if self.conduit.send(*to, bytes, &[], Urgency::Now) == Err(Busy) {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        self.waiting.len() < before
+    }
+
+    /// Where a barrier puts its messages, which begin with `tag`.
+    pub fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
+        move |to, message| self.send(to, &message.encode(tag))
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many messages wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+}

@@ -1,0 +1,74 @@
+//! Pages that are fetched ahead of their use.
+
+use super::Engine;
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::streams::Streams;
+
+/// What is fetched ahead, and why.
+pub(super) struct Prefetch {
+    pub(super) streams: Streams,
+    under_way: HashSet<PageId>,
+    /// Pages that may be on their way at a time: pages that somebody waits for queue behind them.
+    under_way_max: usize,
+}
+
+impl Prefetch {
+    pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
+        let streams = Streams::new(page_bytes, frames);
+        Prefetch { streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
+    }
+
+    /// How many pages are on their way.
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// A page was opened. Returns whether it had been fetched ahead.
+    pub(super) fn on_opened(&mut self, page: PageId) -> bool {
+        self.under_way.remove(&page)
+    }
+}
+
+impl Engine {
+    /// An access missed a page: fetches what may come after it.
+    pub(super) fn prefetch_after_miss(&mut self, page: PageId) {
+        let range = self.prefetch.streams.on_miss(page, self.space.pages_of(page.home));
+        self.prefetch(page.home, range);
+    }
+
+    /// A page that was fetched ahead is used for the first time: fetches what may come after it.
+    pub fn prefetch_after_use(&mut self, page: PageId) {
+        let range = self.prefetch.streams.on_use(page, self.space.pages_of(page.home));
+        self.prefetch(page.home, range);
+    }
+
+    /// Pages of the own segment will be needed: fetches the first of them, up to half of the pool.
+    pub fn fetch(&mut self, pages: RangeInclusive<u32>) {
+        let most = (self.protocol.cache.frames() / 2).max(1);
+        let last = (*pages.end()).min(pages.start().saturating_add(most - 1));
+        self.prefetch(self.space.rank, Some(*pages.start()..=last));
+    }
+
+    /// Pages of the own segment will be used in order.
+    pub fn expect_in_order(&mut self, pages: &RangeInclusive<u32>) {
+        self.prefetch.streams.expect(PageId { home: self.space.rank, index: *pages.start() });
+    }
+
+    fn prefetch(&mut self, home: Rank, range: Option<RangeInclusive<u32>>) {
+        for index in range.into_iter().flatten() {
+            if self.prefetch.under_way.len() >= self.prefetch.under_way_max {
+                return;
+            }
+            let page = PageId { home, index };
+            let slot = self.space.slots.of(page);
+            let is_here = self.space.memories.iter().flatten().any(|memory| memory.table.is_readable(slot));
+            if !is_here && !self.protocol.cache.contains(page) {
+                self.prefetch.under_way.insert(page);
+                self.handle(Event::Prefetch(page));
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Waiting: who drives the engine, who sleeps, and what client threads do for the library meanwhile.
+
+use super::{Driver, WaitMode};
+use crate::request::CompletionId;
+use crate::sys::{SignalGuard, futex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use vgasnet_conduit::Seat;
+
+/// Pieces of work that one poll does at most, so that a flood does not keep its caller from other work.
+const POLL_WORK_MAX: usize = 64;
+
+/// What the rooms above have client threads do that call in: run handlers, carry out collectives.
+pub trait CallerWork: Send + Sync {
+    /// Whether this thread may do some: not in a handler.
+    fn may_work(&self) -> bool;
+
+    /// Whether there is some.
+    fn is_pending(&self) -> bool;
+
+    /// Does a piece of it. Returns whether there was any.
+    fn work(&self) -> bool;
+}
+
+/// The threads that wait for something of the engine's.
+#[derive(Default)]
+pub(super) struct Waiters {
+    /// A client thread drives.
+    has_driver: AtomicBool,
+    /// Threads that sleep until the driver hands over or their operation is done.
+    asleep: AtomicUsize,
+    /// Counts what they may wait for.
+    turn: AtomicU32,
+    spin_us: AtomicU32,
+}
+
+impl Waiters {
+    pub(super) fn has_driver(&self) -> bool {
+        self.has_driver.load(Ordering::SeqCst)
+    }
+
+    /// Makes the calling thread the driver, if there is none.
+    fn try_drive(&self) -> bool {
+        self.has_driver.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Wakes a thread that waits, to drive; one that has nothing to wait for any more wakes the next.
+    fn wake_one(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            self.turn.fetch_add(1, Ordering::SeqCst);
+            futex::wake_one(&self.turn);
+        }
+    }
+
+    fn wake_all(&self) {
+        if self.asleep.load(Ordering::SeqCst) > 0 {
+            self.turn.fetch_add(1, Ordering::SeqCst);
+            futex::wake_all(&self.turn);
+        }
+    }
+
+    fn sleep(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        // Whoever changes one of these and sees a sleeper counts the turn on after that.
+        let turn = self.turn.load(Ordering::SeqCst);
+        if !done() && self.has_driver() {
+            signals.except(|| futex::wait_for(&self.turn, turn, time_left(end)));
+        }
+        self.asleep.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Driver {
+    /// From now on client threads that call in do this work. Once.
+    pub fn set_caller_work(&self, work: Arc<dyn CallerWork>) {
+        assert!(self.callers.set(work).is_ok(), "the rooms above are put together once");
+    }
+
+    /// Works a little: drives the engine once and does what the rooms above have to do, if this thread may.
+    pub fn poll(&self) {
+        self.step_if_needed();
+        if let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) {
+            let mut left = POLL_WORK_MAX;
+            while left > 0 && callers.work() {
+                left -= 1;
+            }
+        }
+    }
+
+    /// Waits until nothing is pending in a completion.
+    pub fn wait(&self, completion: CompletionId) {
+        self.wait_until(&|| self.completions().is_done(completion));
+    }
+
+    /// Waits until nothing is pending in a completion, which ends then.
+    pub fn finish(&self, completion: CompletionId) {
+        self.wait(completion);
+        self.completions().end(completion);
+    }
+
+    /// Waits until `done`, driving the engine and doing what the rooms above have to do, if this thread may.
+    pub fn wait_until(&self, done: &dyn Fn() -> bool) {
+        self.wait_until_or(done, None);
+    }
+
+    /// As [`Driver::wait_until`], but not much longer than `end`.
+    pub fn wait_until_or(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
+        let callers = self.callers.get().filter(|callers| callers.may_work());
+        let mut rounds = 0_u32;
+        while !done() {
+            if callers.is_some_and(|callers| callers.work()) {
+                continue;
+            }
+            let is_over = || done() || callers.is_some_and(|callers| callers.is_pending());
+            if !self.watch(&is_over) {
+                self.wait_for_engine(&is_over, end);
+            }
+            // A look at the clock takes as long as a tenth of a round trip.
+            rounds += 1;
+            if rounds % 8 == 0 && end.is_some_and(|end| Instant::now() >= end) {
+                return;
+            }
+        }
+    }
+
+    /// Looks for a moment whether it is `done` or something arrives, without becoming the driver: for a thread that waits for
+    /// messages that wake nobody but a driver. Returns whether there was anything.
+    fn watch(&self, done: &dyn Fn() -> bool) -> bool {
+        let may_spin = !self.spin().is_zero() && !self.unfinished.load(Ordering::SeqCst);
+        may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
+            self.step_if_needed();
+            true
+        }
+    }
+
+    /// Drives the engine until `done`, or sleeps while another thread drives it; no longer than `end`.
+    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
+        let done = &|| done() || is_past(end);
+        let signals = SignalGuard::new();
+        let mut has_slept = false;
+        while !done() {
+            if self.waiters.try_drive() {
+                has_slept = false;
+                self.conduit.occupy(true);
+                let notices = self.drive_until(done, end, &signals);
+                self.hand_over(notices);
+            } else {
+                has_slept = true;
+                self.waiters.sleep(done, end, &signals);
+            }
+        }
+        // It may have been woken to drive.
+        if has_slept && !self.waiters.has_driver() {
+            self.waiters.wake_one();
+        }
+    }
+
+    /// Returns how often this rank had been told of unpinned pages when the engine was last driven.
+    fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) -> u32 {
+        let table = &self.space.own.table;
+        let mut idle = Idle::new(self.spin());
+        loop {
+            let notices = table.unpin_notices();
+            let worked = self.drive();
+            if done() {
+                return notices;
+            }
+            if worked {
+                idle.end();
+            } else if !idle.spin(&|| self.conduit.has_arrivals() || done() || table.unpin_notices() != notices) {
+                let held_up = self.sleep_limit();
+                let limit = held_up.into_iter().chain(time_left(end)).min();
+                let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
+                // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
+                signals.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
+                idle.end();
+            }
+        }
+    }
+
+    /// Leaves driving to a thread that waits, and what is unfinished to the helper: a thread whose operation is done by now
+    /// does not drive.
+    fn hand_over(&self, notices: u32) {
+        self.waiters.has_driver.store(false, Ordering::SeqCst);
+        let missed = self.conduit.occupy(false) || self.space.own.table.unpin_notices() != notices;
+        self.waiters.wake_one();
+        if missed || self.unfinished.load(Ordering::SeqCst) {
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
+    /// Lets waiting threads look whether what they wait for has come.
+    pub fn notify(&self) {
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.waiters.wake_all();
+        if self.waiters.has_driver() {
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
+    /// How long a driver looks again before it sleeps, in microseconds, unless the client says otherwise.
+    pub fn set_spin(&self, spin_us: u32) {
+        self.waiters.spin_us.store(spin_us, Ordering::Relaxed);
+    }
+
+    fn spin(&self) -> Duration {
+        match WaitMode::current() {
+            WaitMode::Spin => Duration::MAX,
+            WaitMode::Block => Duration::ZERO,
+            WaitMode::SpinBlock => Duration::from_micros(self.waiters.spin_us.load(Ordering::Relaxed).into()),
+        }
+    }
+}
+
+fn is_past(end: Option<Instant>) -> bool {
+    end.is_some_and(|end| Instant::now() >= end)
+}
+
+fn time_left(end: Option<Instant>) -> Option<Duration> {
+    end.map(|end| end.saturating_duration_since(Instant::now()))
+}
+
+/// Looks for a moment, and keeps the processor: an answer is here sooner than another thread would have run. Returns whether
+/// there was any.
+fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
+    const LOOKS: u32 = 64;
+    (0..LOOKS).any(|_| {
+        std::hint::spin_loop();
+        has_any()
+    })
+}
+
+/// How a driver that finds nothing to do passes the time before it sleeps.
+struct Idle {
+    spin: Duration,
+    is_eager: bool,
+    since: Option<Instant>,
+}
+
+impl Idle {
+    fn new(spin: Duration) -> Idle {
+        Idle { spin, is_eager: true, since: None }
+    }
+
+    fn end(&mut self) {
+        (self.is_eager, self.since) = (true, None);
+    }
+
+    /// Returns whether to look again at once instead of going to sleep. While it is eager, it waits for `has_any` itself.
+    fn spin(&mut self, has_any: &dyn Fn() -> bool) -> bool {
+        if self.spin.is_zero() {
+            return false;
+        }
+        if std::mem::take(&mut self.is_eager) {
+            self.is_eager = look_eagerly(has_any);
+            return true;
+        }
+        // Whoever was woken just now may be waiting for this processor.
+        std::thread::yield_now();
+        self.since.get_or_insert_with(Instant::now).elapsed() < self.spin
+    }
+}

@@ -1,0 +1,183 @@
+//! Pages that stay pinned until the instruction that needs them is through, on x86-64.
+//!
+//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one instruction
+//! and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks fight over the page.
+//! Until then no other signal is handled in that thread, so that the next instruction is that one.
+//!
+//! An instruction may need several pages. A page that is there is added to the step. For one that is not, the others are
+//! let go first: nobody has a page pinned while waiting for another. So that such a thread gets all its pages together in a
+//! small pool, it takes the turn: until its instruction is through, other threads wait with fetching pages.
+
+use crate::sys::client_signals::{self as signals, Mask};
+use crate::sys::futex;
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Threads that are in the middle of an instruction at the same time. One more waits for a moment.
+const THREADS: usize = 256;
+
+/// Pages of one instruction that stay pinned; it may need more only if it can be resumed (gathers and scatters).
+const PAGES: usize = 8;
+
+const TRAP_FLAG: i64 = 1 << 8;
+
+/// One thread's single step.
+struct Step {
+    /// The thread, or 0 if the entry is free. All else is that thread's.
+    thread: AtomicU32,
+    pages: Cell<[u32; PAGES]>,
+    count: Cell<usize>,
+    /// Its signal mask outside the step.
+    mask: Cell<Mask>,
+}
+
+struct Steps([Step; THREADS]);
+
+// SAFETY: an entry belongs to the thread whose number it has, and is touched in that thread's signal handlers alone, which
+// do not interrupt each other.
+unsafe impl Sync for Steps {}
+
+static STEPS: Steps = Steps(
+    [const { Step { thread: AtomicU32::new(0), pages: Cell::new([0; PAGES]), count: Cell::new(0), mask: Cell::new(0) } };
+        THREADS],
+);
+
+/// Longer than an instruction takes to get its pages, nearly always.
+const TURN_PATIENCE: Duration = Duration::from_millis(20);
+
+/// The thread whose turn it is to fetch pages; 0 if everybody may.
+static TURN: AtomicU32 = AtomicU32::new(0);
+
+/// Entries that are taken.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+fn this_thread() -> u32 {
+    // SAFETY: the call has no conditions.
+    unsafe { libc::gettid() as u32 }
+}
+
+/// This thread's single step, if it is in one.
+fn current() -> Option<&'static Step> {
+    if TAKEN.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let thread = this_thread();
+    STEPS.0.iter().find(|step| step.thread.load(Ordering::Relaxed) == thread)
+}
+
+fn begin(thread: u32) -> &'static Step {
+    loop {
+        let take = |step: &&Step| step.thread.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if let Some(step) = STEPS.0.iter().find(take) {
+            TAKEN.fetch_add(1, Ordering::Relaxed);
+            return step;
+        }
+        std::thread::yield_now();
+    }
+}
+
+impl Step {
+    fn take_pages(&self) -> impl Iterator<Item = u32> + use<> {
+        let (pages, count) = (self.pages.get(), self.count.replace(0));
+        pages.into_iter().take(count)
+    }
+
+    /// Whether there was room.
+    fn add(&self, page: u32) -> bool {
+        let (mut pages, count) = (self.pages.get(), self.count.get());
+        let has_room = count < PAGES;
+        if has_room {
+            pages[count] = page;
+            self.pages.set(pages);
+            self.count.set(count + 1);
+        }
+        has_room
+    }
+
+    fn end(&self) -> Mask {
+        let mask = self.mask.get();
+        if TURN.load(Ordering::Relaxed) == self.thread.load(Ordering::Relaxed) {
+            TURN.store(0, Ordering::Release);
+            futex::wake_all(&TURN);
+        }
+        self.thread.store(0, Ordering::Release);
+        TAKEN.fetch_sub(1, Ordering::Relaxed);
+        mask
+    }
+}
+
+/// Whether this thread is in the middle of a single step.
+pub fn is_under_way() -> bool {
+    current().is_some()
+}
+
+/// Keeps a page pinned until the interrupted instruction is through. Returns whether it does; else the page is to be let
+/// go.
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this.
+pub unsafe fn keep(page: u32, context: *mut c_void) -> bool {
+    let context = context.cast::<libc::ucontext_t>();
+    if let Some(step) = current() {
+        return step.add(page);
+    }
+    let step = begin(this_thread());
+    step.add(page);
+    // SAFETY: the caller's promise; the mask in it begins with the kernel's.
+    unsafe {
+        let mask = (&raw mut (*context).uc_sigmask).cast::<Mask>();
+        step.mask.set(mask.read());
+        mask.write(signals::ASYNCHRONOUS);
+        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
+    }
+    true
+}
+
+/// Lets go of the pages that this thread keeps, but stays in the step: the pages, to be unpinned.
+pub fn let_go() -> impl Iterator<Item = u32> {
+    current().into_iter().flat_map(Step::take_pages)
+}
+
+/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it. The
+/// thread has no page pinned.
+///
+/// Nobody waits for it longer than [`TURN_PATIENCE`]: whoever has it may wait for a page that this thread has pinned for the
+/// client.
+pub fn take_turn() {
+    let own = current().map(|step| step.thread.load(Ordering::Relaxed));
+    let mut has_waited = false;
+    loop {
+        let owner = TURN.load(Ordering::Acquire);
+        let goes_on = match owner {
+            0 => own
+                .is_none_or(|thread| TURN.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()),
+            owner => Some(owner) == own || has_waited,
+        };
+        if goes_on {
+            return;
+        }
+        if owner != 0 {
+            futex::wait_for(&TURN, owner, Some(TURN_PATIENCE));
+            has_waited = true;
+        }
+    }
+}
+
+/// The instruction is through, or will not be carried on: ends the step of the interrupted thread. The pages that it kept,
+/// to be unpinned; `None` if it was in no step.
+///
+/// # Safety
+/// As [`keep`].
+pub unsafe fn end(context: *mut c_void) -> Option<impl Iterator<Item = u32>> {
+    let context = context.cast::<libc::ucontext_t>();
+    let step = current()?;
+    let pages = step.take_pages();
+    // SAFETY: the caller's promise; the mask in it begins with the kernel's.
+    unsafe {
+        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
+        (&raw mut (*context).uc_sigmask).cast::<Mask>().write(step.end());
+    }
+    Some(pages)
+}

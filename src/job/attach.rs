@@ -1,0 +1,114 @@
+//! Attaching: ranks agree on sizes, make their shared memory, reserve their segments and create their backing files.
+
+use super::agreement::agree;
+use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, max_segment_bytes, ranks_on_host, say};
+use crate::am::{BadEntry, CLIENT_FIRST, Entry};
+use crate::error::UserError;
+use crate::memory::{Reservation, STAGING_FRAMES, Segment, Shape, table_bytes};
+use crate::settings::{format_size, format_size_about};
+use crate::storage::{self, MemoryStorage, Storage};
+use std::sync::Arc;
+use vgasnet_conduit::RegionSizes;
+use vgasnet_protocol::Rank;
+
+impl Job {
+    pub(super) fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
+        let conduit = &*self.conduit;
+        let page_bytes = self.config.page_bytes as usize;
+        let shape = self.check_segment(size_bytes).map_err(|line| (FailureClass::Resource, line));
+        let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
+        let size_bytes = shape.pages as usize * page_bytes;
+        let sizes = RegionSizes {
+            pool_bytes: (shape.frames + STAGING_FRAMES) as usize * page_bytes,
+            table_bytes: table_bytes(&shapes, shape),
+        };
+        conduit.attach(sizes).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
+        if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
+            say(&format!(
+                "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
+                conduit.name()
+            ));
+        }
+        let opened = self.open_storage(size_bytes as u64).map_err(|line| (FailureClass::Resource, line));
+        let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
+        let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
+        let places = places.iter().fold(u32::MAX, |all, places| all & places);
+        let reserved = Reservation::new(size_bytes, places, page_bytes).map_err(|error| {
+            let line = format!("cannot reserve {size_bytes} of addresses for the segment: {error}; see ulimit -v");
+            (FailureClass::Resource, UserError::new(line))
+        });
+        let (_, segments) = agree(conduit, ATTACH, reserved, Reservation::segment)?;
+        let segments: Box<[Segment]> = segments.into();
+        let started = Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, fail);
+        let started = started.map_err(|line| (FailureClass::Resource, line)).and_then(|runtime| {
+            let registered = runtime.am().messages().handlers().register(handlers);
+            registered.map(|()| runtime).map_err(|bad| (FailureClass::BadArgument, bad_table(bad)))
+        });
+        Ok(agree(conduit, ATTACH, started, |_| ())?.0)
+    }
+
+    /// Checks the size that is asked for and makes it whole pages.
+    fn check_segment(&self, asked_bytes: u64) -> Result<Shape, UserError> {
+        let page_bytes = self.config.page_bytes;
+        let most_bytes = if asked_bytes > 0 { max_segment_bytes(&*self.conduit, &self.config)? } else { 0 };
+        let size_bytes = asked_bytes.checked_next_multiple_of(page_bytes).filter(|size| *size <= most_bytes);
+        let frames = (self.config.pool_bytes / page_bytes) as u32;
+        if let Some(size_bytes) = size_bytes {
+            return Ok(Shape { pages: (size_bytes / page_bytes) as u32, frames });
+        }
+        let free_bytes = storage::free_bytes(&self.config.storage_dir)?;
+        let ranks = ranks_on_host(&*self.conduit);
+        let share_bytes = free_bytes / u64::from(ranks) / page_bytes * page_bytes;
+        Err(UserError::new(format!(
+            "a segment of {} ({asked_bytes} bytes) was asked for and at most {} ({most_bytes} bytes) is offered: {} has {} \
+             free for {ranks} ranks; attach a smaller segment, set VGASNET_MAX_SEGSIZE to up to {}, or set \
+             VGASNET_STORAGE_DIR to a directory with more space",
+            format_size_about(asked_bytes),
+            format_size_about(most_bytes),
+            self.config.storage_dir.display(),
+            format_size_about(free_bytes),
+            format_size(share_bytes),
+        )))
+    }
+
+    fn open_storage(&self, size_bytes: u64) -> Result<Box<dyn Storage>, UserError> {
+        if size_bytes == 0 {
+            return Ok(Box::new(MemoryStorage::new(0, 1, 0)));
+        }
+        let rank = self.conduit.rank();
+        let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
+        let buffers = [(pool.at(0), pool.len_bytes)];
+        let is_first_of_host =
+            (0..rank.0).all(|other| self.conduit.host_of(Rank(other)) != self.conduit.host_of(rank));
+        let warn = move |line: &str| {
+            if is_first_of_host {
+                say(&format!("rank {rank}: {line}"));
+            }
+        };
+        let options = storage::Options {
+            dir: &self.config.storage_dir,
+            size_bytes,
+            depth: storage::DEPTH_DEFAULT,
+            buffers: &buffers,
+            page_bytes: self.config.page_bytes as usize,
+            fault: self.config.io_fault,
+            warn: Arc::new(warn),
+        };
+        storage::open(&options)
+    }
+}
+
+fn bad_table(bad: BadEntry) -> UserError {
+    let line = match bad {
+        BadEntry::Reserved(at, index) => {
+            format!(
+                "entry {at} of the handler table has index {index}; indices are {CLIENT_FIRST} to 255, or 0 for any"
+            )
+        }
+        BadEntry::Twice(at, index) => format!("entry {at} of the handler table has index {index} like another one"),
+        BadEntry::NoFunction(at) => format!("entry {at} of the handler table has a null function"),
+        BadEntry::TooMany(entries) => format!("the handler table has {entries} entries; at most 128 are allowed"),
+    };
+    UserError::new(line)
+}
+

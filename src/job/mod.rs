@@ -1,0 +1,239 @@
+//! The job as this process sees it: init, attach, exit.
+//!
+//! Start-up is collective. What one rank finds wrong is told to all, so that all of them fail, after the lowest such rank has
+//! reported it.
+
+mod agreement;
+mod attach;
+mod end;
+mod runtime;
+mod termination;
+mod transport;
+
+pub use end::{exit, on_process_exit};
+pub use runtime::Runtime;
+pub use termination::watch as watch_signals;
+pub use transport::{Arguments, attach_gasnet};
+
+use crate::am::Entry;
+use crate::error::UserError;
+use crate::settings::{Config, Machine, environment};
+use crate::storage;
+use agreement::agree;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Arc, OnceLock};
+use vgasnet_conduit::Conduit;
+use vgasnet_protocol::Rank;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The calls that agree on something, as C names them.
+const INIT: &str = "vgasnet_init";
+const ATTACH: &str = "vgasnet_attach";
+
+/// Why a call failed, as GASNet-1 classifies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureClass {
+    /// Called too early, or once too often.
+    NotInit,
+    /// The machine lacks something.
+    Resource,
+    /// An argument or a variable makes no sense.
+    BadArgument,
+}
+
+/// A call failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// The class.
+    pub class: FailureClass,
+    /// What to tell the user; `None` if that is done.
+    pub line: Option<UserError>,
+}
+
+impl Failure {
+    fn new(class: FailureClass, line: impl Into<String>) -> Failure {
+        Failure { class, line: Some(UserError::new(line)) }
+    }
+}
+
+/// What each rank tells the others at init.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Offer {
+    page_bytes: u64,
+    max_local_bytes: u64,
+}
+
+/// A process between init and the end.
+pub struct Job {
+    conduit: Arc<dyn Conduit>,
+    config: Config,
+    /// The largest segments at init: of this rank, and the least of all ranks.
+    max_local_bytes: u64,
+    max_global_bytes: u64,
+    attaching: AtomicBool,
+}
+
+static JOB: OnceLock<Job> = OnceLock::new();
+static INITIALISING: AtomicBool = AtomicBool::new(false);
+/// Set once, by attach, and never freed.
+static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The runtime, after attach.
+#[inline]
+pub fn runtime() -> Option<&'static Runtime> {
+    // SAFETY: the pointer is null or comes from a leaked box that is complete before it is stored here.
+    unsafe { RUNTIME.load(Ordering::Acquire).as_ref() }
+}
+
+/// The job, after init.
+pub fn job() -> Option<&'static Job> {
+    JOB.get()
+}
+
+/// Where a rank runs. Ranks with the same host share a machine, ranks with the same supernode have each other's memory
+/// mapped.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The machine.
+    pub host: u32,
+    /// The ranks of the machine that are neighbours.
+    pub supernode: u32,
+}
+
+/// Starts this rank.
+///
+/// # Errors
+/// The conduit cannot start, the environment makes no sense, or init was called before.
+pub fn init() -> Result<&'static Job, Failure> {
+    init_with(None, Arguments::of_process())
+}
+
+/// As [`init`], for a program that wants no larger segment than `limit_bytes` unless its user does, and lets the conduit see
+/// its arguments.
+///
+/// # Errors
+/// As [`init`].
+pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'static Job, Failure> {
+    if INITIALISING.swap(true, Ordering::SeqCst) {
+        return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
+    }
+    // Conduits change it.
+    let variables: Vec<_> = environment().collect();
+    let conduit =
+        transport::start(&variables, arguments).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
+    conduit.call_before_end(end::leave);
+    let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());
+    let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
+    let mut max_local_bytes = 0;
+    let (config, all) = agree(&*conduit, INIT, config, |config| {
+        // A storage directory that does not answer is reported when a segment is asked for.
+        max_local_bytes = max_segment_bytes(&*conduit, config).unwrap_or(0);
+        Offer { page_bytes: config.page_bytes, max_local_bytes }
+    })?;
+    let same = match all.iter().position(|theirs| theirs.page_bytes != all[0].page_bytes) {
+        None => Ok(()),
+        Some(rank) => Err((
+            FailureClass::BadArgument,
+            UserError::new(format!(
+                "VGASNET_PAGE_SIZE differs between rank 0 and rank {rank}; give all ranks the same"
+            )),
+        )),
+    };
+    agree(&*conduit, INIT, same, |()| ())?;
+    let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
+    let attaching = AtomicBool::new(false);
+    Ok(JOB.get_or_init(|| Job { conduit, config, max_local_bytes, max_global_bytes, attaching }))
+}
+
+/// Gives this rank a segment of `size_bytes` bytes, rounded up to whole pages; 0 for none. Collective.
+///
+/// # Errors
+/// There is not that much space, or attach was called before.
+pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
+    attach_with(size_bytes, &mut [])
+}
+
+/// As [`attach`], and registers handlers of Active Messages. Entries without an index get one.
+///
+/// # Errors
+/// As [`attach`], or the table makes no sense.
+pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
+    let job =
+        job().ok_or_else(|| Failure::new(FailureClass::NotInit, "the job is not initialised; call vgasnet_init first"))?;
+    if job.attaching.swap(true, Ordering::SeqCst) {
+        return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
+    }
+    let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
+    RUNTIME.store(runtime, Ordering::Release);
+    Ok(runtime)
+}
+
+/// Prints `vgasnet: rank R: CALL: LINE` on stderr.
+pub fn report(call: &str, line: &UserError) {
+    match job() {
+        Some(job) => say(&format!("rank {}: {call}: {line}", job.conduit.rank())),
+        None => say(&format!("{call}: {line}")),
+    }
+}
+
+fn say(text: &str) {
+    // One write, so that lines of several ranks do not mix. Where stderr is closed there is nobody to tell.
+    std::io::stderr().write_all(format!("vgasnet: {text}\n").as_bytes()).ok();
+}
+
+/// Reports an error and ends the job with status 1.
+pub fn fail(call: &str, line: &UserError) -> ! {
+    report(call, line);
+    match job() {
+        Some(job) => job.conduit.exit(1),
+        None => std::process::exit(1),
+    }
+}
+
+impl Job {
+    /// The conduit.
+    pub fn conduit(&self) -> &Arc<dyn Conduit> {
+        &self.conduit
+    }
+
+    /// What the user configured.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Where the ranks run, in order.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let shares_memory = self.conduit.capabilities().peer_memory && self.config.peer_memory;
+        (0..self.conduit.ranks()).map(move |rank| {
+            let host = self.conduit.host_of(Rank(rank));
+            Place { host, supernode: if shares_memory { host } else { rank } }
+        })
+    }
+
+    /// The largest segment that this rank could attach at init, in bytes; a multiple of the page size, 0 if there is none.
+    pub fn max_local_segment_bytes(&self) -> u64 {
+        self.max_local_bytes
+    }
+
+    /// The least of all ranks' largest segments, in bytes.
+    pub fn max_global_segment_bytes(&self) -> u64 {
+        self.max_global_bytes
+    }
+}
+
+/// The largest segment that a rank can be offered now, in bytes.
+fn max_segment_bytes(conduit: &dyn Conduit, config: &Config) -> Result<u64, UserError> {
+    let free_bytes = storage::free_bytes(&config.storage_dir)?;
+    let offered_bytes = config.max_segment_bytes(free_bytes, ranks_on_host(conduit));
+    // A page's index has 32 bits.
+    Ok(offered_bytes.min(u64::from(u32::MAX) * config.page_bytes))
+}
+
+/// How many ranks run on this rank's host.
+pub fn ranks_on_host(conduit: &dyn Conduit) -> u32 {
+    let here = conduit.host_of(conduit.rank());
+    (0..conduit.ranks()).filter(|rank| conduit.host_of(Rank(*rank)) == here).count() as u32
+}

@@ -1,0 +1,161 @@
+//! What a rank has from attach on: its place in the address space, its engine with the helper thread, and the rooms above.
+
+use super::ranks_on_host;
+use crate::am::{self, Am, Messages};
+use crate::coll::Coll;
+use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
+use crate::error::UserError;
+use crate::fault;
+use crate::memory::{
+    AddressSpace, RemapMapper, STAGING_FRAMES, Segment, SegmentView, Shape, Slots, guard_end, mapped_max, memories,
+};
+use crate::ops::Ops;
+use crate::request::Completions;
+use crate::settings::Config;
+use crate::storage::Storage;
+use std::io;
+use std::sync::Arc;
+use vgasnet_conduit::{Conduit, blocking_signals};
+use vgasnet_protocol::coherence::{FrameId, Protocol};
+
+/// A rank that has attached.
+pub struct Runtime {
+    driver: Arc<Driver>,
+    ops: Arc<Ops>,
+    am: Arc<Am>,
+    coll: Arc<Coll>,
+}
+
+/// What client threads do that call in.
+struct Calls {
+    am: Arc<Am>,
+    coll: Arc<Coll>,
+}
+
+impl CallerWork for Calls {
+    fn may_work(&self) -> bool {
+        !am::is_in_handler()
+    }
+
+    fn is_pending(&self) -> bool {
+        self.am.messages().has_pending() || self.coll.has_work()
+    }
+
+    fn work(&self) -> bool {
+        self.am.run_one() || self.coll.advance()
+    }
+}
+
+impl Runtime {
+    /// The engine of a rank whose conduit has attached with these shapes, with its helper thread running, and what stands on
+    /// it.
+    ///
+    /// # Errors
+    /// The system refuses a thread.
+    pub fn new(
+        conduit: Arc<dyn Conduit>,
+        config: &Config,
+        segments: Box<[Segment]>,
+        shapes: &[Shape],
+        storage: Box<dyn Storage>,
+        fail: Fail,
+    ) -> Result<Runtime, UserError> {
+        let rank = conduit.rank();
+        let own = shapes[rank.index()];
+        let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
+        let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
+        let space = AddressSpace::new(rank, segments, slots, memories);
+        let view = open_view(&*conduit, &space, own.frames)?;
+        let space = Arc::new(space.with_view(view.clone()));
+        let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
+        let server = StorageServer::new(Arc::clone(&space), storage, staging);
+        let protocol = Protocol::new(rank, own.pages, own.frames, config.cooperative);
+        let messages = Arc::new(Messages::new(&*conduit));
+        let spin_us = default_spin_us(&*conduit);
+        let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _);
+        let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
+        driver.set_spin(spin_us);
+        if let Some(view) = view {
+            let installed = fault::install(view, Arc::clone(&driver), guard_end(space.own_segment()));
+            installed.map_err(|errno| refused("handle SIGSEGV", &io::Error::from_raw_os_error(errno)))?;
+        }
+        let (helped, prepared) = (Arc::clone(&driver), Arc::clone(&driver));
+        start_thread("vgasnet-helper", move || helped.help())?;
+        start_thread("vgasnet-memory", move || prepared.prepare_memory())?;
+        Ok(Runtime::on(driver, messages, config.cooperative))
+    }
+
+    /// The rooms above an engine. They live as long as the process, since they and the driver know each other.
+    pub fn on(driver: Arc<Driver>, messages: Arc<Messages>, cooperative: bool) -> Runtime {
+        let ops = Arc::new(Ops::new(Arc::clone(&driver), cooperative));
+        let am = Arc::new(Am::new(Arc::clone(&ops), messages));
+        let coll = Coll::new(Arc::clone(&am));
+        driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));
+        Runtime { driver, ops, am, coll }
+    }
+
+    /// Where everything is.
+    #[inline]
+    pub fn space(&self) -> &AddressSpace {
+        self.ops.space()
+    }
+
+    /// The engine with its threads, and waiting.
+    #[inline]
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// Gets and puts, blocking or not; pins and hints.
+    #[inline]
+    pub fn ops(&self) -> &Ops {
+        &self.ops
+    }
+
+    /// The client's Active Messages.
+    pub fn am(&self) -> &Am {
+        &self.am
+    }
+
+    /// The collectives of teams.
+    pub fn coll(&self) -> &Coll {
+        &self.coll
+    }
+}
+
+/// The own segment as memory, where the conduit lets the pool be mapped a second time.
+fn open_view(
+    conduit: &dyn Conduit,
+    space: &AddressSpace,
+    frames: u32,
+) -> Result<Option<Arc<SegmentView>>, UserError> {
+    let segment = space.own_segment();
+    if segment.size_bytes == 0 || !conduit.capabilities().second_mapping {
+        return Ok(None);
+    }
+    let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
+    let mapper = RemapMapper::new(segment, space.page_bytes(), pool, frames)
+        .map_err(|error| refused("map the pool a second time", &error))?;
+    let slots = space.slots.clone();
+    let view = SegmentView::new(space.rank, segment, space.own, slots, frames, Box::new(mapper), mapped_max());
+    Ok(Some(Arc::new(view)))
+}
+
+/// How long a waiting thread looks again before it sleeps: not at all where another rank may need the processor.
+fn default_spin_us(conduit: &dyn Conduit) -> u32 {
+    const SPIN_US: u32 = 50;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    if ranks_on_host(conduit) as usize <= processors { SPIN_US } else { 0 }
+}
+
+fn refused(what: &str, error: &io::Error) -> UserError {
+    UserError::new(format!("cannot {what}: {error}; see ulimit -v and vm.max_map_count"))
+}
+
+/// A thread of the library takes no signals: they are the client's.
+fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
+    let thread = std::thread::Builder::new().name(name.into());
+    blocking_signals(|| thread.spawn(body))
+        .map(drop)
+        .map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
+}

@@ -1,0 +1,140 @@
+//! Which conduit this process runs on, and its start.
+
+use crate::settings::{self, wanted_transport};
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::Arc;
+use vgasnet_conduit::{Conduit, ConduitError};
+use vgasnet_smp::SmpConduit;
+
+/// The program's arguments, in which GASNet's launchers may hide something.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "gasnet"), expect(dead_code, reason = "only GASNet looks at arguments"))]
+pub struct Arguments {
+    count: *mut c_int,
+    values: *mut *mut *mut c_char,
+}
+
+impl Arguments {
+    /// The process's, where the program does not show its own.
+    pub fn of_process() -> Arguments {
+        Arguments { count: std::ptr::null_mut(), values: std::ptr::null_mut() }
+    }
+
+    /// The program's own, of which the conduit may take some out; null pointers for none.
+    ///
+    /// # Safety
+    /// Both are null, or `main`'s or like them: `count` strings and a null pointer, all of which stay until the process ends, and
+    /// nobody else uses the two places while the conduit starts.
+    pub unsafe fn of_program(count: *mut c_int, values: *mut *mut *mut c_char) -> Arguments {
+        Arguments { count, values }
+    }
+
+    #[cfg(feature = "gasnet")]
+    fn for_gasnet(self) -> vgasnet_gasnet::Arguments {
+        if self.count.is_null() || self.values.is_null() {
+            return vgasnet_gasnet::Arguments::of_process();
+        }
+        // SAFETY: whoever made `self` of what is not null has promised this.
+        unsafe { vgasnet_gasnet::Arguments::of_program(self.count, self.values) }
+    }
+}
+
+/// Starts the conduit that `VGASNET_CONDUIT` among these environment variables names, else the one that whoever launched this process is for.
+///
+/// # Errors
+/// The conduit cannot start.
+#[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at arguments"))]
+pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
+    let wanted = wanted_transport(variables);
+    let conduit: Arc<dyn Conduit> = match wanted.conduit.unwrap_or_else(launched_for) {
+        settings::Conduit::Smp => Arc::new(SmpConduit::start()?),
+        #[cfg(feature = "mpi")]
+        settings::Conduit::Mpi => {
+            let network = vgasnet_mpi::MpiNetwork::start()?;
+            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
+        }
+        #[cfg(feature = "gasnet")]
+        settings::Conduit::Gasnet => {
+            let arguments = arguments.for_gasnet();
+            let network = vgasnet_gasnet::GasnetNetwork::start(&arguments)?;
+            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
+        }
+    };
+    let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
+    if is_alone && is_one_of_many_tasks(|name| std::env::var(name).ok()) {
+        return Err(ConduitError(
+            "Slurm has started several tasks of this program, and each is a job of its own; name the PMI of your MPI (srun \
+             --mpi=pmix, say; srun --mpi=list) or start the program with vgasnetrun; if that is meant, set VGASNET_CONDUIT=smp"
+                .to_owned(),
+        ));
+    }
+    Ok(conduit)
+}
+
+/// Whether this process is one of several that Slurm has started, and not the first, which need not know of it.
+fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let number = |name| variable(name)?.parse::<u32>().ok();
+    let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
+    is_by_slurm && number("SLURM_STEP_NUM_TASKS") > Some(1) && number("SLURM_PROCID") > Some(0)
+}
+
+/// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
+///
+/// # Errors
+/// This vgasnet knows no GASNet, or GASNet refuses.
+///
+/// # Safety
+/// `table` has `count` entries of `gasnet_handlerentry_t`.
+#[cfg_attr(not(feature = "gasnet"), expect(unused_variables, reason = "only GASNet looks at them"))]
+pub unsafe fn attach_gasnet(
+    table: *mut c_void,
+    count: c_int,
+    segment_bytes: usize,
+    min_heap_offset: usize,
+) -> Result<(), ConduitError> {
+    #[cfg(feature = "gasnet")]
+    // SAFETY: the caller's promise.
+    return unsafe { vgasnet_gasnet::attach_both(table, count, segment_bytes, min_heap_offset) };
+    #[cfg(not(feature = "gasnet"))]
+    Err(ConduitError("this vgasnet was built without GASNet; build it with --features gasnet".to_owned()))
+}
+
+/// What to run on where nobody says.
+fn launched_for() -> settings::Conduit {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    if is_set(vgasnet_smp::JOB_VARIABLE) {
+        return settings::Conduit::Smp;
+    }
+    #[cfg(feature = "gasnet")]
+    if vgasnet_gasnet::is_attached() || vgasnet_gasnet::LAUNCHED.into_iter().any(is_set) {
+        return settings::Conduit::Gasnet;
+    }
+    // A program that was started by an MPI launcher (of MPICH and what comes of it, of Slurm or others that speak PMI or PMIx, of
+    // Open MPI), or that uses MPI already, is a rank of that job.
+    #[cfg(feature = "mpi")]
+    if ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"].into_iter().any(is_set) || vgasnet_mpi::is_initialised() {
+        return settings::Conduit::Mpi;
+    }
+    settings::Conduit::Smp
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lone_tasks_of_slurms_are_found() {
+        let is_one = |variables: &[(&str, &str)]| {
+            let value = |name: &str| Some(variables.iter().find(|(its, _)| *its == name)?.1.to_owned());
+            is_one_of_many_tasks(value)
+        };
+        let [tasks, first, second] = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "0"), ("SLURM_PROCID", "1")];
+        assert!(is_one(&[tasks, second]));
+        assert!(!is_one(&[tasks, first]));
+        assert!(!is_one(&[("SLURM_STEP_NUM_TASKS", "1"), first]));
+        // A batch script's variables, and a job of vgasnetrun's below a task.
+        assert!(!is_one(&[second]));
+        assert!(!is_one(&[tasks, second, (vgasnet_smp::JOB_VARIABLE, "0")]));
+        assert!(!is_one(&[]));
+    }
+}

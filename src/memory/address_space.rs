@@ -1,0 +1,266 @@
+//! The job's address space as this rank sees it: where the segments are, and what memory holds their pages.
+
+use super::{PageTable, Pool, SegmentView, Slots};
+use crate::error::UserError;
+use std::sync::Arc;
+use vgasnet_conduit::{Conduit, Region};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{FrameId, PageId};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// Frames through which a home passes pages of ranks whose memory it cannot reach.
+pub const STAGING_FRAMES: u32 = 2;
+
+/// What each rank tells the others about its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Shape {
+    /// Pages of its segment.
+    pub pages: u32,
+    /// Frames of its pool, without those for staging.
+    pub frames: u32,
+}
+
+/// A rank's segment: a range of virtual addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+pub struct Segment {
+    /// First address; a multiple of the page size.
+    pub base: usize,
+    /// Length; a multiple of the page size. Zero if the rank has no segment.
+    pub size_bytes: usize,
+}
+
+impl Segment {
+    /// Whether any of `len_bytes` bytes from `address` lies in the segment.
+    pub fn overlaps(&self, address: usize, len_bytes: usize) -> bool {
+        len_bytes > 0
+            && address < self.base.saturating_add(self.size_bytes)
+            && self.base < address.saturating_add(len_bytes)
+    }
+}
+
+/// The frames and the page table of a rank whose memory is mapped here.
+#[derive(Clone, Copy, Debug)]
+pub struct RankMemory {
+    /// Its page table.
+    pub table: PageTable,
+    /// Its frames.
+    pub pool: Pool,
+}
+
+/// Where everything is.
+#[derive(Debug)]
+pub struct AddressSpace {
+    /// This rank.
+    pub rank: Rank,
+    /// Every rank's segment.
+    pub segments: Box<[Segment]>,
+    /// Where pages are in a page table.
+    pub slots: Slots,
+    /// This rank's own memory.
+    pub own: RankMemory,
+    /// The memory of each rank that is mapped here, the own included.
+    pub memories: Box<[Option<RankMemory>]>,
+    /// The own segment as memory, if this rank can have it so.
+    pub view: Option<Arc<SegmentView>>,
+    page_shift: u32,
+}
+
+/// The part of a range that lies in one page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The page.
+    pub page: PageId,
+    /// Where in the page it starts.
+    pub offset_bytes: usize,
+    /// Its length.
+    pub len_bytes: usize,
+    /// Where in the range it starts.
+    pub start_bytes: usize,
+}
+
+impl Piece {
+    /// No bytes of a page, where only the page matters.
+    pub fn of_page(page: PageId) -> Piece {
+        Piece { page, offset_bytes: 0, len_bytes: 0, start_bytes: 0 }
+    }
+}
+
+impl AddressSpace {
+    /// An address space of these segments and memories, one a rank; `memories[rank]` is this rank's own.
+    pub fn new(
+        rank: Rank,
+        segments: Box<[Segment]>,
+        slots: Slots,
+        memories: Box<[Option<RankMemory>]>,
+    ) -> AddressSpace {
+        let own = memories[rank.index()].expect("a rank's own memory is mapped");
+        let page_shift = own.pool.page_bytes().trailing_zeros();
+        AddressSpace { rank, segments, slots, own, memories, view: None, page_shift }
+    }
+
+    /// The same with the own segment as memory.
+    pub fn with_view(self, view: Option<Arc<SegmentView>>) -> AddressSpace {
+        AddressSpace { view, ..self }
+    }
+
+    /// The own segment.
+    pub fn own_segment(&self) -> Segment {
+        self.segments[self.rank.index()]
+    }
+
+    /// The size of a page in bytes.
+    pub fn page_bytes(&self) -> usize {
+        1 << self.page_shift
+    }
+
+    /// How many pages a rank's segment has.
+    pub fn pages_of(&self, rank: Rank) -> u32 {
+        (self.segments[rank.index()].size_bytes >> self.page_shift) as u32
+    }
+
+    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages. No bytes are nowhere, whatever the address.
+    ///
+    /// # Errors
+    /// There is no such rank, or the range leaves its segment.
+    #[inline]
+    pub fn pieces(&self, rank: u32, address: usize, len_bytes: usize) -> Result<Pieces, UserError> {
+        let Some(segment) = self.segments.get(rank as usize) else { return Err(self.no_such_rank(rank)) };
+        let start = address.wrapping_sub(segment.base);
+        let is_inside = len_bytes <= segment.size_bytes && start <= segment.size_bytes - len_bytes;
+        if !is_inside && len_bytes > 0 {
+            return Err(self.outside(rank, address, len_bytes));
+        }
+        Ok(Pieces {
+            home: Rank(rank),
+            page_shift: self.page_shift,
+            at: start,
+            end: start.wrapping_add(len_bytes),
+            start,
+        })
+    }
+
+    /// The frame of a rank, if its memory is mapped here.
+    pub fn frame(&self, rank: Rank, frame: FrameId) -> Option<*mut u8> {
+        self.memories[rank.index()].map(|memory| memory.pool.frame(frame))
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: u32) -> UserError {
+        UserError::new(format!("there is no rank {rank}; ranks are 0 to {}", self.segments.len() - 1))
+    }
+
+    #[cold]
+    fn outside(&self, rank: u32, address: usize, len_bytes: usize) -> UserError {
+        let Segment { base, size_bytes } = self.segments[rank as usize];
+        if size_bytes == 0 {
+            return UserError::new(format!(
+                "{len_bytes} bytes at {address:#x}: rank {rank} attached no segment; give it one in vgasnet_attach"
+            ));
+        }
+        let end = base + size_bytes;
+        UserError::new(format!(
+            "{len_bytes} bytes at {address:#x} are not inside the segment of rank {rank}, {base:#x} to {end:#x} \
+             ({size_bytes} bytes); use addresses from vgasnet_getSegmentInfo, or attach a larger segment"
+        ))
+    }
+}
+
+/// The memory of every rank that is mapped here, after the conduit has attached.
+pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Box<[Option<RankMemory>]> {
+    let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
+    let memory = |(rank, shape): (usize, &Shape)| {
+        let is_own = conduit.rank().index() == rank;
+        let rank = Rank(rank as u32);
+        let (pool, table) = (conduit.pool(rank)?, conduit.table(rank)?);
+        let stamp_bytes = Pool::stamp_bytes(shape.frames + STAGING_FRAMES);
+        let stamps = Region { address: table.address, len_bytes: stamp_bytes };
+        let words = Region { address: table.address + stamp_bytes, len_bytes: slots.table_bytes() };
+        let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, stamps, page_bytes) };
+        (is_own || share).then_some(memory)
+    };
+    shapes.iter().enumerate().map(memory).collect()
+}
+
+/// Bytes of shared memory that a rank's page table and stamps take.
+pub fn table_bytes(shapes: &[Shape], own: Shape) -> usize {
+    Pool::stamp_bytes(own.frames + STAGING_FRAMES) + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
+}
+
+/// Iterates over the pages of a range.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    home: Rank,
+    page_shift: u32,
+    start: usize,
+    at: usize,
+    end: usize,
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    #[inline]
+    fn next(&mut self) -> Option<Piece> {
+        if self.at == self.end {
+            return None;
+        }
+        let page_bytes = 1 << self.page_shift;
+        let offset_bytes = self.at & (page_bytes - 1);
+        let len_bytes = (page_bytes - offset_bytes).min(self.end - self.at);
+        let page = PageId { home: self.home, index: (self.at >> self.page_shift) as u32 };
+        let piece = Piece { page, offset_bytes, len_bytes, start_bytes: self.at - self.start };
+        self.at += len_bytes;
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    const PAGE: usize = 1 << 16;
+    const BASE: usize = 1 << 40;
+
+    fn space() -> AddressSpace {
+        let region = Region { address: 4096, len_bytes: 4096 };
+        let memory = RankMemory { table: PageTable::new(region), pool: Pool::new(region, region, PAGE) };
+        let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
+        AddressSpace::new(Rank(0), segments.into(), Slots::new([4, 0]), [Some(memory), None].into())
+    }
+
+    #[test]
+    fn a_range_is_split_at_page_borders() {
+        let pieces: Vec<_> = space().pieces(0, BASE + PAGE - 10, PAGE + 30).expect("inside").collect();
+        let piece = |index, offset_bytes, len_bytes, start_bytes| Piece {
+            page: PageId { home: Rank(0), index },
+            offset_bytes,
+            len_bytes,
+            start_bytes,
+        };
+        assert_eq!(pieces, [piece(0, PAGE - 10, 10, 0), piece(1, 0, PAGE, 10), piece(2, 0, 20, PAGE + 10)]);
+    }
+
+    #[test]
+    fn the_whole_segment_and_nothing_more_is_inside() {
+        let space = space();
+        assert_eq!(space.pieces(0, BASE, 4 * PAGE).expect("all of it").count(), 4);
+        assert_eq!(space.pieces(0, 0, 0).expect("nothing, nowhere").count(), 0);
+        assert_eq!(space.pieces(1, 0, 0).expect("nothing of nothing").count(), 0);
+        for (address, len_bytes) in
+            [(BASE, 4 * PAGE + 1), (BASE - 1, 1), (BASE + 4 * PAGE, 1), (BASE, usize::MAX), (0, 8)]
+        {
+            let error = space.pieces(0, address, len_bytes).expect_err("outside").to_string();
+            assert!(error.contains("0x10000000000 to 0x10000040000"), "{error}");
+        }
+        assert!(space.pieces(1, BASE, 1).expect_err("no segment").to_string().contains("attached no segment"));
+        assert!(space.pieces(2, BASE, 1).expect_err("no rank").to_string().contains("ranks are 0 to 1"));
+    }
+
+    #[test]
+    fn overlap_counts_any_byte() {
+        let segment = Segment { base: 100, size_bytes: 50 };
+        assert!(segment.overlaps(149, 1) && segment.overlaps(90, 11) && segment.overlaps(0, usize::MAX));
+        assert!(!segment.overlaps(150, 10) && !segment.overlaps(90, 10) && !segment.overlaps(120, 0));
+    }
+}

@@ -1,0 +1,82 @@
+//! The frames of the own pool: the one owner of what is known of each besides the page in it.
+
+use super::{AddressSpace, LargePages, PageTable, Slot};
+use crate::error::UserError;
+use std::sync::Arc;
+use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::replacement::Lru;
+
+/// The frames of a rank's pool, as its engine has them.
+#[derive(Debug)]
+pub struct Frames {
+    space: Arc<AddressSpace>,
+    order: Lru,
+    /// Frames that have held a page. The memory of the others is zeros.
+    filled: Box<[bool]>,
+    large_pages: Arc<LargePages>,
+}
+
+impl Frames {
+    /// `frames` frames, none of them used yet.
+    pub fn new(space: Arc<AddressSpace>, frames: u32) -> Frames {
+        let large_pages = Arc::new(LargePages::new(space.own.pool, frames));
+        Frames { order: Lru::new(frames), filled: vec![false; frames as usize].into(), large_pages, space }
+    }
+
+    /// How much of the pool's memory has been prepared.
+    pub fn large_pages(&self) -> &Arc<LargePages> {
+        &self.large_pages
+    }
+
+    /// A page will come into the frame; its memory is prepared when this returns.
+    pub fn reserve(&self, frame: FrameId) {
+        self.large_pages.on_use(frame);
+    }
+
+    /// Whether the frame's memory is zeros because it has held no page yet.
+    pub fn is_zeros(&self, frame: FrameId) -> bool {
+        !self.filled[frame.0 as usize]
+    }
+
+    /// The frame has a page, and is used now.
+    pub fn fill(&mut self, frame: FrameId) {
+        self.space.own.pool.touch(frame);
+        self.filled[frame.0 as usize] = true;
+    }
+
+    /// The least recently used frame that `suits`.
+    pub fn least_recent(&mut self, suits: impl FnMut(FrameId) -> bool) -> Option<FrameId> {
+        let pool = &self.space.own.pool;
+        self.order.find(|frame| pool.last_use(frame), suits)
+    }
+
+    /// The least recently used frame for which `page_in` names a page that nobody uses now and that `suits`.
+    pub fn least_recent_unused(
+        &mut self,
+        page_in: impl Fn(FrameId) -> Option<PageId>,
+        suits: impl Fn(&PageTable, Slot) -> bool,
+    ) -> Option<FrameId> {
+        let (space, table) = (Arc::clone(&self.space), self.space.own.table);
+        let is_unused = |slot: Slot| !table.is_pinned(slot) && suits(&table, slot);
+        self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
+    }
+
+    /// Frames are needed: unmaps the pages that were mapped first, so that their next use is seen.
+    pub fn age_mapped(&self) {
+        if let Some(view) = &self.space.view {
+            view.age();
+        }
+    }
+
+    /// Takes a page that is closed and not pinned out of the segment, if it is mapped there.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), UserError> {
+        let unmapped = self.space.view.as_ref().map_or(Ok(()), |view| view.unmap(page, frame));
+        unmapped.map_err(|errno| {
+            let error = std::io::Error::from_raw_os_error(errno);
+            UserError::new(format!("cannot unmap a page of the segment: {error}; raise vm.max_map_count"))
+        })
+    }
+}

@@ -1,0 +1,125 @@
+//! Large pages for the pool, as its frames come into use.
+//!
+//! Frames in large pages take fewer entries in page tables and TLBs, and fewer segments in disk requests. Systems hand
+//! them out to shared memory rarely by themselves (`shmem_enabled` is `never` by default), but on request they do, from
+//! Linux 6.1 on: madvise(2), `MADV_COLLAPSE`. A thread of its own asks, a little ahead of the frames in use; a frame that it has not come to is
+//! prepared when it is first used, because later the disk may have it pinned. It costs what touching the memory for the first
+//! time costs anyway.
+
+use super::Pool;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
+use vgasnet_protocol::coherence::FrameId;
+
+/// What is collapsed at a time, in bytes: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
+const BLOCK_BYTES: usize = 2 << 20;
+
+/// How far ahead of the frames in use memory is prepared, in bytes.
+const AHEAD_BYTES: usize = 16 << 20;
+
+/// Not in all versions of the C library's headers.
+const MADV_COLLAPSE: libc::c_int = 25;
+
+/// How much of a pool has been prepared.
+#[derive(Debug)]
+pub struct LargePages {
+    pool: Pool,
+    pool_bytes: usize,
+    /// Where the frames that have been used end, in bytes from the pool's start.
+    used_bytes: AtomicUsize,
+    /// Where the blocks that have been prepared end. All of the pool once the system refuses.
+    prepared_bytes: AtomicUsize,
+    /// Who prepares a block has this.
+    turn: Mutex<()>,
+    /// The thread that prepares ahead, and sleeps while it is far enough.
+    thread: OnceLock<Thread>,
+}
+
+impl LargePages {
+    /// Nothing used, nothing prepared, in a pool of `frames` frames.
+    pub fn new(pool: Pool, frames: u32) -> LargePages {
+        let pool_bytes = frames as usize * pool.page_bytes() / BLOCK_BYTES * BLOCK_BYTES;
+        let none = || AtomicUsize::new(0);
+        let (used_bytes, prepared_bytes) = (none(), none());
+        LargePages { pool, pool_bytes, used_bytes, prepared_bytes, turn: Mutex::new(()), thread: OnceLock::new() }
+    }
+
+    /// A frame comes into use; its memory is prepared when this returns. Frames first come into use in their order.
+    pub fn on_use(&self, frame: FrameId) {
+        let end = (frame.0 as usize + 1) * self.pool.page_bytes();
+        if self.used_bytes.load(Ordering::Relaxed) >= end {
+            return;
+        }
+        self.used_bytes.fetch_max(end, Ordering::Relaxed);
+        while self.prepared_bytes.load(Ordering::Acquire) < end.min(self.pool_bytes) {
+            self.prepare_next();
+        }
+        if let Some(thread) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+
+    /// Prepares the pool a little ahead of its use, until all of it is prepared. One thread calls this.
+    pub fn prepare_ahead(&self) {
+        let _ = self.thread.set(std::thread::current());
+        while self.prepared_bytes.load(Ordering::Acquire) < self.pool_bytes {
+            let used_bytes = self.used_bytes.load(Ordering::Relaxed);
+            if used_bytes > 0 && self.prepared_bytes.load(Ordering::Acquire) < used_bytes + AHEAD_BYTES {
+                self.prepare_next();
+            } else {
+                std::thread::park();
+            }
+        }
+    }
+
+    fn prepare_next(&self) {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let offset_bytes = self.prepared_bytes.load(Ordering::Relaxed);
+        if offset_bytes < self.pool_bytes {
+            let is_possible = self.prepare(offset_bytes);
+            let prepared_bytes = if is_possible { offset_bytes + BLOCK_BYTES } else { self.pool_bytes };
+            self.prepared_bytes.store(prepared_bytes, Ordering::Release);
+        }
+    }
+
+    /// Prepares one block. Returns whether the system does such things at all.
+    fn prepare(&self, offset_bytes: usize) -> bool {
+        let block = self.pool.frame(FrameId(0)).wrapping_add(offset_bytes);
+        // SAFETY: the block is inside the pool, which stays mapped. Reading a byte makes the system give it memory, without
+        // which it collapses nothing; what the byte is does not matter.
+        unsafe { block.read_volatile() };
+        // SAFETY: the block is inside the pool; collapsing changes where its bytes are and not what they are.
+        let collapsed = unsafe { libc::madvise(block.cast(), BLOCK_BYTES, MADV_COLLAPSE) } == 0;
+        // A block for which there is no memory now stays as it is.
+        collapsed || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_conduit::Region;
+
+    #[test]
+    fn memory_is_prepared_as_it_is_used_and_keeps_its_bytes() {
+        const FRAMES: u32 = 16;
+        let memory = vec![0u128; (FRAMES as usize + 1) * BLOCK_BYTES / size_of::<u128>()].leak();
+        let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(BLOCK_BYTES);
+        let region = Region { address, len_bytes: FRAMES as usize * BLOCK_BYTES };
+        let pool = Pool::new(region, Region { address: 4096, len_bytes: 4096 }, BLOCK_BYTES);
+        let pages = LargePages::new(pool, FRAMES);
+        // SAFETY: the frame is in memory that this test has leaked.
+        unsafe { pool.frame(FrameId(1)).write(7) };
+        pages.on_use(FrameId(1));
+        let prepared_bytes = pages.prepared_bytes.load(Ordering::Relaxed);
+        assert!(prepared_bytes == 2 * BLOCK_BYTES || prepared_bytes == region.len_bytes, "{prepared_bytes}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| pages.prepare_ahead());
+            (0..FRAMES).for_each(|frame| pages.on_use(FrameId(frame)));
+        });
+        assert_eq!(pages.prepared_bytes.load(Ordering::Relaxed), region.len_bytes);
+        // SAFETY: as above.
+        assert_eq!(unsafe { pool.frame(FrameId(1)).read() }, 7);
+    }
+}

@@ -1,0 +1,21 @@
+//! The memory of a job as this rank sees it: where the segments are, which page is in which frame, and which frames are
+//! mapped in the segment. The hit path ends here, in atomics.
+
+mod address_space;
+mod frames;
+mod large_pages;
+mod mapped_order;
+mod page_mapper;
+mod page_table;
+mod pool;
+mod reservation;
+mod segment_view;
+
+pub use address_space::{AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES, Segment, Shape, memories, table_bytes};
+pub use frames::Frames;
+pub use large_pages::LargePages;
+pub use page_mapper::{PageMapper, RemapMapper, mapped_max};
+pub use page_table::{Closing, PageTable, Pinned, Slot, Slots};
+pub use pool::Pool;
+pub use reservation::{Reservation, guard_end};
+pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView};

@@ -1,0 +1,171 @@
+//! Frames of the pool, mapped a second time where their pages lie in the segment.
+//!
+//! Each frame has two spare mappings besides the pool's: one to read and one to write, outside the segment, which nobody
+//! accesses. To map a frame in the segment, the page table entries of its spare mapping are moved there by `mremap`; to unmap
+//! it, they are moved back. Entries that were filled in once are never lost. So mapping a page costs microseconds, where a
+//! fresh mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole, because frames and pages
+//! are aligned alike.
+//!
+//! What runs in signal handlers makes system calls by itself: libraries put functions of their own in the place of the C
+//! library's. UCX does, below MPI, and its `mremap` does not know of a new address.
+
+use super::{FRAMES_MIN, Segment};
+use std::io;
+use vgasnet_conduit::{Region, map_again};
+use vgasnet_protocol::coherence::{Access, FrameId};
+
+/// Where a rank's frames appear in its segment.
+///
+/// Calls come one at a time. Neither function allocates, locks or touches the segment: they run in signal handlers.
+pub trait PageMapper: Send + Sync {
+    /// Maps a frame as page `index` with these rights, in place of the same frame with the rights `instead`.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping: its error number. The page is as it was.
+    fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32>;
+
+    /// Unmaps page `index`, as which `frame` is mapped with these rights. From now on nobody loads from it or stores to it.
+    ///
+    /// # Errors
+    /// The system has no room for another mapping: its error number. The page is as it was.
+    fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32>;
+}
+
+/// How mappings are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// By moving the entries of spare mappings.
+    Move,
+    /// Anew, on kernels before 5.13, which cannot leave a shared mapping where it is moved from.
+    Anew,
+}
+
+/// The page mapper of a real rank, by `mremap`.
+pub struct RemapMapper {
+    segment: Segment,
+    page_bytes: usize,
+    /// The spare mapping of the first frame to read and to write; those of the others follow.
+    spare: [usize; 2],
+    method: Method,
+}
+
+fn protection(access: Access) -> i32 {
+    match access {
+        Access::Read => libc::PROT_READ,
+        Access::Write => libc::PROT_READ | libc::PROT_WRITE,
+    }
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
+}
+
+/// Pages that may be mapped at a time: half of the mappings that the system allows a process, where each page may take one
+/// for itself and one for the gap behind it.
+pub fn mapped_max() -> u32 {
+    const DEFAULT: u32 = 65_530;
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+    let limit: u32 = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(DEFAULT);
+    (limit / 4).max(FRAMES_MIN)
+}
+
+impl RemapMapper {
+    /// Maps nothing yet. `segment` is reserved without access; the pool of `frames` frames is a shared mapping and stays
+    /// mapped.
+    ///
+    /// # Errors
+    /// The pool cannot be mapped again.
+    pub fn new(segment: Segment, page_bytes: usize, pool: Region, frames: u32) -> io::Result<RemapMapper> {
+        let len_bytes = frames as usize * page_bytes;
+        assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
+        let spare = |access| make_spare(pool.address, len_bytes, access);
+        let spare = [spare(Access::Read)?, spare(Access::Write)?];
+        let mut mapper = RemapMapper { segment, page_bytes, spare, method: Method::Move };
+        mapper.method = mapper.probe();
+        Ok(mapper)
+    }
+
+    /// Tries the fast method on the first page.
+    fn probe(&self) -> Method {
+        let moved = self.map(0, FrameId(0), Access::Read, None).and_then(|()| self.unmap(0, FrameId(0), Access::Read));
+        if moved.is_ok() { Method::Move } else { Method::Anew }
+    }
+
+    fn page(&self, index: u32) -> usize {
+        self.segment.base + index as usize * self.page_bytes
+    }
+
+    fn spare_of(&self, frame: FrameId, access: Access) -> usize {
+        self.spare[usize::from(access == Access::Write)] + frame.0 as usize * self.page_bytes
+    }
+
+    /// Moves the page table entries of a mapping of a whole frame, leaving the mapping there without them.
+    fn move_entries(&self, from: usize, to: usize) -> Result<(), i32> {
+        let [from, to] = [from, to].map(std::ptr::with_exposed_provenance_mut::<libc::c_void>);
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+        // SAFETY: both places belong to this mapper: the segment's range, or spare mappings, which nobody else unmaps. The
+        // target has nothing but another mapping of the same frame, or no access at all.
+        let moved = unsafe { libc::syscall(libc::SYS_mremap, from, self.page_bytes, self.page_bytes, flags, to) };
+        if moved == -1 { Err(errno()) } else { Ok(()) }
+    }
+
+    /// Maps a frame anew, in place of what is there.
+    fn map_anew(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
+        // SAFETY: `at` is a page of the segment's range, which belongs to this mapper; the spare mapping is a whole frame.
+        let mapped = unsafe { map_again(self.spare_of(frame, access), self.page_bytes, at) };
+        mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
+    }
+
+    /// Takes all access to a page away.
+    fn cover(&self, index: u32) -> Result<(), i32> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(self.page(index));
+        // SAFETY: the page is in the segment's range, which belongs to this mapper; a mapping of a frame is there.
+        let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
+        if mapped == -1 { Err(errno()) } else { Ok(()) }
+    }
+}
+
+impl PageMapper for RemapMapper {
+    fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
+        if self.method == Method::Anew {
+            return self.map_anew(self.page(index), frame, access);
+        }
+        if let Some(before) = instead {
+            self.move_entries(self.page(index), self.spare_of(frame, before))?;
+        }
+        self.move_entries(self.spare_of(frame, access), self.page(index))
+    }
+
+    fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
+        if self.method == Method::Move {
+            // A mapping without entries stays behind, which an access fills in again until the page is covered.
+            self.move_entries(self.page(index), self.spare_of(frame, access))?;
+        }
+        self.cover(index)
+    }
+}
+
+/// Maps the pool somewhere, aligned to 4 MiB if it can be, so that page tables move as a whole.
+fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
+    const ALIGN_BYTES: usize = 4 << 20;
+    let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let reserve_bytes = len_bytes + ALIGN_BYTES;
+    // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
+    let reserved = unsafe { libc::mmap(std::ptr::null_mut(), reserve_bytes, libc::PROT_NONE, reserve_flags, -1, 0) };
+    if reserved == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // The same place within 4 MiB as in the pool: a frame's page table entries then fill whole tables, here as there.
+    let start = reserved.expose_provenance().next_multiple_of(ALIGN_BYTES);
+    // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
+    unsafe { map_again(pool, len_bytes, start) }?;
+    let mapped = std::ptr::with_exposed_provenance_mut::<libc::c_void>(start);
+    // SAFETY: the range was mapped just now, and nobody knows of it.
+    if unsafe { libc::mprotect(mapped, len_bytes, protection(access)) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above. Large pages are a wish; without them everything works too.
+    unsafe { libc::madvise(mapped, len_bytes, libc::MADV_HUGEPAGE) };
+    Ok(start)
+}

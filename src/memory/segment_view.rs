@@ -1,0 +1,160 @@
+//! The own segment as memory: which of its pages are mapped, and access to one that is here.
+//!
+//! A page that is open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`), in the
+//! order that `mapped_order.rs` keeps. A page is mapped only while it is pinned, and unmapped after it is closed and before
+//! the engine says so: what is stored in a mapped page is never lost.
+
+use super::mapped_order::MappedOrder;
+use super::page_mapper::PageMapper;
+use super::page_table::{Pinned, Slot, Slots};
+use super::{RankMemory, Segment};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+
+/// Pages that one instruction may need at once: two operands, each across a border.
+pub const FRAMES_MIN: u32 = 4;
+
+/// A rank's own segment as memory.
+pub struct SegmentView {
+    rank: Rank,
+    segment: Segment,
+    page_shift: u32,
+    frames: u32,
+    memory: RankMemory,
+    slots: Slots,
+    mapped: MappedOrder,
+}
+
+impl std::fmt::Debug for SegmentView {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let SegmentView { rank, segment, frames, .. } = self;
+        let mut shown = formatter.debug_struct("SegmentView");
+        shown.field("rank", rank).field("segment", segment).field("frames", frames).finish()
+    }
+}
+
+/// What became of an attempt to access a page at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageAccess {
+    /// It is mapped, and pinned once for the caller.
+    Pinned {
+        /// Others were unmapped to make room for it.
+        crowded: bool,
+        /// It was fetched ahead, and this is its first use.
+        first_use: bool,
+    },
+    /// The engine has to fetch it.
+    Missed,
+    /// It is pinned, but the system refuses to map it: its error number.
+    Refused(i32),
+}
+
+impl SegmentView {
+    /// The segment of `rank`, in which `mapper` has mapped nothing yet and never maps more than `mapped_max` pages.
+    pub fn new(
+        rank: Rank,
+        segment: Segment,
+        memory: RankMemory,
+        slots: Slots,
+        frames: u32,
+        mapper: Box<dyn PageMapper>,
+        mapped_max: u32,
+    ) -> SegmentView {
+        let page_shift = memory.pool.page_bytes().trailing_zeros();
+        let mapped = MappedOrder::new(mapper, frames, mapped_max);
+        SegmentView { rank, segment, page_shift, frames, memory, slots, mapped }
+    }
+
+    /// The range.
+    pub fn segment(&self) -> Segment {
+        self.segment
+    }
+
+    /// How many frames the pool has.
+    pub fn frames(&self) -> u32 {
+        self.frames
+    }
+
+    /// The page that an address in the segment lies in.
+    pub fn index_of(&self, address: usize) -> u32 {
+        debug_assert!(self.segment.overlaps(address, 1));
+        ((address - self.segment.base) >> self.page_shift) as u32
+    }
+
+    /// The page with this index.
+    pub fn page(&self, index: u32) -> PageId {
+        PageId { home: self.rank, index }
+    }
+
+    /// Pins and maps a page, if it may be used here and now. Runs in signal handlers.
+    pub fn access(&self, index: u32, access: Access) -> PageAccess {
+        let slot = self.slot(index);
+        let Some(Pinned { frame, ahead }) = self.memory.table.pin(slot, access) else { return PageAccess::Missed };
+        self.memory.pool.touch(frame);
+        let first_use = ahead && self.memory.table.take_ahead(slot);
+        match self.map(index, frame, access) {
+            Ok(crowded) => PageAccess::Pinned { crowded, first_use },
+            Err(errno) => PageAccess::Refused(errno),
+        }
+    }
+
+    /// For processors that do not tell a store from a load: what the page must lack, being mapped or not.
+    pub fn more_than_mapped(&self, index: u32) -> Access {
+        if self.mapped.is_mapped(index) { Access::Write } else { Access::Read }
+    }
+
+    /// Whether somebody waits for a page that the caller has pinned.
+    pub fn is_wanted(&self, index: u32) -> bool {
+        self.memory.table.is_closing(self.slot(index))
+    }
+
+    /// Unpins a page. Returns whether the engine waits for just this: then it is to be notified.
+    #[must_use]
+    pub fn unpin(&self, index: u32) -> bool {
+        self.memory.table.unpin(self.slot(index))
+    }
+
+    /// Maps a page that the caller has pinned, and pins it once more for somebody else.
+    ///
+    /// # Errors
+    /// The system refuses a mapping: its error number.
+    pub fn map_and_pin(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
+        self.map(index, frame, access)?;
+        self.memory.table.pin_again(self.slot(index));
+        Ok(())
+    }
+
+    /// Unmaps the page of a frame that is closed and not pinned, if it is mapped.
+    ///
+    /// # Errors
+    /// The system's error number.
+    pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), i32> {
+        if page.home == self.rank { self.mapped.unmap(frame) } else { Ok(()) }
+    }
+
+    /// Frames are needed: unmaps the pages that were mapped first, so that a quarter of the pool is used only by ways that
+    /// leave a trace.
+    pub fn age(&self) {
+        self.mapped.shrink(self.frames - self.frames / 4, &|index| self.may_unmap(index));
+    }
+
+    /// How many pages are mapped.
+    pub fn mapped(&self) -> u32 {
+        self.mapped.count()
+    }
+
+    /// Returns whether others were unmapped to make room.
+    fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
+        // A page that may be written is mapped so at once: it counts as dirty already.
+        let access = if self.memory.table.is_writable(self.slot(index)) { Access::Write } else { access };
+        self.mapped.map(index, frame, access, &|index| self.may_unmap(index))
+    }
+
+    fn may_unmap(&self, index: u32) -> bool {
+        !self.memory.table.is_pinned(self.slot(index))
+    }
+
+    fn slot(&self, index: u32) -> Slot {
+        self.slots.of(self.page(index))
+    }
+}

@@ -1,0 +1,115 @@
+//! What a client may say of its own segment: pins, for those that cannot fault, and hints.
+
+use super::Ops;
+use crate::engine::TooManyPins;
+use crate::error::UserError;
+use crate::memory::Piece;
+use crate::request::Copy;
+use std::ops::RangeInclusive;
+use vgasnet_protocol::coherence::{Access, PageId};
+
+/// A hint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// The range will be used soon.
+    WillNeed,
+    /// The range will not be used soon.
+    DontNeed,
+    /// The range will be used in order.
+    Sequential,
+    /// The range will be read much more often than written.
+    ReadMostly,
+}
+
+/// Why a range is not pinned.
+#[derive(Clone, Debug)]
+pub enum PinError {
+    /// The arguments make no sense.
+    BadArgument(UserError),
+    /// There is no room.
+    Resource(UserError),
+}
+
+impl Ops {
+    /// Keeps a range of the own segment in the pool and mapped, so that system calls and devices can use its addresses.
+    /// No bytes are always pinned.
+    ///
+    /// # Errors
+    /// The range is not inside the own segment, or more would be pinned than the pool allows; nothing is pinned then.
+    pub fn pin(&self, address: usize, len_bytes: usize, access: Access) -> Result<(), PinError> {
+        let Some(pages) = self.own_pages(address, len_bytes).map_err(PinError::BadArgument)? else { return Ok(()) };
+        if self.space.view.is_none() {
+            return Err(PinError::Resource(not_mapped()));
+        }
+        self.driver.engine().add_pins(pages.clone()).map_err(|error| PinError::Resource(self.too_many(error)))?;
+        self.driver.engine().fetch(pages.clone());
+        // In ascending order, so that threads which pin overlapping ranges do not wait for each other.
+        for index in pages {
+            if self.driver.engine().pin_now(index, access) {
+                continue;
+            }
+            let completion = self.completions().begin();
+            let page = PageId { home: self.space.rank, index };
+            self.submit_one(Piece::of_page(page), Copy::Pin(access), completion);
+            self.driver.finish(completion);
+        }
+        Ok(())
+    }
+
+    /// Undoes one [`Ops::pin`] of the same range.
+    ///
+    /// # Errors
+    /// The range is not inside the own segment, or some of it is not pinned; nothing is undone then.
+    pub fn unpin(&self, address: usize, len_bytes: usize) -> Result<(), UserError> {
+        let Some(pages) = self.own_pages(address, len_bytes)? else { return Ok(()) };
+        let was_pinned = self.driver.engine().remove_pins(pages.clone());
+        let Some(view) = self.space.view.as_ref().filter(|_| was_pinned) else {
+            let what = format!("{len_bytes} bytes at {address:#x} are not pinned, or not all of them");
+            return Err(UserError::new(format!("{what}; undo each vgasnet_pin once, with the same range")));
+        };
+        // Every page, and only then the engine: it waits for each.
+        let closing = pages.fold(false, |closing, index| view.unpin(index) | closing);
+        if closing {
+            self.driver.notify_unpinned();
+        }
+        Ok(())
+    }
+
+    /// Takes a hint about a range of the own segment.
+    ///
+    /// # Errors
+    /// The range is not inside the own segment.
+    pub fn advise(&self, address: usize, len_bytes: usize, advice: Advice) -> Result<(), UserError> {
+        let Some(pages) = self.own_pages(address, len_bytes)? else { return Ok(()) };
+        let mut engine = self.driver.engine();
+        match advice {
+            Advice::WillNeed => engine.fetch(pages),
+            Advice::DontNeed => engine.discard(&pages),
+            Advice::Sequential => engine.expect_in_order(&pages),
+            Advice::ReadMostly => engine.clean(&pages),
+        }
+        drop(engine);
+        self.driver.step();
+        Ok(())
+    }
+
+    /// The pages of a range of the own segment; `None` if it has no bytes.
+    fn own_pages(&self, address: usize, len_bytes: usize) -> Result<Option<RangeInclusive<u32>>, UserError> {
+        let mut pieces = self.space.pieces(self.space.rank.0, address, len_bytes)?;
+        let Some(first) = pieces.next() else { return Ok(None) };
+        let last = (first.offset_bytes + len_bytes - 1) / self.space.page_bytes();
+        Ok(Some(first.page.index..=first.page.index + last as u32))
+    }
+
+    fn too_many(&self, error: TooManyPins) -> UserError {
+        let (page_bytes, TooManyPins { pages, pages_max }) = (self.space.page_bytes(), error);
+        UserError::new(format!(
+            "{pages} pages of {page_bytes} bytes would be pinned at a time, and at most {pages_max} may be, with this pool; \
+             pin less, or raise VGASNET_POOL_SIZE"
+        ))
+    }
+}
+
+fn not_mapped() -> UserError {
+    UserError::new("this conduit's pool cannot be mapped into the segment; use gets and puts")
+}

@@ -1,0 +1,63 @@
+//! Operations whose client memory lies in the caller's own segment: that is pages too.
+
+use super::{Operation, Ops, Remote};
+use crate::error::UserError;
+use vgasnet_protocol::coherence::Access;
+
+/// How much of such a range is moved at a time.
+const BUFFER_BYTES: usize = 64 << 10;
+
+impl Ops {
+    /// Does such an operation. Where both pages are at hand the bytes go from one to the other; else through a buffer, so that
+    /// nothing is pinned while a page is waited for.
+    #[cold]
+    pub(super) fn through_bounce_buffer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        let Some(local) = operation.address() else { return Ok(()) };
+        let own = self.space.rank.0;
+        self.space.pieces(own, local, remote.len_bytes)?;
+        let mut buffer = Vec::new();
+        let mut at = 0;
+        while at < remote.len_bytes {
+            let here = Remote { rank: own, address: local + at, len_bytes: remote.len_bytes - at };
+            let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
+            let (from, to) = if matches!(operation, Operation::Get(_)) { (there, here) } else { (here, there) };
+            at += match self.copy_page_to_page(from, to)? {
+                0 => self.copy_through(&mut buffer, from, to)?,
+                len_bytes => len_bytes,
+            };
+        }
+        Ok(())
+    }
+
+    /// Copies the bytes up to the nearer page border, if both pages may be used here and now. Returns how many it copied.
+    fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
+        let first =
+            |side: Remote| self.space.pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
+        let (Some(from), Some(to)) = (first(from)?, first(to)?) else { return Ok(0) };
+        let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
+        let mut copied = 0;
+        if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
+            copied = from.len_bytes.min(to.len_bytes);
+            // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. They may be the same.
+            unsafe {
+                let (source, target) = (source.frame.add(from.offset_bytes), target.frame.add(to.offset_bytes));
+                std::ptr::copy(source, target, copied);
+            }
+            self.unpin_page(target);
+        }
+        self.unpin_page(source);
+        Ok(copied)
+    }
+
+    /// Copies some bytes through a buffer. Returns how many.
+    fn copy_through(&self, buffer: &mut Vec<u8>, from: Remote, to: Remote) -> Result<usize, UserError> {
+        let len_bytes = BUFFER_BYTES.min(from.len_bytes);
+        buffer.resize(BUFFER_BYTES, 0);
+        // SAFETY: the buffer is at least that long, and not in any segment.
+        unsafe {
+            self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..from })?;
+            self.transfer(Operation::Put(buffer.as_ptr()), Remote { len_bytes, ..to })?;
+        }
+        Ok(len_bytes)
+    }
+}

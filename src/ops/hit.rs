@@ -1,0 +1,91 @@
+//! Pages that are here: in this rank's pool, or in that of a rank of this host.
+//!
+//! The hit path is [`Ops::hit`]: no lock, no message, no system call.
+
+use super::Ops;
+use crate::memory::{Piece, Pinned, Slot};
+use crate::request::Copy;
+use vgasnet_protocol::coherence::{Access, PageId};
+
+/// A page in use, in the memory of some rank of this host.
+pub(super) struct PinnedPage {
+    rank: usize,
+    page: PageId,
+    slot: Slot,
+    /// It was fetched ahead, and this is its first use.
+    first_use: bool,
+    pub(super) frame: *mut u8,
+}
+
+impl Ops {
+    /// Does one piece if its page may be used here and now: in this rank's pool, or in that of a rank of this host.
+    ///
+    /// # Safety
+    /// The client's memory in `copy` is valid for the piece's length.
+    #[inline]
+    pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
+        let own = self.space.rank.index();
+        // SAFETY: the client's memory in `copy` is valid for the piece's length.
+        unsafe { self.use_page(own, piece, copy) || self.hit_at_neighbour(piece, copy) }
+    }
+
+    /// Uses a page where a rank of this host has it: the home, then without regard to order the others.
+    ///
+    /// # Safety
+    /// As [`Ops::hit`].
+    unsafe fn hit_at_neighbour(&self, piece: &Piece, copy: &Copy) -> bool {
+        let home = piece.page.home.index();
+        // SAFETY: the client's memory in `copy` is valid for the piece's length, whichever rank has the page.
+        let found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
+        let is_elsewhere = home != self.space.rank.index();
+        is_elsewhere && found(home) || self.neighbours.iter().any(|rank| *rank != home && found(*rank))
+    }
+
+    /// Uses a page in the memory of a rank of this host, if it is open there.
+    ///
+    /// # Safety
+    /// As [`Ops::hit`].
+    #[inline]
+    unsafe fn use_page(&self, rank: usize, piece: &Piece, copy: &Copy) -> bool {
+        let space = &self.space;
+        let Some(memory) = &space.memories[rank] else { return false };
+        let slot = space.slots.of(piece.page);
+        let Some(Pinned { frame, ahead }) = memory.table.pin(slot, copy.access()) else { return false };
+        memory.pool.touch(frame);
+        // SAFETY: the page is pinned with the access that the copy needs, and so stays in that frame; the client's memory
+        // in `copy` is valid for the piece's length.
+        unsafe { copy.run(memory.pool.frame(frame), piece) };
+        let first_use = ahead && memory.table.take_ahead(slot);
+        if memory.table.unpin(slot) {
+            self.driver.notify_unpinned_at(rank);
+        }
+        if first_use {
+            self.driver.prefetch_after_use(piece.page);
+        }
+        true
+    }
+
+    /// Pins a page in the memory of this rank or of one on this host, if it is open there.
+    pub(super) fn pin_anywhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
+        let space = &self.space;
+        let slot = space.slots.of(page);
+        let own = space.rank.index();
+        let ranks = [own, page.home.index()].into_iter().chain(self.neighbours.iter().copied());
+        ranks.filter_map(|rank| Some((rank, space.memories[rank].as_ref()?))).find_map(|(rank, memory)| {
+            let Pinned { frame, ahead } = memory.table.pin(slot, access)?;
+            memory.pool.touch(frame);
+            let first_use = ahead && memory.table.take_ahead(slot);
+            Some(PinnedPage { rank, page, slot, first_use, frame: memory.pool.frame(frame) })
+        })
+    }
+
+    pub(super) fn unpin_page(&self, page: PinnedPage) {
+        let memory = self.space.memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped");
+        if memory.table.unpin(page.slot) {
+            self.driver.notify_unpinned_at(page.rank);
+        }
+        if page.first_use {
+            self.driver.prefetch_after_use(page.page);
+        }
+    }
+}

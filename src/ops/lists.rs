@@ -1,0 +1,200 @@
+//! Transfers between lists of regions: vectors, indexed and strided ones.
+//!
+//! Both sides are paired up into contiguous runs, and each run is done like a get or put. What misses is handed to the
+//! engine together, so that its pages are fetched side by side. Runs whose local side lies in the own segment go through a
+//! buffer, many at a time: a small pool need not hold the pages of both sides for each of them anew.
+//!
+//! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
+
+use super::{Operation, Ops, Remote, Run};
+use crate::error::UserError;
+use crate::request::{Completion, CompletionId, Handle, Part};
+
+/// Parts that miss and wait for their pages at the same time for one transfer. If there are more, starting it takes until
+/// all but the last so many are complete.
+const PARTS_MAX: usize = 4096;
+
+/// Runs whose local side lies in the own segment that go through a buffer together, and how many bytes they have. A run of as
+/// many bytes goes by itself.
+const BUFFERED_RUNS_MAX: usize = 1024;
+const BUFFERED_BYTES_MAX: usize = 64 << 10;
+
+/// What a transfer does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the rank to local memory.
+    Get,
+    /// From local memory to the rank; the memory is left to the transfer until it is complete.
+    Put,
+}
+
+impl Direction {
+    fn operation(self, local: usize) -> Operation {
+        match self {
+            Direction::Get => Operation::Get(std::ptr::with_exposed_provenance_mut(local)),
+            Direction::Put => Operation::Put(std::ptr::with_exposed_provenance(local)),
+        }
+    }
+}
+
+impl Ops {
+    /// Does a transfer between local memory and segment of `rank`, and returns when it is complete.
+    ///
+    /// # Errors
+    /// A run is not inside the rank's segment, or its local side is null.
+    ///
+    /// # Safety
+    /// The local side of each run is valid for its length, or null.
+    pub unsafe fn transfer_runs(
+        &self,
+        direction: Direction,
+        rank: u32,
+        runs: impl Iterator<Item = Run>,
+    ) -> Result<(), UserError> {
+        let completion = self.completions().begin();
+        // SAFETY: the local side of each run is valid, and the completion is waited for.
+        let started = unsafe { self.start_runs(direction, rank, runs, completion) };
+        self.driver.finish(completion);
+        started
+    }
+
+    /// Starts a transfer. `None`: it is complete already.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer_runs`].
+    ///
+    /// # Safety
+    /// As [`Ops::transfer_runs`], until the handle has been synced.
+    pub unsafe fn start_runs_explicit(
+        &self,
+        direction: Direction,
+        rank: u32,
+        runs: impl Iterator<Item = Run>,
+    ) -> Result<Option<Handle>, UserError> {
+        let completion = self.completions().begin();
+        // SAFETY: the local side of each run is valid until the completion is done.
+        let started = unsafe { self.start_runs(direction, rank, runs, completion) };
+        if self.completions().is_done(completion) {
+            self.completions().end(completion);
+            return started.map(|()| None);
+        }
+        started.map(|()| Some(self.completions().handle(completion)))
+    }
+
+    /// Starts a transfer that counts among this thread's implicit gets or puts, or in its open access region.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer_runs`].
+    ///
+    /// # Safety
+    /// As [`Ops::transfer_runs`], until the thread has synced its implicit operations.
+    pub unsafe fn start_runs_implicit(
+        &self,
+        direction: Direction,
+        rank: u32,
+        runs: impl Iterator<Item = Run>,
+    ) -> Result<(), UserError> {
+        let completion = self.implicit_completion(direction == Direction::Get);
+        // SAFETY: the local side of each run is valid until the completion is done.
+        unsafe { self.start_runs(direction, rank, runs, completion) }
+    }
+
+    /// Does what hits, and starts the rest. Its parts count in `completion`.
+    unsafe fn start_runs(
+        &self,
+        direction: Direction,
+        rank: u32,
+        runs: impl Iterator<Item = Run>,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
+        // No bytes are nowhere, but not at a rank that does not exist.
+        self.space.pieces(rank, 0, 0)?;
+        let mut missing = Vec::new();
+        let mut buffered = Buffered::default();
+        for run in runs {
+            let operation = direction.operation(run.local);
+            let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
+            if self.space.own_segment().overlaps(run.local, run.len_bytes) {
+                if run.len_bytes >= BUFFERED_BYTES_MAX {
+                    // SAFETY: the local side of the run is valid. Such a run is done when this returns, whatever the answer.
+                    unsafe { self.at_once(operation, remote)? };
+                } else if !buffered.add(run) {
+                    self.transfer_buffered(direction, rank, &mut buffered)?;
+                    buffered.add(run);
+                }
+                continue;
+            }
+            self.check_client(operation, run.len_bytes)?;
+            for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
+                let copy = operation.copy(&piece);
+                // SAFETY: the local side of each run is valid until the completion is done.
+                if unsafe { self.hit(&piece, &copy) } {
+                    continue;
+                }
+                if missing.len() == PARTS_MAX {
+                    self.finish_parts(&mut missing);
+                }
+                missing.push(Part { piece, copy, completion: Completion::Counted(completion) });
+            }
+        }
+        if !missing.is_empty() {
+            self.driver.submit(missing.into_iter());
+        }
+        self.transfer_buffered(direction, rank, &mut buffered)
+    }
+
+    /// Does runs between the rank's segment and the own one.
+    fn transfer_buffered(&self, direction: Direction, rank: u32, buffered: &mut Buffered) -> Result<(), UserError> {
+        if buffered.runs.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = vec![0_u8; buffered.len_bytes];
+        let start = buffer.as_mut_ptr().expose_provenance();
+        let at_rank = |(offset_bytes, run): &(usize, Run)| Run { local: start + offset_bytes, ..*run };
+        let at_home =
+            |(offset_bytes, run): &(usize, Run)| Run { local: start + offset_bytes, remote: run.local, ..*run };
+        let (own, runs) = (self.space.rank.0, std::mem::take(&mut buffered.runs));
+        buffered.len_bytes = 0;
+        // SAFETY: each run has its own part of the buffer, which is not in any segment.
+        unsafe {
+            match direction {
+                Direction::Get => {
+                    self.transfer_runs(Direction::Get, rank, runs.iter().map(at_rank))?;
+                    self.transfer_runs(Direction::Put, own, runs.iter().map(at_home))
+                }
+                Direction::Put => {
+                    self.transfer_runs(Direction::Get, own, runs.iter().map(at_home))?;
+                    self.transfer_runs(Direction::Put, rank, runs.iter().map(at_rank))
+                }
+            }
+        }
+    }
+
+    /// Fetches the pages of these parts, and returns when they are complete.
+    #[cold]
+    fn finish_parts(&self, parts: &mut Vec<Part>) {
+        let now = self.completions().begin();
+        let parts = std::mem::take(parts).into_iter();
+        self.driver.submit(parts.map(|part| Part { completion: Completion::Counted(now), ..part }));
+        self.driver.finish(now);
+    }
+}
+
+/// Runs that go through a buffer together, with their places in it.
+#[derive(Default)]
+struct Buffered {
+    runs: Vec<(usize, Run)>,
+    len_bytes: usize,
+}
+
+impl Buffered {
+    /// Returns whether there was room.
+    fn add(&mut self, run: Run) -> bool {
+        let has_room = self.runs.len() < BUFFERED_RUNS_MAX && self.len_bytes + run.len_bytes <= BUFFERED_BYTES_MAX;
+        if has_room {
+            self.runs.push((self.len_bytes, run));
+            self.len_bytes += run.len_bytes;
+        }
+        has_room
+    }
+}

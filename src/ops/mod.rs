@@ -1,0 +1,59 @@
+//! What a call does: gets, puts and memsets, blocking or not, of one range or of lists; pins and hints.
+
+mod advice;
+mod bounce_buffer;
+mod hit;
+mod lists;
+mod nonblocking;
+mod runs;
+mod transfer;
+
+pub use advice::{Advice, PinError};
+pub use lists::Direction;
+pub use nonblocking::Implicit;
+pub use runs::{Region, Run, Strided, runs};
+pub use transfer::{Operation, Remote};
+
+use crate::engine::Driver;
+use crate::memory::AddressSpace;
+use crate::request::{Budget, Completions};
+use std::sync::Arc;
+
+/// Memory for copies of what non-blocking puts have left to write, in bytes.
+const COPIES_BYTES: usize = 16 << 20;
+
+/// The operations of a rank that has attached.
+pub struct Ops {
+    driver: Arc<Driver>,
+    space: Arc<AddressSpace>,
+    /// The ranks to look at for a page besides its home: none without cooperative caching.
+    neighbours: Box<[usize]>,
+    /// Room for copies of what non-blocking puts have left to write.
+    copies: Budget,
+}
+
+impl Ops {
+    /// Operations that `driver` carries out.
+    pub fn new(driver: Arc<Driver>, cooperative: bool) -> Ops {
+        let space = Arc::clone(driver.space());
+        let own = space.rank.index();
+        let is_neighbour = |rank: &usize| cooperative && *rank != own && space.memories[*rank].is_some();
+        let neighbours = (0..space.memories.len()).filter(is_neighbour).collect();
+        Ops { driver, space, neighbours, copies: Budget::new(COPIES_BYTES) }
+    }
+
+    /// Where everything is.
+    #[inline]
+    pub fn space(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// What carries the operations out.
+    pub fn driver(&self) -> &Arc<Driver> {
+        &self.driver
+    }
+
+    fn completions(&self) -> &Completions {
+        self.driver.completions()
+    }
+}

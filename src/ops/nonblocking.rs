@@ -1,0 +1,254 @@
+//! Operations that are started now and synchronised later: explicit handles, implicit handles, access regions.
+
+use super::{Operation, Ops, Remote};
+use crate::error::UserError;
+use crate::request::{CompletionId, Completions, Handle};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Which implicit operations a sync is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Implicit {
+    /// Gets.
+    Gets,
+    /// Puts and memsets.
+    Puts,
+    /// Both.
+    All,
+}
+
+/// The implicit operations of a thread.
+#[derive(Default)]
+struct Thread {
+    /// Where they count, once there are any.
+    completions: Option<Arc<Completions>>,
+    gets: Option<CompletionId>,
+    puts: Option<CompletionId>,
+    /// The access region that is open.
+    region: Option<CompletionId>,
+}
+
+impl Thread {
+    fn attach(&mut self, completions: &Arc<Completions>) {
+        self.completions.get_or_insert_with(|| Arc::clone(completions));
+    }
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        let Some(completions) = &self.completions else { return };
+        // What a thread leaves pending stays so: its operations still count there.
+        for completion in [self.gets, self.puts, self.region].into_iter().flatten() {
+            if completions.is_done(completion) {
+                completions.end(completion);
+            }
+        }
+    }
+}
+
+thread_local! {
+    static THREAD: RefCell<Thread> = RefCell::default();
+}
+
+impl Ops {
+    /// Starts an operation. `None`: it is complete already.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// As [`Ops::start`]; the completion is done when the handle has been synced.
+    pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
+        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        if unsafe { self.at_once(operation, remote)? } {
+            return Ok(None);
+        }
+        let completion = self.completions().begin();
+        // SAFETY: the client leaves its memory to the operation until the completion is done.
+        let started = unsafe { self.start(operation, remote, completion) };
+        if self.completions().is_done(completion) {
+            self.completions().end(completion);
+            return started.map(|()| None);
+        }
+        Ok(Some(self.completions().handle(completion)))
+    }
+
+    /// Starts an operation that counts among this thread's implicit ones, or in its open access region.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// As [`Ops::start`]; the completion is done when the thread has synced its implicit operations.
+    pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        if unsafe { self.at_once(operation, remote)? } {
+            return Ok(());
+        }
+        let completion = self.implicit_completion(matches!(operation, Operation::Get(_)));
+        // SAFETY: the client leaves its memory to the operation until the completion is done.
+        unsafe { self.start(operation, remote, completion) }
+    }
+
+    /// Where this thread's implicit operations count: gets, or puts and memsets.
+    pub(super) fn implicit_completion(&self, is_get: bool) -> CompletionId {
+        THREAD.with_borrow_mut(|thread| {
+            thread.attach(self.driver.completions());
+            let kind = if is_get { &mut thread.gets } else { &mut thread.puts };
+            thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
+        })
+    }
+
+    /// Starts a get of at most eight bytes into a register of ours. Ends with [`Ops::wait_value`].
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    pub fn start_value(&self, remote: Remote) -> Result<Handle, UserError> {
+        let completion = self.completions().begin();
+        let value = self.completions().value(completion);
+        value.store(0, std::sync::atomic::Ordering::Relaxed);
+        assert!(remote.len_bytes <= size_of::<u64>());
+        let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - remote.len_bytes } else { 0 };
+        let low_order = value.as_ptr().cast::<u8>().wrapping_add(skipped);
+        // SAFETY: the value has room for eight bytes and belongs to the completion until it ends, in wait_value.
+        let started = unsafe {
+            match self.at_once(Operation::Get(low_order), remote) {
+                Ok(false) => self.start(Operation::Get(low_order), remote, completion),
+                done => done.map(drop),
+            }
+        };
+        if let Err(error) = started {
+            self.completions().end(completion);
+            return Err(error);
+        }
+        Ok(self.completions().handle(completion))
+    }
+
+    /// Waits for a get by value. The bytes above those asked for are zero.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn wait_value(&self, handle: Handle) -> Result<u64, UserError> {
+        let completion = self.completions().find(handle)?;
+        self.driver.wait(completion);
+        let value = self.completions().value(completion).load(std::sync::atomic::Ordering::Relaxed);
+        self.completions().end(completion);
+        Ok(value)
+    }
+
+    /// Waits for one operation. Its handle is dead then.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn wait_explicit(&self, handle: Handle) -> Result<(), UserError> {
+        let completion = self.completions().find(handle)?;
+        self.driver.finish(completion);
+        Ok(())
+    }
+
+    /// Whether an operation is complete; its handle is dead then.
+    ///
+    /// # Errors
+    /// The handle names no operation in flight.
+    pub fn test_explicit(&self, handle: Handle) -> Result<bool, UserError> {
+        let completion = self.completions().find(handle)?;
+        let done = self.completions().is_done(completion);
+        if done {
+            self.completions().end(completion);
+        }
+        Ok(done)
+    }
+
+    /// Waits until at least one of the operations is complete.
+    ///
+    /// # Errors
+    /// A handle names no operation in flight.
+    pub fn wait_any(&self, handles: impl Iterator<Item = Handle>) -> Result<(), UserError> {
+        let completions: Vec<_> = handles.map(|handle| self.completions().find(handle)).collect::<Result<_, _>>()?;
+        if !completions.is_empty() {
+            self.driver.wait_until(&|| completions.iter().any(|completion| self.completions().is_done(*completion)));
+        }
+        Ok(())
+    }
+
+    /// Waits for this thread's implicit operations.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn wait_implicit(&self, which: Implicit) -> Result<(), UserError> {
+        let completions = implicit(which)?;
+        let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
+        if !done() {
+            self.driver.wait_until(&done);
+        }
+        Ok(())
+    }
+
+    /// Whether this thread's implicit operations are complete.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn test_implicit(&self, which: Implicit) -> Result<bool, UserError> {
+        Ok(self.is_implicit_done(which)? || {
+            self.driver.poll();
+            self.is_implicit_done(which)?
+        })
+    }
+
+    /// As [`Ops::test_implicit`], but looks once and does not work.
+    ///
+    /// # Errors
+    /// The thread's access region is open.
+    pub fn is_implicit_done(&self, which: Implicit) -> Result<bool, UserError> {
+        let completions = implicit(which)?;
+        Ok(completions.iter().flatten().all(|completion| self.completions().is_done(*completion)))
+    }
+
+    /// Opens this thread's access region: implicit operations count there from now on.
+    ///
+    /// # Errors
+    /// It is open already.
+    pub fn begin_region(&self) -> Result<(), UserError> {
+        THREAD.with_borrow_mut(|thread| {
+            if thread.region.is_some() {
+                return Err(UserError::new(
+                    "this thread's access region is open already; end it before you begin another",
+                ));
+            }
+            thread.attach(self.driver.completions());
+            thread.region = Some(self.completions().begin());
+            Ok(())
+        })
+    }
+
+    /// Closes this thread's access region. `None`: its operations are complete already.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn end_region(&self) -> Result<Option<Handle>, UserError> {
+        let region = THREAD.with_borrow_mut(|thread| thread.region.take());
+        let Some(completion) = region else {
+            return Err(UserError::new("this thread has no access region to end; begin one first"));
+        };
+        if self.completions().is_done(completion) {
+            self.completions().end(completion);
+            return Ok(None);
+        }
+        Ok(Some(self.completions().handle(completion)))
+    }
+}
+
+fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 2], UserError> {
+    THREAD.with_borrow(|thread| {
+        if thread.region.is_some() {
+            return Err(UserError::new(
+                "implicit operations cannot be synced while this thread's access region is open; end it first",
+            ));
+        }
+        Ok(match which {
+            Implicit::Gets => [thread.gets, None],
+            Implicit::Puts => [None, thread.puts],
+            Implicit::All => [thread.gets, thread.puts],
+        })
+    })
+}

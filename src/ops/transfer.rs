@@ -1,0 +1,177 @@
+//! Gets, puts and memsets: splits a range into pages; each is a hit, done here, or a miss, left to the engine.
+
+use super::Ops;
+use crate::error::UserError;
+use crate::memory::Piece;
+use crate::request::{Completion, CompletionId, Copy, Part};
+
+/// What an operation does with the client's memory, from its first byte on.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation {
+    /// A get writes there.
+    Get(*mut u8),
+    /// A put reads there, and may go on reading until it is complete.
+    Put(*const u8),
+    /// A put reads there, and is through with it when it has started.
+    PutNow(*const u8),
+    /// A memset.
+    Set(u8),
+}
+
+impl Operation {
+    pub(super) fn copy(self, piece: &Piece) -> Copy {
+        match self {
+            Operation::Get(to) => Copy::Get(to.wrapping_add(piece.start_bytes)),
+            Operation::Put(from) | Operation::PutNow(from) => Copy::Put(from.wrapping_add(piece.start_bytes)),
+            Operation::Set(byte) => Copy::Set(byte),
+        }
+    }
+
+    pub(super) fn address(self) -> Option<usize> {
+        match self {
+            Operation::Get(to) => Some(to.addr()),
+            Operation::Put(from) | Operation::PutNow(from) => Some(from.addr()),
+            Operation::Set(_) => None,
+        }
+    }
+}
+
+/// One side of an operation: `len_bytes` bytes at `address` of `rank`'s segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Remote {
+    /// The rank whose segment it is.
+    pub rank: u32,
+    /// The first address, as the rank itself has it.
+    pub address: usize,
+    /// The length.
+    pub len_bytes: usize,
+}
+
+impl Ops {
+    /// Does an operation and returns when it is complete.
+    ///
+    /// # Errors
+    /// The range is not inside the rank's segment, or the client's pointer is null.
+    ///
+    /// # Safety
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null.
+    #[inline]
+    pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        if unsafe { self.at_once(operation, remote)? } {
+            return Ok(());
+        }
+        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        unsafe { self.transfer_slowly(operation, remote) }
+    }
+
+    /// Does an operation if it needs no waiting for a page: one within a page that hits, one of no bytes, and one between
+    /// segments, which is done through a buffer. Returns whether it is done.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// As [`Ops::transfer`].
+    #[inline]
+    pub(super) unsafe fn at_once(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
+        let mut pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
+        self.check_client(operation, remote.len_bytes)?;
+        if self.is_own_segment(operation, remote.len_bytes) {
+            return self.through_bounce_buffer(operation, remote).map(|()| true);
+        }
+        let Some(first) = pieces.next() else { return Ok(true) };
+        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        Ok(first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &operation.copy(&first)) })
+    }
+
+    /// An operation on several pages, or one that missed. Pages that have to be fetched are fetched side by side.
+    unsafe fn transfer_slowly(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
+        let completion = self.completions().begin();
+        let operation = if let Operation::PutNow(from) = operation { Operation::Put(from) } else { operation };
+        // SAFETY: the client's memory is valid for the whole range, and the completion is waited for.
+        let started = unsafe { self.start(operation, remote, completion) };
+        self.driver.finish(completion);
+        started
+    }
+
+    /// Starts an operation that [`Ops::at_once`] has not done. Its parts count in `completion`.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`]; nothing is started then.
+    ///
+    /// # Safety
+    /// The client's memory is valid for `remote.len_bytes` bytes and stays so until the completion is done; the memory of a
+    /// [`Operation::PutNow`] until this returns.
+    pub(super) unsafe fn start(
+        &self,
+        operation: Operation,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<(), UserError> {
+        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
+        if let Operation::PutNow(from) = operation {
+            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            return unsafe { self.start_put_now(from, remote, completion) };
+        }
+        let missing = pieces.filter(|piece| {
+            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            !unsafe { self.hit(piece, &operation.copy(piece)) }
+        });
+        let mut missing =
+            missing.map(|piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) }).peekable();
+        if missing.peek().is_some() {
+            let missing: Vec<Part> = missing.collect();
+            self.driver.submit(missing.into_iter());
+        }
+        Ok(())
+    }
+
+    /// Starts a put that is through with the client's memory when this returns: what cannot be put at once is copied, as
+    /// far as there is room for copies, else waited for.
+    unsafe fn start_put_now(&self, from: *const u8, remote: Remote, completion: CompletionId) -> Result<(), UserError> {
+        let operation = Operation::Put(from);
+        for piece in self.space.pieces(remote.rank, remote.address, remote.len_bytes)? {
+            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            if unsafe { self.hit(&piece, &operation.copy(&piece)) } {
+                continue;
+            }
+            if let Some(room) = self.copies.take(piece.len_bytes) {
+                // SAFETY: the client's memory is valid for the whole range (`start`), so for this piece.
+                let bytes = unsafe { std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes) };
+                let copy = Copy::PutOwned(bytes.into(), room);
+                self.submit_one(piece, copy, completion);
+            } else {
+                let now = self.completions().begin();
+                self.submit_one(piece, operation.copy(&piece), now);
+                self.driver.finish(now);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn submit_one(&self, piece: Piece, copy: Copy, completion: CompletionId) {
+        self.driver.submit(std::iter::once(Part { piece, copy, completion: Completion::Counted(completion) }));
+    }
+
+    #[inline]
+    pub(super) fn check_client(&self, operation: Operation, len_bytes: usize) -> Result<(), UserError> {
+        if operation.address() == Some(0) && len_bytes > 0 {
+            return Err(null_pointer(operation, len_bytes));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_own_segment(&self, operation: Operation, len_bytes: usize) -> bool {
+        operation.address().is_some_and(|address| self.space.own_segment().overlaps(address, len_bytes))
+    }
+}
+
+#[cold]
+fn null_pointer(operation: Operation, len_bytes: usize) -> UserError {
+    let what = if matches!(operation, Operation::Get(_)) { "destination" } else { "source" };
+    UserError::new(format!(
+        "the {what} of {len_bytes} bytes is a null pointer; give the address of memory of that size"
+    ))
+}

@@ -1,0 +1,104 @@
+//! What ops, fault and am hand to the engine, and what comes back: the parts of operations, what a part copies, and the
+//! completions by which it tells that it is done.
+
+mod budget;
+mod completions;
+mod mailbox;
+
+pub use budget::{Budget, Reserved};
+pub use completions::{CompletionId, Completions, Handle};
+pub use mailbox::{Fault, FaultId, Mailbox};
+
+use crate::memory::Piece;
+use vgasnet_protocol::coherence::{Access, PageId};
+
+/// The part of an operation that lies in one page.
+#[derive(Debug)]
+pub struct Part {
+    /// Where.
+    pub piece: Piece,
+    /// What.
+    pub copy: Copy,
+    /// Who is told when it is done.
+    pub completion: Completion,
+}
+
+/// Who is told when a part is done.
+#[derive(Debug)]
+pub enum Completion {
+    /// Nobody.
+    None,
+    /// Whoever waits for all parts that count there.
+    Counted(CompletionId),
+    /// The thread that faulted: its page is mapped and pinned.
+    Fault(FaultId),
+}
+
+/// What a part does between a frame and the client's memory.
+#[derive(Debug)]
+pub enum Copy {
+    /// From the frame to the client.
+    Get(*mut u8),
+    /// From the client to the frame.
+    Put(*const u8),
+    /// From a copy of the client's bytes to the frame, with the room that the copy takes.
+    PutOwned(Box<[u8]>, Reserved),
+    /// The same byte all over.
+    Set(u8),
+    /// Nothing: maps the page in the segment and keeps it pinned, for a thread that faulted.
+    MakeResident(Access),
+    /// As [`Copy::MakeResident`], for the client until it unpins the page.
+    Pin(Access),
+}
+
+// SAFETY: the pointers are to client memory that the client leaves to the operation until it has synced it, from
+// whatever thread that may be (GASNet specification 1.8, non-blocking transfers).
+unsafe impl Send for Copy {}
+
+impl Copy {
+    /// The access that the copy needs to its page.
+    pub fn access(&self) -> Access {
+        match self {
+            Copy::Get(_) => Access::Read,
+            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => Access::Write,
+            Copy::MakeResident(access) | Copy::Pin(access) => *access,
+        }
+    }
+
+    /// The access for which the page is to be mapped and pinned, if it is.
+    pub fn mapped_access(&self) -> Option<Access> {
+        match self {
+            Copy::MakeResident(access) | Copy::Pin(access) => Some(*access),
+            _ => None,
+        }
+    }
+
+    /// Carries the copy out in a frame.
+    ///
+    /// # Safety
+    /// The page in the frame at `frame` is pinned for [`Copy::access`]; the piece is inside a page; the client's memory
+    /// is valid for as many bytes as the piece has.
+    #[inline]
+    pub unsafe fn run(&self, frame: *mut u8, piece: &Piece) {
+        let len_bytes = piece.len_bytes;
+        // SAFETY: the caller promises that all of these bytes are valid, and the pin keeps the frame this page's. Client
+        // and frame memory do not overlap: the client never sees the pool's addresses.
+        unsafe {
+            let place = frame.add(piece.offset_bytes);
+            match self {
+                Copy::Get(to) => std::ptr::copy_nonoverlapping(place, *to, len_bytes),
+                Copy::Put(from) => std::ptr::copy_nonoverlapping(*from, place, len_bytes),
+                Copy::PutOwned(from, _) => std::ptr::copy_nonoverlapping(from.as_ptr(), place, from.len()),
+                Copy::Set(byte) => std::ptr::write_bytes(place, *byte, len_bytes),
+                Copy::MakeResident(_) | Copy::Pin(_) => {}
+            }
+        }
+    }
+}
+
+impl Part {
+    /// Makes a page of the own segment resident for a thread that faulted.
+    pub fn of_fault(page: PageId, fault: FaultId) -> Part {
+        Part { piece: Piece::of_page(page), copy: Copy::MakeResident(fault.wants().1), completion: Completion::Fault(fault) }
+    }
+}

@@ -1,0 +1,156 @@
+//! Waiting in the kernel without the C library's locks: what a signal handler may use.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Sleeps while `word` is `value`, until [`wake_one`], or for no reason.
+pub fn wait(word: &AtomicU32, value: u32) {
+    wait_for(word, value, None);
+}
+
+/// As [`wait`], at most so long.
+pub fn wait_for(word: &AtomicU32, value: u32, limit: Option<Duration>) {
+    let limit = limit
+        .map(|limit| libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: word and limit are valid for the call, which reads them and sleeps; it has no other effect.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value, limit) };
+}
+
+/// Wakes one thread that sleeps on the word at this address, which may be gone by now.
+pub fn wake_one(word: *const AtomicU32) {
+    wake(word, 1);
+}
+
+/// Wakes all threads that sleep on the word.
+pub fn wake_all(word: &AtomicU32) {
+    wake(word, i32::MAX);
+}
+
+fn wake(word: *const AtomicU32, threads: i32) {
+    // SAFETY: the kernel takes the address for a name and checks it; nothing is written there.
+    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) };
+}
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Taken, and others wait.
+const CONTENDED: u32 = 2;
+
+/// A lock that a signal handler may take: it allocates nothing and has no thread-local state. All zero is a free lock.
+///
+/// A handler that takes it must not interrupt a thread that has it. So whoever takes it defers the client's signals and
+/// touches no memory that may fault.
+///
+/// Source: Drepper, "Futexes Are Tricky" (2011), mutex 2.
+#[repr(transparent)]
+#[derive(Debug, Default)]
+pub struct RawLock(AtomicU32);
+
+impl RawLock {
+    /// A free lock.
+    pub const fn new() -> RawLock {
+        RawLock(AtomicU32::new(FREE))
+    }
+
+    /// Takes the lock; waits until it is free.
+    pub fn lock(&self) {
+        if !self.try_lock() {
+            while self.0.swap(CONTENDED, Ordering::Acquire) != FREE {
+                wait(&self.0, CONTENDED);
+            }
+        }
+    }
+
+    /// Takes the lock if it is free. Returns whether it was.
+    pub fn try_lock(&self) -> bool {
+        self.0.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives the lock back.
+    pub fn unlock(&self) {
+        if self.0.swap(FREE, Ordering::Release) == CONTENDED {
+            wake_one(&self.0);
+        }
+    }
+
+    /// Whether nobody has it.
+    pub fn is_free(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == FREE
+    }
+}
+
+/// A value behind a [`RawLock`].
+#[derive(Debug)]
+pub struct Lock<T> {
+    raw: RawLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the lock hands its value to one thread at a time.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T> Lock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Lock<T> {
+        Lock { raw: RawLock::new(), value: UnsafeCell::new(value) }
+    }
+
+    /// Takes the lock; waits until it is free.
+    pub fn lock(&self) -> Guard<'_, T> {
+        self.raw.lock();
+        Guard { lock: self }
+    }
+}
+
+/// Has the lock until it is dropped.
+pub struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has the lock, through this guard alone.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        self.lock.raw.unlock();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let lock = Lock::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..20_000 {
+                        let mut guard = lock.lock();
+                        let seen = *guard;
+                        std::hint::black_box(seen);
+                        *guard = seen + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock(), 80_000);
+    }
+}
