@@ -5,15 +5,16 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use vgasnet::am::{Args, Destination, Outgoing};
-use vgasnet::barrier::Name;
-use vgasnet::config::{Config, Machine};
-use vgasnet::runtime::{self, Runtime, Shape};
-use vgasnet::space::Segment;
+use vgasnet::am::{Destination, Envelope};
+use vgasnet::job::Runtime;
+use vgasnet::memory::{Segment, Shape, table_bytes};
+use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
 };
+use vgasnet_protocol::active_message::Args;
+use vgasnet_protocol::barrier::Name;
 
 /// What is promised for each peer, in bytes.
 const PER_PEER_BYTES_MAX: usize = 4096;
@@ -124,24 +125,24 @@ impl Conduit for Lone {
 /// A rank that has attached, sent a message to every other one, and arrived at a barrier.
 fn busy_rank(ranks: u32) -> Runtime {
     let shapes = vec![SHAPE; ranks as usize];
-    let pool = region((SHAPE.frames + runtime::STAGING_FRAMES) as usize * PAGE_BYTES);
-    let table = region(runtime::table_bytes(&shapes, SHAPE));
+    let pool = region((SHAPE.frames + vgasnet::memory::STAGING_FRAMES) as usize * PAGE_BYTES);
+    let table = region(table_bytes(&shapes, SHAPE));
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
     let config = Config { page_bytes: PAGE_BYTES as u64, ..config.expect("the defaults are valid") };
     let size_bytes = SHAPE.pages as usize * PAGE_BYTES;
     let segments = (0..ranks as usize).map(|rank| Segment { base: (rank + 1) << 32, size_bytes }).collect();
     let storage = Box::new(MemoryStorage::new(size_bytes as u64, 2, 1));
     let conduit = Arc::new(Lone { ranks, pool, table });
-    let runtime = Runtime::new(conduit, &config, segments, &shapes, storage, |line| panic!("{line}"));
+    let runtime = Runtime::new(conduit, &config, segments, &shapes, storage, |_, line| panic!("{line}"));
     let runtime = runtime.expect("a thread is left");
     let args = Args::new(&[1, 2, 3]).expect("they are few");
     let short =
-        Outgoing { handler: 200, payload: [].as_ptr(), payload_bytes: 0, destination: Destination::Nowhere, args };
+        Envelope { handler: 200, payload: [].as_ptr(), payload_bytes: 0, destination: Destination::Nowhere, args };
     for rank in 1..ranks {
         // SAFETY: there is no payload.
-        unsafe { runtime.request(rank, &short) }.expect("the first one has credit");
+        unsafe { runtime.am().request(rank, &short) }.expect("the first one has credit");
     }
-    runtime.barrier_notify(Name::Anonymous).expect("the first one");
+    runtime.driver().barrier_notify(Name::Anonymous).expect("the first one");
     runtime
 }
 

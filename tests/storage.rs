@@ -11,7 +11,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 use support::{Pages, each_storage, is_readable, settle};
-use vgasnet::config::{IoDirection, IoFault};
+use vgasnet::settings::{IoDirection, IoFault};
 use vgasnet::storage::{Busy, Faulty, MemoryStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;

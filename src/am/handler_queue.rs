@@ -173,11 +173,12 @@ impl HandlerQueue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::wire::{Args, Category};
     use super::*;
+    use vgasnet_protocol::active_message::{Category, TAG_MESSAGE};
 
     fn head(id: u32, payload_bytes: usize) -> Head {
         Head {
+            tag: TAG_MESSAGE,
             is_reply: false,
             category: Category::Medium,
             is_placed: false,
@@ -186,8 +187,12 @@ mod tests {
             payload_bytes: payload_bytes as u32,
             cost: 0,
             address: 0,
-            args: Args::new(&[1, 2]).expect("two"),
+            args: 2,
         }
+    }
+
+    fn args() -> Args {
+        Args::new(&[1, 2]).expect("two")
     }
 
     fn bytes_of(message: &mut Incoming) -> Vec<u8> {
@@ -198,32 +203,32 @@ mod tests {
 
     #[test]
     fn fragments_may_come_in_any_order_and_memory_is_used_again() {
-        let mut inbox = Inbox::default();
+        let mut queue = HandlerQueue::default();
         let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
         for (id, order) in orders.into_iter().enumerate() {
             let (id, bytes) = (id as u32, (0..100).map(|n| n * 2 + id as u8).collect::<Vec<u8>>());
             let done = order.map(|at| match at {
-                0 => inbox.add_first(Rank(3), head(id, 100), &bytes[..33]),
-                1 => inbox.add_fragment(Rank(3), id, 33, &bytes[33..70]),
-                _ => inbox.add_fragment(Rank(3), id, 70, &bytes[70..]),
+                0 => queue.add_first(Rank(3), head(id, 100), args(), &bytes[..33]),
+                1 => queue.add_fragment(Rank(3), id, 33, &bytes[33..70]),
+                _ => queue.add_fragment(Rank(3), id, 70, &bytes[70..]),
             });
             assert_eq!(done, [Some(false), Some(false), Some(true)]);
-            let mut message = inbox.take().expect("it is complete");
+            let mut message = queue.take().expect("it is complete");
             assert_eq!((message.from, bytes_of(&mut message)), (Rank(3), bytes));
-            inbox.recycle(message.payload);
-            assert!(inbox.is_empty());
+            queue.recycle(message.payload);
+            assert!(queue.is_empty());
         }
-        assert_eq!(inbox.spare.len(), 1);
+        assert_eq!(queue.spare.len(), 1);
     }
 
     #[test]
     fn nonsense_is_told() {
-        let mut inbox = Inbox::default();
-        assert_eq!(inbox.add_first(Rank(0), head(1, 3), b"long"), None);
-        assert_eq!(inbox.add_first(Rank(0), head(1, PAYLOAD_BYTES_MAX + 1), b""), None);
-        assert_eq!(inbox.add_fragment(Rank(0), 1, PAYLOAD_BYTES_MAX, b"x"), None);
-        assert_eq!(inbox.add_first(Rank(0), head(2, 8), b"1234"), Some(false));
-        assert_eq!(inbox.add_fragment(Rank(0), 2, 4, b"12345"), None, "more than there is");
+        let mut queue = HandlerQueue::default();
+        assert_eq!(queue.add_first(Rank(0), head(1, 3), args(), b"long"), None);
+        assert_eq!(queue.add_first(Rank(0), head(1, PAYLOAD_BYTES_MAX + 1), args(), b""), None);
+        assert_eq!(queue.add_fragment(Rank(0), 1, PAYLOAD_BYTES_MAX, b"x"), None);
+        assert_eq!(queue.add_first(Rank(0), head(2, 8), args(), b"1234"), Some(false));
+        assert_eq!(queue.add_fragment(Rank(0), 2, 4, b"12345"), None, "more than there is");
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_BAD_ARG, ERR_RESOURCE, OK};
-use vgasnet_protocol::coherence::Access;
 use crate::ops::{Advice, PinError};
 use std::ffi::{c_int, c_void};
+use vgasnet_protocol::coherence::Access;
 
 fn bad_range(line: crate::error::UserError) -> Refusal {
     Refusal::with_code(ERR_BAD_ARG, line)

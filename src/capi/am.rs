@@ -2,13 +2,10 @@
 
 use super::boundary::{Refusal, attached, entry_points, initialised};
 use super::{ERR_BAD_ARG, ERR_NOT_READY, OK};
-use crate::am::{
-    CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX,
-    Token,
-};
+use crate::am::{CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::error::UserError;
-use vgasnet_protocol::active_message::{ARGS_MAX, Args};
 use std::ffi::{c_int, c_void};
+use vgasnet_protocol::active_message::{ARGS_MAX, Args};
 
 fn bad_argument(line: UserError) -> Refusal {
     Refusal::with_code(ERR_BAD_ARG, line)

@@ -3,10 +3,10 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::not_ready;
 use super::{ERR_BARRIER_MISMATCH, OK};
-use vgasnet_protocol::barrier::{Misuse, Name};
 use crate::error::UserError;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use vgasnet_protocol::barrier::{Misuse, Name};
 
 /// `VGASNET_BARRIERFLAG_ANONYMOUS`.
 const ANONYMOUS: c_int = 1;

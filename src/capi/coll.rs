@@ -6,9 +6,9 @@ use super::sync::{
     Found, OperationPointer, array, from_pointer, not_ready, to_pointer, try_sweep, wait_all, wait_some,
 };
 use crate::coll::{Call, ReduceFunction, Reducer, Syncs};
-use vgasnet_protocol::collectives::plan::CollectiveKind;
 use crate::error::UserError;
 use std::ffi::{c_int, c_uint, c_void};
+use vgasnet_protocol::collectives::plan::CollectiveKind;
 
 /// `VGASNET_COLL_IN_NOSYNC`, and so on.
 const IN_NOSYNC: c_int = 1;

@@ -4,8 +4,8 @@ use super::boundary::{self, Refusal, attached, entry_points, initialised};
 use super::client;
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use crate::am::Entry;
-use crate::error::UserError;
 use crate::engine::WaitMode;
+use crate::error::UserError;
 use crate::job::{self, Arguments, Failure, FailureClass, Place};
 use std::ffi::{CStr, c_char, c_int, c_void};
 

@@ -3,8 +3,8 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::{ERR_NOT_READY, OK};
 use crate::error::UserError;
-use crate::request::Handle;
 use crate::ops::{Implicit, Ops};
+use crate::request::Handle;
 use std::ffi::c_int;
 
 /// `struct vgasnet_operation`: never defined, and its pointers point nowhere. They are the bits of a [`Handle`].

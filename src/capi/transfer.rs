@@ -39,7 +39,12 @@ unsafe fn start(
 ///
 /// # Safety
 /// As [`Ops::start_implicit`](crate::ops::Ops::start_implicit).
-unsafe fn start_implicit(operation: Operation, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
+unsafe fn start_implicit(
+    operation: Operation,
+    node: u32,
+    address: *mut c_void,
+    len_bytes: usize,
+) -> Result<(), Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
     // SAFETY: the caller's promise.
     Ok(unsafe { attached()?.ops().start_implicit(operation, remote) }?)

@@ -192,7 +192,9 @@ impl Coll {
             if segment.overlaps(to, len_bytes) {
                 self.must(self.am.ops().transfer(Operation::Put(source), Remote { rank: own, address: to, len_bytes }));
             } else if segment.overlaps(from, len_bytes) {
-                self.must(self.am.ops().transfer(Operation::Get(target), Remote { rank: own, address: from, len_bytes }));
+                self.must(
+                    self.am.ops().transfer(Operation::Get(target), Remote { rank: own, address: from, len_bytes }),
+                );
             } else {
                 std::ptr::copy(source, target, len_bytes);
             }

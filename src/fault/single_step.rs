@@ -151,8 +151,9 @@ pub fn take_turn() {
     loop {
         let owner = TURN.load(Ordering::Acquire);
         let goes_on = match owner {
-            0 => own
-                .is_none_or(|thread| TURN.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()),
+            0 => {
+                own.is_none_or(|thread| TURN.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok())
+            }
             owner => Some(owner) == own || has_waited,
         };
         if goes_on {

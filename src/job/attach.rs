@@ -78,8 +78,7 @@ impl Job {
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
         let buffers = [(pool.at(0), pool.len_bytes)];
-        let is_first_of_host =
-            (0..rank.0).all(|other| self.conduit.host_of(Rank(other)) != self.conduit.host_of(rank));
+        let is_first_of_host = (0..rank.0).all(|other| self.conduit.host_of(Rank(other)) != self.conduit.host_of(rank));
         let warn = move |line: &str| {
             if is_first_of_host {
                 say(&format!("rank {rank}: {line}"));
@@ -111,4 +110,3 @@ fn bad_table(bad: BadEntry) -> UserError {
     };
     UserError::new(line)
 }
-

@@ -122,11 +122,12 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     }
     // Conduits change it.
     let variables: Vec<_> = environment().collect();
-    let conduit =
-        transport::start(&variables, arguments).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
+    let conduit = transport::start(&variables, arguments)
+        .map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
     conduit.call_before_end(end::leave);
     let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());
-    let config = config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
+    let config =
+        config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
     let mut max_local_bytes = 0;
     let (config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that does not answer is reported when a segment is asked for.
@@ -161,8 +162,8 @@ pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
 /// # Errors
 /// As [`attach`], or the table makes no sense.
 pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
-    let job =
-        job().ok_or_else(|| Failure::new(FailureClass::NotInit, "the job is not initialised; call vgasnet_init first"))?;
+    let job = job()
+        .ok_or_else(|| Failure::new(FailureClass::NotInit, "the job is not initialised; call vgasnet_init first"))?;
     if job.attaching.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
     }

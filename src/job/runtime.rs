@@ -124,11 +124,7 @@ impl Runtime {
 }
 
 /// The own segment as memory, where the conduit lets the pool be mapped a second time.
-fn open_view(
-    conduit: &dyn Conduit,
-    space: &AddressSpace,
-    frames: u32,
-) -> Result<Option<Arc<SegmentView>>, UserError> {
+fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result<Option<Arc<SegmentView>>, UserError> {
     let segment = space.own_segment();
     if segment.size_bytes == 0 || !conduit.capabilities().second_mapping {
         return Ok(None);

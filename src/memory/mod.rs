@@ -11,7 +11,9 @@ mod pool;
 mod reservation;
 mod segment_view;
 
-pub use address_space::{AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES, Segment, Shape, memories, table_bytes};
+pub use address_space::{
+    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES, Segment, Shape, memories, table_bytes,
+};
 pub use frames::Frames;
 pub use large_pages::LargePages;
 pub use page_mapper::{PageMapper, RemapMapper, mapped_max};

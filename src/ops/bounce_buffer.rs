@@ -31,8 +31,7 @@ impl Ops {
 
     /// Copies the bytes up to the nearer page border, if both pages may be used here and now. Returns how many it copied.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
-        let first =
-            |side: Remote| self.space.pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
+        let first = |side: Remote| self.space.pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
         let (Some(from), Some(to)) = (first(from)?, first(to)?) else { return Ok(0) };
         let Some(source) = self.pin_anywhere(from.page, Access::Read) else { return Ok(0) };
         let mut copied = 0;

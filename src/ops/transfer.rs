@@ -118,8 +118,9 @@ impl Ops {
             // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
             !unsafe { self.hit(piece, &operation.copy(piece)) }
         });
-        let mut missing =
-            missing.map(|piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) }).peekable();
+        let mut missing = missing
+            .map(|piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) })
+            .peekable();
         if missing.peek().is_some() {
             let missing: Vec<Part> = missing.collect();
             self.driver.submit(missing.into_iter());

@@ -93,7 +93,11 @@ pub struct Mailbox {
 
 impl Default for Mailbox {
     fn default() -> Mailbox {
-        Mailbox { newest: AtomicPtr::default(), hints: [const { AtomicU32::new(NO_HINT) }; HINTS], asleep: AtomicU32::new(0) }
+        Mailbox {
+            newest: AtomicPtr::default(),
+            hints: [const { AtomicU32::new(NO_HINT) }; HINTS],
+            asleep: AtomicU32::new(0),
+        }
     }
 }
 

@@ -99,6 +99,10 @@ impl Copy {
 impl Part {
     /// Makes a page of the own segment resident for a thread that faulted.
     pub fn of_fault(page: PageId, fault: FaultId) -> Part {
-        Part { piece: Piece::of_page(page), copy: Copy::MakeResident(fault.wants().1), completion: Completion::Fault(fault) }
+        Part {
+            piece: Piece::of_page(page),
+            copy: Copy::MakeResident(fault.wants().1),
+            completion: Completion::Fault(fault),
+        }
     }
 }

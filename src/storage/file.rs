@@ -2,8 +2,8 @@
 
 use super::BLOCK_BYTES;
 use super::operation::Request;
-use crate::settings::{IoDirection, Machine, format_size, format_size_about};
 use crate::error::UserError;
+use crate::settings::{IoDirection, Machine, format_size, format_size_about};
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};

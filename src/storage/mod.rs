@@ -24,8 +24,8 @@ pub use memory::MemoryStorage;
 pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
 
-use crate::settings::IoFault;
 use crate::error::UserError;
+use crate::settings::IoFault;
 use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;

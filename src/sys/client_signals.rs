@@ -9,8 +9,8 @@
 //! The functions here stand in for `sigaction`, `signal` (with its other names), `sigset`, `sigprocmask` and
 //! `pthread_sigmask` in the whole process, as POSIX has them.
 
-use super::futex::Lock;
 use super::deferred_signals::{self as deferred, SignalGuard};
+use super::futex::Lock;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 

@@ -2,9 +2,9 @@
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::BTreeMap;
-use vgasnet::coherence::{Access, FrameId, PageId};
-use vgasnet::engine::{Copy, Held};
-use vgasnet_conduit::Rank;
+use vgasnet::engine::Held;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// Notices of clean evictions that a rank puts off at most.
 const NOTICES_MAX: usize = 16;
@@ -17,7 +17,7 @@ impl Job {
             self.check_words(rank);
             self.check_uses(rank);
             self.check_bounds(rank);
-            self.check_shown(rank);
+            self.check_mapped(rank);
         }
         self.check_directories();
     }
@@ -88,7 +88,7 @@ impl Job {
                 Task::Finish(parts) => parts,
                 _ => continue,
             };
-            for part in admitted.iter().filter(|part| matches!(part.copy, Copy::Admit(..))) {
+            for part in admitted.iter().filter(|part| part.copy.mapped_access().is_some()) {
                 *pins.entry(part.piece.page).or_default() += 1;
             }
         }
@@ -140,7 +140,7 @@ impl Job {
         assert!(held.messages <= 4 * frames + notices, "{held:?}, {frames} frames");
     }
 
-    /// Entries are for pages that are held or asked for; the newest bytes of a page are in its keeper's frame,
+    /// Entries are for pages that are held or asked for; the newest bytes of a page are in its dirty owner's frame,
     /// or else on the disk, unless a new owner is being made.
     fn check_directories(&self) {
         let held = |count: fn(&Held) -> usize| self.nodes.iter().map(|node| count(&node.engine.held())).sum::<usize>();
@@ -153,9 +153,9 @@ impl Job {
             if directory.is_writing(page.index) {
                 continue;
             }
-            if let Some(keeper) = directory.keeper(page.index) {
-                let frame = self.nodes[keeper.index()].engine.protocol().cache.dirty_frame(page);
-                self.check_frame(keeper.index(), frame.expect("a keeper has dirty bytes"), page);
+            if let Some(dirty_owner) = directory.dirty_owner(page.index) {
+                let frame = self.nodes[dirty_owner.index()].engine.protocol().cache.dirty_frame(page);
+                self.check_frame(dirty_owner.index(), frame.expect("a dirty owner has dirty bytes"), page);
             } else if directory.is_written(page.index) {
                 assert!(self.is_on_disk(page), "the disk's {page:?} is old");
             } else {
@@ -183,12 +183,12 @@ impl Job {
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} keeps room for copies");
             for (page, _, _) in protocol.cache.copies() {
                 let home = &self.nodes[page.home.index()].engine.protocol().home;
-                let keeper = home.keeper(page.index) == Some(Rank(rank as u32));
+                let dirty_owner = home.dirty_owner(page.index) == Some(Rank(rank as u32));
                 assert!(
                     home.holders(page.index).any(|holder| holder.rank.index() == rank),
                     "{page:?} is not r{rank}'s"
                 );
-                assert_eq!(protocol.cache.dirty_frame(page).is_some(), keeper, "who keeps {page:?}");
+                assert_eq!(protocol.cache.dirty_frame(page).is_some(), dirty_owner, "who accounts for {page:?}");
                 assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is shut at r{rank}");
             }
         }
@@ -207,7 +207,7 @@ impl Job {
     pub fn check_disks(&self) {
         for page in self.pages() {
             let home = &self.nodes[page.home.index()];
-            assert_eq!(home.engine.protocol().home.keeper(page.index), None, "{page:?} is dirty after a flush");
+            assert_eq!(home.engine.protocol().home.dirty_owner(page.index), None, "{page:?} is dirty after a flush");
             assert!(home.disk.read_block(page.index) == self.model.page(page), "the disk's {page:?} is old");
         }
     }

@@ -4,11 +4,11 @@
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::collections::VecDeque;
-use vgasnet::coherence::{Access, FrameId};
-use vgasnet::engine::{Copy, Part};
-use vgasnet::handles::CompletionId;
-use vgasnet::page_table::Pinned;
-use vgasnet::space::{AddressSpace, Piece};
+use vgasnet::memory::Pinned;
+use vgasnet::memory::{AddressSpace, Piece};
+use vgasnet::request::CompletionId;
+use vgasnet::request::{Completion, Copy, Part};
+use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl Job {
         self.seen.at_neighbours += u64::from(using.rank != rank);
         if using.ahead && memory.table.take_ahead(space.slots.of(using.piece.page)) {
             self.seen.ahead += 1;
-            self.nodes[rank].engine.read_ahead(using.piece.page);
+            self.nodes[rank].engine.prefetch_after_use(using.piece.page);
             self.rouse(rank);
         }
     }
@@ -184,7 +184,7 @@ impl Job {
             }
             let completion = operation.completion;
             node.completions.add(completion);
-            node.engine.submit(Part { piece, copy, completion: Some(completion) });
+            node.engine.submit(Part { piece, copy, completion: Completion::Counted(completion) });
         }
         self.rouse(rank);
     }
@@ -211,7 +211,7 @@ fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
 }
 
 /// What an operation on this range begins with: in whole cache lines each line has one value, so that a page torn between
-/// two of them shows; else anything.
+/// two of them maps; else anything.
 pub fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
     if range.start_bytes % 64 == 0 && range.len_bytes % 64 == 0 {
         let first = random.u8(..);

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::{self, Builder};
 use std::time::Duration;
-use vgasnet::am::{Args, Destination, Entry, Messages, Outgoing, WINDOW_COST, WINDOW_REQUESTS, Waiting};
-use vgasnet::runtime::Runtime;
+use vgasnet::am::{Backlog, Destination, Entry, Envelope, Token, WINDOW_COST, WINDOW_REQUESTS};
+use vgasnet::job::Runtime;
+use vgasnet_protocol::active_message::Args;
 use vgasnet_sim::Settings;
 
 const RANKS: usize = 1001;
@@ -15,7 +16,7 @@ const REQUESTS: usize = 80;
 const REQUEST: u8 = 200;
 const REPLY: u8 = 201;
 
-/// Payloads of the senders in turn, in bytes. The last one fills a window before its requests are as many as may wait.
+/// Payloads of the senders in turn, in bytes. The last one fills a mapper before its requests are as many as may wait.
 const SIZES: [usize; 4] = [0, 100, 700, 4096];
 
 /// Far more than a run takes.
@@ -32,10 +33,10 @@ fn size_of_payloads(sender: usize) -> usize {
     SIZES[sender % SIZES.len()]
 }
 
-fn outgoing(handler: u8, payload: &[u8], args: &[i32]) -> Outgoing {
+fn envelope(handler: u8, payload: &[u8], args: &[i32]) -> Envelope {
     let destination = if payload.is_empty() { Destination::Nowhere } else { Destination::Buffer };
     let args = Args::new(args).expect("they are few");
-    Outgoing { handler, payload: payload.as_ptr(), payload_bytes: payload.len(), destination, args }
+    Envelope { handler, payload: payload.as_ptr(), payload_bytes: payload.len(), destination, args }
 }
 
 /// Notes a request, and replies to every other one.
@@ -47,9 +48,9 @@ fn handle(token: *mut c_void, sender: i32, number: i32) {
     if number % 2 == 1 {
         // SAFETY: it is the handler's own token, and there is no payload.
         unsafe {
-            let token = Messages::token(token).expect("a token");
+            let token = Token::of_handler(token).expect("a token");
             let target = TARGET.get().expect("it runs");
-            target.reply(token, &outgoing(REPLY, &[], &[sender as i32])).expect("the one reply");
+            target.am().reply(token, &envelope(REPLY, &[], &[sender as i32])).expect("the one reply");
         }
     }
 }
@@ -81,28 +82,29 @@ fn send_all(runtime: &Runtime, sender: usize) {
     for number in 0..REQUESTS {
         let payload = vec![(sender + number) as u8; size_of_payloads(sender)];
         // SAFETY: the payload outlives the call.
-        unsafe { runtime.request(0, &outgoing(handler, &payload, &[sender as i32, number as i32])) }.expect("rank 0");
+        unsafe { runtime.am().request(0, &envelope(handler, &payload, &[sender as i32, number as i32])) }
+            .expect("rank 0");
     }
-    runtime.wait_until(&|| REPLIES[sender].load(Ordering::Relaxed) == REQUESTS / 2);
+    runtime.driver().wait_until(&|| REPLIES[sender].load(Ordering::Relaxed) == REQUESTS / 2);
 }
 
 /// How many requests of a sender may wait.
-fn window(sender: usize) -> usize {
+fn mapper(sender: usize) -> usize {
     let by_cost = (WINDOW_COST as usize).checked_div(size_of_payloads(sender)).unwrap_or(usize::MAX);
     by_cost.min(WINDOW_REQUESTS as usize)
 }
 
-/// Handles nothing until every sender has to wait, then everything. What waits is never more than the windows hold.
+/// Handles nothing until every sender has to wait, then everything. What waits is never more than the mappers hold.
 fn receive_all(target: &Runtime) {
     let senders = 1..RANKS;
-    let most: usize = senders.clone().map(window).sum();
-    let most_bytes: usize = senders.clone().map(|sender| window(sender) * size_of_payloads(sender)).sum();
-    while target.messages().waiting().messages < most {
+    let most: usize = senders.clone().map(mapper).sum();
+    let most_bytes: usize = senders.clone().map(|sender| mapper(sender) * size_of_payloads(sender)).sum();
+    while target.am().messages().backlog().messages < most {
         thread::sleep(Duration::from_millis(1));
     }
     let all = senders.count() * REQUESTS;
-    target.wait_until(&|| {
-        let waiting = target.messages().waiting();
+    target.driver().wait_until(&|| {
+        let waiting = target.am().messages().backlog();
         assert!(waiting.messages <= most && waiting.payload_bytes <= most_bytes, "{waiting:?}");
         HANDLED.load(Ordering::Relaxed) == all
     });
@@ -125,7 +127,7 @@ fn play() {
             entry(REPLY, on_reply as *const ()),
             entry(REQUEST + 2, on_medium as *const ()),
         ];
-        runtime.messages().handlers().register(table).expect("it makes sense");
+        runtime.am().messages().handlers().register(table).expect("it makes sense");
     }
     let senders = runtimes.split_off(1);
     let target = TARGET.get_or_init(|| runtimes.pop().expect("rank 0"));
@@ -139,7 +141,7 @@ fn play() {
         // Credit and replies that are still on their way need nobody's call.
         threads.into_iter().for_each(|thread| thread.join().expect("a sender is content"));
     });
-    assert_eq!(target.messages().waiting(), Waiting::default());
+    assert_eq!(target.am().messages().backlog(), Backlog::default());
 }
 
 #[test]
@@ -156,7 +158,7 @@ fn a_thousand_ranks_send_to_one() {
             panic!(
                 "hangs: {} handled, {:?} wait",
                 HANDLED.load(Ordering::Relaxed),
-                TARGET.get().map(|target| target.messages().waiting())
+                TARGET.get().map(|target| target.am().messages().backlog())
             )
         }
         Err(RecvTimeoutError::Disconnected) => std::panic::resume_unwind(player.join().expect_err("it failed")),

@@ -2,14 +2,14 @@
 
 use crate::client::{Range, What};
 use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::mapper;
 use crate::touch::Instruction;
-use crate::window;
 use fastrand::Rng;
-use vgasnet::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
 use vgasnet::error::UserError;
-use vgasnet::local::FRAMES_MIN;
-use vgasnet::runtime;
-use vgasnet_conduit::Rank;
+use vgasnet::memory;
+use vgasnet::memory::FRAMES_MIN;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
 use vgasnet_sim::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
@@ -18,11 +18,11 @@ pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 
 pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
     let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
     let shape = Shape {
-        ranks: vec![runtime::Shape { pages, frames }; ranks as usize],
+        ranks: vec![memory::Shape { pages, frames }; ranks as usize],
         network,
         cooperative: true,
         disk_depth: 4,
-        window: window::Settings::WIDE,
+        mapper: mapper::Settings::WIDE,
     };
     Job::new(shape, &mut Rng::with_seed(1))
 }
@@ -95,8 +95,8 @@ fn a_put_by_the_owner_costs_nothing() {
 #[test]
 fn neighbours_share_one_copy() {
     let network = Settings::immediate(3);
-    let ranks = vec![runtime::Shape { pages: 2, frames: 2 }; 3];
-    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, window: window::Settings::WIDE };
+    let ranks = vec![memory::Shape { pages: 2, frames: 2 }; 3];
+    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, mapper: mapper::Settings::WIDE };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     cost(&mut job, 1, What::Put, LINE);
     for rank in [0, 2] {
@@ -118,7 +118,7 @@ fn a_load_or_store_costs_what_a_get_or_put_costs_and_once_shown_nothing() {
         assert_eq!(cost_of(&mut touched, |job| job.spawn(0, vec![instruction.clone()])), expected);
         assert_eq!((touched.seen.faults, touched.seen.silent), (1, 0));
         assert_eq!(cost_of(&mut touched, |job| job.spawn(0, vec![instruction; 3])), Traffic::default());
-        assert_eq!((touched.seen.faults, touched.seen.visits, touched.seen.silent), (1, 0, 3));
+        assert_eq!((touched.seen.faults, touched.seen.accesses, touched.seen.silent), (1, 0, 3));
     }
 }
 
@@ -159,11 +159,11 @@ fn a_copy_that_was_given_up_before_its_home_knew_of_it_is_not_remembered() {
         (home.home.entries(), actions)
     };
     let (_, actions) = tell(ToHome::Read { frame });
-    let [Action::Send { message: Message { body: Body::Cache(ToCache::Data { ticket, .. }), .. }, .. }] = actions[..]
+    let [Action::Send { message: Message { body: Body::Cache(ToCache::Data { version, .. }), .. }, .. }] = actions[..]
     else {
         panic!("a page never written is sent at once: {actions:?}")
     };
     // Done was sent first.
-    tell(ToHome::Forget { copy: ticket });
-    assert_eq!(tell(ToHome::Done { ticket }), (0, Vec::new()));
+    tell(ToHome::Forget { copy: version });
+    assert_eq!(tell(ToHome::Done { version }), (0, Vec::new()));
 }

@@ -2,25 +2,26 @@
 
 use crate::client::Operation;
 use crate::disk::Disk;
-use crate::holder::Holder;
+use crate::mapper::{self, Mapper};
 use crate::model::Model;
+use crate::pins::Holder;
 use crate::seen::Seen;
 use crate::touch::Thread;
-use crate::window::{self, Window};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vgasnet::budget::Budget;
-use vgasnet::coherence::{Event, FrameId, PageId, Protocol};
-use vgasnet::engine::{Copy, Engine, Part, StorageServer, Work};
+use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::handles::Completions;
-use vgasnet::local::Local;
-use vgasnet::page_table::Slots;
-use vgasnet::runtime::{self, STAGING_FRAMES};
-use vgasnet::space::{AddressSpace, Segment};
+use vgasnet::memory::SegmentView;
+use vgasnet::memory::Slots;
+use vgasnet::memory::{self, STAGING_FRAMES};
+use vgasnet::memory::{AddressSpace, Segment};
+use vgasnet::request::Budget;
+use vgasnet::request::Completions;
+use vgasnet::request::{Completion, Mailbox, Part};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
+use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
 use vgasnet_sim::{Hub, Settings};
 
 pub const PAGE_BYTES: usize = 4096;
@@ -32,12 +33,21 @@ pub const COPIES_BYTES: usize = 64 << 10;
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Pages and frames of each rank.
-    pub ranks: Vec<runtime::Shape>,
+    pub ranks: Vec<memory::Shape>,
     pub network: Settings,
     pub cooperative: bool,
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
-    pub window: window::Settings,
+    pub mapper: mapper::Settings,
+}
+
+/// Nobody here sends Active Messages.
+struct Deaf;
+
+impl Receiver for Deaf {
+    fn on_message(&self, _from: Rank, _bytes: &[u8]) -> Received {
+        Received::Malformed
+    }
 }
 
 /// One rank.
@@ -52,11 +62,13 @@ pub struct Node {
     pub tasks: Vec<Task>,
     pub operations: Vec<Operation>,
     /// What loads and stores in the own segment find.
-    pub window: Window,
+    pub mapper: Mapper,
     pub threads: Vec<Thread>,
     pub threads_started: u64,
     /// The thread whose turn it is to fetch pages.
     pub turn: Option<u64>,
+    /// Requests of threads that faulted.
+    pub mailbox: Mailbox,
     pub holders: Vec<Holder>,
     pub barrier: Phase,
     /// How many barriers this rank has come to, and how many it has passed.
@@ -64,7 +76,7 @@ pub struct Node {
     pub passed: u32,
     /// Nobody drives the engine until there is a reason to.
     asleep: bool,
-    kicks_seen: u32,
+    notices_seen: u32,
 }
 
 /// Where a rank's client is between one barrier and the next.
@@ -108,7 +120,7 @@ impl Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
             pool_bytes: (own.frames + STAGING_FRAMES) as usize * PAGE_BYTES,
-            table_bytes: runtime::table_bytes(&shape.ranks, *own),
+            table_bytes: memory::table_bytes(&shape.ranks, *own),
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
         let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
@@ -126,17 +138,17 @@ impl Job {
     /// A thread drives the engine of `rank` once.
     pub fn drive(&mut self, rank: usize) -> Result<(), UserError> {
         let node = &mut self.nodes[rank];
-        let kicks = node.space.own.table.kick_count();
+        let notices = node.space.own.table.unpin_notices();
         let worked = node.engine.drive()?;
         assert_eq!(node.disk.failed(), None, "an I/O error was kept from the job");
         // As the helper does: it sleeps after a drive that found nothing and left nothing.
         node.asleep = !worked;
-        node.kicks_seen = kicks;
-        let _ = node.engine.take_news();
+        node.notices_seen = notices;
+        let _ = node.engine.take_event();
         Ok(())
     }
 
-    /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as [`vgasnet::engine::Progress`] has
+    /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as [`vgasnet::engine::Driver`] has
     /// them sleep.
     pub fn is_awake(&self, rank: usize) -> bool {
         let node = &self.nodes[rank];
@@ -144,7 +156,7 @@ impl Job {
             || node.engine.is_held_up()
             || node.engine.held().work > 0
             || node.engine.storage().storage().in_flight() > 0
-            || node.space.own.table.kick_count() != node.kicks_seen
+            || node.space.own.table.unpin_notices() != node.notices_seen
             || self.hub.has_news(Rank(rank as u32))
     }
 
@@ -184,20 +196,20 @@ impl Job {
                 };
                 // SAFETY: the engine pinned the page for this part; its memory belongs to an operation that waits.
                 unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
-                if let Copy::Admit(access, _) = part.copy {
-                    node.local().admit(page.index, frame, access).expect("there is room for a mapping");
+                if let Some(access) = part.copy.mapped_access() {
+                    node.view().map_and_pin(page.index, frame, access).expect("there is room for a mapping");
                 }
                 done.push(part);
                 Some(Task::Copies { page, frame, left, done })
             }
             Task::Finish(parts) => {
                 for part in parts {
-                    let Part { copy, completion, .. } = part;
-                    if let Copy::Admit(_, Some(waiting)) = copy {
-                        node.local().serve(waiting);
-                    }
-                    if let Some(completion) = completion {
-                        let _ = node.completions.finish(completion);
+                    match part.completion {
+                        Completion::None => {}
+                        Completion::Fault(fault) => node.mailbox.serve(fault),
+                        Completion::Counted(completion) => {
+                            let _ = node.completions.finish(completion);
+                        }
                     }
                 }
                 None
@@ -233,8 +245,8 @@ impl Job {
     pub fn unpin(&mut self, rank: usize, page: PageId) {
         let space = &self.nodes[rank].space;
         if space.own.table.unpin(space.slots.of(page)) {
-            self.seen.kicks += 1;
-            space.own.table.kick();
+            self.seen.notices += 1;
+            space.own.table.notify_unpinned();
         }
     }
 }
@@ -242,7 +254,7 @@ impl Job {
 fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
     let own = shape.ranks[rank.index()];
-    let memories = runtime::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
+    let memories = memory::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
     let slots = Slots::new(shape.ranks.iter().map(|rank| rank.pages));
     let segments = shape
         .ranks
@@ -250,17 +262,17 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         .enumerate()
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
     let space = AddressSpace::new(rank, segments.collect(), slots.clone(), memories);
-    let window = Window::new(rank, space.own, slots.clone(), shape.window);
-    let (segment, shown_max) = (space.segments[rank.index()], shape.window.shown_max);
-    let local = Local::new(rank, segment, space.own, slots, own.frames, Box::new(window.clone()), shown_max);
-    let space = Arc::new(space.with_local(Some(Arc::new(local))));
+    let mapper = Mapper::new(rank, space.own, slots.clone(), shape.mapper);
+    let (segment, mapped_max) = (space.segments[rank.index()], shape.mapper.mapped_max);
+    let view = SegmentView::new(rank, segment, space.own, slots, own.frames, Box::new(mapper.clone()), mapped_max);
+    let space = Arc::new(space.with_view(Some(Arc::new(view))));
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
     let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging);
     let protocol = Protocol::new(rank, own.pages, own.frames, shape.cooperative);
     Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server),
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf)),
         space,
         conduit,
         completions: Completions::default(),
@@ -268,15 +280,16 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         disk,
         tasks: Vec::new(),
         operations: Vec::new(),
-        window,
+        mapper,
         threads: Vec::new(),
         threads_started: 0,
         turn: None,
+        mailbox: Mailbox::default(),
         holders: Vec::new(),
         barrier: Phase::Away,
         notified: 0,
         passed: 0,
         asleep: false,
-        kicks_seen: 0,
+        notices_seen: 0,
     }
 }

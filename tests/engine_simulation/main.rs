@@ -3,7 +3,7 @@
 //!
 //! The protocol's own simulation has one thing happen at a time to state machines; here are the engine, the storage
 //! server, page tables, pools and completions around it, and client threads that pin and copy while all of that goes on.
-//! Others load from and store to their rank's segment, through a window that notes what it shows.
+//! Others load from and store to their rank's segment, through a mapper that notes what it maps.
 //!
 //! A failure prints the command that replays it. `ENGINE_SIM_SEEDS` sets how many seeds a run tries, `ENGINE_SIM_FIRST`
 //! where it begins, `ENGINE_SIM_SEED` runs one.
@@ -13,17 +13,17 @@ mod client;
 mod crowd;
 mod directed;
 mod disk;
-mod held;
-mod holder;
 mod job;
+mod mapped;
+mod mapper;
 mod model;
+mod pinned;
+mod pins;
 mod run;
 mod runtimes;
 mod seen;
-mod shown;
 mod threads;
 mod touch;
-mod window;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,9 @@
 //! What every byte of every segment has to be.
 
 use crate::job::PAGE_BYTES;
-use vgasnet::coherence::PageId;
-use vgasnet::engine::Copy;
-use vgasnet::space::Piece;
+use vgasnet::memory::Piece;
+use vgasnet::request::Copy;
+use vgasnet_protocol::coherence::PageId;
 
 /// The newest bytes of every page, one list a rank.
 pub struct Model {
@@ -40,7 +40,7 @@ impl Model {
             Copy::Put(from) => newest.copy_from_slice(client(*from)),
             Copy::PutOwned(bytes, _) => newest.copy_from_slice(bytes),
             Copy::Set(byte) => newest.fill(*byte),
-            Copy::Admit(..) => {}
+            Copy::MakeResident(_) | Copy::Pin(_) => {}
         }
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::client::{Range, What, random_range};
 use crate::job::{Job, PAGE_BYTES, Phase, Shape};
+use crate::mapper;
 use crate::seen::Seen;
 use crate::touch::Instruction;
-use crate::window;
 use fastrand::Rng;
 use std::ops::AddAssign;
-use vgasnet::barrier::Name;
-use vgasnet::coherence::Access;
 use vgasnet::error::UserError;
-use vgasnet::local::FRAMES_MIN;
-use vgasnet::runtime;
+use vgasnet::memory;
+use vgasnet::memory::FRAMES_MIN;
+use vgasnet_protocol::barrier::Name;
+use vgasnet_protocol::coherence::Access;
 use vgasnet_sim::Settings;
 
 /// More steps than any run needs: a run that is still busy then does not end.
@@ -97,7 +97,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         1 | 2 => (random.u32(2..=10), FRAMES_MIN, random.u32(FRAMES_MIN..=8)),
         _ => (random.u32(1..=4), 1, random.u32(1..=4)),
     };
-    let shape = |random: &mut Rng| runtime::Shape {
+    let shape = |random: &mut Rng| memory::Shape {
         pages: if random.u32(0..12) == 0 { 0 } else { random.u32(1..=pages_max) },
         frames: random.u32(frames_min..=frames_max),
     };
@@ -112,14 +112,14 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         busy_percent: [0, 10, 50][random.usize(0..3)],
     };
     let steps = random.u32(0..4) > 0;
-    // Without single steps, an instruction's pages stay only if all of them may be shown.
+    // Without single steps, an instruction's pages stay only if all of them may be mapped.
     let few = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
-    let window = window::Settings {
-        shown_max: if random.bool() { u32::MAX } else { few },
+    let mapper = mapper::Settings {
+        mapped_max: if random.bool() { u32::MAX } else { few },
         room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
         steps,
     };
-    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4), window }
+    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4), mapper }
 }
 
 /// Runs a seed. Panics when something is wrong.
@@ -158,8 +158,8 @@ pub fn run(seed: u64) -> Summary {
     let traffic = job.hub.traffic();
     summary.seen = job.seen;
     for node in &job.nodes {
-        summary.seen.refusals += node.window.refusals();
-        summary.seen.hidden += node.window.hidden();
+        summary.seen.refusals += node.mapper.refusals();
+        summary.seen.unmapped += node.mapper.unmapped();
     }
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
     summary
@@ -348,7 +348,7 @@ impl Fate {
         self.operations_left -= 1;
         let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
         let (index, other, count) = (random.u32(0..pages), random.u32(0..pages), random.usize(1..=INSTRUCTIONS_MAX));
-        // Most stay at their pages, which they find shown.
+        // Most stay at their pages, which they find mapped.
         let stays = random.u32(0..4) > 0;
         let instruction = |_| {
             let mut range = |index| {
@@ -403,7 +403,7 @@ impl Fate {
             }
             Phase::Flushing if cooperative || node.engine.is_flushed() => {
                 let name = Name::Id(node.notified as i32);
-                node.engine.notify(name).expect("notify follows wait");
+                node.engine.notify_barrier(name).expect("notify follows wait");
                 node.notified += 1;
                 node.barrier = Phase::Notified;
             }

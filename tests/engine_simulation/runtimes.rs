@@ -5,10 +5,11 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use vgasnet::config::{Config, Machine};
 use vgasnet::error::UserError;
-use vgasnet::runtime::{self, Runtime};
-use vgasnet::space::Segment;
+use vgasnet::job::Runtime;
+use vgasnet::memory;
+use vgasnet::memory::Segment;
+use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::{Busy, MemoryStorage, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
 use vgasnet_sim::{Hub, Settings};
@@ -62,8 +63,8 @@ impl Storage for Ringing {
     }
 }
 
-fn fail(error: &UserError) -> ! {
-    eprintln!("the job would end: {error}");
+fn fail(call: &str, error: &UserError) -> ! {
+    eprintln!("the job would end: {call}: {error}");
     std::process::abort()
 }
 
@@ -75,11 +76,11 @@ pub fn base(rank: usize) -> usize {
 /// A runtime for each rank, with segments of `pages` pages and pools of two.
 pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime> {
     let ranks = settings.hosts.len();
-    let shapes = vec![runtime::Shape { pages, frames: FRAMES }; ranks];
+    let shapes = vec![memory::Shape { pages, frames: FRAMES }; ranks];
     let hub = Hub::new(settings.clone());
     let sizes = RegionSizes {
-        pool_bytes: (FRAMES + runtime::STAGING_FRAMES) as usize * PAGE_BYTES,
-        table_bytes: runtime::table_bytes(&shapes, shapes[0]),
+        pool_bytes: (FRAMES + memory::STAGING_FRAMES) as usize * PAGE_BYTES,
+        table_bytes: memory::table_bytes(&shapes, shapes[0]),
     };
     hub.attach_all(&vec![sizes; ranks]);
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });

@@ -33,12 +33,12 @@ counters! {
     /// Uses of pages that were fetched ahead.
     ahead,
     /// Uses that a closing page waited for.
-    kicks,
+    notices,
     /// Instructions that loaded or stored without a fault.
     silent,
     /// Faults that found their page open.
-    visits,
-    /// Faults for which other pages were hidden.
+    accesses,
+    /// Faults for which other pages were unmapped.
     crowded,
     /// Faults that the engine served.
     faults,
@@ -48,12 +48,12 @@ counters! {
     hints,
     /// Mappings that the system refused at first.
     refusals,
-    /// Pages that were hidden.
-    hidden,
+    /// Pages that were unmapped.
+    unmapped,
     /// Pins that waited for a page.
     holds_waited,
     /// Pins that closing a page waited for.
-    put_off,
+    deferred_closes,
     /// Pins that were too many.
     too_many,
 }

@@ -6,9 +6,9 @@ use crate::runtimes::{base, start};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
-use vgasnet::barrier::Name;
-use vgasnet::ops::{Client, Remote};
-use vgasnet::runtime::Runtime;
+use vgasnet::job::Runtime;
+use vgasnet::ops::{Operation, Remote};
+use vgasnet_protocol::barrier::Name;
 use vgasnet_sim::Settings;
 
 const PAGES: u32 = 4;
@@ -27,13 +27,14 @@ fn cell(writer: usize, page: usize) -> Remote {
 fn get(runtime: &Runtime, remote: Remote) -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: the bytes are as many as the cell has.
-    unsafe { runtime.transfer(Client::Get(bytes.as_mut_ptr()), remote) }.expect("inside the segment");
+    unsafe { runtime.ops().transfer(Operation::Get(bytes.as_mut_ptr()), remote) }.expect("inside the segment");
     u64::from_le_bytes(bytes)
 }
 
 fn put(runtime: &Runtime, remote: Remote, value: u64) {
     // SAFETY: as in `get`.
-    unsafe { runtime.transfer(Client::Put(value.to_le_bytes().as_ptr()), remote) }.expect("inside the segment");
+    unsafe { runtime.ops().transfer(Operation::Put(value.to_le_bytes().as_ptr()), remote) }
+        .expect("inside the segment");
 }
 
 /// One client thread: counts its own cells up, reads them back, and sees those of others only grow.
@@ -72,12 +73,12 @@ fn play(settings: &Settings, cooperative: bool) {
         for runtime in &runtimes {
             let last = &last;
             scope.spawn(move || {
-                runtime.barrier_notify(Name::Id(1)).expect("the first barrier");
-                assert_eq!(runtime.barrier_wait(Name::Id(1)), Ok(true));
+                runtime.driver().barrier_notify(Name::Id(1)).expect("the first barrier");
+                assert_eq!(runtime.driver().barrier_wait(Name::Id(1)), Ok(true));
                 for (writer, page) in (0..writers).flat_map(|writer| (0..pages).map(move |page| (writer, page))) {
                     assert_eq!(get(runtime, cell(writer, page)), last[writer][page], "cell {writer} of page {page}");
                 }
-                runtime.leave(&|| false);
+                runtime.driver().leave(&|| false);
             });
         }
     });

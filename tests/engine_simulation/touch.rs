@@ -3,10 +3,11 @@
 use crate::client::{Range, contents};
 use crate::job::{Job, Node};
 use fastrand::Rng;
-use vgasnet::coherence::{Access, PageId};
-use vgasnet::engine::Copy;
-use vgasnet::local::{Fault, Local, Visit};
-use vgasnet::space::Piece;
+use vgasnet::memory::Piece;
+use vgasnet::memory::{PageAccess, SegmentView};
+use vgasnet::request::Copy;
+use vgasnet::request::{Fault, Part};
+use vgasnet_protocol::coherence::{Access, PageId};
 
 /// Steps that a thread waits for the turn at most.
 const TURN_PATIENCE: u32 = 40;
@@ -25,7 +26,7 @@ pub struct Thread {
     instructions: Vec<Instruction>,
     stage: Stage,
     /// It does a single step; these pages are pinned until that is through.
-    is_visiting: bool,
+    is_stepping: bool,
     kept: Vec<u32>,
     /// Pages whose visit ends before anything else is done.
     leaving: Vec<u32>,
@@ -96,8 +97,8 @@ fn pieces(node: &Node, range: Range) -> Vec<Piece> {
 
 impl Node {
     /// The own segment as memory.
-    pub fn local(&self) -> &Local {
-        self.space.local.as_deref().expect("every simulated rank has its segment as memory")
+    pub fn view(&self) -> &SegmentView {
+        self.space.view.as_deref().expect("every simulated rank has its segment as memory")
     }
 }
 
@@ -111,7 +112,7 @@ impl Job {
             name: node.threads_started,
             instructions,
             stage: Stage::Run,
-            is_visiting: false,
+            is_stepping: false,
             kept: Vec::new(),
             leaving: Vec::new(),
             has_faulted: false,
@@ -147,7 +148,7 @@ impl Job {
     /// The processor tries an instruction.
     fn run(&mut self, rank: usize, at: usize, instruction: &Instruction, random: &mut Rng) {
         let node = &mut self.nodes[rank];
-        let missing = instruction.needs(node).into_iter().find(|(index, access)| !node.window.allows(*index, *access));
+        let missing = instruction.needs(node).into_iter().find(|(index, access)| !node.mapper.allows(*index, *access));
         let thread = &mut node.threads[at];
         if let Some((index, access)) = missing {
             thread.has_faulted = true;
@@ -157,7 +158,7 @@ impl Job {
         thread.instructions.pop();
         self.seen.silent += u64::from(!std::mem::take(&mut thread.has_faulted));
         // The single step raises SIGTRAP.
-        if std::mem::take(&mut thread.is_visiting) {
+        if std::mem::take(&mut thread.is_stepping) {
             thread.leaving.append(&mut thread.kept);
             node.turn = node.turn.filter(|owner| *owner != thread.name);
         }
@@ -174,11 +175,11 @@ impl Job {
         }
     }
 
-    /// Loads or stores bytes of the own segment through what the window shows.
+    /// Loads or stores bytes of the own segment through what the mapper maps.
     pub fn access(&mut self, rank: usize, range: Range, bytes: &mut [u8], access: Access) {
         for piece in pieces(&self.nodes[rank], range) {
-            let shown = self.nodes[rank].window.at(piece.page.index).filter(|shown| shown.access >= access);
-            let frame = shown.unwrap_or_else(|| panic!("{piece:?} is not shown for {access:?} at r{rank}")).frame;
+            let mapped = self.nodes[rank].mapper.at(piece.page.index).filter(|mapped| mapped.access >= access);
+            let frame = mapped.unwrap_or_else(|| panic!("{piece:?} is not mapped for {access:?} at r{rank}")).frame;
             self.check_use(rank, piece.page, frame, access);
             let memory = bytes[piece.start_bytes..][..piece.len_bytes].as_mut_ptr();
             let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
@@ -190,28 +191,31 @@ impl Job {
 
     /// The handler of SIGSEGV, until it is through or has to wait.
     fn on_fault(&mut self, rank: usize, at: usize, index: u32, access: Access, random: &mut Rng) {
-        let (steps, node) = (self.shape.window.steps, &mut self.nodes[rank]);
-        let local = node.local();
+        let (steps, node) = (self.shape.mapper.steps, &mut self.nodes[rank]);
+        let view = node.view();
         // Processors that do not run single steps do not tell what the instruction did either.
-        let access = if steps { access } else { local.more_than_shown(index) };
-        let visit = local.visit(index, access);
+        let access = if steps { access } else { view.more_than_mapped(index) };
+        let accessed = view.access(index, access);
+        if let PageAccess::Pinned { first_use: true, .. } = accessed {
+            node.mailbox.hint(index);
+        }
         let thread = &mut node.threads[at];
-        match visit {
-            Visit::Pinned { crowded: false } if !thread.is_visiting => {
-                self.seen.visits += 1;
+        match accessed {
+            PageAccess::Pinned { crowded: false, .. } if !thread.is_stepping => {
+                self.seen.accesses += 1;
                 thread.leaving.push(index);
             }
-            Visit::Pinned { crowded } => {
+            PageAccess::Pinned { crowded, .. } => {
                 self.seen.crowded += u64::from(crowded);
                 self.keep(rank, at, index);
             }
-            Visit::Missed => {
+            PageAccess::Missed => {
                 self.seen.faults += 1;
                 thread.leaving.append(&mut thread.kept);
                 let patience = if steps { random.u32(1..=TURN_PATIENCE) } else { 0 };
                 thread.stage = Stage::Turn(index, access, patience);
             }
-            Visit::Refused(errno) => panic!("r{rank} has no room for a mapping of page {index}: {errno}"),
+            PageAccess::Refused(errno) => panic!("r{rank} has no room for a mapping of page {index}: {errno}"),
         }
     }
 
@@ -225,19 +229,19 @@ impl Job {
                 thread.stage = Stage::Turn(wants.0, wants.1, patience - 1);
                 return;
             }
-            None if thread.is_visiting => node.turn = Some(thread.name),
+            None if thread.is_stepping => node.turn = Some(thread.name),
             _ => {}
         }
         let fault = Box::new(Fault::new(wants.0, wants.1, false));
-        node.space.local.as_ref().expect("it faulted there").post(&fault);
+        node.mailbox.post(&fault);
         thread.stage = Stage::Waits(fault);
     }
 
     /// The handler returns, with the page pinned until the instruction is through where the processor can do that.
     fn keep(&mut self, rank: usize, at: usize, index: u32) {
         let thread = &mut self.nodes[rank].threads[at];
-        if self.shape.window.steps {
-            thread.is_visiting = true;
+        if self.shape.mapper.steps {
+            thread.is_stepping = true;
             thread.kept.push(index);
         } else {
             thread.leaving.push(index);
@@ -247,22 +251,25 @@ impl Job {
     /// Ends a visit of a page of the own segment.
     pub fn leave_page(&mut self, rank: usize, index: u32) {
         let node = &self.nodes[rank];
-        if node.local().leave(index) {
-            self.seen.kicks += 1;
-            node.space.own.table.kick();
+        if node.view().unpin(index) {
+            self.seen.notices += 1;
+            node.space.own.table.notify_unpinned();
         }
     }
 
     /// The helper thread looks into the mailbox. Returns whether there was anything.
     pub fn take_mail(&mut self, rank: usize) -> bool {
         let node = &mut self.nodes[rank];
-        let Some(local) = node.space.local.clone().filter(|local| local.has_mail()) else { return false };
-        for waiting in local.take_faults() {
-            node.engine.submit(local.part(waiting));
+        if !node.mailbox.has_any() {
+            return false;
         }
-        for page in local.take_hints() {
+        let page = |index| PageId { home: node.space.rank, index };
+        for fault in node.mailbox.take() {
+            node.engine.submit(Part::of_fault(page(fault.wants().0), fault));
+        }
+        for index in node.mailbox.take_hints() {
             self.seen.hints += 1;
-            node.engine.read_ahead(page);
+            node.engine.prefetch_after_use(page(index));
         }
         self.rouse(rank);
         true

@@ -3,7 +3,7 @@
 use crate::support::{Pages, disk, settle, skip};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use vgasnet::config::IoDirection;
+use vgasnet::settings::IoDirection;
 use vgasnet::storage::{BackingFile, RingStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;

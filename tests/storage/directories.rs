@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use vgasnet::config::{IoDirection, IoFault};
+use vgasnet::settings::{IoDirection, IoFault};
 use vgasnet::storage::{BackingFile, Options, Storage, free_bytes, memory_file_system, open};
 
 const PAGE_BYTES: usize = 64 << 10;

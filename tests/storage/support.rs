@@ -4,7 +4,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vgasnet::config::IoDirection;
+use vgasnet::settings::IoDirection;
 use vgasnet::storage::{BLOCK_BYTES, BackingFile, Busy, MemoryStorage, RingStorage, Storage, ThreadStorage};
 
 /// A disk; the folder that Cargo makes for this test.

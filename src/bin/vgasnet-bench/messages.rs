@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 use vgasnet::am::{Destination, Entry, Envelope, PAYLOAD_BYTES_MAX, Token};
-use vgasnet_protocol::active_message::Args;
 use vgasnet::job;
+use vgasnet_protocol::active_message::Args;
 
 /// Payloads of a stream.
 pub const PAYLOADS_BYTES: [usize; 3] = [512, 8 << 10, PAYLOAD_BYTES_MAX];

@@ -6,12 +6,12 @@ use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use vgasnet_protocol::barrier::Name;
-use vgasnet_protocol::coherence::PageId;
 use vgasnet::error::UserError;
+use vgasnet::job::Runtime;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Operation, Remote};
-use vgasnet::job::Runtime;
+use vgasnet_protocol::barrier::Name;
+use vgasnet_protocol::coherence::PageId;
 
 /// What errors of this program are reported under.
 const CALL: &str = "vgasnet-bench";
@@ -90,8 +90,11 @@ impl Rank {
 
     /// Waits for all ranks.
     pub fn barrier(&self) {
-        let matched =
-            self.runtime.driver().barrier_notify(Name::Anonymous).and_then(|()| self.runtime.driver().barrier_wait(Name::Anonymous));
+        let matched = self
+            .runtime
+            .driver()
+            .barrier_notify(Name::Anonymous)
+            .and_then(|()| self.runtime.driver().barrier_wait(Name::Anonymous));
         assert_eq!(matched, Ok(true), "nobody names a barrier");
     }
 

@@ -4,8 +4,9 @@ use crate::client::{Range, contents};
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::ops::RangeInclusive;
-use vgasnet::coherence::{Access, PageId};
-use vgasnet::handles::CompletionId;
+use vgasnet::memory::Piece;
+use vgasnet::request::{Completion, CompletionId, Copy, Part};
+use vgasnet_protocol::coherence::{Access, PageId};
 
 /// A thread that pins a range, uses it, and unpins it.
 pub struct Holder {
@@ -42,7 +43,7 @@ impl Job {
     /// The client of `rank` pins pages of its segment, if so many may be pinned.
     pub fn hold(&mut self, rank: usize, pages: RangeInclusive<u32>, access: Access) {
         let node = &mut self.nodes[rank];
-        match node.engine.hold(pages.clone()) {
+        match node.engine.add_pins(pages.clone()) {
             Ok(()) => node.holders.push(Holder { pages, access, pinned: 0, stage: Stage::Counted }),
             Err(_) => self.seen.too_many += 1,
         }
@@ -59,14 +60,16 @@ impl Job {
                 self.rouse(rank);
             }
             Stage::Next if holder.next() > *holder.pages.end() => holder.stage = Stage::Holds,
-            Stage::Next if node.engine.pin_held(holder.next(), holder.access) => holder.pinned += 1,
+            Stage::Next if node.engine.pin_now(holder.next(), holder.access) => holder.pinned += 1,
             Stage::Next => holder.stage = Stage::Missed,
             Stage::Missed => {
                 let completion = node.completions.begin();
                 node.completions.add(completion);
                 holder.stage = Stage::Waits(completion);
                 let (index, access) = (holder.next(), holder.access);
-                node.engine.submit(node.local().admission(index, access, None, Some(completion)));
+                let piece = Piece::of_page(PageId { home: node.space.rank, index });
+                let (copy, completion) = (Copy::Pin(access), Completion::Counted(completion));
+                node.engine.submit(Part { piece, copy, completion });
                 self.seen.holds_waited += 1;
                 self.rouse(rank);
             }
@@ -81,7 +84,7 @@ impl Job {
             Stage::Holds if random.u32(0..8) > 0 => self.use_held(rank, at, random),
             Stage::Holds => {
                 holder.stage = Stage::Releases { closing: false };
-                assert!(node.engine.release(holder.pages.clone()), "a range that is held is released");
+                assert!(node.engine.remove_pins(holder.pages.clone()), "a range that is held is released");
                 self.rouse(rank);
             }
             Stage::Releases { closing } => self.release(rank, at, closing),
@@ -95,13 +98,13 @@ impl Job {
         let holder = &mut node.holders[at];
         if holder.pinned > 0 {
             holder.pinned -= 1;
-            let local = node.space.local.as_ref().expect("it was pinned there");
-            holder.stage = Stage::Releases { closing: local.leave(holder.next()) | closing };
+            let view = node.space.view.as_ref().expect("it was pinned there");
+            holder.stage = Stage::Releases { closing: view.unpin(holder.next()) | closing };
             return;
         }
         if closing {
-            self.seen.put_off += 1;
-            node.space.own.table.kick();
+            self.seen.deferred_closes += 1;
+            node.space.own.table.notify_unpinned();
         }
         node.holders.swap_remove(at);
     }

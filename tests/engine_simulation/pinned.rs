@@ -4,11 +4,11 @@ use crate::client::{Range, What};
 use crate::directed::{LINE, cost, cost_of, far_apart, settle};
 use crate::job::PAGE_BYTES;
 use crate::touch::Instruction;
-use vgasnet::coherence::{Access, PageId};
-use vgasnet::engine::{Copy, Part};
-use vgasnet::local::FRAMES_MIN;
-use vgasnet::space::Piece;
-use vgasnet_conduit::Rank;
+use vgasnet::memory::FRAMES_MIN;
+use vgasnet::memory::Piece;
+use vgasnet::request::{Completion, Copy, Part};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, PageId};
 
 const FRAMES: u32 = FRAMES_MIN + 1;
 
@@ -17,11 +17,11 @@ fn a_flush_leaves_a_held_page_for_later() {
     let mut job = far_apart(2, 2, FRAMES);
     cost_of(&mut job, |job| job.spawn(0, vec![Instruction::store(LINE)]));
     let engine = &mut job.nodes[0].engine;
-    engine.hold(1..=1).expect("one page may be held");
-    assert!(engine.pin_held(1, Access::Write), "it was stored to just now");
+    engine.add_pins(1..=1).expect("one page may be held");
+    assert!(engine.pin_now(1, Access::Write), "it was stored to just now");
     engine.flush();
     assert!(engine.is_flushed(), "what is held is written back when it is not held any more");
-    assert!(engine.release(1..=1));
+    assert!(engine.remove_pins(1..=1));
     assert!(!engine.is_flushed());
     job.leave_page(0, 1);
     job.rouse(0);
@@ -39,13 +39,13 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_held() {
     }
     let node = &mut job.nodes[0];
     let page = |index| PageId { home: Rank(0), index };
-    node.engine.hold(0..=0).expect("one page may be held");
-    assert!(node.engine.pin_held(0, Access::Write), "it is in the pool");
+    node.engine.add_pins(0..=0).expect("one page may be held");
+    assert!(node.engine.pin_now(0, Access::Write), "it is in the pool");
     for index in 1..FRAMES {
         let pinned = node.space.own.table.pin(node.space.slots.of(page(index)), Access::Read);
         node.space.own.pool.touch(pinned.expect("it is in the pool").frame);
     }
     let piece = Piece { page: page(FRAMES), offset_bytes: 0, len_bytes: 1, start_bytes: 0 };
-    node.engine.submit(Part { piece, copy: Copy::Set(2), completion: None });
+    node.engine.submit(Part { piece, copy: Copy::Set(2), completion: Completion::None });
     assert_eq!(node.engine.held().closing, 1, "the held one was used the longest time ago, but might be held for ever");
 }

@@ -1,0 +1,122 @@
+//! A rank's own segment as memory: a mapper that notes which frame it maps where, instead of mapping it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use vgasnet::memory::RankMemory;
+use vgasnet::memory::Slots;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+
+/// What a job's mappers are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Pages that are mapped at a time.
+    pub mapped_max: u32,
+    /// Mappings that the system has left over; it finds room for another one where some page was unmapped just before.
+    pub room: usize,
+    /// Processors run single instructions: a visit ends when its instruction is through.
+    pub steps: bool,
+}
+
+impl Settings {
+    /// Mappers that show every frame of any pool.
+    pub const WIDE: Settings = Settings { mapped_max: u32::MAX, room: usize::MAX, steps: true };
+}
+
+/// What a page of the segment maps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub frame: FrameId,
+    pub access: Access,
+}
+
+/// Both the engine's mapper and the test's view through it.
+#[derive(Clone)]
+pub struct Mapper(Arc<Inner>);
+
+struct Inner {
+    rank: Rank,
+    memory: RankMemory,
+    slots: Slots,
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pages: BTreeMap<u32, Mapping>,
+    has_refused: bool,
+    refusals: u64,
+    unmapped: u64,
+}
+
+impl Mapper {
+    pub fn new(rank: Rank, memory: RankMemory, slots: Slots, settings: Settings) -> Mapper {
+        Mapper(Arc::new(Inner { rank, memory, slots, settings, state: Mutex::default() }))
+    }
+
+    /// What a load or store at page `index` finds.
+    pub fn at(&self, index: u32) -> Option<Mapping> {
+        self.state().pages.get(&index).copied()
+    }
+
+    /// Whether a load or store goes through.
+    pub fn allows(&self, index: u32, access: Access) -> bool {
+        self.at(index).is_some_and(|mapped| mapped.access >= access)
+    }
+
+    /// All that is mapped.
+    pub fn pages(&self) -> Vec<(u32, Mapping)> {
+        self.state().pages.iter().map(|(index, mapped)| (*index, *mapped)).collect()
+    }
+
+    /// How often the system had no room for a mapping.
+    pub fn refusals(&self) -> u64 {
+        self.state().refusals
+    }
+
+    /// How often a page was unmapped.
+    pub fn unmapped(&self) -> u64 {
+        self.state().unmapped
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().expect("nobody panics with the mapper locked, but to fail the test")
+    }
+
+    fn is_pinned(&self, index: u32) -> bool {
+        self.0.memory.table.is_pinned(self.0.slots.of(PageId { home: self.0.rank, index }))
+    }
+}
+
+impl vgasnet::memory::PageMapper for Mapper {
+    fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
+        let Settings { mapped_max, room, .. } = self.0.settings;
+        let mut state = self.state();
+        let before = instead.map(|access| Mapping { frame, access });
+        assert_eq!(state.pages.get(&index).copied(), before, "page {index} is not mapped as it was believed to be");
+        assert!(self.is_pinned(index), "page {index} is mapped and may be closed at any moment");
+        if before.is_none() {
+            let twice = state.pages.iter().find(|(_, mapped)| mapped.frame == frame);
+            assert!(twice.is_none(), "{frame:?} is mapped as page {index} and as {twice:?}");
+            let is_full = state.pages.len() >= mapped_max.max(1) as usize;
+            assert!(!is_full || state.pages.keys().all(|other| self.is_pinned(*other)), "more pages than {mapped_max}");
+        }
+        // Pages that are in use cannot be unmapped, so the second attempt succeeds however many they are.
+        state.has_refused = state.pages.len() >= room && !state.has_refused;
+        if state.has_refused {
+            state.refusals += 1;
+            return Err(libc::ENOMEM);
+        }
+        state.pages.insert(index, Mapping { frame, access });
+        Ok(())
+    }
+
+    fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
+        let mut state = self.state();
+        assert_eq!(state.pages.remove(&index), Some(Mapping { frame, access }), "page {index} is unmapped as another");
+        assert!(!self.is_pinned(index), "page {index} is unmapped from somebody who keeps it");
+        state.unmapped += 1;
+        Ok(())
+    }
+}
