@@ -1,9 +1,8 @@
 //! What a rank keeps in memory for each rank of its job: at most 4 KiB, besides buffers, whatever the number of ranks.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use vgasnet::am::{Destination, Envelope};
 use vgasnet::job::Runtime;
@@ -22,28 +21,44 @@ const PER_PEER_BYTES_MAX: usize = 4096;
 const PAGE_BYTES: usize = 64 << 10;
 const SHAPE: Shape = Shape { pages: 4, frames: 4 };
 
-/// The system's allocator, with an account.
-struct Counting;
-
-static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator as it is.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE_BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(place, layout) }
-    }
+/// An area of the library's heap, all of whose blocks have one size (mimalloc 2, `mi_heap_area_t`).
+#[repr(C)]
+struct HeapArea {
+    blocks: *mut c_void,
+    reserved: usize,
+    committed: usize,
+    /// How many blocks are allocated.
+    used: usize,
+    block_size: usize,
+    full_block_size: usize,
+    heap_tag: c_int,
 }
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+type Visitor = unsafe extern "C" fn(*const c_void, *const HeapArea, *mut c_void, usize, *mut c_void) -> bool;
+
+unsafe extern "C" {
+    fn mi_heap_get_default() -> *mut c_void;
+    fn mi_heap_visit_blocks(heap: *const c_void, blocks: bool, visitor: Visitor, argument: *mut c_void) -> bool;
+}
+
+/// Bytes that are allocated on this thread's heap, each block as large as its size class.
+fn live_bytes() -> usize {
+    unsafe extern "C" fn add(
+        _heap: *const c_void,
+        area: *const HeapArea,
+        _block: *mut c_void,
+        _block_size: usize,
+        sum: *mut c_void,
+    ) -> bool {
+        // SAFETY: mimalloc calls this with an area and with the pointer that it was given below, to a sum.
+        unsafe { *sum.cast::<usize>() += (*area).used * (*area).block_size };
+        true
+    }
+    let mut sum = 0_usize;
+    // SAFETY: the heap is this thread's, which does nothing else meanwhile; the sum outlives the call.
+    assert!(unsafe { mi_heap_visit_blocks(mi_heap_get_default(), false, add, (&raw mut sum).cast()) });
+    sum
+}
 
 /// Rank 0 of a job whose other ranks are far away and silent.
 struct Lone {
@@ -76,7 +91,7 @@ impl Conduit for Lone {
         rank.0
     }
     fn capabilities(&self) -> Capabilities {
-        Capabilities { peer_memory: false, wakes_on_arrival: true, second_mapping: false }
+        Capabilities { peer_memory: false, wakes_on_arrival: true, second_mapping: false, signal_safe: true }
     }
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
         Ok(vec![mine.to_vec(); self.ranks as usize])
@@ -151,9 +166,9 @@ fn at_most_4_kib_for_each_rank_of_the_job() {
     // What is made once, and by the first runtime only.
     drop(busy_rank(2));
     let cost = |ranks| {
-        let before = LIVE_BYTES.load(Ordering::Relaxed);
+        let before = live_bytes();
         let runtime = busy_rank(ranks);
-        let bytes = LIVE_BYTES.load(Ordering::Relaxed) - before;
+        let bytes = live_bytes() - before;
         std::mem::forget(runtime);
         bytes
     };

@@ -7,11 +7,18 @@ use vgasnet_conduit::Seat;
 use vgasnet_protocol::coherence::PageId;
 
 impl Driver {
+    /// Whether a thread may drive the engine in its handler of SIGSEGV. It may have a lock, or be in the middle of the C
+    /// library's malloc. The engine shares neither with it, and allocates from the library's own heap. MPI and GASNet share
+    /// both.
+    pub fn drives_in_faults(&self) -> bool {
+        self.conduit.capabilities().signal_safe
+    }
+
     /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV.
     pub fn fetch(&self, fault: &Fault) {
         if fault.drives {
             self.engine().submit(Part::of_fault(self.own_page(fault.index), FaultId::of(fault)));
-            self.wait_for_engine(&|| fault.is_served(), None);
+            self.wait_for_engine(&|| fault.is_served(), None, self.spin_in_fault());
         } else {
             self.mailbox.post(fault);
             self.conduit.wake_helper();

@@ -114,7 +114,7 @@ impl Driver {
             }
             let is_over = || done() || callers.is_some_and(|callers| callers.is_pending());
             if !self.watch(&is_over) {
-                self.wait_for_engine(&is_over, end);
+                self.wait_for_engine(&is_over, end, self.spin());
             }
             // A look at the clock takes as long as a tenth of a round trip.
             rounds += 1;
@@ -127,7 +127,7 @@ impl Driver {
     /// Looks for a moment whether it is `done` or something arrives, without becoming the driver: for a thread that waits for
     /// messages that wake nobody but a driver. Returns whether there was anything.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
-        let may_spin = !self.spin().is_zero() && !self.unfinished.load(Ordering::SeqCst);
+        let may_spin = !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
             self.step_if_needed();
             true
@@ -135,7 +135,7 @@ impl Driver {
     }
 
     /// Drives the engine until `done`, or sleeps while another thread drives it; no longer than `end`.
-    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
+    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, end: Option<Instant>, idle: Spin) {
         let done = &|| done() || is_past(end);
         let signals = SignalGuard::new();
         let mut has_slept = false;
@@ -143,7 +143,7 @@ impl Driver {
             if self.waiters.try_drive() {
                 has_slept = false;
                 self.conduit.occupy(true);
-                let notices = self.drive_until(done, end, &signals);
+                let notices = self.drive_until(done, end, &signals, Idle::new(idle));
                 self.hand_over(notices);
             } else {
                 has_slept = true;
@@ -157,9 +157,8 @@ impl Driver {
     }
 
     /// Returns how often this rank had been told of unpinned pages when the engine was last driven.
-    fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) -> u32 {
+    fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard, mut idle: Idle) -> u32 {
         let table = &self.space.own.table;
-        let mut idle = Idle::new(self.spin());
         loop {
             let notices = table.unpin_notices();
             let worked = self.drive();
@@ -204,12 +203,20 @@ impl Driver {
         self.waiters.spin_us.store(spin_us, Ordering::Relaxed);
     }
 
-    fn spin(&self) -> Duration {
-        match WaitMode::current() {
+    fn spin(&self) -> Spin {
+        let limit = match WaitMode::current() {
             WaitMode::Spin => Duration::MAX,
             WaitMode::Block => Duration::ZERO,
             WaitMode::SpinBlock => Duration::from_micros(self.waiters.spin_us.load(Ordering::Relaxed).into()),
-        }
+        };
+        Spin { limit, yields: true }
+    }
+
+    /// As a thread spins that waits for a page in a handler of SIGSEGV. It does not yield: on a busy machine that would give
+    /// up a whole time slice, of milliseconds, where a thread that sleeps runs as soon as it is woken.
+    pub(super) fn spin_in_fault(&self) -> Spin {
+        const SPIN_MAX: Duration = Duration::from_micros(20);
+        Spin { limit: self.spin().limit.min(SPIN_MAX), yields: false }
     }
 }
 
@@ -231,15 +238,24 @@ fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
     })
 }
 
+/// How a driver that finds nothing to do looks again before it sleeps.
+#[derive(Clone, Copy)]
+pub(super) struct Spin {
+    /// For so long.
+    limit: Duration,
+    /// It gives way to other threads in between.
+    yields: bool,
+}
+
 /// How a driver that finds nothing to do passes the time before it sleeps.
 struct Idle {
-    spin: Duration,
+    spin: Spin,
     is_eager: bool,
     since: Option<Instant>,
 }
 
 impl Idle {
-    fn new(spin: Duration) -> Idle {
+    fn new(spin: Spin) -> Idle {
         Idle { spin, is_eager: true, since: None }
     }
 
@@ -249,15 +265,19 @@ impl Idle {
 
     /// Returns whether to look again at once instead of going to sleep. While it is eager, it waits for `has_any` itself.
     fn spin(&mut self, has_any: &dyn Fn() -> bool) -> bool {
-        if self.spin.is_zero() {
+        if self.spin.limit.is_zero() {
             return false;
         }
         if std::mem::take(&mut self.is_eager) {
             self.is_eager = look_eagerly(has_any);
             return true;
         }
-        // Whoever was woken just now may be waiting for this processor.
-        std::thread::yield_now();
-        self.since.get_or_insert_with(Instant::now).elapsed() < self.spin
+        if self.spin.yields {
+            // Whoever was woken just now may be waiting for this processor.
+            std::thread::yield_now();
+        } else {
+            self.is_eager = true;
+        }
+        self.since.get_or_insert_with(Instant::now).elapsed() < self.spin.limit
     }
 }

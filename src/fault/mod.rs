@@ -1,9 +1,14 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! A page that is open is shown at once, without any lock but [`super::mapped`]'s. For one that is not, a thread in its
-//! ordinary course drives the engine itself: it has no lock that the engine needs, nor the C library's allocator's. A
-//! handler of the client may have interrupted anything, so a fault in one leaves word for the helper thread, and takes no
-//! lock and allocates nothing; so does a fault on an alternate stack, which may be small.
+//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For one that is not, there are
+//! two ways:
+//!
+//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch. It may
+//!   be anywhere in the client's code, also in malloc or with a lock of the client's. The engine needs no such lock, and the
+//!   library has an allocator of its own. It has no lock of the library: whoever has one touches no memory of the client.
+//! - A thread that runs a handler of the client's, which may have interrupted the library, or that is on an alternate stack,
+//!   which may be small, leaves a request for the helper thread and sleeps. It takes no lock and allocates nothing. Over MPI
+//!   and GASNet every miss goes this way, because their locks and their malloc may be held.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
@@ -107,7 +112,7 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }
 
-/// Whether the thread that was interrupted by its own fault may do what takes locks, memory and some stack.
+/// Whether the thread that faulted may take the library's locks, and has some stack left.
 ///
 /// # Safety
 /// `context` is the ucontext of the handler that calls this.
@@ -160,7 +165,7 @@ impl Scene {
                 single_step::let_go().for_each(|index| self.unpin(index));
                 single_step::take_turn();
                 // SAFETY: `context` is this handler's.
-                let may_drive = unsafe { may_drive(context) };
+                let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
                 self.driver.fetch(&Fault::new(index, access, may_drive));
                 // SAFETY: `context` is this handler's.
                 unsafe {

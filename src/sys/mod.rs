@@ -1,5 +1,6 @@
-//! What wraps the system: waiting in the kernel, and the client's signals.
+//! What wraps the system: waiting in the kernel, the client's signals, the library's heap.
 
+mod allocator;
 pub mod client_signals;
 mod deferred_signals;
 pub mod futex;

@@ -1,7 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that make them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run, say_not_run, some_of};
+use crate::support::run::{Ended, Setup, conduit, run, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
 
@@ -119,6 +119,18 @@ fn signal_handlers_that_store_interrupt_anything() {
     ] {
         run_in("interrupts", &args, [setup]);
     }
+}
+
+#[test]
+fn misses_while_malloc_is_interrupted() {
+    // MPI and GASNet allocate by malloc themselves.
+    if conduit() != "smp" {
+        return say_not_run("misses while malloc is interrupted", "only smp shares nothing with malloc");
+    }
+    for setup in [small(1, 6, true, true), small(2, 8, true, true), small(2, 8, true, false)] {
+        run_in("malloc_faults", &[], [setup]);
+    }
+    run_in("malloc_faults", &["ordinary"], [small(2, 8, true, true)]);
 }
 
 #[test]

@@ -91,6 +91,8 @@ impl<N: Network> Conduit for ClusterConduit<N> {
         Capabilities {
             peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
             wakes_on_arrival: !self.needs_network(),
+            // Networks have locks and memory that the program's own calls of them may hold.
+            signal_safe: false,
             second_mapping: match self.network_pool.get() {
                 Some((_, is_shared_mapping)) => *is_shared_mapping,
                 None => self.host.capabilities().second_mapping,

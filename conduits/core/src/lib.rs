@@ -37,6 +37,9 @@ pub struct Capabilities {
     pub wakes_on_arrival: bool,
     /// The pool, which is mapped in any case, can be mapped a second time: it is a shared mapping. Known after attach.
     pub second_mapping: bool,
+    /// It may be used in a signal handler that has interrupted any code but its own: it takes no lock and no memory that
+    /// other code in the process may hold.
+    pub signal_safe: bool,
 }
 
 /// Messages up to this size every conduit takes, in bytes; [`Conduit::message_bytes_max`] may be more.

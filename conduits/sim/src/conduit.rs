@@ -81,7 +81,7 @@ impl Conduit for SimConduit {
 
     fn capabilities(&self) -> Capabilities {
         let peer_memory = self.hub.settings().peer_memory;
-        Capabilities { peer_memory, wakes_on_arrival: true, second_mapping: false }
+        Capabilities { peer_memory, wakes_on_arrival: true, second_mapping: false, signal_safe: true }
     }
 
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {

@@ -158,7 +158,7 @@ impl Conduit for SmpConduit {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { peer_memory: true, wakes_on_arrival: true, second_mapping: true }
+        Capabilities { peer_memory: true, wakes_on_arrival: true, second_mapping: true, signal_safe: true }
     }
 
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
