@@ -1,27 +1,28 @@
-//! What is compared with in memory, and what repeated measurements come to.
+//! Copies in memory as a baseline, and statistics of repeated measurements.
 
-use crate::memory::{Allocated, Memory};
+use crate::memory::Memory;
 use crate::plan::BLOCK_BYTES;
 use std::hint::black_box;
 use std::time::Instant;
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
-/// As many sources take turns, so that none stays in the nearest caches.
+/// Sources that take turns, so that none stays in the nearest caches.
 const SOURCES: usize = 16;
 
-/// How many copies one measurement makes.
+/// Copies in one measurement.
 const COPIES: usize = 64;
 
-/// Copies of 4 MiB from as many sources in turn as [`Copies::new`] was told, always to the same destination.
+/// Copies of 4 MiB from several sources in turn to one destination.
 pub struct Copies {
     sources: Memory,
     count: usize,
 }
 
 impl Copies {
+    /// Copies from `count` sources.
     pub fn new(count: usize) -> Copies {
-        Copies { sources: Memory::new(count * BLOCK), count }
+        Copies { sources: Memory::shared(count * BLOCK), count }
     }
 
     /// Seconds for one copy.
@@ -35,25 +36,26 @@ impl Copies {
     }
 }
 
-/// Seconds for one copy of 4 MiB with the source not in the nearest caches.
+/// Seconds for one copy of 4 MiB whose source is not in the nearest caches.
 pub fn copy_seconds(to: &mut [u8]) -> f64 {
     Copies::new(SOURCES).run(to)
 }
 
-/// Copies of a page between places that are in no cache, in large pages, as a pool's frames are where the kernel has such.
+/// Copies of a page between places that are in no cache. The places are in large pages where the kernel has them, as the
+/// frames of a pool are.
 pub struct PageCopies {
-    from: Allocated,
-    to: Allocated,
+    from: Memory,
+    to: Memory,
     page_bytes: usize,
     next: usize,
 }
 
 impl PageCopies {
-    /// What the places take on either side: more than caches do.
+    /// The memory of either side: more than caches hold.
     const SIDE_BYTES: usize = 64 << 20;
 
     pub fn new(page_bytes: usize) -> PageCopies {
-        let side = || Allocated::new(PageCopies::SIDE_BYTES.next_multiple_of(page_bytes), true);
+        let side = || Memory::allocated(PageCopies::SIDE_BYTES.next_multiple_of(page_bytes), true);
         PageCopies { from: side(), to: side(), page_bytes, next: 0 }
     }
 
@@ -69,7 +71,7 @@ impl PageCopies {
     }
 }
 
-/// The middle one; of an even number the lower.
+/// The middle value; of an even number of values the lower.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// How long a cgroup may stay busy after its last process has ended.
 const REMOVAL: Duration = Duration::from_secs(2);
 
-/// The two interfaces that Linux has for the same thing.
+/// Linux has two interfaces for the same limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     V1,
@@ -23,11 +23,11 @@ pub struct MemoryLimit {
 }
 
 impl MemoryLimit {
-    /// Makes a cgroup whose processes have `limit_bytes` of memory in all; below this process's own one where that can
-    /// be, so that limits set there hold too.
+    /// Makes a cgroup whose processes have `limit_bytes` of memory in all. It lies below the cgroup of this process if
+    /// possible, so that the limits of that hold, too.
     ///
     /// # Errors
-    /// Why there is none, and what would help.
+    /// The reason, and a remedy.
     pub fn new(limit_bytes: u64) -> Result<MemoryLimit, String> {
         let (parent, version) = parent()?;
         let path = parent.join(format!("vgasnet-bench-{}", std::process::id()));
@@ -71,7 +71,7 @@ impl Drop for MemoryLimit {
 /// Puts this process into the cgroup at `path`.
 ///
 /// # Errors
-/// Why it is not let in.
+/// The kernel's reason.
 pub fn enter(path: &Path) -> Result<(), String> {
     let file = path.join("cgroup.procs");
     fs::write(&file, "0").map_err(|error| failed("writing", &file, &error))
@@ -81,7 +81,7 @@ fn failed(what: &str, path: &Path, error: &dyn Display) -> String {
     format!("{what} {}: {error}; run as root where the memory controller of cgroups is at hand", path.display())
 }
 
-/// Where a cgroup with a memory limit can be made.
+/// A cgroup that can have children with memory limits.
 fn parent() -> Result<(PathBuf, Version), String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let (mounts, own) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
@@ -107,7 +107,7 @@ fn has_word(text: &str, separator: char, word: &str) -> bool {
     text.trim().split(separator).any(|found| found == word)
 }
 
-/// The first mount point in `/proc/self/mounts` whose type and options suit.
+/// The first mount point in `/proc/self/mounts` with a suitable type and options.
 fn mount_point(mounts: &str, suits: impl Fn(&str, &str) -> bool) -> Option<&str> {
     mounts.lines().find_map(|line| {
         let mut fields = line.split(' ').skip(1);
@@ -116,7 +116,7 @@ fn mount_point(mounts: &str, suits: impl Fn(&str, &str) -> bool) -> Option<&str>
     })
 }
 
-/// This process's path in the hierarchy in `/proc/self/cgroup` whose controllers suit.
+/// This process's path in `/proc/self/cgroup` in the first hierarchy with suitable controllers.
 fn own_path(own: &str, suits: impl Fn(&str) -> bool) -> &str {
     let found = own.lines().find_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;

@@ -1,4 +1,4 @@
-//! Every rank puts ten single bytes into one page of rank 0, then all meet, again and again.
+//! Every rank puts ten single bytes into one page of rank 0, then all meet in a barrier, again and again.
 
 use crate::plan::Spec;
 use crate::progress;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Puts of a rank between two barriers.
 pub const PUTS: u64 = 10;
 
-/// What rank 0 measured, repetition by repetition.
+/// Measurements of rank 0, repetition by repetition.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub time_seconds_each: Vec<f64>,
@@ -17,7 +17,7 @@ pub struct Found {
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
-    let rounds = spec.sharing_rounds;
+    let rounds = spec.count;
     let mut found = Found { time_seconds_each: Vec::new(), barriers_seconds_each: Vec::new() };
     let bar = progress::bar(rank.is_first(), "sharing a page", u64::from(spec.repeat) * u64::from(rounds));
     for repetition in 0..spec.repeat {
@@ -35,7 +35,6 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
         found.time_seconds_each.push(time.as_secs_f64());
         found.barriers_seconds_each.push(barriers.as_secs_f64());
     }
-    bar.finish_and_clear();
     found
 }
 

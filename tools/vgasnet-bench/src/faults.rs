@@ -1,8 +1,8 @@
-//! What the first load or store of a page costs, by where the page is: open in the own pool but not mapped, in the pool of
-//! another rank, or on the disk only.
+//! The cost of the first load or store of a page, by the place of the page: open in the own pool but not mapped, in the pool
+//! of another rank, or on the disk only.
 
 use crate::baseline::{PageCopies, median, quantile};
-use crate::disk::{Buffers, PlainFile, blocks};
+use crate::disk::{Buffers, PlainFile};
 use crate::plan::Spec;
 use crate::progress;
 use crate::rank::{Rank, fail};
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The rank that has the pages where a neighbour is to have them.
+/// The rank whose pool has the pages of the kinds `neighbour_*`.
 const NEIGHBOUR: u32 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub enum Access {
     Store,
 }
 
-/// How the pages come to be where they are.
+/// How the pages come to their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Before {
     /// Got by the rank itself: open for reading.
@@ -41,7 +41,7 @@ struct Kind {
     access: Access,
 }
 
-/// In this order: the first kind finds pages that have never been mapped, all others pages that once were.
+/// In this order: the pages of the first kind have never been mapped, those of all others have.
 const KINDS: [Kind; 9] = [
     Kind { name: "own_pool_load_first", before: Before::Got, access: Access::Load },
     Kind { name: "own_pool_load_again", before: Before::Got, access: Access::Load },
@@ -54,7 +54,7 @@ const KINDS: [Kind; 9] = [
     Kind { name: "disk_store", before: Before::WrittenBack, access: Access::Store },
 ];
 
-/// What rank 0 measured.
+/// Measurements of rank 0.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
     pub faults: Vec<Latency>,
@@ -74,7 +74,7 @@ pub struct Latency {
     pub kind: String,
     pub access: Access,
     pub samples: u64,
-    /// Pages that were not where this kind is about when their turn came; their faults are not among the samples.
+    /// Pages that had left the place of this kind when their turn came. Their faults are no samples.
     pub elsewhere: u64,
     pub min_us: f64,
     pub median_us: f64,
@@ -82,7 +82,7 @@ pub struct Latency {
     pub max_us: f64,
 }
 
-/// What rank 0 measures besides faults, and what it knows of its pages.
+/// Rank 0's measurements besides faults, and its record of the pages.
 struct Notes {
     /// The word that was last written to each page.
     words: Vec<u64>,
@@ -94,7 +94,7 @@ struct Notes {
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
-    let pages = u64::from(spec.faults);
+    let pages = u64::from(spec.count);
     let window_pages = (rank.pool_bytes / rank.page_bytes as u64 / 2).clamp(1, pages);
     let mut notes = rank.is_first().then(|| Notes::new(rank, spec));
     if let Some(notes) = &mut notes {
@@ -108,25 +108,24 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     for (number, kind) in KINDS.iter().enumerate() {
         let mut taken_us = Vec::new();
         for first in (0..pages).step_by(window_pages as usize) {
-            let window = first..pages.min(first + window_pages);
             // Downwards, so that no page is read ahead.
-            let window: Vec<u64> = window.rev().collect();
-            prepare(rank, spec, kind, number, &window);
+            let window = (first..pages.min(first + window_pages)).rev().collect();
+            let turn = Turn { rank, spec, kind, number, window };
+            turn.prepare();
             if let Some(notes) = &mut notes {
-                taken_us.extend(notes.measure(rank, spec, kind, number, &window));
+                taken_us.extend(notes.measure(&turn));
             }
             rank.barrier();
-            check_from_outside(rank, spec, kind, number, &window);
-            // Pages that the neighbour looks at would stay where they are.
+            turn.check_from_outside();
+            // Pages that the neighbour looks at would stay in place.
             rank.barrier();
-            bar.inc(window.len() as u64);
+            bar.inc(turn.window.len() as u64);
         }
         if rank.is_first() && taken_us.is_empty() {
             fail(format!("{}: no page stayed where it was put; give a larger --pool", kind.name));
         }
         faults.push(latency(kind, spec, &taken_us));
     }
-    bar.finish_and_clear();
     let notes = notes?;
     Some(Found {
         faults,
@@ -143,7 +142,7 @@ fn latency(kind: &Kind, spec: &Spec, taken_us: &[f64]) -> Latency {
         kind: kind.name.into(),
         access: kind.access,
         samples: taken_us.len() as u64,
-        elsewhere: u64::from(spec.faults) - taken_us.len() as u64,
+        elsewhere: u64::from(spec.count) - taken_us.len() as u64,
         min_us: quantile(taken_us, 0.0),
         median_us: median(taken_us),
         p99_us: quantile(taken_us, 0.99),
@@ -151,55 +150,83 @@ fn latency(kind: &Kind, spec: &Spec, taken_us: &[f64]) -> Latency {
     }
 }
 
-/// What is written to a page for a kind; by whom does not matter, since only one rank does.
+/// The word that is written to a page for a kind, by whichever rank.
 fn word(spec: &Spec, page: u64, number: usize) -> u64 {
     xxh3_64(&[spec.seed.to_le_bytes(), page.to_le_bytes(), number.to_le_bytes()].concat())
 }
 
-/// What a put before the fault writes, which a store then replaces.
-fn word_before(spec: &Spec, page: u64, number: usize) -> u64 {
-    !word(spec, page, number)
-}
-
-/// A place in the page that differs from page to page.
+/// A place in the page, different from page to page.
 fn offset(rank: &Rank, page: u64) -> u64 {
     let page_bytes = rank.page_bytes as u64;
     page * page_bytes + page * 4160 % page_bytes / 8 * 8
 }
 
-/// Empties all pools, then brings the pages to where this kind has them.
-fn prepare(rank: &Rank, spec: &Spec, kind: &Kind, number: usize, window: &[u64]) {
-    rank.empty_pool();
-    rank.barrier();
-    let putter = if kind.before == Before::PutByNeighbour { NEIGHBOUR } else { 0 };
-    for &page in window {
-        let at = offset(rank, page);
-        match kind.before {
-            Before::Put | Before::PutByNeighbour if rank.me == putter => {
-                rank.put(0, at, &word_before(spec, page, number).to_le_bytes());
-            }
-            Before::Got | Before::Loaded if rank.is_first() => rank.get(0, at, &mut [0]),
-            _ => {}
-        }
-        if kind.before == Before::Loaded && rank.is_first() {
-            load(rank, at);
-        }
-    }
-    rank.barrier();
+/// A window of the pages in its turn for a kind of fault.
+struct Turn<'a> {
+    rank: &'a Rank,
+    spec: &'a Spec,
+    kind: &'a Kind,
+    number: usize,
+    window: Vec<u64>,
 }
 
-/// The stores of rank 0 are seen by its neighbour.
-fn check_from_outside(rank: &Rank, spec: &Spec, kind: &Kind, number: usize, window: &[u64]) {
-    if kind.access == Access::Load || rank.me != NEIGHBOUR {
-        return;
+impl Turn<'_> {
+    /// The word that a store writes.
+    fn word(&self, page: u64) -> u64 {
+        word(self.spec, page, self.number)
     }
-    for &page in window {
-        let mut bytes = [0; 8];
-        rank.get(0, offset(rank, page), &mut bytes);
-        if u64::from_le_bytes(bytes) != word(spec, page, number) {
+
+    /// The word that a put before the fault writes, and a store then replaces.
+    fn word_before(&self, page: u64) -> u64 {
+        !self.word(page)
+    }
+
+    /// Empties all pools, then brings the pages to their places.
+    fn prepare(&self) {
+        let (rank, before) = (self.rank, self.kind.before);
+        rank.empty_pool();
+        rank.barrier();
+        let putter = if before == Before::PutByNeighbour { NEIGHBOUR } else { 0 };
+        for &page in &self.window {
             let at = offset(rank, page);
-            fail(format!("{}: rank {NEIGHBOUR} gets other bytes at offset {at} of rank 0 than were stored", kind.name));
+            match before {
+                Before::Put | Before::PutByNeighbour if rank.me == putter => {
+                    rank.put(0, at, &self.word_before(page).to_le_bytes());
+                }
+                Before::Got | Before::Loaded if rank.is_first() => rank.get(0, at, &mut [0]),
+                _ => {}
+            }
+            if before == Before::Loaded && rank.is_first() {
+                load(rank, at);
+            }
         }
+        rank.barrier();
+    }
+
+    /// Checks that the neighbour of rank 0 sees its stores.
+    fn check_from_outside(&self) {
+        let (rank, name) = (self.rank, self.kind.name);
+        if self.kind.access == Access::Load || rank.me != NEIGHBOUR {
+            return;
+        }
+        for &page in &self.window {
+            let (at, mut bytes) = (offset(rank, page), [0; 8]);
+            rank.get(0, at, &mut bytes);
+            if u64::from_le_bytes(bytes) != self.word(page) {
+                fail(format!("{name}: rank {NEIGHBOUR} gets other bytes at offset {at} of rank 0 than were stored"));
+            }
+        }
+    }
+
+    /// Whether the page is in the place of this kind, as far as rank 0 can see. The runtime may have moved it meanwhile.
+    fn is_in_place(&self, page: u64) -> bool {
+        let expected = match self.kind.before {
+            Before::Got | Before::Put | Before::Loaded => [true, false],
+            Before::PutByNeighbour => [false, true],
+            Before::WrittenBack => [false, false],
+        };
+        let is_open_at = |rank| self.rank.is_open_at(rank, offset(self.rank, page));
+        (0..).zip(expected).all(|(rank, expected)| is_open_at(rank).is_none_or(|is_open| is_open == expected))
     }
 }
 
@@ -215,10 +242,9 @@ fn store(rank: &Rank, offset: u64, word: u64) {
 
 impl Notes {
     fn new(rank: &Rank, spec: &Spec) -> Notes {
-        let plain = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
         Notes {
-            words: vec![0; spec.faults as usize],
-            plain: plain.unwrap_or_else(|error| fail(error.to_string())),
+            words: vec![0; spec.count as usize],
+            plain: PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages),
             copies: PageCopies::new(rank.page_bytes),
             mapped_load_ns: Vec::new(),
             copy_us: Vec::new(),
@@ -226,16 +252,17 @@ impl Notes {
         }
     }
 
-    /// Faults on every page of the window; microseconds of each that is in its place.
-    fn measure(&mut self, rank: &Rank, spec: &Spec, kind: &Kind, number: usize, window: &[u64]) -> Vec<f64> {
+    /// Faults on every page of the window; microseconds for each page that is in its place.
+    fn measure(&mut self, turn: &Turn<'_>) -> Vec<f64> {
+        let Turn { rank, kind, window, .. } = turn;
         let mut taken_us = Vec::new();
         for &page in window {
-            let is_in_place = is_in_place(rank, kind, page);
+            let is_in_place = turn.is_in_place(page);
             let at = offset(rank, page);
             if matches!(kind.before, Before::Put | Before::PutByNeighbour) {
-                self.words[page as usize] = word_before(spec, page, number);
+                self.words[page as usize] = turn.word_before(page);
             }
-            let stored = word(spec, page, number);
+            let stored = turn.word(page);
             let start = Instant::now();
             let loaded = match kind.access {
                 Access::Load => Some(load(rank, at)),
@@ -258,7 +285,8 @@ impl Notes {
         self.mapped_load_ns.push(start.elapsed().as_secs_f64() * 1e9 / window.len() as f64);
         self.copy_us.extend(window.iter().map(|_| self.copies.run() * 1e6));
         if kind.before == Before::WrittenBack {
-            self.read_plainly(rank, window);
+            let page_bytes = rank.page_bytes as u64;
+            self.plain_us.extend(window.iter().map(|page| self.plain.read_range(page * page_bytes, page_bytes) * 1e6));
         }
         taken_us
     }
@@ -269,24 +297,4 @@ impl Notes {
             fail(format!("{}: page {page} has {loaded:#x} where {expected:#x} was written", kind.name));
         }
     }
-
-    fn read_plainly(&mut self, rank: &Rank, window: &[u64]) {
-        let len_bytes = rank.page_bytes as u64;
-        for &page in window {
-            let seconds = self.plain.one_at_a_time(blocks(false, page * len_bytes, len_bytes));
-            self.plain_us.push(seconds.unwrap_or_else(|error| fail(format!("reading plainly: {error}"))) * 1e6);
-        }
-    }
-}
-
-/// Whether the page is where the kind has it, as far as one can see. The runtime may have moved it meanwhile.
-fn is_in_place(rank: &Rank, kind: &Kind, page: u64) -> bool {
-    let expected = match kind.before {
-        Before::Got | Before::Put | Before::Loaded => [true, false],
-        Before::PutByNeighbour => [false, true],
-        Before::WrittenBack => [false, false],
-    };
-    (0..)
-        .zip(expected)
-        .all(|(at, expected)| rank.is_open_at(at, offset(rank, page)).is_none_or(|is_open| is_open == expected))
 }

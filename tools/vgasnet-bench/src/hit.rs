@@ -1,22 +1,22 @@
-//! What the targets are about: hits, misses, progress without calls, memory.
+//! The subjects of the targets: hits, misses, progress without calls, memory.
 
 use crate::baseline::Copies;
 use crate::disk::{Buffers, PlainFile};
 use crate::memory::pss_bytes;
 use crate::plan::{BLOCK_BYTES, Spec};
 use crate::progress;
-use crate::rank::{Rank, block_buffer, disk_read_bytes, fail};
+use crate::rank::{Rank, block_buffer, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// What is touched for the memory target, in pools.
+/// The segment that is touched for the memory target, in pools.
 pub const SEGMENT_POOLS: u64 = 16;
 
-/// What is read from a rank that computes.
+/// Bytes that are read from a rank that computes.
 pub const BUSY_READ_BYTES: u64 = 32 << 20;
 
-/// How long that rank computes. A reader that takes as long has waited for the end of it.
+/// The time that this rank computes. A reader that takes as long has waited for its end.
 const BUSY: Duration = Duration::from_millis(1500);
 
 /// The longest scan that is compared with plain reads.
@@ -28,10 +28,10 @@ const SMALL_GETS: u32 = 1 << 20;
 /// Gets of 4 MiB in one measurement.
 const LARGE_GETS: usize = 64;
 
-/// How many blocks take turns as a source, so that none stays in the nearest caches; fewer if the pool is small.
+/// Blocks that take turns as a source, so that none stays in the nearest caches; fewer if the pool is small.
 const SOURCES_MAX: u64 = 16;
 
-/// What rank 0 measured, round by round.
+/// Measurements of rank 0, round by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub get_8_bytes_hit_ns_each: Vec<f64>,
@@ -42,7 +42,7 @@ pub struct Found {
     pub copy_4_mib_sources_in_turn_seconds_each: Vec<f64>,
     pub cold_read_bytes: u64,
     pub cold_read_seconds_each: Vec<f64>,
-    /// What the disk was asked for in the last round of that.
+    /// Bytes from the disk in the last round of that.
     pub cold_disk_read_bytes: u64,
     pub plain_bytes: u64,
     pub plain_seconds_each: Vec<f64>,
@@ -60,15 +60,14 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
             bar.inc(1);
         }
         let scan_bytes = (spec.data_bytes / 2).min(SCAN_BYTES_MAX);
-        let plain = PlainFile::new(rank.storage_dir(), scan_bytes, Buffers::SmallPages);
-        let mut plain = plain.unwrap_or_else(|error| fail(error.to_string()));
+        let mut plain = PlainFile::new(rank.storage_dir(), scan_bytes, Buffers::SmallPages);
         for _ in 0..spec.repeat {
             measure_misses(rank, &mut plain, &mut found);
             bar.inc(1);
         }
         rank.empty_pool();
     }
-    bar.finish_and_clear();
+    drop(bar);
     // Pages that a rank has read stay in its pool, so each round reads others.
     let places = (spec.data_bytes - rank.pool_bytes) / BUSY_READ_BYTES;
     for round in 0..places.min(u64::from(spec.repeat)) {
@@ -77,14 +76,13 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     found
 }
 
-/// Writes to every page of this rank's segment; what all ranks together then take of memory.
+/// Writes to every page of this rank's segment. Returns the memory that all ranks together take then.
 fn touch_everything(rank: &Rank, spec: &Spec) -> u64 {
     let bar = progress::bar(rank.is_first(), "touching", spec.data_bytes / rank.page_bytes as u64);
     for page in (0..spec.data_bytes).step_by(rank.page_bytes) {
         rank.put(rank.me, page, &[1]);
         bar.inc(1);
     }
-    bar.finish_and_clear();
     rank.barrier();
     let pss_bytes = pss_bytes().unwrap_or_else(|error| fail(format!("/proc/self/smaps_rollup: {error}")));
     let all = rank.gather([pss_bytes, 0, 0, 0]);
@@ -130,23 +128,22 @@ fn large_get_seconds(rank: &Rank, sources: u64, to: &mut [u8]) -> f64 {
 
 /// Reads as much of this rank's own segment as the plain file has, from an empty pool.
 fn measure_misses(rank: &Rank, plain: &mut PlainFile, found: &mut Found) {
-    let plain_seconds = plain.read().unwrap_or_else(|error| fail(format!("reading plainly: {error}")));
-    found.plain_seconds_each.push(plain_seconds);
+    found.plain_seconds_each.push(plain.read());
     (found.plain_bytes, found.plain_is_direct) = (plain.size_bytes(), plain.is_direct);
     rank.empty_pool();
     let mut buffer = block_buffer();
-    let before = disk_read_bytes();
+    let [before, _] = disk_bytes();
     let start = Instant::now();
     for offset in (0..plain.size_bytes()).step_by(buffer.len()) {
         let len_bytes = BLOCK_BYTES.min(plain.size_bytes() - offset) as usize;
         rank.get(0, offset, &mut buffer[..len_bytes]);
     }
     found.cold_read_seconds_each.push(start.elapsed().as_secs_f64());
-    found.cold_disk_read_bytes = disk_read_bytes() - before;
+    found.cold_disk_read_bytes = disk_bytes()[0] - before;
     found.cold_read_bytes = plain.size_bytes();
 }
 
-/// Rank 1 reads what only rank 0's file has, while rank 0 computes.
+/// Rank 1 reads pages that only rank 0's file has, while rank 0 computes.
 fn read_from_busy(rank: &Rank, offset: u64) -> f64 {
     let mut buffer = vec![0; if rank.me == 1 { BUSY_READ_BYTES as usize } else { 0 }];
     rank.barrier();

@@ -2,7 +2,7 @@
 
 use crate::Stop;
 use crate::plan::{BLOCK_BYTES, Spec};
-use crate::rank::{Rank, block_buffer, fail};
+use crate::rank::{Rank, block_buffer, fail, words};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,13 +12,13 @@ use std::path::Path;
 use std::time::Instant;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What the segment of rank 0 holds, and how that is checked.
+/// The data in the segment of rank 0.
 pub enum Data {
     Pattern { seed: u64 },
     File { file: File, path: String, sums: Vec<u64> },
 }
 
-/// What checking has cost and covered.
+/// Bytes that were checked, and the time for their checksums.
 #[derive(Default)]
 pub struct Checked {
     pub bytes: u64,
@@ -33,12 +33,10 @@ impl Data {
         let opened = sums.and_then(|sums| Ok((sums, File::open(path)?)));
         let path = path.display().to_string();
         let (sums, file) = opened.unwrap_or_else(|error| fail(format!("{path}: {error}")));
-        let sums =
-            sums.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte)));
-        Data::File { file, path, sums: sums.collect() }
+        Data::File { file, path, sums: words(&sums).collect() }
     }
 
-    /// Makes `bytes` what `block` begins with.
+    /// Fills `bytes` with the beginning of `block`.
     fn produce(&self, block: u64, bytes: &mut [u8]) {
         match self {
             Data::Pattern { seed } => {
@@ -55,7 +53,7 @@ impl Data {
         }
     }
 
-    /// Puts this rank's share of the data into the segment of rank 0: every block is some rank's.
+    /// Puts this rank's share of the blocks into the segment of rank 0.
     pub fn fill(&self, rank: &Rank, spec: &Spec, mut step: impl FnMut()) {
         let mut buffer = block_buffer();
         for block in (0..spec.blocks()).filter(|block| block % u64::from(rank.ranks) == u64::from(rank.me)) {
@@ -66,8 +64,8 @@ impl Data {
         }
     }
 
-    /// Compares what was read of `block`: of a pattern some words, which costs nothing that one could measure; of a file
-    /// every byte, by its checksum. Ends the job where they differ.
+    /// Compares the bytes that were read of `block`: of a pattern three words, which takes no time worth measuring; of a file
+    /// every byte, by its checksum. Ends the job if they differ.
     pub fn check(&self, block: u64, bytes: &[u8], checked: &mut Checked) {
         match self {
             Data::Pattern { seed } => {
@@ -118,13 +116,13 @@ fn pattern_key(seed: u64, block: u64) -> u64 {
     xxh3_64(&[seed.to_le_bytes(), block.to_le_bytes()].concat())
 }
 
-/// No two places have the same word within one run.
+/// Differs from place to place within one run.
 fn pattern_word(key: u64, index: u64) -> [u8; 8] {
     key.wrapping_add(index.wrapping_mul(0x9E37_79B9_7F4A_7C15)).to_le_bytes()
 }
 
-/// The checksum of each block of a file, in a file in memory that the ranks inherit, and the size of the file. What the
-/// ranks compare with thus never went through what is measured.
+/// The checksum of each block of a file, in a file in memory that the ranks inherit, and the size of the file. So the
+/// checksums never pass through the library that is measured.
 pub fn checksums(path: &Path) -> Result<(OwnedFd, u64), Stop> {
     let failed = |error: io::Error| Stop::usage(format!("--input {}: {error}", path.display()));
     let file = File::open(path).map_err(failed)?;

@@ -1,21 +1,19 @@
-//! Runs jobs, one after the other, and shows what came of them.
+//! Runs jobs, one after the other, and shows their results.
 
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
-use crate::options::{FaultOptions, HitOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions};
+use crate::options::{
+    Benchmark, FaultOptions, HitOptions, Judging, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
+};
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
-use crate::report::fault::FaultRun;
-use crate::report::messages::MessagesRun;
-use crate::report::triad::TriadRun;
-use crate::report::{HitReport, Judged, Output, ReadRun, Report, SharingRun, pair_cooperative};
+use crate::report::{FaultRun, HitReport, Judge, Judged, MessagesRun, Output, ReadRun, Report, SharingRun, TriadRun};
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use vgasnet::config::format_size;
 use vgasnet_smp::launch::Launch;
 
@@ -27,13 +25,31 @@ const FAULT_FRAMES_MIN: u64 = 7;
 /// Environment variables that launchers set for the processes that they start.
 const LAUNCHED: [&str; 4] = [vgasnet_smp::JOB_VARIABLE, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
 
-/// `sequential` and `random`.
-pub fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
-    refuse_inside_a_job()?;
+/// Measures; the status to exit with.
+pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
+    if let Some(name) = LAUNCHED.iter().find(|name| std::env::var_os(name).is_some()) {
+        return Err(Stop::usage(format!(
+            "this process is a rank that a launcher started ({name} is set); vgasnet-bench starts its own ranks, so run it \
+             by itself"
+        )));
+    }
+    match benchmark {
+        Benchmark::Sequential(options) => reads(Workload::Sequential, options),
+        Benchmark::Random(options) => reads(Workload::Random, options),
+        Benchmark::FalseSharing(options) => false_sharing(options),
+        Benchmark::Hit(options) => hit(options),
+        Benchmark::Triad(options) => triad(options),
+        Benchmark::Fault(options) => fault(options),
+        Benchmark::Messages(options) => messages(options),
+    }
+}
+
+fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.modes.plot)?;
-    let mut spec = spec(workload, &options.setup);
+    let mut spec = Spec::new(workload, &options.setup);
     spec.data_bytes = options.size.unwrap_or(DATA_BYTES_DEFAULT);
-    let sums = match &options.input {
+    // The ranks inherit the checksums, so they stay open until the last job has ended.
+    let _sums = match &options.input {
         Some(path) => {
             let path =
                 path.canonicalize().map_err(|error| Stop::usage(format!("--input {}: {error}", path.display())))?;
@@ -55,59 +71,37 @@ pub fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
         return Err(Stop::usage(format!("--damage is beyond the {} bytes of data", spec.data_bytes)));
     }
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    let mut runs = Vec::new();
-    for job in &jobs {
-        runs.push(ReadRun::new(job, run(job)?));
-    }
-    drop(sums);
-    let cooperative = pair_cooperative(&runs);
-    let report = Report { benchmark: workload.name(), storage_dir: &jobs[0].config.storage_dir, runs, cooperative };
-    output.show(&report, &report.table())?;
-    draw(&options.modes.plot, || plot::reads(&report.runs))?;
+    let report = Report::new(&jobs, run_all(&jobs, ReadRun::new)?);
+    output.show(&report, &report.table(), || plot::reads(&report.runs))?;
     Ok(0)
 }
 
-/// `false-sharing`.
-pub fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
-    refuse_inside_a_job()?;
+fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.modes.plot)?;
-    let mut spec = spec(Workload::FalseSharing, &options.setup);
-    // Rounded up to the one page.
-    spec.data_bytes = 1;
-    spec.sharing_rounds = options.rounds;
+    // The data is rounded up to the one page.
+    let spec = Spec { data_bytes: 1, count: options.rounds, ..Spec::new(Workload::FalseSharing, &options.setup) };
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    let mut runs = Vec::new();
-    for job in &jobs {
-        runs.push(SharingRun::new(job, run(job)?));
-    }
-    let cooperative = pair_cooperative(&runs);
-    let benchmark = Workload::FalseSharing.name();
-    let report = Report { benchmark, storage_dir: &jobs[0].config.storage_dir, runs, cooperative };
-    output.show(&report, &report.table())?;
-    draw(&options.modes.plot, || plot::sharing(&report.runs))?;
+    let report = Report::new(&jobs, run_all(&jobs, SharingRun::new)?);
+    output.show(&report, &report.table(), || plot::sharing(&report.runs))?;
     Ok(0)
 }
 
-/// `hit`.
-pub fn hit(options: &HitOptions) -> Result<u8, Stop> {
-    refuse_inside_a_job()?;
+fn hit(options: &HitOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
-    let mut job = Job::new(options.ranks, true, true, &options.setup, spec(Workload::Hit, &options.setup))?;
+    let mut job = Job::new(options.ranks, true, true, &options.setup, Spec::new(Workload::Hit, &options.setup))?;
     if job.config.pool_bytes < 2 * BLOCK_BYTES {
         return Err(Stop::usage("--pool is too small for this benchmark; give it at least 8M"));
     }
     job.spec.data_bytes = SEGMENT_POOLS * job.config.pool_bytes;
     job.check_space()?;
-    let report = HitReport::new(&job, run(&job)?);
-    output.show(&report, &report.table())?;
-    Ok(u8::from(options.check && !report.reached_all))
+    let report = HitReport::new(&job, run_job(&job)?);
+    output.show(&report, &report.table(), || Ok(String::new()))?;
+    Ok(u8::from(options.check && !report.reached_all()))
 }
 
-/// `triad`.
-pub fn triad(options: &TriadOptions) -> Result<u8, Stop> {
-    refuse_inside_a_job()?;
-    let output = Output::open(&options.setup.json, &options.plot)?;
-    let job = Job::new(1, true, true, &options.setup, spec(Workload::Triad, &options.setup))?;
+fn triad(options: &TriadOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let job = Job::new(1, true, true, &options.setup, Spec::new(Workload::Triad, &options.setup))?;
     let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
     refuse_few_frames(&job, ARRAYS)?;
     let sizes = match &*options.size {
@@ -128,19 +122,13 @@ pub fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     let mut runs = Vec::new();
     for job in &mut jobs {
         let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job) } else { None };
-        let found = run(job)?;
-        let peak_bytes = limit.as_ref().and_then(MemoryLimit::peak_bytes);
-        drop(limit);
-        runs.push(TriadRun::new(job, found, peak_bytes));
+        let found = run_job(job)?;
+        runs.push(TriadRun::new(job, found, limit.as_ref().and_then(MemoryLimit::peak_bytes)));
     }
-    let reached_all = runs.iter().all(|run| run.reached_all);
-    let report = Judged { benchmark: "triad", storage_dir: &job.config.storage_dir, runs, reached_all };
-    output.show(&report, &report.table())?;
-    draw(&options.plot, || plot::triads(&report.runs))?;
-    Ok(u8::from(options.check && !reached_all))
+    judge(&jobs, runs, &output, &options.judging, plot::triads)
 }
 
-/// Makes a cgroup for the process that a job's triad is compared with, as far as this machine allows that.
+/// Makes a cgroup for the process that maps a file, if this machine allows that.
 fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
     let limit = MemoryLimit::new(job.rank_memory_bytes());
     let dir = job.config.storage_dir.clone();
@@ -151,12 +139,10 @@ fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
     limit.ok()
 }
 
-/// `fault`.
-pub fn fault(options: &FaultOptions) -> Result<u8, Stop> {
+fn fault(options: &FaultOptions) -> Result<u8, Stop> {
     const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
-    refuse_inside_a_job()?;
-    let output = Output::open(&options.setup.json, &options.plot)?;
-    let spec = Spec { faults: options.faults, ..spec(Workload::Fault, &options.setup) };
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { count: options.faults, ..Spec::new(Workload::Fault, &options.setup) };
     let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
     let pages = if is_chosen { vec![options.setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
     let mut jobs = Vec::new();
@@ -170,34 +156,18 @@ pub fn fault(options: &FaultOptions) -> Result<u8, Stop> {
             jobs.push(job);
         }
     }
-    let mut runs = Vec::new();
-    for job in &jobs {
-        runs.push(FaultRun::new(job, run(job)?));
-    }
-    let reached_all = runs.iter().all(|run| run.reached_all);
-    let report = Judged { benchmark: "fault", storage_dir: &jobs[0].config.storage_dir, runs, reached_all };
-    output.show(&report, &report.table())?;
-    draw(&options.plot, || plot::faults(&report.runs))?;
-    Ok(u8::from(options.check && !reached_all))
+    judge(&jobs, run_all(&jobs, FaultRun::new)?, &output, &options.judging, plot::faults)
 }
 
-/// `messages`.
-pub fn messages(options: &MessageOptions) -> Result<u8, Stop> {
-    refuse_inside_a_job()?;
-    let output = Output::open(&options.setup.json, &options.plot)?;
-    let mut spec = spec(Workload::Messages, &options.setup);
-    (spec.data_bytes, spec.messages) = (1, options.messages);
-    let job = Job::new(2, true, true, &options.setup, spec)?;
-    job.check_space()?;
-    let runs = vec![MessagesRun::new(&job, run(&job)?)];
-    let reached_all = runs.iter().all(|run| run.reached_all);
-    let report = Judged { benchmark: "messages", storage_dir: &job.config.storage_dir, runs, reached_all };
-    output.show(&report, &report.table())?;
-    draw(&options.plot, || plot::messages(&report.runs))?;
-    Ok(u8::from(options.check && !reached_all))
+fn messages(options: &MessageOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { data_bytes: 1, count: options.messages, ..Spec::new(Workload::Messages, &options.setup) };
+    let jobs = [Job::new(2, true, true, &options.setup, spec)?];
+    jobs[0].check_space()?;
+    judge(&jobs, run_all(&jobs, MessagesRun::new)?, &output, &options.judging, plot::messages)
 }
 
-/// Loads and stores need some frames; so many more are for what is measured.
+/// Loads and stores need one frame more than the `frames` that are measured.
 fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
     let pool_bytes_min = (frames + 1) * page_bytes;
@@ -212,36 +182,26 @@ fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     )))
 }
 
-fn spec(workload: Workload, setup: &Setup) -> Spec {
-    Spec {
-        workload,
-        data_bytes: 0,
-        sharing_rounds: 0,
-        faults: 0,
-        messages: 0,
-        repeat: setup.repeat,
-        seed: setup.seed,
-        input: None,
-        damage_offset: None,
-        mapping: Err("this benchmark compares with no mapped file".into()),
-        report_fd: -1,
-        sums_fd: None,
-    }
+/// Shows the results of jobs with targets; the status to exit with.
+fn judge<R: Judge>(
+    jobs: &[Job],
+    runs: Vec<R>,
+    output: &Output,
+    judging: &Judging,
+    plot: fn(&[R]) -> Result<String, String>,
+) -> Result<u8, Stop> {
+    let report = Judged::new(jobs, runs);
+    output.show(&report, &report.table(), || plot(&report.runs))?;
+    Ok(u8::from(judging.check && !report.reached_all))
 }
 
-fn refuse_inside_a_job() -> Result<(), Stop> {
-    match LAUNCHED.iter().find(|name| std::env::var_os(name).is_some()) {
-        Some(name) => Err(Stop::usage(format!(
-            "this process is a rank that a launcher started ({name} is set); vgasnet-bench starts its own ranks, so run it \
-             by itself"
-        ))),
-        None => Ok(()),
-    }
+fn run_all<F: DeserializeOwned, R>(jobs: &[Job], report: fn(&Job, F) -> R) -> Result<Vec<R>, Stop> {
+    jobs.iter().map(|job| Ok(report(job, run_job(job)?))).collect()
 }
 
-/// Runs a job to its end; what its rank 0 reports. A job that fails says why itself.
-fn run<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
-    // Without close-on-exec: the ranks are to have it.
+/// Runs a job to its end; the report of its rank 0. A job that fails prints the reason itself.
+fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
+    // Without close-on-exec, so that the ranks inherit it.
     let memory = memfd_create("vgasnet-bench-report", MFdFlags::empty());
     let mut memory = File::from(memory.map_err(|error| Stop::failure(format!("memory for a report: {error}")))?);
     let spec = Spec { report_fd: memory.as_raw_fd(), ..job.spec.clone() };
@@ -258,14 +218,6 @@ fn run<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
     }
     let mut text = String::new();
     let read = memory.rewind().and_then(|()| memory.read_to_string(&mut text));
-    read.map_err(|error| Stop::failure(format!("the report of rank 0: {error}")))?;
-    serde_json::from_str(&text).map_err(|error| Stop::failure(format!("the report of rank 0: {error}")))
-}
-
-fn draw(path: &Option<std::path::PathBuf>, image: impl FnOnce() -> Result<String, String>) -> Result<(), Stop> {
-    let Some(path) = path else { return Ok(()) };
-    let path: &Path = path;
-    let failed = |error: &dyn std::fmt::Display| Stop::failure(format!("--plot {}: {error}", path.display()));
-    let image = image().map_err(|error| failed(&error))?;
-    std::fs::write(path, image).map_err(|error| failed(&error))
+    let report = read.map_err(serde_json::Error::io).and_then(|_| serde_json::from_str(&text));
+    report.map_err(|error| Stop::failure(format!("the report of rank 0: {error}")))
 }

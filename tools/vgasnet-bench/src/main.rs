@@ -1,8 +1,8 @@
 //! Measures vgasnet on this machine, each figure with a ratio to something measured in the same run.
 //!
-//! This process reads the options, starts the ranks (itself again, with the hidden subcommand `rank`) and reports what
-//! rank 0 found. [`options`] and [`plan`] say what to run, [`launcher`] runs it, [`rank`] and the modules that it calls
-//! are what a rank does, [`report`] and [`plot`] show the results.
+//! This process reads the options, starts the ranks (this program again, with the hidden subcommand `rank`) and reports the
+//! measurements of rank 0. [`options`] and [`plan`] define the jobs, [`launcher`] runs them, [`rank`] and the modules that it
+//! calls are the work of a rank, [`report`] and [`plot`] show the results.
 
 mod arrays;
 mod baseline;
@@ -57,14 +57,8 @@ fn main() -> ExitCode {
         Err(stop) => return end(&stop),
     };
     let done = match options.command {
+        Command::Measure(benchmark) => launcher::run(&benchmark),
         Command::Rank { spec } => rank::run(&spec),
-        Command::Sequential(options) => launcher::reads(plan::Workload::Sequential, &options),
-        Command::Random(options) => launcher::reads(plan::Workload::Random, &options),
-        Command::FalseSharing(options) => launcher::false_sharing(&options),
-        Command::Hit(options) => launcher::hit(&options),
-        Command::Triad(options) => launcher::triad(&options),
-        Command::Fault(options) => launcher::fault(&options),
-        Command::Messages(options) => launcher::messages(&options),
     };
     match done {
         Ok(status) => ExitCode::from(status),

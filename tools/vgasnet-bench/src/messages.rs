@@ -1,7 +1,7 @@
-//! Active Messages between two ranks: the round trip of a short one, and what medium ones carry in a stream.
+//! Active Messages between two ranks: the round trip of a short one, and the throughput of a stream of medium ones.
 
 use crate::baseline::PageCopies;
-use crate::memory::Allocated;
+use crate::memory::Memory;
 use crate::plan::Spec;
 use crate::progress;
 use crate::rank::{Rank, fail};
@@ -18,33 +18,33 @@ use vgasnet::job;
 /// Payloads of a stream.
 pub const PAYLOADS_BYTES: [usize; 3] = [512, 8 << 10, PAYLOAD_BYTES_MAX];
 
-/// What a stream carries.
+/// Bytes of a stream.
 const STREAM_BYTES: usize = 128 << 20;
 
 /// Messages of a stream at most.
 const STREAM_MESSAGES_MAX: usize = 1 << 16;
 
-/// Payloads take turns in as much memory, so that they are in no cache.
+/// Memory of the payloads. They take turns in it, so that they are in no cache.
 const SOURCES_BYTES: usize = 64 << 20;
 
-/// Round trips through the kernel that are compared with.
+/// Round trips through the kernel, as a baseline.
 const SWITCHES: u32 = 4096;
 
 const SHORT: u8 = 128;
 const MEDIUM: u8 = 129;
 const DONE: u8 = 130;
 
-/// Replies that this rank has had.
+/// Replies to this rank.
 static REPLIES: AtomicU64 = AtomicU64::new(0);
-/// The bytes of the payloads that this rank has had.
+/// Bytes of the payloads that arrived at this rank.
 static ARRIVED_BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// What rank 0 measured, round by round.
+/// Measurements of rank 0, round by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub processors: usize,
     pub short_round_trip_us_each: Vec<f64>,
-    /// Two threads that wake each other through eventfds: what the round trip costs when both ranks sleep.
+    /// Two threads that wake each other through eventfds: the least that two sleeping ranks need.
     pub eventfd_round_trip_us_each: Vec<f64>,
     pub streams: Vec<Stream>,
 }
@@ -104,14 +104,14 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let bar = progress::bar(rank.is_first(), "messages", rounds * u64::from(spec.repeat));
     let mut found = Found { processors: processors(), ..Found::default() };
     for _ in 0..spec.repeat {
-        let taken = exchange(rank, || round_trips(rank, spec.messages));
-        found.short_round_trip_us_each.extend(taken.map(|seconds| seconds * 1e6 / f64::from(spec.messages)));
+        let taken = exchange(rank, || round_trips(rank, spec.count));
+        found.short_round_trip_us_each.extend(taken.map(|seconds| seconds * 1e6 / f64::from(spec.count)));
         if rank.is_first() {
             found.eventfd_round_trip_us_each.push(eventfd_round_trip_us());
         }
         bar.inc(1);
     }
-    let sources = Allocated::new(SOURCES_BYTES, true);
+    let sources = Memory::allocated(SOURCES_BYTES, true);
     for payload_bytes in PAYLOADS_BYTES {
         let messages = (STREAM_BYTES / payload_bytes).min(STREAM_MESSAGES_MAX);
         let mut stream = Stream { payload_bytes, messages, seconds_each: vec![], copy_payload_seconds_each: vec![] };
@@ -127,7 +127,6 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
         }
         found.streams.push(stream);
     }
-    bar.finish_and_clear();
     rank.is_first().then_some(found)
 }
 
@@ -135,7 +134,7 @@ fn processors() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Rank 0 sends, the other one handles; how long it took.
+/// Rank 0 sends, the other one runs handlers; seconds.
 fn exchange(rank: &Rank, send: impl FnOnce()) -> Option<f64> {
     rank.barrier();
     let start = Instant::now();
@@ -156,7 +155,7 @@ fn round_trips(rank: &Rank, count: u32) {
     }
 }
 
-fn send(rank: &Rank, sources: &Allocated, payload_bytes: usize, messages: usize) {
+fn send(rank: &Rank, sources: &Memory, payload_bytes: usize, messages: usize) {
     let before = REPLIES.load(Ordering::Relaxed);
     for number in 0..messages {
         let offset = number % (SOURCES_BYTES / payload_bytes) * payload_bytes;

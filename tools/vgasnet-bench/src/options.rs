@@ -18,6 +18,18 @@ pub struct Options {
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[command(flatten)]
+    Measure(Benchmark),
+    /// The work of a rank that this program starts
+    #[command(hide = true)]
+    Rank {
+        /// A `plan::Spec` in JSON
+        spec: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Benchmark {
     /// Every rank reads all data of rank 0 from start to end, all ranks at once, in blocking gets of 4 MiB
     Sequential(ReadOptions),
     /// Every rank reads as much in gets of 4 MiB at random multiples of 4 MiB
@@ -32,12 +44,6 @@ pub enum Command {
     Fault(FaultOptions),
     /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
     Messages(MessageOptions),
-    /// What a rank that this program starts does
-    #[command(hide = true)]
-    Rank {
-        /// A `plan::Spec` in JSON
-        spec: String,
-    },
 }
 
 #[derive(Args, Clone)]
@@ -85,6 +91,18 @@ pub struct Modes {
     /// Draw the results there
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
+}
+
+// Of benchmarks with targets. A doc comment would become the help of the command.
+#[derive(Args, Clone)]
+pub struct Judging {
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Args, Clone)]
@@ -138,6 +156,7 @@ pub struct HitOptions {
 }
 
 #[derive(Args, Clone)]
+#[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
 pub struct TriadOptions {
     #[command(flatten)]
     pub setup: Setup,
@@ -147,13 +166,8 @@ pub struct TriadOptions {
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
     pub size: Vec<u64>,
 
-    /// Draw the results there
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-
-    /// Exit with status 1 if a target is missed, or could not be measured
-    #[arg(long)]
-    pub check: bool,
+    #[command(flatten)]
+    pub judging: Judging,
 }
 
 /// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
@@ -171,13 +185,8 @@ pub struct FaultOptions {
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub peer_memory: Switch,
 
-    /// Draw the results there
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-
-    /// Exit with status 1 if a target is missed
-    #[arg(long)]
-    pub check: bool,
+    #[command(flatten)]
+    pub judging: Judging,
 }
 
 #[derive(Args, Clone)]
@@ -190,13 +199,8 @@ pub struct MessageOptions {
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub messages: u32,
 
-    /// Draw the results there
-    #[arg(long, value_name = "FILE.svg")]
-    pub plot: Option<PathBuf>,
-
-    /// Exit with status 1 if a target is missed
-    #[arg(long)]
-    pub check: bool,
+    #[command(flatten)]
+    pub judging: Judging,
 }
 
 /// One value of a mode, or both one after the other.
@@ -230,7 +234,7 @@ impl Options {
     }
 }
 
-/// What is wrong, in one line and without the usage below it.
+/// The error in one line, without the usage below it.
 fn first_paragraph(text: &str) -> String {
     let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
     let line = lines.collect::<Vec<_>>().join(" ");

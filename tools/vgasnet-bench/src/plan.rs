@@ -1,4 +1,4 @@
-//! What a job is to do: from the options to what the ranks are told.
+//! Jobs, as the options ask for them, and the orders of their ranks.
 
 use crate::Stop;
 use crate::options::{Modes, Setup};
@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use vgasnet::config::{Config, Machine, environment, format_size, format_size_about};
 use vgasnet::storage;
 
-/// The size of a get, and the unit that data is filled and checked in.
+/// The size of a get, and the unit of filling and checking data.
 pub const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Memory that a rank may take besides its pool.
 const BESIDES_POOL_BYTES: u64 = 64 << 20;
 
-/// The pool where neither an option nor the environment says one. It is small against the data: that is the subject.
+/// The pool where neither an option nor the environment sets one. It is smaller than the data by default: that is the subject.
 const POOL_BYTES_DEFAULT: u64 = 256 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub enum Workload {
     FalseSharing,
     Hit,
     Triad,
-    /// Of a process that is no rank, but what a rank is compared with.
+    /// Of a process that is no rank, but a baseline for one.
     MappedTriad,
     Fault,
     Messages,
@@ -45,31 +45,27 @@ impl Workload {
     }
 }
 
-/// What a rank is told, in JSON on its command line.
+/// Orders to a rank, in JSON on its command line.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub workload: Workload,
     /// The data on rank 0; for [`Workload::Hit`] on each rank.
     pub data_bytes: u64,
-    /// How often each rank puts and meets, where it does.
-    pub sharing_rounds: u32,
-    /// How many faults of a kind are measured, where that is done.
-    pub faults: u32,
-    /// How many round trips are measured, where that is done.
-    pub messages: u32,
+    /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    pub count: u32,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
     pub damage_offset: Option<u64>,
-    /// Where a process maps a file, to compare with; else why there is none.
+    /// The process that maps a file, as a baseline; else why there is none.
     pub mapping: Result<Mapping, String>,
-    /// A descriptor of a file in memory that rank 0 writes its report to.
+    /// A descriptor of a file in memory for the report of rank 0.
     pub report_fd: i32,
-    /// A descriptor of a file in memory that has the checksum of each block of the input.
+    /// A descriptor of a file in memory with the checksum of each block of the input.
     pub sums_fd: Option<i32>,
 }
 
-/// Where a process maps a file of its own, and the cgroup that limits its memory. The process enters it by itself.
+/// The directory of a file that a process maps, and the cgroup that limits its memory. The process enters the cgroup itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Mapping {
     pub dir: PathBuf,
@@ -77,7 +73,23 @@ pub struct Mapping {
 }
 
 impl Spec {
-    /// How many blocks the data has; the last may be short.
+    /// Orders without data: each benchmark adds its own.
+    pub fn new(workload: Workload, setup: &Setup) -> Spec {
+        Spec {
+            workload,
+            data_bytes: 0,
+            count: 0,
+            repeat: setup.repeat,
+            seed: setup.seed,
+            input: None,
+            damage_offset: None,
+            mapping: Err("this benchmark compares with no mapped file".into()),
+            report_fd: -1,
+            sums_fd: None,
+        }
+    }
+
+    /// The number of blocks of the data; the last may be short.
     pub fn blocks(&self) -> u64 {
         self.data_bytes.div_ceil(BLOCK_BYTES)
     }
@@ -87,7 +99,7 @@ impl Spec {
     }
 }
 
-/// One job: how many ranks, and what their environment says.
+/// One job: its ranks, their environment, their orders.
 #[derive(Clone, Debug)]
 pub struct Job {
     pub ranks: u32,
@@ -95,12 +107,12 @@ pub struct Job {
     pub spec: Spec,
 }
 
-/// Where things lie in a segment: the data, the mail (rank 0 only), the scratch.
+/// The layout of a segment: the data, the mail (rank 0 only), the scratch pages.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Where each rank has a place to tell rank 0 something.
+    /// A place for each rank's word to rank 0.
     pub mail_offset: u64,
-    /// Pages that are never written. Reading as many of them as there are frames empties a pool of everything else.
+    /// As many pages as the pool has frames, never written. Reading them all displaces everything else from the pool.
     pub scratch_offset: u64,
     pub segment_bytes: u64,
 }
@@ -120,7 +132,7 @@ impl Layout {
 }
 
 impl Job {
-    /// A job whose ranks can start, as far as this process can tell.
+    /// A job whose settings are valid.
     pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
         let mut vars: Vec<(String, String)> = environment().collect();
         let mut set = |name: &str, value: String| {
@@ -167,7 +179,7 @@ impl Job {
         ]
     }
 
-    /// Refuses what the disk has no room for: the segments, and the files that are compared with.
+    /// Refuses a job if its disk has no room for the segments and the files of the baselines.
     pub fn check_space(&self) -> Result<(), Stop> {
         let free_bytes = storage::free_bytes(&self.config.storage_dir).map_err(Stop::failure)?;
         let other_bytes = Layout::new(1, self.ranks, &self.spec, &self.config).segment_bytes;
@@ -195,7 +207,7 @@ impl Job {
     }
 }
 
-/// The jobs for every combination of modes, in the order in which they run.
+/// The jobs for every combination of modes, in the order of their runs.
 pub fn jobs(modes: &Modes, setup: &Setup, spec: &Spec) -> Result<Vec<Job>, Stop> {
     let mut jobs = Vec::new();
     for &ranks in &modes.ranks {

@@ -1,16 +1,13 @@
-//! A bar for each run.
+//! Bar charts of the results.
 
 use crate::faults::Latency;
-use crate::report::fault::FaultRun;
-use crate::report::messages::{MessagesRun, Throughput};
-use crate::report::triad::TriadRun;
-use crate::report::{ReadRun, Setting, SharingRun};
+use crate::report::{FaultRun, MessagesRun, ReadRun, Setting, SharingRun, Throughput, TriadRun};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
 use vgasnet::config::format_size;
 
-/// Throughputs, and beside each what plain reads reach.
+/// Throughputs, and beside each that of plain reads.
 pub fn reads(runs: &[ReadRun]) -> Result<String, String> {
     let bars = runs.iter().map(|run| Bar {
         label: label(&run.setting),
@@ -32,7 +29,7 @@ pub fn sharing(runs: &[SharingRun]) -> Result<String, String> {
     draw(&[Chart { title, unit: "us", bars: bars.collect() }])
 }
 
-/// A chart for each size: what the own segment reaches, and beside it each thing that it is compared with.
+/// A chart for each size: the throughput of the own segment beside each baseline.
 pub fn triads(runs: &[TriadRun]) -> Result<String, String> {
     let chart = |run: &TriadRun| {
         let (segment, others) = run.throughputs();
@@ -107,7 +104,7 @@ fn label(setting: &Setting) -> String {
 /// Width of a bar where 1 is the distance between runs.
 const WIDTH: f64 = 0.35;
 
-/// What a letter of a label needs.
+/// The width of a letter of a label.
 const LETTER_WIDTH: u32 = 7;
 
 /// The height of a chart.
@@ -139,7 +136,7 @@ fn draw_chart(area: &DrawingArea<SVGBackend<'_>, Shift>, Chart { title, unit, ba
         .y_label_area_size(70)
         .build_cartesian_2d(-0.5..bars.len() as f64 - 0.5, 0.0..top)
         .map_err(text)?;
-    // A label stands at a whole number, which is in the middle of a run.
+    // A label stands at a whole number, in the middle of a run.
     let name = |at: &f64| {
         let is_whole = (at - at.round()).abs() < 1e-6;
         bars.get(at.round() as usize)

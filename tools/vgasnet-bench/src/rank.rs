@@ -1,4 +1,4 @@
-//! A rank of the job: what all benchmarks do with the segment and with each other.
+//! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
@@ -13,7 +13,7 @@ use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Client, Remote};
 use vgasnet::runtime::Runtime;
 
-/// What errors of this program are reported under.
+/// The name that errors of this program are reported under.
 const CALL: &str = "vgasnet-bench";
 
 /// Ends the job with one line.
@@ -21,7 +21,7 @@ pub fn fail(line: impl Into<String>) -> ! {
     job::fail(CALL, &UserError::new(line))
 }
 
-/// Does what `spec` says, and ends the process.
+/// Does the work that `spec` names, and ends the process.
 pub fn run(spec: &str) -> Result<u8, Stop> {
     if std::env::var_os(vgasnet_smp::JOB_VARIABLE).is_none() {
         return Err(Stop::usage("\"rank\" is for the ranks that vgasnet-bench starts; see --help"));
@@ -132,21 +132,21 @@ impl Rank {
         space.memories[rank as usize].map(|memory| memory.table.is_readable(space.slots.of(page)))
     }
 
-    /// Writes everything back that this rank has changed, and keeps it.
+    /// Writes all dirty pages of this rank back, and keeps them.
     pub fn write_back(&self) {
         let progress = self.runtime.progress();
         progress.engine().flush();
         progress.wait(&|| progress.engine().protocol().cache.flushed());
     }
 
-    /// Displaces everything from this rank's pool, and so writes back what it has changed.
+    /// Displaces everything from this rank's pool, which writes its dirty pages back.
     pub fn empty_pool(&self) {
         for page in (0..self.pool_bytes).step_by(self.page_bytes) {
             self.get(self.me, self.layout.scratch_offset + page, &mut [0]);
         }
     }
 
-    /// Tells every rank what each has to tell. Collective.
+    /// Gives every rank the words of each. Collective.
     pub fn gather(&self, mine: [u64; 4]) -> Vec<[u64; 4]> {
         let place = |rank: u32| self.first_layout.mail_offset + u64::from(rank) * MAIL_BYTES;
         let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -155,17 +155,11 @@ impl Rank {
         let mut all = vec![0; self.ranks as usize * MAIL_BYTES as usize];
         self.get(0, place(0), &mut all);
         self.barrier();
-        let words = |bytes: &[u8]| {
-            let mut words = [0; 4];
-            for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-                *word = bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-            }
-            words
-        };
-        all.chunks_exact(MAIL_BYTES as usize).map(words).collect()
+        let mut words = words(&all);
+        (0..self.ranks).map(|_| [0; 4].map(|_: u64| words.next().unwrap_or(0))).collect()
     }
 
-    /// How long `work` takes from the moment when all ranks begin until the last has ended.
+    /// The time from the moment when all ranks begin `work` until the last has ended it.
     pub fn time(&self, work: impl FnOnce()) -> Duration {
         self.barrier();
         let start = Instant::now();
@@ -174,7 +168,7 @@ impl Rank {
         start.elapsed()
     }
 
-    /// Rank 0 leaves what it found for the process that started the job.
+    /// Rank 0 leaves its measurements for the process that started the job.
     fn report(&self, spec: &Spec, found: impl Serialize) {
         if !self.is_first() {
             return;
@@ -187,28 +181,26 @@ impl Rank {
     }
 }
 
-/// Gives up the stack for signal handlers that the main thread of a Rust program has. Programs in C have none, and a thread
-/// on such a stack leaves it to another one to fetch the pages that it faults on.
+/// Gives up the alternate stack for signal handlers that the main thread of a Rust program has. Programs in C have none, and a
+/// thread on such a stack has another one fetch the pages that it faults on.
 fn leave_alternate_stack() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
     unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
 }
 
-/// What this process has had read from disks, in bytes; 0 where the kernel does not count that.
-pub fn disk_read_bytes() -> u64 {
-    disk_bytes("read_bytes:")
-}
-
-/// What it has had written to disks, likewise.
-pub fn disk_written_bytes() -> u64 {
-    disk_bytes("write_bytes:")
-}
-
-fn disk_bytes(name: &str) -> u64 {
+/// Bytes that disks have read and written for this process; 0 if the kernel does not count them.
+pub fn disk_bytes() -> [u64; 2] {
     let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let line = counts.lines().find_map(|line| line.strip_prefix(name));
-    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    ["read_bytes:", "write_bytes:"].map(|name| {
+        let count = counts.lines().find_map(|line| line.strip_prefix(name));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    })
+}
+
+/// The little-endian words of `bytes`.
+pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
 }
 
 /// Memory for one block, resident, so that no measurement begins with page faults.

@@ -5,17 +5,17 @@ use crate::disk::{Buffers, PlainFile};
 use crate::input::{Checked, Data};
 use crate::plan::{BLOCK_BYTES, Spec, Workload};
 use crate::progress;
-use crate::rank::{Rank, block_buffer, disk_read_bytes, fail};
+use crate::rank::{Rank, block_buffer, disk_bytes};
 use serde::{Deserialize, Serialize};
 
-/// What rank 0 measured, round by round.
+/// Measurements of rank 0, round by round.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Found {
-    /// How long all ranks together took to put the data there, some of which then still was in their pools.
+    /// How long all ranks together took to put the data there. Some of it was still in their pools then.
     pub fill_seconds: f64,
     pub time_seconds_each: Vec<f64>,
     pub bytes_read_all_ranks: u64,
-    /// What the disk was asked for in the last round.
+    /// Bytes from the disk in the last round.
     pub disk_read_bytes_all_ranks: u64,
     pub plain_seconds_each: Vec<f64>,
     pub plain_bytes: u64,
@@ -30,23 +30,20 @@ pub struct Found {
 pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let data = Data::open(spec);
     let fill_seconds = fill(rank, spec, &data);
-    let mut plain = rank.is_first().then(|| {
-        PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::SmallPages)
-            .unwrap_or_else(|error| fail(error.to_string()))
-    });
+    let mut plain = rank.is_first().then(|| PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::SmallPages));
     let mut buffer = block_buffer();
     let mut checked = Checked::default();
     let (mut times, mut plain_times, mut copy_times) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut bytes_read, mut disk_bytes) = (0, 0);
+    let (mut bytes_read, mut bytes_from_disk) = (0, 0);
     let bar = progress::bar(rank.is_first(), "reading", u64::from(spec.repeat) * spec.blocks());
     for round in 0..spec.repeat {
         if let Some(plain) = &mut plain {
-            plain_times.push(plain.read().unwrap_or_else(|error| fail(format!("reading plainly: {error}"))));
+            plain_times.push(plain.read());
             copy_times.push(copy_seconds(&mut buffer));
         }
         rank.empty_pool();
         bytes_read = 0;
-        let before = disk_read_bytes();
+        let [before, _] = disk_bytes();
         let time = rank.time(|| {
             for block in blocks(rank, spec, round) {
                 let bytes = &mut buffer[..spec.block_bytes(block)];
@@ -56,11 +53,11 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
                 bar.inc(1);
             }
         });
-        disk_bytes = disk_read_bytes() - before;
+        bytes_from_disk = disk_bytes()[0] - before;
         times.push(time.as_secs_f64());
     }
-    bar.finish_and_clear();
-    let all = rank.gather([bytes_read, checked.bytes, checked.seconds.to_bits(), disk_bytes]);
+    drop(bar);
+    let all = rank.gather([bytes_read, checked.bytes, checked.seconds.to_bits(), bytes_from_disk]);
     let plain = plain?;
     let slowest = all.iter().map(|told| f64::from_bits(told[2])).fold(0.0, f64::max);
     Some(Found {
@@ -77,11 +74,11 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     })
 }
 
-/// Puts the data where it belongs; the seconds that this took.
+/// Puts the data into the segment of rank 0; seconds.
 fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
     let bar = progress::bar(rank.is_first(), "filling", spec.blocks() / u64::from(rank.ranks));
     let time = rank.time(|| data.fill(rank, spec, || bar.inc(1)));
-    bar.finish_and_clear();
+    drop(bar);
     if let Some(offset) = spec.damage_offset.filter(|_| rank.is_first()) {
         let mut byte = [0];
         rank.get(0, offset, &mut byte);

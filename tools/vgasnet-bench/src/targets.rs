@@ -1,12 +1,10 @@
-//! What vgasnet is meant to reach, and whether it does.
+//! Targets, and whether a run reaches them.
 
 use crate::baseline::median;
 use crate::disk::Buffers;
-use crate::hit;
 use crate::plan::Job;
-use crate::report::fault::FaultRun;
-use crate::report::messages::MessagesRun;
-use crate::report::triad::{Measured, TriadRun};
+use crate::report::{Measured, Throughput};
+use crate::{faults, hit};
 use serde::Serialize;
 
 /// Which side of the target is good.
@@ -17,7 +15,7 @@ pub enum Bound {
     AtLeast,
 }
 
-/// One figure, in the unit that its name says, and what it should be.
+/// One figure, in the unit at the end of its name, and its bound.
 #[derive(Debug, Serialize)]
 pub struct Target {
     pub name: &'static str,
@@ -36,7 +34,7 @@ fn target(name: &'static str, meaning: &'static str, measured: f64, bound: Bound
     Target { name, meaning, measured, bound, target, ratio, reached: ratio >= 1.0 }
 }
 
-/// Those of `hit`.
+/// The targets of `hit`.
 pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
     let hit = |copies: &[f64], gets: &[f64]| median(copies) / median(gets);
     let one = hit(&found.copy_4_mib_one_source_seconds_each, &found.get_4_mib_hit_one_source_seconds_each);
@@ -68,10 +66,10 @@ pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
     .into()
 }
 
-/// Those of `triad`: as fast as memory where the pool holds the arrays, nearly as fast as the disk where it does not, and
-/// faster than what the kernel does by itself. Without a figure for the last there is no verdict on it.
-pub fn judge_triad(run: &TriadRun) -> Vec<Target> {
-    match &run.measured {
+/// The targets of `triad`: as fast as memory if the pool holds the arrays, else nearly as fast as the disk and faster than
+/// the kernel's own paging. The last is judged only if it was measured.
+pub fn judge_triad(measured: &Measured) -> Vec<Target> {
+    match measured {
         Measured::InPool(found) => {
             let name = "in_pool_to_malloc";
             vec![target(name, "triad in the pool to malloc", found.segment_to_malloc, Bound::AtLeast, 0.98)]
@@ -79,8 +77,8 @@ pub fn judge_triad(run: &TriadRun) -> Vec<Target> {
         Measured::OutOfCore(found) => {
             let mut targets = Vec::new();
             // With small pages it is chance how many pieces the disk gets.
-            for plain in found.plain.iter().filter(|plain| plain.buffers == Buffers::LargePages) {
-                let (name, meaning) = match (plain.in_flight, plain.reads_what_it_writes) {
+            for plain in found.plain.iter().filter(|plain| plain.found.buffers == Buffers::LargePages) {
+                let (name, meaning) = match (plain.found.in_flight, plain.found.reads_what_it_writes) {
                     (1, false) => ("out_of_core_to_plain", "triad out of core to plain I/O"),
                     (1, true) => ("out_of_core_to_plain_reading_a", "the same, reading a too"),
                     (_, false) => ("out_of_core_to_plain_in_flight", "triad to plain I/O, many in flight"),
@@ -103,10 +101,10 @@ pub fn judge_triad(run: &TriadRun) -> Vec<Target> {
     }
 }
 
-/// Those of `fault`: little more than the copy of a page, where there is one to make.
-pub fn judge_fault(run: &FaultRun) -> Vec<Target> {
+/// The targets of `fault`: little more than the copy of a page, for faults that copy one.
+pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
     const OVERHEAD_US: f64 = 20.0;
-    let copy_us = (run.found.copy_page_us * 10.0).round() / 10.0;
+    let copy_us = (found.copy_page_us * 10.0).round() / 10.0;
     let names = [
         ("own_pool_load_again", "load, page in the own pool, us", 0.0),
         ("own_pool_store_put", "store, page in the own pool, us", 0.0),
@@ -114,20 +112,20 @@ pub fn judge_fault(run: &FaultRun) -> Vec<Target> {
         ("neighbour_store", "store, page of a neighbour, us", copy_us),
     ];
     let judged = names.into_iter().filter_map(|(name, meaning, copy_us)| {
-        let latency = run.found.faults.iter().find(|latency| latency.kind == name)?;
+        let latency = found.faults.iter().find(|latency| latency.kind == name)?;
         Some(target(name, meaning, latency.median_us, Bound::AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
 }
 
-/// Those of `messages`. The round trip is judged where each of the two ranks has a processor.
-pub fn judge_messages(run: &MessagesRun) -> Vec<Target> {
+/// The targets of `messages`. The round trip is judged if each of the two ranks has a processor.
+pub fn judge_messages(processors: usize, short_round_trip_us: f64, streams: &[Throughput]) -> Vec<Target> {
     let mut targets = Vec::new();
-    if run.processors >= 2 {
+    if processors >= 2 {
         let (name, meaning) = ("short_round_trip_us", "round trip of a short message, us");
-        targets.push(target(name, meaning, run.short_round_trip_us, Bound::AtMost, 3.0));
+        targets.push(target(name, meaning, short_round_trip_us, Bound::AtMost, 3.0));
     }
-    let largest = run.streams.iter().max_by_key(|stream| stream.payload_bytes);
+    let largest = streams.iter().max_by_key(|stream| stream.payload_bytes);
     targets.extend(largest.map(|stream| {
         let (name, meaning) = ("medium_to_memcpy", "largest medium messages to memcpy");
         target(name, meaning, stream.to_memcpy, Bound::AtLeast, 0.5)

@@ -1,19 +1,19 @@
-//! a = b + s * c over three arrays in the rank's own segment, by loads and stores: arrays that the pool holds against
-//! memory of the allocator, larger ones against the disk.
+//! a = b + s * c over three arrays in the rank's own segment, by loads and stores. Arrays that fit the pool are compared
+//! with memory of the allocator, larger ones with the disk.
 
 mod in_pool;
 pub mod mapped;
 mod out_of_core;
 
 pub use in_pool::InPool;
-pub use out_of_core::{OutOfCore, Passes};
+pub use out_of_core::{InSegment, OutOfCore, Passes, Plain};
 
 use crate::arrays::{ARRAYS, Arrays};
 use crate::plan::Spec;
 use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
 
-/// What rank 0 measured.
+/// Measurements of rank 0.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Found {
@@ -32,7 +32,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     }
 }
 
-/// Another one each time, so that a result that is left from before is wrong.
+/// Differs from turn to turn, so that an earlier result is wrong.
 fn scalar(turn: u32) -> f64 {
     f64::from(turn % 13 + 1)
 }

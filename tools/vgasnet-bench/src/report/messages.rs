@@ -1,10 +1,10 @@
 //! Results of `messages`.
 
-use super::{Judged, SETTING_HEAD, Setting, judged_lines};
+use super::{Judge, SETTING_HEAD, Setting, Verdict};
 use crate::baseline::median;
 use crate::messages::{Found, Stream};
 use crate::plan::Job;
-use crate::targets::{Target, judge_messages};
+use crate::targets::judge_messages;
 use serde::Serialize;
 
 /// A job of `messages`.
@@ -12,21 +12,21 @@ use serde::Serialize;
 pub struct MessagesRun {
     #[serde(flatten)]
     pub setting: Setting,
-    pub processors: usize,
+    processors: usize,
     pub short_round_trip_us: f64,
     pub eventfd_round_trip_us: f64,
     pub streams: Vec<Throughput>,
-    pub targets: Vec<Target>,
-    pub reached_all: bool,
+    #[serde(flatten)]
+    verdict: Verdict,
     short_round_trip_us_each: Vec<f64>,
 }
 
-/// What a stream carries.
+/// The throughput of a stream.
 #[derive(Serialize)]
 pub struct Throughput {
     pub payload_bytes: usize,
     pub bytes_per_second: f64,
-    pub messages_per_second: f64,
+    messages_per_second: f64,
     pub copy_bytes_per_second: f64,
     pub to_memcpy: f64,
     seconds_each: Vec<f64>,
@@ -50,44 +50,44 @@ impl Throughput {
 
 impl MessagesRun {
     pub fn new(job: &Job, found: Found) -> MessagesRun {
-        let mut run = MessagesRun {
+        let short_round_trip_us = median(&found.short_round_trip_us_each);
+        let streams: Vec<_> = found.streams.into_iter().map(Throughput::new).collect();
+        MessagesRun {
             setting: Setting::new(job),
             processors: found.processors,
-            short_round_trip_us: median(&found.short_round_trip_us_each),
+            short_round_trip_us,
             eventfd_round_trip_us: median(&found.eventfd_round_trip_us_each),
-            streams: found.streams.into_iter().map(Throughput::new).collect(),
-            targets: vec![],
-            reached_all: false,
+            verdict: Verdict::new(judge_messages(found.processors, short_round_trip_us, &streams), true),
+            streams,
             short_round_trip_us_each: found.short_round_trip_us_each,
-        };
-        run.targets = judge_messages(&run);
-        run.reached_all = run.targets.iter().all(|target| target.reached);
-        run
+        }
     }
 }
 
-impl Judged<'_, MessagesRun> {
-    pub fn table(&self) -> String {
-        let mut text = String::new();
-        for run in &self.runs {
-            text += &format!("{SETTING_HEAD}\n{}\n", run.setting.columns());
+impl Judge for MessagesRun {
+    fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
+    fn table(&self) -> String {
+        let mut text = format!(
+            "{SETTING_HEAD}\n{}\n  round trip of a short message {:.2} us; of two threads through eventfds {:.2} us; {} \
+             processors\n",
+            self.setting.columns(),
+            self.short_round_trip_us,
+            self.eventfd_round_trip_us,
+            self.processors
+        );
+        text += &format!("  {:>8} {:>10} {:>8} {:>10} {:>10}\n", "payload", "messages/s", "GB/s", "memcpy", "ratio");
+        for stream in &self.streams {
             text += &format!(
-                "  round trip of a short message {:.2} us; of two threads through eventfds {:.2} us; {} processors\n",
-                run.short_round_trip_us, run.eventfd_round_trip_us, run.processors
+                "  {:>8} {:>10.0} {:>8.2} {:>10.2} {:>10.2}\n",
+                stream.payload_bytes,
+                stream.messages_per_second,
+                stream.bytes_per_second / 1e9,
+                stream.copy_bytes_per_second / 1e9,
+                stream.to_memcpy,
             );
-            text +=
-                &format!("  {:>8} {:>10} {:>8} {:>10} {:>10}\n", "payload", "messages/s", "GB/s", "memcpy", "ratio");
-            for stream in &run.streams {
-                text += &format!(
-                    "  {:>8} {:>10.0} {:>8.2} {:>10.2} {:>10.2}\n",
-                    stream.payload_bytes,
-                    stream.messages_per_second,
-                    stream.bytes_per_second / 1e9,
-                    stream.copy_bytes_per_second / 1e9,
-                    stream.to_memcpy,
-                );
-            }
-            text += &judged_lines(&run.targets);
         }
         text
     }

@@ -2,7 +2,7 @@
 
 use super::scalar;
 use crate::arrays::Arrays;
-use crate::memory::Allocated;
+use crate::memory::Memory;
 use crate::plan::Spec;
 use crate::progress;
 use crate::rank::fail;
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// How often each memory has its turn in one repetition.
+/// Turns of each memory in one repetition.
 const TURNS: u32 = 16;
 
-/// What is moved at least before the time is taken: a triad that lasts microseconds measures the clock.
+/// The least bytes of one measurement: a triad that lasts microseconds measures the clock.
 const MEASURED_BYTES_MIN: u64 = 128 << 20;
 
 /// Seconds of one triad, measured in turns.
@@ -26,7 +26,7 @@ pub struct InPool {
     pub segment_large_page_bytes: u64,
     pub malloc_large_page_bytes: u64,
     pub malloc_large_pages_large_page_bytes: u64,
-    /// What the kernel does unasked, for the allocator's memory and for shared memory as the pool is.
+    /// The kernel's setting for the allocator's memory, and for shared memory as the pool is.
     pub large_pages_anonymous: String,
     pub large_pages_shared: String,
 }
@@ -45,11 +45,11 @@ pub fn run(segment: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) -> InPool {
     let mut allocated = VecDeque::new();
     let bar = progress::bar(true, "triads in memory", u64::from(spec.repeat * TURNS));
     for repetition in 0..spec.repeat {
-        // Where memory lies has its effect, so each repetition has other memory: what it had before is not free yet.
-        let plain = Allocated::new(spec.data_bytes as usize, false);
-        let large = Allocated::new(spec.data_bytes as usize, true);
+        // The place of memory matters, so each repetition has other memory: that of the last one is not free yet.
+        let plain = Memory::allocated(spec.data_bytes as usize, false);
+        let large = Memory::allocated(spec.data_bytes as usize, true);
         // SAFETY: the memory is aligned to more than a number, as long as the arrays, zeroed, and outlives them.
-        let arrays = |memory: &Allocated| unsafe { Arrays::new(memory.start(), array_bytes, spec.seed) };
+        let arrays = |memory: &Memory| unsafe { Arrays::new(memory.start(), array_bytes, spec.seed) };
         let (mut plain_arrays, mut large_arrays) = (arrays(&plain), arrays(&large));
         plain_arrays.initialise();
         large_arrays.initialise();
@@ -65,12 +65,11 @@ pub fn run(segment: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) -> InPool {
             allocated.drain(..2);
         }
     }
-    bar.finish_and_clear();
     found
 }
 
 impl InPool {
-    /// One measurement of each memory, another one first each time.
+    /// One measurement of each memory. Each turn begins with another one.
     fn take_turns(&mut self, memories: [&mut Arrays<'_>; 3], turn: u32, data_bytes: u64) {
         let triads = MEASURED_BYTES_MIN.div_ceil(data_bytes) as u32;
         let seconds_each =

@@ -1,6 +1,6 @@
-//! The triad over a file that a process maps, with as much memory as a rank has: what the kernel does without vgasnet.
+//! The triad over a file that a process maps, with the memory of a rank: paging by the kernel, without vgasnet.
 //!
-//! The rank starts the process, and tells it when to take its turn by a byte; it answers with what it found so far.
+//! The rank starts the process and sends it a byte for each turn. The process answers with its measurements so far.
 
 use super::Passes;
 use crate::arrays::{ARRAYS, Arrays};
@@ -13,10 +13,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use vgasnet::storage::BackingFile;
 
-/// What the process found so far, or why the kernel does not let it run as it should.
+/// The measurements of the process so far, or why the kernel does not let it run as it should.
 type Answer = Result<Passes, String>;
 
-/// The process, as the rank has it.
+/// The process, seen from the rank.
 pub struct Process {
     running: Result<Running, String>,
 }
@@ -36,7 +36,7 @@ impl Process {
         Process { running }
     }
 
-    /// Lets the process write its arrays, and after that run a triad each time. What it found so far.
+    /// Lets the process write its arrays at the first call, and run a triad at each further one.
     pub fn step(&mut self) -> Answer {
         let answer = self.running.as_mut().map_err(|reason| reason.clone()).and_then(Running::step);
         if let Err(reason) = &answer {
@@ -79,7 +79,7 @@ impl Drop for Running {
     }
 }
 
-/// What the process does. It enters the cgroup before it touches anything, so that all its memory counts there.
+/// The work of the process. It enters the cgroup before it touches memory, so that all its memory counts there.
 pub fn serve(spec: &Spec) {
     // SAFETY: the call touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -115,7 +115,7 @@ fn answer(answer: Result<&Passes, String>) {
     writeln!(io::stdout(), "{text}").ok();
 }
 
-/// Until the disk has what was stored. Unlike `msync` this does not empty the disk's own cache, which nobody else waits for.
+/// Waits until the disk has all stores. Unlike `msync` this does not flush the disk's own cache: the other ways do not either.
 fn write_back(file: BorrowedFd<'_>) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: the descriptor is open; the call touches no memory of ours.

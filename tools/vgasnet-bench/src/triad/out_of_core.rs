@@ -6,25 +6,32 @@ use crate::arrays::Arrays;
 use crate::disk::{Buffers, PlainFile, Step, blocks};
 use crate::plan::Spec;
 use crate::progress;
-use crate::rank::{Rank, disk_read_bytes, disk_written_bytes, fail};
+use crate::rank::{Rank, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// How far in a list of reads and writes a write lies behind the read of the same place, so that neither waits.
+/// How many blocks a write lags behind the read of the same block, so that neither waits.
 const WRITE_LAG_BLOCKS: usize = 16;
 
-/// What was measured in turns: triads in the segment, triads in a mapped file, plain reads and writes.
+/// Measurements in turns: triads in the segment, triads in a mapped file, plain reads and writes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct OutOfCore {
-    pub segment: Passes,
-    /// How much of the arrays is in large pages, of what is mapped at the end.
-    pub segment_large_page_bytes: u64,
-    /// What the last triad had the disk do, until everything was written back.
-    pub disk_read_bytes: u64,
-    pub disk_written_bytes: u64,
+    #[serde(flatten)]
+    pub own: InSegment,
     /// `Err` says why there are none.
     pub mapped: Result<Passes, String>,
     pub plain: Vec<Plain>,
+}
+
+/// Triads in the segment.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct InSegment {
+    pub segment: Passes,
+    /// Large pages among the mapped pages of the arrays at the end.
+    pub segment_large_page_bytes: u64,
+    /// Bytes that the disk moved for the last triad, until everything was written back.
+    pub disk_read_bytes: u64,
+    pub disk_written_bytes: u64,
     pub plain_is_direct: bool,
 }
 
@@ -33,7 +40,7 @@ pub struct OutOfCore {
 pub struct Passes {
     pub initialise_seconds: f64,
     pub loop_seconds_each: Vec<f64>,
-    /// Until the disk has everything that the loop has changed.
+    /// From the end of the loop until the disk has all changes.
     pub write_back_seconds_each: Vec<f64>,
 }
 
@@ -42,7 +49,7 @@ pub struct Passes {
 pub struct Plain {
     pub buffers: Buffers,
     pub in_flight: usize,
-    /// Whether what is going to be written is read first, as a loop of stores has it.
+    /// Whether blocks are read before they are written, as stores cause it.
     pub reads_what_it_writes: bool,
     pub seconds_each: Vec<f64>,
 }
@@ -81,20 +88,19 @@ pub fn run(rank: &Rank, arrays: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) 
     let mut segment = Passes::default();
     segment.initialise(arrays, || rank.write_back());
     bar.inc(1);
-    let large = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
-    let mut large = large.unwrap_or_else(|error| fail(error.to_string()));
-    let mut small =
-        large.again(Buffers::SmallPages).unwrap_or_else(|error| fail(format!("a second descriptor: {error}")));
+    let mut large = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
+    let mut small = large.again(Buffers::SmallPages);
     bar.inc(1);
     let mut mapped = mapped::Process::start(spec);
     let mut mapped_found = mapped.step();
     bar.inc(2);
-    let mut disk = (0, 0);
+    let [mut disk_read_bytes, mut disk_written_bytes] = [0, 0];
     for _ in 0..spec.repeat {
-        let before = (disk_read_bytes(), disk_written_bytes());
+        let [read_before, written_before] = disk_bytes();
         segment.run(arrays, || {
             rank.write_back();
-            disk = (disk_read_bytes() - before.0, disk_written_bytes() - before.1);
+            let [read, written] = disk_bytes();
+            (disk_read_bytes, disk_written_bytes) = (read - read_before, written - written_before);
         });
         bar.inc(1);
         mapped_found = mapped.step();
@@ -105,16 +111,14 @@ pub fn run(rank: &Rank, arrays: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) 
             bar.inc(1);
         }
     }
-    bar.finish_and_clear();
-    OutOfCore {
+    let own = InSegment {
         segment,
         segment_large_page_bytes: arrays.large_page_bytes(),
-        disk_read_bytes: disk.0,
-        disk_written_bytes: disk.1,
-        mapped: mapped_found,
-        plain,
+        disk_read_bytes,
+        disk_written_bytes,
         plain_is_direct: large.is_direct,
-    }
+    };
+    OutOfCore { own, mapped: mapped_found, plain }
 }
 
 fn plain_kinds() -> Vec<Plain> {
@@ -130,6 +134,13 @@ fn plain_kinds() -> Vec<Plain> {
 }
 
 impl Plain {
+    /// What a table calls it.
+    pub fn name(&self) -> String {
+        let reads = if self.reads_what_it_writes { ", reads a" } else { "" };
+        let pages = if self.buffers == Buffers::LargePages { "" } else { ", 4K pages" };
+        format!("plain, {} in flight{reads}{pages}", self.in_flight)
+    }
+
     fn measure(&mut self, file: &mut PlainFile, array_bytes: u64) {
         let steps = triad_steps(array_bytes, self.reads_what_it_writes).into_iter();
         let seconds = if self.in_flight == 1 { file.one_at_a_time(steps) } else { file.side_by_side(steps) };
@@ -137,7 +148,7 @@ impl Plain {
     }
 }
 
-/// What a triad has to read and write, block by block.
+/// The reads and writes of a triad, block by block.
 fn triad_steps(array_bytes: u64, reads_what_it_writes: bool) -> Vec<Step> {
     let reads = |array: u64| blocks(false, array * array_bytes, array_bytes);
     let mut steps = Vec::new();

@@ -1,0 +1,72 @@
+//! Results of `false-sharing`.
+
+use super::{Row, Setting};
+use crate::baseline::median;
+use crate::false_sharing::{Found, PUTS};
+use crate::plan::Job;
+use serde::Serialize;
+
+/// A job of `false-sharing`.
+#[derive(Serialize)]
+pub struct SharingRun {
+    #[serde(flatten)]
+    pub setting: Setting,
+    rounds: u32,
+    puts_per_rank_and_round: u64,
+    time_seconds: f64,
+    pub round_seconds: f64,
+    puts_per_second: f64,
+    pub barrier_seconds: f64,
+    round_to_barrier: f64,
+    #[serde(flatten)]
+    found: Found,
+}
+
+impl SharingRun {
+    pub fn new(job: &Job, found: Found) -> SharingRun {
+        let rounds = job.spec.count;
+        let time_seconds = median(&found.time_seconds_each);
+        let round_seconds = time_seconds / f64::from(rounds);
+        let barrier_seconds = median(&found.barriers_seconds_each) / f64::from(rounds);
+        SharingRun {
+            setting: Setting::new(job),
+            rounds,
+            puts_per_rank_and_round: PUTS,
+            time_seconds,
+            round_seconds,
+            puts_per_second: (u64::from(job.ranks) * PUTS) as f64 / round_seconds,
+            barrier_seconds,
+            round_to_barrier: round_seconds / barrier_seconds,
+            found,
+        }
+    }
+}
+
+impl Row for SharingRun {
+    fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    fn time_seconds(&self) -> f64 {
+        self.time_seconds
+    }
+
+    fn head() -> String {
+        format!(
+            "{:>7} {:>8} {:>10} {:>10} {:>11} {:>10}",
+            "rounds", "time s", "round us", "puts/s", "barrier us", "to barrier"
+        )
+    }
+
+    fn columns(&self) -> String {
+        format!(
+            "{:>7} {:>8.3} {:>10.1} {:>10.0} {:>11.1} {:>10.1}",
+            self.rounds,
+            self.time_seconds,
+            self.round_seconds * 1e6,
+            self.puts_per_second,
+            self.barrier_seconds * 1e6,
+            self.round_to_barrier,
+        )
+    }
+}
