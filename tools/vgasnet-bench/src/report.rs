@@ -96,8 +96,8 @@ pub struct Report<'a, R> {
 
 /// A job of such a benchmark: a row of the table.
 pub trait Row: Serialize + Sized {
-    fn setting(&self) -> &Setting;
-    fn time_seconds(&self) -> f64;
+    /// The setting of the job, and its time in seconds.
+    fn timed(&self) -> (&Setting, f64);
     /// The heads of the columns after the setting's.
     fn head() -> String;
     fn columns(&self) -> String;
@@ -126,7 +126,7 @@ impl<'a, R: Row> Report<'a, R> {
     pub fn table(&self) -> String {
         let mut text = format!("{SETTING_HEAD} {}\n", R::head());
         for run in &self.runs {
-            text += &format!("{} {}\n", run.setting().columns(), run.columns());
+            text += &format!("{} {}\n", run.timed().0.columns(), run.columns());
         }
         for pair in &self.cooperative {
             let (ranks, peer) = (pair.ranks, if pair.peer_memory { "on" } else { "off" });
@@ -140,11 +140,11 @@ impl<'a, R: Row> Report<'a, R> {
 impl Cooperative {
     /// Of two jobs that differ in nothing else.
     fn compare<R: Row>(with: &R, without: &R) -> Option<Cooperative> {
-        let (setting, other) = (with.setting(), without.setting());
+        let ((setting, with_seconds), (other, without_seconds)) = (with.timed(), without.timed());
         let (ranks, peer_memory) = (setting.ranks, setting.peer_memory);
         let is_pair = (ranks, peer_memory, true, false)
             == (other.ranks, other.peer_memory, setting.cooperative, other.cooperative);
-        is_pair.then(|| Cooperative { ranks, peer_memory, speedup: without.time_seconds() / with.time_seconds() })
+        is_pair.then(|| Cooperative { ranks, peer_memory, speedup: without_seconds / with_seconds })
     }
 }
 

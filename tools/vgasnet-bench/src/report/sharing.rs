@@ -43,12 +43,8 @@ impl SharingRun {
 }
 
 impl Row for SharingRun {
-    fn setting(&self) -> &Setting {
-        &self.setting
-    }
-
-    fn time_seconds(&self) -> f64 {
-        self.time_seconds
+    fn timed(&self) -> (&Setting, f64) {
+        (&self.setting, self.time_seconds)
     }
 
     fn head() -> String {
