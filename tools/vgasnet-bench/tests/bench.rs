@@ -1,4 +1,4 @@
-//! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and what it refuses.
+//! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const BENCH: &str = env!("CARGO_BIN_EXE_vgasnet-bench");
 
-/// A folder of one test, which has to be as empty at the end as at the beginning.
+/// A folder of one test. The bench must leave its storage directory empty.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -63,7 +63,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Not through the test harness, which keeps what tests that pass have said.
+/// Not through the test harness, which hides the output of tests that pass.
 fn say_not_run(why: &str) {
     std::io::stderr().write_all(format!("NOT RUN: bench: {why}\n").as_bytes()).unwrap();
 }
@@ -72,7 +72,7 @@ fn number(value: &Value, field: &str) -> f64 {
     value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
 }
 
-/// The fields that every read benchmark has, and how they hang together.
+/// The fields of every read benchmark, and their relations.
 fn check_read(run: &Value, ranks: u64, size_bytes: u64) {
     assert_eq!(run["ranks"], ranks);
     assert_eq!(run["size_bytes"], size_bytes);
@@ -159,7 +159,7 @@ fn every_target_of_hits_is_judged() {
     assert!(number(&results, "pss_bytes_all_ranks") > f64::from(8 << 20), "a pool that is in use takes memory");
 }
 
-/// The run's own targets, each judged as its figures say, and whether the run says that it reached all.
+/// Checks the run's targets, their verdicts by their figures, and the verdict on all.
 fn check_targets(run: &Value, names: &[&str], is_complete: bool) {
     let targets = run["targets"].as_array().unwrap();
     let found: Vec<&str> = targets.iter().map(|target| target["name"].as_str().unwrap()).collect();
@@ -195,7 +195,7 @@ fn a_triad_in_the_pool_is_compared_with_malloc() {
 
 const OUT_OF_CORE: [&str; 9] = ["triad", "--pool", "16M", "--page", "1M", "--size", "32M", "--repeat", "2"];
 
-/// The figures of a triad out of core that every machine has.
+/// Checks the figures of a triad out of core that every machine has.
 fn check_out_of_core(run: &Value) -> f64 {
     assert_eq!((&run["arrays"], &run["array_bytes"]), (&"out_of_core".into(), &(32 << 20).into()));
     let bytes = 3.0 * f64::from(32 << 20);
@@ -248,7 +248,7 @@ fn a_triad_out_of_core_is_compared_with_the_disk_and_with_a_mapped_file() {
     assert!(fs::read_to_string(plot).unwrap().contains("plain, 1 in flight"));
 }
 
-/// Cgroups of the bench that ran with this process id, wherever they are.
+/// Cgroups of the bench with this process id, anywhere.
 fn cgroups_of(pid: u32) -> Vec<PathBuf> {
     let (name, mut found, mut dirs) =
         (format!("vgasnet-bench-{pid}"), Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
