@@ -1,76 +1,17 @@
 //! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
+mod folder;
+mod refusals;
+
+use folder::{Folder, number, say_not_run, text};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
-
-const BENCH: &str = env!("CARGO_BIN_EXE_vgasnet-bench");
-
-/// A folder of one test. The bench must leave its storage directory empty.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"));
-        fs::remove_dir_all(&dir).ok();
-        fs::create_dir_all(dir.join("storage")).unwrap();
-        Folder(dir)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// Runs the bench with its backing files here.
-    fn run(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
-    }
-
-    fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(BENCH);
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("VGASNET_") {
-                command.env_remove(name);
-            }
-        }
-        command.args(args).args(["--storage-dir", &self.path("storage")]);
-        command
-    }
-
-    /// Runs the bench, which must succeed; its results from stdout.
-    fn results(&self, args: &[&str]) -> Value {
-        let output = self.run(&[args, &["--json", "-"]].concat());
-        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-        let results = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(fs::read_dir(self.0.join("storage")).unwrap().count(), 0, "files are left");
-        results
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Not through the test harness, which hides the output of tests that pass.
-fn say_not_run(why: &str) {
-    std::io::stderr().write_all(format!("NOT RUN: bench: {why}\n").as_bytes()).unwrap();
-}
-
-fn number(value: &Value, field: &str) -> f64 {
-    value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
-}
+use std::time::{Duration, Instant};
 
 /// The fields of every read benchmark, and their relations.
 fn check_read(run: &Value, ranks: u64, size_bytes: u64) {
@@ -266,10 +207,17 @@ fn a_cgroup_goes_with_the_run_that_made_it_however_that_ends() {
     let folder = Folder::new("interrupted");
     // Long enough to be interrupted in every phase.
     let mut command = folder.command(&["triad", "--pool", "16M", "--size", "64M", "--repeat", "1000"]);
-    for wait in [300, 1500] {
-        let bench = command.stderr(std::process::Stdio::null()).stdout(std::process::Stdio::null()).spawn();
-        let mut bench = bench.unwrap();
-        thread::sleep(Duration::from_millis(wait));
+    command.stderr(Stdio::null()).stdout(Stdio::null());
+    let has_words = |path: PathBuf| fs::read(path).is_ok_and(|words| !words.is_empty());
+    // The rank has started, before which nobody forwards signals; the process that maps a file is in the cgroup.
+    let has_rank = |pid: u32| has_words(format!("/proc/{pid}/task/{pid}/children").into());
+    let is_limited = |pid: u32| cgroups_of(pid).iter().any(|cgroup| has_words(cgroup.join("cgroup.procs")));
+    for has_come_to in [&has_rank as &dyn Fn(u32) -> bool, &is_limited] {
+        let mut bench = command.spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !has_come_to(bench.id()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
         if cgroups_of(bench.id()).is_empty() {
             say_not_run("this user cannot make cgroups");
         }
@@ -421,65 +369,6 @@ fn a_byte_that_changed_is_found_and_named() {
     }
     let random = ["random", "-n", "2", "--input", &path, "--damage", "5000000", "--pool", "16M", "--repeat", "9"];
     assert!(text(&folder.run(&random).stderr).contains(" at offset 5000000: read 0x"));
-}
-
-#[test]
-fn nonsense_is_one_line_that_names_it() {
-    let folder = Folder::new("nonsense");
-    let file = folder.path("none/x");
-    let cases: &[(&[&str], &str)] = &[
-        (&["sequential", "--size", "1X"], "'1X'"),
-        (&["sequential", "--size", "0"], "--size"),
-        (&["sequential", "--size", "1000T"], "free"),
-        (&["sequential", "-n", "0"], "'0'"),
-        (&["sequential", "-n", "2,x"], "'x'"),
-        (&["sequential", "--pool", "1K"], "VGASNET_POOL_SIZE=1K"),
-        (&["sequential", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
-        (&["random", "--input", "/"], "not a file"),
-        (&["random", "--input", &file], "none/x"),
-        (&["random", "--input", "/etc/passwd", "--size", "1M"], "--input"),
-        (&["random", "--input", "/dev/null"], "not a file"),
-        (&["random", "--json", &file], "--json"),
-        (&["random", "--plot", "x.png"], ".svg"),
-        (&["false-sharing", "--rounds", "0"], "'0'"),
-        (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
-        (&["hit", "-n", "1"], "'1'"),
-        (&["hit", "--pool", "4M"], "8M"),
-        (&["triad", "--size", "0"], "--size 0"),
-        (&["triad", "--size", "16777215T"], "--size"),
-        (&["triad", "--size", "64M,1000T"], "free"),
-        (&["triad", "--pool", "12M"], "16M"),
-        (&["triad", "--plot", "x.png"], ".svg"),
-        (&["fault", "--faults", "0"], "'0'"),
-        (&["fault", "--pool", "16M"], "32M"),
-        (&["fault", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
-        (&["messages", "--messages", "0"], "'0'"),
-        (&["unheard-of"], "unheard-of"),
-    ];
-    for (args, part) in cases {
-        let output = folder.run(args);
-        let said = text(&output.stderr);
-        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {said}");
-        assert!(output.stdout.is_empty(), "{args:?}");
-        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
-        assert!(said.starts_with("vgasnet-bench: ") && said.contains(part), "{args:?}: {said}");
-    }
-}
-
-#[test]
-fn what_a_rank_does_is_not_for_users() {
-    let output = Command::new(BENCH).args(["rank", "{}"]).env_remove("VGASNET_SMP_JOB").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).starts_with("vgasnet-bench: \"rank\" is for the ranks"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn a_rank_of_another_job_starts_none_of_its_own() {
-    for name in ["VGASNET_SMP_JOB", "OMPI_COMM_WORLD_RANK"] {
-        let output = Command::new(BENCH).arg("hit").env(name, "1").output().unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(text(&output.stderr).contains(&format!("({name} is set)")), "{}", text(&output.stderr));
-    }
 }
 
 #[test]
