@@ -8,18 +8,15 @@ use std::time::{Duration, Instant};
 /// How long a cgroup may stay busy after its last process has ended.
 const REMOVAL: Duration = Duration::from_secs(2);
 
-/// Linux has two interfaces for the same limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    V1,
-    V2,
-}
+/// The files of a cgroup that limit its memory and count the most in use: Linux has two interfaces.
+const V1: [&str; 2] = ["memory.limit_in_bytes", "memory.max_usage_in_bytes"];
+const V2: [&str; 2] = ["memory.max", "memory.peak"];
 
 /// A cgroup of our own, removed when this is dropped.
 #[derive(Debug)]
 pub struct MemoryLimit {
     path: PathBuf,
-    version: Version,
+    peak: &'static str,
 }
 
 impl MemoryLimit {
@@ -29,14 +26,11 @@ impl MemoryLimit {
     /// # Errors
     /// The reason, and a remedy.
     pub fn new(limit_bytes: u64) -> Result<MemoryLimit, String> {
-        let (parent, version) = parent()?;
+        let (parent, [limit_file, peak]) = parent()?;
         let path = parent.join(format!("vgasnet-bench-{}", std::process::id()));
         fs::create_dir(&path).map_err(|error| failed("making", &path, &error))?;
-        let limit = MemoryLimit { path, version };
-        let file = limit.path.join(match version {
-            Version::V1 => "memory.limit_in_bytes",
-            Version::V2 => "memory.max",
-        });
+        let limit = MemoryLimit { path, peak };
+        let file = limit.path.join(limit_file);
         fs::write(&file, limit_bytes.to_string()).map_err(|error| failed("writing", &file, &error))?;
         Ok(limit)
     }
@@ -47,11 +41,7 @@ impl MemoryLimit {
 
     /// The most that was in use at a time; `None` where the kernel does not count that.
     pub fn peak_bytes(&self) -> Option<u64> {
-        let file = match self.version {
-            Version::V1 => "memory.max_usage_in_bytes",
-            Version::V2 => "memory.peak",
-        };
-        fs::read_to_string(self.path.join(file)).ok()?.trim().parse().ok()
+        fs::read_to_string(self.path.join(self.peak)).ok()?.trim().parse().ok()
     }
 }
 
@@ -82,12 +72,12 @@ fn failed(what: &str, path: &Path, error: &dyn Display) -> String {
 }
 
 /// A cgroup that can have children with memory limits.
-fn parent() -> Result<(PathBuf, Version), String> {
+fn parent() -> Result<(PathBuf, [&'static str; 2]), String> {
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let (mounts, own) = (read("/proc/self/mounts")?, read("/proc/self/cgroup")?);
     if let Some(mount) = mount_point(&mounts, |kind, options| kind == "cgroup" && has_word(options, ',', "memory")) {
         let own = own_path(&own, |controllers| has_word(controllers, ',', "memory"));
-        return Ok((below(mount, own), Version::V1));
+        return Ok((below(mount, own), V1));
     }
     let mount = mount_point(&mounts, |kind, _| kind == "cgroup2").ok_or("no cgroups are mounted here")?;
     let own = below(mount, own_path(&own, str::is_empty));
@@ -98,7 +88,7 @@ fn parent() -> Result<(PathBuf, Version), String> {
         has_word(&controllers, ' ', "memory")
     };
     let found = candidates.find(hands_on);
-    found.map(|path| (path.to_owned(), Version::V2)).ok_or_else(|| {
+    found.map(|path| (path.to_owned(), V2)).ok_or_else(|| {
         format!("{} hands on no memory controller; write +memory to cgroup.subtree_control above it", own.display())
     })
 }

@@ -4,10 +4,12 @@ use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
 use crate::options::{
-    Benchmark, FaultOptions, HitOptions, Judging, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
+    Benchmark, FaultOptions, HitOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
-use crate::report::{FaultRun, HitReport, Judge, Judged, MessagesRun, Output, ReadRun, Report, SharingRun, TriadRun};
+use crate::report::{
+    Figures, HitFigures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+};
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
@@ -71,9 +73,7 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
         return Err(Stop::usage(format!("--damage is beyond the {} bytes of data", spec.data_bytes)));
     }
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    let report = Report::new(&jobs, run_all(&jobs, ReadRun::new)?);
-    output.show(&report, &report.table(), || plot::reads(&report.runs))?;
-    Ok(0)
+    show(&jobs, run_all(&jobs, ReadFigures::new)?, &output, false, plot::reads)
 }
 
 fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
@@ -81,9 +81,7 @@ fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
     // The data is rounded up to the one page.
     let spec = Spec { data_bytes: 1, count: options.rounds, ..Spec::new(Workload::FalseSharing, &options.setup) };
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    let report = Report::new(&jobs, run_all(&jobs, SharingRun::new)?);
-    output.show(&report, &report.table(), || plot::sharing(&report.runs))?;
-    Ok(0)
+    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, false, plot::sharing)
 }
 
 fn hit(options: &HitOptions) -> Result<u8, Stop> {
@@ -94,9 +92,10 @@ fn hit(options: &HitOptions) -> Result<u8, Stop> {
     }
     job.spec.data_bytes = SEGMENT_POOLS * job.config.pool_bytes;
     job.check_space()?;
-    let report = HitReport::new(&job, run_job(&job)?);
-    output.show(&report, &report.table(), || Ok(String::new()))?;
-    Ok(u8::from(options.check && !report.reached_all()))
+    let jobs = [job];
+    let report = Report::new(&jobs, run_all(&jobs, HitFigures::new)?);
+    output.show(&HitReport::new(&report), &report.table(), || Ok(String::new()))?;
+    Ok(report.status(options.check))
 }
 
 fn triad(options: &TriadOptions) -> Result<u8, Stop> {
@@ -123,9 +122,10 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     for job in &mut jobs {
         let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job) } else { None };
         let found = run_job(job)?;
-        runs.push(TriadRun::new(job, found, limit.as_ref().and_then(MemoryLimit::peak_bytes)));
+        let peak_bytes = limit.as_ref().and_then(MemoryLimit::peak_bytes);
+        runs.push(Run::new(job, TriadFigures::new(job, found, peak_bytes)));
     }
-    judge(&jobs, runs, &output, &options.judging, plot::triads)
+    show(&jobs, runs, &output, options.judging.check, plot::triads)
 }
 
 /// Makes a cgroup for the process that maps a file, if this machine allows that.
@@ -156,7 +156,7 @@ fn fault(options: &FaultOptions) -> Result<u8, Stop> {
             jobs.push(job);
         }
     }
-    judge(&jobs, run_all(&jobs, FaultRun::new)?, &output, &options.judging, plot::faults)
+    show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
 }
 
 fn messages(options: &MessageOptions) -> Result<u8, Stop> {
@@ -164,7 +164,7 @@ fn messages(options: &MessageOptions) -> Result<u8, Stop> {
     let spec = Spec { data_bytes: 1, count: options.messages, ..Spec::new(Workload::Messages, &options.setup) };
     let jobs = [Job::new(2, true, true, &options.setup, spec)?];
     jobs[0].check_space()?;
-    judge(&jobs, run_all(&jobs, MessagesRun::new)?, &output, &options.judging, plot::messages)
+    show(&jobs, run_all(&jobs, MessageFigures::new)?, &output, options.judging.check, plot::messages)
 }
 
 /// Loads and stores need one frame more than the `frames` that are measured.
@@ -182,21 +182,21 @@ fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
     )))
 }
 
-/// Shows the results of jobs with targets; the status to exit with.
-fn judge<R: Judge>(
+/// Shows the results; the status to exit with.
+fn show<F: Figures>(
     jobs: &[Job],
-    runs: Vec<R>,
+    runs: Vec<Run<F>>,
     output: &Output,
-    judging: &Judging,
-    plot: fn(&[R]) -> Result<String, String>,
+    check: bool,
+    plot: fn(&[Run<F>]) -> Result<String, String>,
 ) -> Result<u8, Stop> {
-    let report = Judged::new(jobs, runs);
+    let report = Report::new(jobs, runs);
     output.show(&report, &report.table(), || plot(&report.runs))?;
-    Ok(u8::from(judging.check && !report.reached_all))
+    Ok(report.status(check))
 }
 
-fn run_all<F: DeserializeOwned, R>(jobs: &[Job], report: fn(&Job, F) -> R) -> Result<Vec<R>, Stop> {
-    jobs.iter().map(|job| Ok(report(job, run_job(job)?))).collect()
+fn run_all<T: DeserializeOwned, F: Figures>(jobs: &[Job], figures: fn(&Job, T) -> F) -> Result<Vec<Run<F>>, Stop> {
+    jobs.iter().map(|job| Ok(Run::new(job, figures(job, run_job(job)?)))).collect()
 }
 
 /// Runs a job to its end; the report of its rank 0. A job that fails prints the reason itself.

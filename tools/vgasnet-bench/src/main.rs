@@ -52,24 +52,16 @@ impl Stop {
 }
 
 fn main() -> ExitCode {
-    let options = match Options::read() {
-        Ok(options) => options,
-        Err(stop) => return end(&stop),
-    };
-    let done = match options.command {
+    let done = Options::read().and_then(|options| match options.command {
         Command::Measure(benchmark) => launcher::run(&benchmark),
         Command::Rank { spec } => rank::run(&spec),
-    };
-    match done {
-        Ok(status) => ExitCode::from(status),
-        Err(stop) => end(&stop),
-    }
-}
-
-fn end(stop: &Stop) -> ExitCode {
-    // A job that failed has said why itself.
-    if !stop.line.is_empty() {
-        eprintln!("vgasnet-bench: {}", stop.line);
-    }
-    ExitCode::from(stop.status)
+    });
+    let status = done.unwrap_or_else(|stop| {
+        // A job that failed has printed its line itself.
+        if !stop.line.is_empty() {
+            eprintln!("vgasnet-bench: {}", stop.line);
+        }
+        stop.status
+    });
+    ExitCode::from(status)
 }

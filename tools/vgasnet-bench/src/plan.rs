@@ -31,17 +31,9 @@ pub enum Workload {
 }
 
 impl Workload {
-    pub fn name(self) -> &'static str {
-        match self {
-            Workload::Sequential => "sequential",
-            Workload::Random => "random",
-            Workload::FalseSharing => "false-sharing",
-            Workload::Hit => "hit",
-            Workload::Triad => "triad",
-            Workload::MappedTriad => "mapped-triad",
-            Workload::Fault => "fault",
-            Workload::Messages => "messages",
-        }
+    /// The name that it has in JSON.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
     }
 }
 

@@ -1,40 +1,40 @@
 //! Bar charts of the results.
 
-use crate::faults::Latency;
-use crate::report::{FaultRun, MessagesRun, ReadRun, Setting, SharingRun, Throughput, TriadRun};
+use crate::faults::{Found, Latency};
+use crate::report::{MessageFigures, ReadFigures, Run, Setting, SharingFigures, Throughput, TriadFigures};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
 use vgasnet::config::format_size;
 
 /// Throughputs, and beside each that of plain reads.
-pub fn reads(runs: &[ReadRun]) -> Result<String, String> {
+pub fn reads(runs: &[Run<ReadFigures>]) -> Result<String, String> {
     let bars = runs.iter().map(|run| Bar {
         label: label(&run.setting),
-        value: run.throughput_bytes_per_second / 1e9,
-        reference: run.plain_read_bytes_per_second / 1e9,
+        value: run.figures.throughput_bytes_per_second / 1e9,
+        reference: run.figures.plain_read_bytes_per_second / 1e9,
     });
     let title = "Throughput of all ranks; in grey one process with plain reads".into();
     draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
 }
 
 /// Times of a round, and beside each that of a barrier.
-pub fn sharing(runs: &[SharingRun]) -> Result<String, String> {
+pub fn sharing(runs: &[Run<SharingFigures>]) -> Result<String, String> {
     let bars = runs.iter().map(|run| Bar {
         label: label(&run.setting),
-        value: run.round_seconds * 1e6,
-        reference: run.barrier_seconds * 1e6,
+        value: run.figures.round_seconds * 1e6,
+        reference: run.figures.barrier_seconds * 1e6,
     });
     let title = "Ten puts a rank into one page, and a barrier; in grey the barrier alone".into();
     draw(&[Chart { title, unit: "us", bars: bars.collect() }])
 }
 
 /// A chart for each size: the throughput of the own segment beside each baseline.
-pub fn triads(runs: &[TriadRun]) -> Result<String, String> {
-    let chart = |run: &TriadRun| {
-        let (segment, others) = run.throughputs();
+pub fn triads(runs: &[Run<TriadFigures>]) -> Result<String, String> {
+    let chart = |run: &Run<TriadFigures>| {
+        let (segment, others) = run.figures.throughputs();
         let bar = |(label, reference): (String, f64)| Bar { label, value: segment / 1e9, reference: reference / 1e9 };
-        let size = format_size(run.array_bytes);
+        let size = format_size(run.figures.array_bytes);
         let title = format!("Triad over three arrays of {size} in the own segment; in grey what it is compared with");
         Chart { title, unit: "GB/s", bars: others.into_iter().map(bar).collect() }
     };
@@ -42,29 +42,29 @@ pub fn triads(runs: &[TriadRun]) -> Result<String, String> {
 }
 
 /// A chart for each size of pages: medians of each kind of fault, and beside each the copy of a page.
-pub fn faults(runs: &[FaultRun]) -> Result<String, String> {
-    let chart = |run: &FaultRun| {
+pub fn faults(runs: &[Run<Found>]) -> Result<String, String> {
+    let chart = |run: &Run<Found>| {
         let bar = |latency: &Latency| Bar {
             label: latency.kind.replace('_', " "),
             value: latency.median_us,
-            reference: run.found.copy_page_us,
+            reference: run.figures.copy_page_us,
         };
         let title = format!(
             "First access to a page of {}, median, {}; in grey a copy of it",
             format_size(run.setting.page_bytes),
             label(&run.setting),
         );
-        Chart { title, unit: "us", bars: run.found.faults.iter().map(bar).collect() }
+        Chart { title, unit: "us", bars: run.figures.faults.iter().map(bar).collect() }
     };
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
 }
 
 /// Two charts: round trips, and throughputs of medium messages by the size of their payload.
-pub fn messages(runs: &[MessagesRun]) -> Result<String, String> {
-    let round_trip = |run: &MessagesRun| Bar {
+pub fn messages(runs: &[Run<MessageFigures>]) -> Result<String, String> {
+    let round_trip = |run: &Run<MessageFigures>| Bar {
         label: label(&run.setting),
-        value: run.short_round_trip_us,
-        reference: run.eventfd_round_trip_us,
+        value: run.figures.short_round_trip_us,
+        reference: run.figures.eventfd_round_trip_us,
     };
     let stream = |stream: &Throughput| Bar {
         label: format!("payload of {}", format_size(stream.payload_bytes as u64)),
@@ -74,7 +74,7 @@ pub fn messages(runs: &[MessagesRun]) -> Result<String, String> {
     let title = "Round trip of a short message; in grey two threads through eventfds".into();
     let round_trips = Chart { title, unit: "us", bars: runs.iter().map(round_trip).collect() };
     let title = "Medium messages in a stream; in grey memcpy".into();
-    let bars = runs.iter().flat_map(|run| &run.streams).map(stream).collect();
+    let bars = runs.iter().flat_map(|run| &run.figures.streams).map(stream).collect();
     draw(&[round_trips, Chart { title, unit: "GB/s", bars }])
 }
 

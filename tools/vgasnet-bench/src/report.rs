@@ -7,15 +7,14 @@ mod reads;
 mod sharing;
 mod triad;
 
-pub use fault::FaultRun;
-pub use hit::HitReport;
-pub use messages::{MessagesRun, Throughput};
-pub use reads::ReadRun;
-pub use sharing::SharingRun;
-pub use triad::{Measured, TriadRun};
+pub use hit::{HitFigures, HitReport};
+pub use messages::{MessageFigures, Throughput};
+pub use reads::ReadFigures;
+pub use sharing::SharingFigures;
+pub use triad::{Measured, TriadFigures};
 
 use crate::Stop;
-use crate::plan::Job;
+use crate::plan::{Job, Workload};
 use crate::targets::{Bound, Target};
 use serde::Serialize;
 use std::fs::File;
@@ -85,25 +84,88 @@ impl Output {
     }
 }
 
-/// Jobs of a benchmark without targets.
+/// The results of a benchmark.
 #[derive(Serialize)]
-pub struct Report<'a, R> {
-    benchmark: &'static str,
+pub struct Report<'a, F> {
+    benchmark: Workload,
     storage_dir: &'a Path,
-    pub runs: Vec<R>,
-    cooperative: Vec<Cooperative>,
+    pub runs: Vec<Run<F>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cooperative: Option<Vec<Cooperative>>,
+    /// Of benchmarks with targets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reached_all: Option<bool>,
 }
 
-/// A job of such a benchmark: a row of the table.
-pub trait Row: Serialize + Sized {
-    /// The setting of the job, and its time in seconds.
-    fn timed(&self) -> (&Setting, f64);
-    /// The heads of the columns after the setting's.
-    fn head() -> String;
-    fn columns(&self) -> String;
-    /// Lines below the table.
-    fn remarks(_runs: &[Self]) -> String {
+/// A job and its figures.
+#[derive(Serialize)]
+pub struct Run<F> {
+    #[serde(flatten)]
+    pub setting: Setting,
+    #[serde(flatten)]
+    pub figures: F,
+    #[serde(flatten)]
+    verdict: Option<Verdict>,
+}
+
+/// The figures of a job.
+pub trait Figures: Serialize + Sized {
+    /// Of benchmarks with targets.
+    fn judge(&self, _job: &Job) -> Option<Verdict> {
+        None
+    }
+
+    /// Of benchmarks that compare cooperative caching with its absence.
+    fn time_seconds(&self) -> Option<f64> {
+        None
+    }
+
+    /// The head of a table with a row for each job.
+    fn head() -> String {
         String::new()
+    }
+
+    fn rows(&self, setting: &Setting) -> String;
+
+    /// Lines below the table.
+    fn remarks(_runs: &[Run<Self>]) -> String {
+        String::new()
+    }
+}
+
+impl<F: Figures> Run<F> {
+    pub fn new(job: &Job, figures: F) -> Run<F> {
+        Run { setting: Setting::new(job), verdict: figures.judge(job), figures }
+    }
+}
+
+impl<'a, F: Figures> Report<'a, F> {
+    pub fn new(jobs: &'a [Job], runs: Vec<Run<F>>) -> Report<'a, F> {
+        let (benchmark, storage_dir) = (jobs[0].spec.workload, &*jobs[0].config.storage_dir);
+        let pairs = runs.windows(2).filter_map(|pair| Cooperative::compare(&pair[0], &pair[1]));
+        let cooperative = runs[0].figures.time_seconds().map(|_| pairs.collect());
+        let verdicts: Option<Vec<_>> = runs.iter().map(|run| run.verdict.as_ref()).collect();
+        let reached_all = verdicts.map(|verdicts| verdicts.iter().all(|verdict| verdict.reached_all));
+        Report { benchmark, storage_dir, runs, cooperative, reached_all }
+    }
+
+    /// The status to exit with. `check` makes a missed target an error.
+    pub fn status(&self, check: bool) -> u8 {
+        u8::from(check && self.reached_all == Some(false))
+    }
+
+    pub fn table(&self) -> String {
+        let mut text = F::head();
+        for run in &self.runs {
+            text += &run.figures.rows(&run.setting);
+            text += &run.verdict.as_ref().map_or_else(String::new, Verdict::table);
+        }
+        for pair in self.cooperative.iter().flatten() {
+            let (ranks, peer) = (pair.ranks, if pair.peer_memory { "on" } else { "off" });
+            text +=
+                &format!("cooperative caching, -n {ranks}, peer memory {peer}: {:.2} times as fast\n", pair.speedup);
+        }
+        text + &F::remarks(&self.runs)
     }
 }
 
@@ -116,52 +178,16 @@ struct Cooperative {
     speedup: f64,
 }
 
-impl<'a, R: Row> Report<'a, R> {
-    pub fn new(jobs: &'a [Job], runs: Vec<R>) -> Report<'a, R> {
-        let (benchmark, storage_dir) = (jobs[0].spec.workload.name(), &*jobs[0].config.storage_dir);
-        let cooperative = runs.windows(2).filter_map(|pair| Cooperative::compare(&pair[0], &pair[1])).collect();
-        Report { benchmark, storage_dir, runs, cooperative }
-    }
-
-    pub fn table(&self) -> String {
-        let mut text = format!("{SETTING_HEAD} {}\n", R::head());
-        for run in &self.runs {
-            text += &format!("{} {}\n", run.timed().0.columns(), run.columns());
-        }
-        for pair in &self.cooperative {
-            let (ranks, peer) = (pair.ranks, if pair.peer_memory { "on" } else { "off" });
-            text +=
-                &format!("cooperative caching, -n {ranks}, peer memory {peer}: {:.2} times as fast\n", pair.speedup);
-        }
-        text + &R::remarks(&self.runs)
-    }
-}
-
 impl Cooperative {
     /// Of two jobs that differ in nothing else.
-    fn compare<R: Row>(with: &R, without: &R) -> Option<Cooperative> {
-        let ((setting, with_seconds), (other, without_seconds)) = (with.timed(), without.timed());
+    fn compare<F: Figures>(with: &Run<F>, without: &Run<F>) -> Option<Cooperative> {
+        let (setting, other) = (&with.setting, &without.setting);
         let (ranks, peer_memory) = (setting.ranks, setting.peer_memory);
         let is_pair = (ranks, peer_memory, true, false)
             == (other.ranks, other.peer_memory, setting.cooperative, other.cooperative);
-        is_pair.then(|| Cooperative { ranks, peer_memory, speedup: without_seconds / with_seconds })
+        let speedup = without.figures.time_seconds()? / with.figures.time_seconds()?;
+        is_pair.then_some(Cooperative { ranks, peer_memory, speedup })
     }
-}
-
-/// Jobs of a benchmark with targets.
-#[derive(Serialize)]
-pub struct Judged<'a, R> {
-    benchmark: &'static str,
-    storage_dir: &'a Path,
-    pub runs: Vec<R>,
-    pub reached_all: bool,
-}
-
-/// A job of such a benchmark.
-pub trait Judge: Serialize {
-    fn verdict(&self) -> &Verdict;
-    /// The figures, without the targets.
-    fn table(&self) -> String;
 }
 
 /// How the figures of a job compare with its targets.
@@ -169,18 +195,6 @@ pub trait Judge: Serialize {
 pub struct Verdict {
     targets: Vec<Target>,
     reached_all: bool,
-}
-
-impl<'a, R: Judge> Judged<'a, R> {
-    pub fn new(jobs: &'a [Job], runs: Vec<R>) -> Judged<'a, R> {
-        let (benchmark, storage_dir) = (jobs[0].spec.workload.name(), &*jobs[0].config.storage_dir);
-        let reached_all = runs.iter().all(|run| run.verdict().reached_all);
-        Judged { benchmark, storage_dir, runs, reached_all }
-    }
-
-    pub fn table(&self) -> String {
-        self.runs.iter().map(|run| run.table() + &run.verdict().table()).collect()
-    }
 }
 
 impl Verdict {
@@ -206,7 +220,7 @@ impl Verdict {
 /// Properties of a job that all its rounds share.
 #[derive(Clone, Serialize)]
 pub struct Setting {
-    pub mode: &'static str,
+    mode: Workload,
     pub ranks: u32,
     pub page_bytes: u64,
     pub pool_bytes: u64,
@@ -221,7 +235,7 @@ const SETTING_HEAD: &str = "mode          ranks  page   pool  coop  peer";
 impl Setting {
     fn new(job: &Job) -> Setting {
         Setting {
-            mode: job.spec.workload.name(),
+            mode: job.spec.workload,
             ranks: job.ranks,
             page_bytes: job.config.page_bytes,
             pool_bytes: job.config.pool_bytes,
@@ -236,7 +250,7 @@ impl Setting {
         let on = |is_on: bool| if is_on { "on" } else { "off" };
         let (page, pool) = (format_size(self.page_bytes), format_size(self.pool_bytes));
         let (cooperative, peer) = (on(self.cooperative), on(self.peer_memory));
-        format!("{:<13} {:>5} {page:>5} {pool:>6} {cooperative:>5} {peer:>5}", self.mode, self.ranks)
+        format!("{:<13} {:>5} {page:>5} {pool:>6} {cooperative:>5} {peer:>5}", self.mode.name(), self.ranks)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::disk::Buffers;
 use crate::plan::Job;
 use crate::report::{Measured, Throughput};
 use crate::{faults, hit};
+use Bound::{AtLeast, AtMost};
 use serde::Serialize;
 
 /// Which side of the target is good.
@@ -30,7 +31,7 @@ pub struct Target {
 }
 
 fn target(name: &'static str, meaning: &'static str, measured: f64, bound: Bound, target: f64) -> Target {
-    let ratio = if bound == Bound::AtMost { target / measured } else { measured / target };
+    let ratio = if bound == AtMost { target / measured } else { measured / target };
     Target { name, meaning, measured, bound, target, ratio, reached: ratio >= 1.0 }
 }
 
@@ -43,27 +44,15 @@ pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
     let allowed_bytes = u64::from(job.ranks) * job.rank_memory_bytes();
     let memory = found.pss_bytes_all_ranks as f64 / allowed_bytes as f64;
     let busy = median(&found.busy_home_32_mib_seconds_each);
-    [
-        target(
-            "get_8_bytes_hit_ns",
-            "8-byte get that hits, ns",
-            median(&found.get_8_bytes_hit_ns_each),
-            Bound::AtMost,
-            60.0,
-        ),
-        target(
-            "get_4_mib_hit_one_source_to_memcpy",
-            "4 MiB get that hits to memcpy, one source",
-            one,
-            Bound::AtLeast,
-            0.9,
-        ),
-        target("get_4_mib_hit_sources_in_turn_to_memcpy", "the same, sources in turn", turns, Bound::AtLeast, 0.9),
-        target("cold_read_to_plain", "cold sequential read to plain reads", cold, Bound::AtLeast, 0.7),
-        target("busy_home_32_mib_seconds", "32 MiB from a rank that computes, s", busy, Bound::AtMost, 0.5),
-        target("memory_to_allowed", "memory to ranks x (pool + 64 MiB)", memory, Bound::AtMost, 1.0),
+    let small = median(&found.get_8_bytes_hit_ns_each);
+    vec![
+        target("get_8_bytes_hit_ns", "8-byte get that hits, ns", small, AtMost, 60.0),
+        target("get_4_mib_hit_one_source_to_memcpy", "4 MiB get that hits to memcpy, one source", one, AtLeast, 0.9),
+        target("get_4_mib_hit_sources_in_turn_to_memcpy", "the same, sources in turn", turns, AtLeast, 0.9),
+        target("cold_read_to_plain", "cold sequential read to plain reads", cold, AtLeast, 0.7),
+        target("busy_home_32_mib_seconds", "32 MiB from a rank that computes, s", busy, AtMost, 0.5),
+        target("memory_to_allowed", "memory to ranks x (pool + 64 MiB)", memory, AtMost, 1.0),
     ]
-    .into()
 }
 
 /// The targets of `triad`: as fast as memory if the pool holds the arrays, else nearly as fast as the disk and faster than
@@ -72,7 +61,7 @@ pub fn judge_triad(measured: &Measured) -> Vec<Target> {
     match measured {
         Measured::InPool(found) => {
             let name = "in_pool_to_malloc";
-            vec![target(name, "triad in the pool to malloc", found.segment_to_malloc, Bound::AtLeast, 0.98)]
+            vec![target(name, "triad in the pool to malloc", found.segment_to_malloc, AtLeast, 0.98)]
         }
         Measured::OutOfCore(found) => {
             let mut targets = Vec::new();
@@ -84,16 +73,11 @@ pub fn judge_triad(measured: &Measured) -> Vec<Target> {
                     (_, false) => ("out_of_core_to_plain_in_flight", "triad to plain I/O, many in flight"),
                     (_, true) => ("out_of_core_to_plain_in_flight_reading_a", "the same, reading a too"),
                 };
-                targets.push(target(name, meaning, plain.segment_to_plain, Bound::AtLeast, 0.8));
+                targets.push(target(name, meaning, plain.segment_to_plain, AtLeast, 0.8));
             }
             let mapped = found.mapped.as_ref().map(|mapped| {
-                target(
-                    "out_of_core_to_mmap",
-                    "triad to mmap in as much memory",
-                    mapped.segment_to_mapped,
-                    Bound::AtLeast,
-                    1.0,
-                )
+                let (name, meaning) = ("out_of_core_to_mmap", "triad to mmap in as much memory");
+                target(name, meaning, mapped.segment_to_mapped, AtLeast, 1.0)
             });
             targets.extend(mapped);
             targets
@@ -113,7 +97,7 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
     ];
     let judged = names.into_iter().filter_map(|(name, meaning, copy_us)| {
         let latency = found.faults.iter().find(|latency| latency.kind == name)?;
-        Some(target(name, meaning, latency.median_us, Bound::AtMost, OVERHEAD_US + copy_us))
+        Some(target(name, meaning, latency.median_us, AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
 }
@@ -123,12 +107,12 @@ pub fn judge_messages(processors: usize, short_round_trip_us: f64, streams: &[Th
     let mut targets = Vec::new();
     if processors >= 2 {
         let (name, meaning) = ("short_round_trip_us", "round trip of a short message, us");
-        targets.push(target(name, meaning, short_round_trip_us, Bound::AtMost, 3.0));
+        targets.push(target(name, meaning, short_round_trip_us, AtMost, 3.0));
     }
     let largest = streams.iter().max_by_key(|stream| stream.payload_bytes);
     targets.extend(largest.map(|stream| {
         let (name, meaning) = ("medium_to_memcpy", "largest medium messages to memcpy");
-        target(name, meaning, stream.to_memcpy, Bound::AtLeast, 0.5)
+        target(name, meaning, stream.to_memcpy, AtLeast, 0.5)
     }));
     targets
 }

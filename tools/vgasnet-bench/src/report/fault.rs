@@ -1,38 +1,19 @@
 //! Results of `fault`.
 
-use super::{Judge, SETTING_HEAD, Setting, Verdict, not_direct};
+use super::{Figures, SETTING_HEAD, Setting, Verdict, not_direct};
 use crate::faults::Found;
 use crate::plan::Job;
 use crate::targets::judge_fault;
-use serde::Serialize;
 
-/// A job of `fault`.
-#[derive(Serialize)]
-pub struct FaultRun {
-    #[serde(flatten)]
-    pub setting: Setting,
-    #[serde(flatten)]
-    pub found: Found,
-    #[serde(flatten)]
-    verdict: Verdict,
-}
-
-impl FaultRun {
-    pub fn new(job: &Job, found: Found) -> FaultRun {
-        FaultRun { setting: Setting::new(job), verdict: Verdict::new(judge_fault(&found), true), found }
-    }
-}
-
-impl Judge for FaultRun {
-    fn verdict(&self) -> &Verdict {
-        &self.verdict
+impl Figures for Found {
+    fn judge(&self, _job: &Job) -> Option<Verdict> {
+        Some(Verdict::new(judge_fault(self), true))
     }
 
-    fn table(&self) -> String {
-        let found = &self.found;
+    fn rows(&self, setting: &Setting) -> String {
         let mut text = format!(
             "{SETTING_HEAD}\n{}\n  {:<24} {:>7} {:>8} {:>8} {:>8} {:>8} {:>12}\n",
-            self.setting.columns(),
+            setting.columns(),
             "us",
             "samples",
             "min",
@@ -41,7 +22,7 @@ impl Judge for FaultRun {
             "max",
             "less a copy"
         );
-        for latency in &found.faults {
+        for latency in &self.faults {
             text += &format!(
                 "  {:<24} {:>7} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>12.1}\n",
                 latency.kind,
@@ -50,16 +31,16 @@ impl Judge for FaultRun {
                 latency.median_us,
                 latency.p99_us,
                 latency.max_us,
-                latency.median_us - found.copy_page_us,
+                latency.median_us - self.copy_page_us,
             );
         }
         text += &format!(
             "  memcpy of a page {:.1}; plain read of a page {:.1}, p99 {:.1}; load where mapped {:.3}\n",
-            found.copy_page_us,
-            found.plain_read_page_us,
-            found.plain_read_page_p99_us,
-            found.mapped_load_ns / 1e3,
+            self.copy_page_us,
+            self.plain_read_page_us,
+            self.plain_read_page_p99_us,
+            self.mapped_load_ns / 1e3,
         );
-        text + &not_direct(found.plain_is_direct, "  ", "reads")
+        text + &not_direct(self.plain_is_direct, "  ", "reads")
     }
 }

@@ -1,23 +1,18 @@
 //! Results of `messages`.
 
-use super::{Judge, SETTING_HEAD, Setting, Verdict};
+use super::{Figures, SETTING_HEAD, Setting, Verdict};
 use crate::baseline::median;
 use crate::messages::{Found, Stream};
 use crate::plan::Job;
 use crate::targets::judge_messages;
 use serde::Serialize;
 
-/// A job of `messages`.
 #[derive(Serialize)]
-pub struct MessagesRun {
-    #[serde(flatten)]
-    pub setting: Setting,
+pub struct MessageFigures {
     processors: usize,
     pub short_round_trip_us: f64,
     pub eventfd_round_trip_us: f64,
     pub streams: Vec<Throughput>,
-    #[serde(flatten)]
-    verdict: Verdict,
     short_round_trip_us_each: Vec<f64>,
 }
 
@@ -48,32 +43,28 @@ impl Throughput {
     }
 }
 
-impl MessagesRun {
-    pub fn new(job: &Job, found: Found) -> MessagesRun {
-        let short_round_trip_us = median(&found.short_round_trip_us_each);
-        let streams: Vec<_> = found.streams.into_iter().map(Throughput::new).collect();
-        MessagesRun {
-            setting: Setting::new(job),
+impl MessageFigures {
+    pub fn new(_job: &Job, found: Found) -> MessageFigures {
+        MessageFigures {
             processors: found.processors,
-            short_round_trip_us,
+            short_round_trip_us: median(&found.short_round_trip_us_each),
             eventfd_round_trip_us: median(&found.eventfd_round_trip_us_each),
-            verdict: Verdict::new(judge_messages(found.processors, short_round_trip_us, &streams), true),
-            streams,
+            streams: found.streams.into_iter().map(Throughput::new).collect(),
             short_round_trip_us_each: found.short_round_trip_us_each,
         }
     }
 }
 
-impl Judge for MessagesRun {
-    fn verdict(&self) -> &Verdict {
-        &self.verdict
+impl Figures for MessageFigures {
+    fn judge(&self, _job: &Job) -> Option<Verdict> {
+        Some(Verdict::new(judge_messages(self.processors, self.short_round_trip_us, &self.streams), true))
     }
 
-    fn table(&self) -> String {
+    fn rows(&self, setting: &Setting) -> String {
         let mut text = format!(
             "{SETTING_HEAD}\n{}\n  round trip of a short message {:.2} us; of two threads through eventfds {:.2} us; {} \
              processors\n",
-            self.setting.columns(),
+            setting.columns(),
             self.short_round_trip_us,
             self.eventfd_round_trip_us,
             self.processors

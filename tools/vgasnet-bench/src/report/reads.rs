@@ -1,6 +1,6 @@
 //! Results of `sequential` and `random`.
 
-use super::{Row, Setting, not_direct};
+use super::{Figures, Run, SETTING_HEAD, Setting, not_direct};
 use crate::baseline::median;
 use crate::plan::{BLOCK_BYTES, Job};
 use crate::reads::Found;
@@ -8,11 +8,8 @@ use serde::Serialize;
 use std::path::PathBuf;
 use vgasnet::config::format_size;
 
-/// A job of `sequential` or `random`.
 #[derive(Serialize)]
-pub struct ReadRun {
-    #[serde(flatten)]
-    pub setting: Setting,
+pub struct ReadFigures {
     size_bytes: u64,
     get_bytes: u64,
     input: Option<PathBuf>,
@@ -26,14 +23,13 @@ pub struct ReadRun {
     found: Found,
 }
 
-impl ReadRun {
-    pub fn new(job: &Job, found: Found) -> ReadRun {
+impl ReadFigures {
+    pub fn new(job: &Job, found: Found) -> ReadFigures {
         let time_seconds = median(&found.time_seconds_each);
         let throughput = found.bytes_read_all_ranks as f64 / time_seconds;
         let plain = found.plain_bytes as f64 / median(&found.plain_seconds_each);
         let memcpy = BLOCK_BYTES as f64 / median(&found.copy_4_mib_seconds_each);
-        ReadRun {
-            setting: Setting::new(job),
+        ReadFigures {
             size_bytes: job.spec.data_bytes,
             get_bytes: BLOCK_BYTES,
             input: job.spec.input.clone(),
@@ -48,21 +44,22 @@ impl ReadRun {
     }
 }
 
-impl Row for ReadRun {
-    fn timed(&self) -> (&Setting, f64) {
-        (&self.setting, self.time_seconds)
+impl Figures for ReadFigures {
+    fn time_seconds(&self) -> Option<f64> {
+        Some(self.time_seconds)
     }
 
     fn head() -> String {
         format!(
-            "{:>6} {:>8} {:>7} {:>10} {:>9} {:>11} {:>9} {:>7}",
+            "{SETTING_HEAD} {:>6} {:>8} {:>7} {:>10} {:>9} {:>11} {:>9} {:>7}\n",
             "size", "time s", "GB/s", "plain GB/s", "to plain", "memcpy GB/s", "to memcpy", "disk GB"
         )
     }
 
-    fn columns(&self) -> String {
+    fn rows(&self, setting: &Setting) -> String {
         format!(
-            "{:>6} {:>8.3} {:>7.2} {:>10.2} {:>9.2} {:>11.2} {:>9.2} {:>7.2}",
+            "{} {:>6} {:>8.3} {:>7.2} {:>10.2} {:>9.2} {:>11.2} {:>9.2} {:>7.2}\n",
+            setting.columns(),
             format_size(self.size_bytes),
             self.time_seconds,
             self.throughput_bytes_per_second / 1e9,
@@ -74,12 +71,13 @@ impl Row for ReadRun {
         )
     }
 
-    fn remarks(runs: &[ReadRun]) -> String {
-        let mut text = not_direct(runs.iter().all(|run| run.found.plain_is_direct), "", "reads");
-        for run in runs.iter().filter(|run| run.input.is_some()) {
+    fn remarks(runs: &[Run<ReadFigures>]) -> String {
+        let mut text = not_direct(runs.iter().all(|run| run.figures.found.plain_is_direct), "", "reads");
+        for run in runs.iter().filter(|run| run.figures.input.is_some()) {
+            let (ranks, found) = (run.setting.ranks, &run.figures.found);
             text += &format!(
-                "-n {}: {} bytes compared with the file, all the same; checksums took {:.3} s of the time\n",
-                run.setting.ranks, run.found.checked_bytes, run.found.checksum_seconds
+                "-n {ranks}: {} bytes compared with the file, all the same; checksums took {:.3} s of the time\n",
+                found.checked_bytes, found.checksum_seconds
             );
         }
         text

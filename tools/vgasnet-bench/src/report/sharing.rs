@@ -1,16 +1,13 @@
 //! Results of `false-sharing`.
 
-use super::{Row, Setting};
+use super::{Figures, SETTING_HEAD, Setting};
 use crate::baseline::median;
 use crate::false_sharing::{Found, PUTS};
 use crate::plan::Job;
 use serde::Serialize;
 
-/// A job of `false-sharing`.
 #[derive(Serialize)]
-pub struct SharingRun {
-    #[serde(flatten)]
-    pub setting: Setting,
+pub struct SharingFigures {
     rounds: u32,
     puts_per_rank_and_round: u64,
     time_seconds: f64,
@@ -22,14 +19,13 @@ pub struct SharingRun {
     found: Found,
 }
 
-impl SharingRun {
-    pub fn new(job: &Job, found: Found) -> SharingRun {
+impl SharingFigures {
+    pub fn new(job: &Job, found: Found) -> SharingFigures {
         let rounds = job.spec.count;
         let time_seconds = median(&found.time_seconds_each);
         let round_seconds = time_seconds / f64::from(rounds);
         let barrier_seconds = median(&found.barriers_seconds_each) / f64::from(rounds);
-        SharingRun {
-            setting: Setting::new(job),
+        SharingFigures {
             rounds,
             puts_per_rank_and_round: PUTS,
             time_seconds,
@@ -42,21 +38,22 @@ impl SharingRun {
     }
 }
 
-impl Row for SharingRun {
-    fn timed(&self) -> (&Setting, f64) {
-        (&self.setting, self.time_seconds)
+impl Figures for SharingFigures {
+    fn time_seconds(&self) -> Option<f64> {
+        Some(self.time_seconds)
     }
 
     fn head() -> String {
         format!(
-            "{:>7} {:>8} {:>10} {:>10} {:>11} {:>10}",
+            "{SETTING_HEAD} {:>7} {:>8} {:>10} {:>10} {:>11} {:>10}\n",
             "rounds", "time s", "round us", "puts/s", "barrier us", "to barrier"
         )
     }
 
-    fn columns(&self) -> String {
+    fn rows(&self, setting: &Setting) -> String {
         format!(
-            "{:>7} {:>8.3} {:>10.1} {:>10.0} {:>11.1} {:>10.1}",
+            "{} {:>7} {:>8.3} {:>10.1} {:>10.0} {:>11.1} {:>10.1}\n",
+            setting.columns(),
             self.rounds,
             self.time_seconds,
             self.round_seconds * 1e6,

@@ -1,6 +1,6 @@
 //! Results of `triad`.
 
-use super::{Judge, Setting, Verdict, not_direct};
+use super::{Figures, Setting, Verdict, not_direct};
 use crate::arrays::ARRAYS;
 use crate::baseline::{median, quantile};
 use crate::plan::Job;
@@ -9,16 +9,12 @@ use crate::triad;
 use serde::Serialize;
 use vgasnet::config::format_size;
 
-/// A job of `triad`. Throughputs count each array once, as if a store did not read first.
+/// Throughputs count each array once, as if a store did not read first.
 #[derive(Serialize)]
-pub struct TriadRun {
-    #[serde(flatten)]
-    pub setting: Setting,
+pub struct TriadFigures {
     pub array_bytes: u64,
     #[serde(flatten)]
     measured: Measured,
-    #[serde(flatten)]
-    verdict: Verdict,
 }
 
 #[derive(Serialize)]
@@ -72,9 +68,9 @@ pub struct Mapped {
     passes: triad::Passes,
 }
 
-impl TriadRun {
+impl TriadFigures {
     /// `peak_bytes`: the most memory that the process with the mapped file had.
-    pub fn new(job: &Job, found: triad::Found, peak_bytes: Option<u64>) -> TriadRun {
+    pub fn new(job: &Job, found: triad::Found, peak_bytes: Option<u64>) -> TriadFigures {
         let bytes = job.spec.data_bytes as f64;
         let measured = match found {
             triad::Found::InPool(found) => Measured::InPool(InPool::new(bytes, found)),
@@ -82,8 +78,7 @@ impl TriadRun {
                 Measured::OutOfCore(OutOfCore::new(bytes, found, job.rank_memory_bytes(), peak_bytes))
             }
         };
-        let verdict = Verdict::new(judge_triad(&measured), measured.not_run().is_none());
-        TriadRun { setting: Setting::new(job), array_bytes: job.spec.data_bytes / ARRAYS, measured, verdict }
+        TriadFigures { array_bytes: job.spec.data_bytes / ARRAYS, measured }
     }
 
     /// The segment's throughput, then the name and the throughput of each baseline, in bytes per second.
@@ -103,12 +98,10 @@ impl TriadRun {
             }
         }
     }
-}
 
-impl Measured {
     /// Why a figure is missing, if one is.
     fn not_run(&self) -> Option<&str> {
-        match self {
+        match &self.measured {
             Measured::InPool(_) => None,
             Measured::OutOfCore(found) => found.mapped_not_run.as_deref(),
         }
@@ -157,14 +150,14 @@ impl OutOfCore {
     }
 }
 
-impl Judge for TriadRun {
-    fn verdict(&self) -> &Verdict {
-        &self.verdict
+impl Figures for TriadFigures {
+    fn judge(&self, _job: &Job) -> Option<Verdict> {
+        Some(Verdict::new(judge_triad(&self.measured), self.not_run().is_none()))
     }
 
-    fn table(&self) -> String {
+    fn rows(&self, setting: &Setting) -> String {
         let (segment, others) = self.throughputs();
-        let [array, pool, page] = [self.array_bytes, self.setting.pool_bytes, self.setting.page_bytes].map(format_size);
+        let [array, pool, page] = [self.array_bytes, setting.pool_bytes, setting.page_bytes].map(format_size);
         let mut text = format!("three arrays of {array}, pool {pool}, page {page}\n");
         text += &format!("  {:<38} {:>8} {:>12}\n", "", "GB/s", "segment to");
         text += &format!("  {:<38} {:>8.2} {:>12}\n", "segment", segment / 1e9, "");
@@ -176,7 +169,7 @@ impl Judge for TriadRun {
     }
 }
 
-impl TriadRun {
+impl TriadFigures {
     /// Circumstances of the figures.
     fn remarks(&self) -> String {
         match &self.measured {
@@ -204,7 +197,7 @@ impl TriadRun {
                     let peak = mapped.peak_bytes.map_or_else(|| "an unknown part".into(), format_size);
                     text += &format!("  mmap had {} of memory and used {peak}\n", format_size(mapped.limit_bytes));
                 }
-                if let Some(reason) = self.measured.not_run() {
+                if let Some(reason) = self.not_run() {
                     text += &format!("  NOT RUN: mmap in as much memory: {reason}\n");
                 }
                 text

@@ -16,10 +16,8 @@ use vgasnet::storage::BackingFile;
 /// The measurements of the process so far, or why the kernel does not let it run as it should.
 type Answer = Result<Passes, String>;
 
-/// The process, seen from the rank.
-pub struct Process {
-    running: Result<Running, String>,
-}
+/// The process, seen from the rank; `Err` says why there is none.
+pub struct Process(Result<Running, String>);
 
 struct Running {
     child: Child,
@@ -29,18 +27,15 @@ struct Running {
 
 impl Process {
     pub fn start(spec: &Spec) -> Process {
-        let running = match &spec.mapping {
-            Ok(mapping) => Running::start(mapping, spec).map_err(|error| format!("starting a process: {error}")),
-            Err(reason) => Err(reason.clone()),
-        };
-        Process { running }
+        let start = |mapping| Running::start(mapping, spec).map_err(|error| format!("starting a process: {error}"));
+        Process(spec.mapping.as_ref().map_err(String::clone).and_then(start))
     }
 
     /// Lets the process write its arrays at the first call, and run a triad at each further one.
     pub fn step(&mut self) -> Answer {
-        let answer = self.running.as_mut().map_err(|reason| reason.clone()).and_then(Running::step);
+        let answer = self.0.as_mut().map_err(|reason| reason.clone()).and_then(Running::step);
         if let Err(reason) = &answer {
-            self.running = Err(reason.clone());
+            self.0 = Err(reason.clone());
         }
         answer
     }
