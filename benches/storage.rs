@@ -35,7 +35,7 @@ impl Frames {
         Frames(memory.cast())
     }
 
-    /// Gives the memory back: it reads as zeros, and is as if nobody had touched it.
+    /// Gives the memory back. It is zeros and not resident then.
     fn forget(self) {
         // SAFETY: the range is this mapping, and no operation is in flight on it.
         let forgotten = unsafe { libc::madvise(self.0.cast(), FRAMES * PAGE_BYTES, libc::MADV_REMOVE) };
@@ -87,7 +87,7 @@ fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
     }
 }
 
-/// What is compared with.
+/// The baseline.
 fn scan_plainly(file: &File, frames: Frames) {
     for page in 0..PAGES {
         let memory = frames.frame(page as usize % FRAMES);
@@ -98,7 +98,7 @@ fn scan_plainly(file: &File, frames: Frames) {
     }
 }
 
-/// A way to read: its name, and what reads all pages once.
+/// A way to read all pages once.
 struct Row {
     name: String,
     run: Box<dyn FnMut()>,
@@ -114,10 +114,10 @@ fn scanning(mut storage: Box<dyn Storage>, frames: Frames, name: String) -> Row 
     row(name, move || scan(&mut *storage, frames, false))
 }
 
-/// Microseconds for one page: until it was read, and of that for the call that starts the read.
+/// Microseconds for one page: for the read, and of these for the call that starts it.
 type Cost = (f64, f64);
 
-/// What the first use of a frame costs. Each round begins with memory that nobody has touched.
+/// The cost of the first use of a frame. Each round begins with untouched memory.
 #[derive(Default)]
 struct FirstUse {
     first_unpinned: Vec<Cost>,
@@ -198,7 +198,7 @@ fn rows(file: &BackingFile) -> Vec<Row> {
     }
     let frames = Frames::new();
     let again = || file.try_clone().expect("a descriptor");
-    // A disk is not asked for what was never written.
+    // Reads of blocks that nobody wrote do not reach the disk.
     scan(&mut ThreadStorage::new(again(), 1).expect("threads"), frames, true);
     let descriptor = File::from(file.as_fd().try_clone_to_owned().expect("a descriptor"));
     let mut rows = vec![row("plain pread".into(), move || scan_plainly(&descriptor, frames))];

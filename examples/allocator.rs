@@ -1,6 +1,6 @@
 //! An ordinary allocator, made for memory, that serves blocks of a segment sixteen times as large as the pool.
 //!
-//! Each rank has a heap of its own, which is its whole segment: the allocator's lists lie there too, between the blocks.
+//! The heap of each rank is its whole segment: the allocator's lists lie there too, between the blocks.
 //! Two threads take and give back blocks of random sizes, fill them, and check them before they give them back.
 //!
 //! ```text
@@ -14,13 +14,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use talc::DefaultBinning;
 use talc::base::Talc;
 use talc::source::Manual;
-use vgasnet::barrier::Name;
 use vgasnet::error::UserError;
 use vgasnet::job::{self, Failure};
-use vgasnet::runtime::Runtime;
-use vgasnet::space::Segment;
+use vgasnet::memory::Segment;
+use vgasnet_protocol::barrier::Name;
 
-/// What errors of this program are reported under.
+/// The name that errors of this program are reported under.
 const CALL: &str = "allocator";
 
 const THREADS: u64 = 2;
@@ -41,7 +40,7 @@ struct Heap {
 struct Block {
     start: NonNull<u8>,
     layout: Layout,
-    /// What the memory is filled with: bytes that follow from this.
+    /// The bytes in the memory follow from this.
     seed: u64,
 }
 
@@ -79,11 +78,11 @@ impl Heap {
     }
 }
 
-// SAFETY: a block is its owner's alone, in whatever thread that is.
+// SAFETY: a block is its owner's alone, in any thread.
 unsafe impl Send for Block {}
 
 impl Block {
-    /// Whether the block still has what it was filled with, and lies where it was asked to.
+    /// Whether the block still has its bytes, and the alignment that was asked for.
     fn is_intact(&self) -> bool {
         let mut expected = vec![0; self.layout.size()];
         fastrand::Rng::with_seed(self.seed).fill(&mut expected);
@@ -100,8 +99,7 @@ fn random_layout(random: &mut fastrand::Rng, pool_bytes: u64) -> Layout {
     Layout::from_size_align(size, 1 << random.u32(0..=12)).expect("a small power of two")
 }
 
-/// Fills this thread's share of the heap, exchanges blocks for others, and returns those that are left. The number is of
-/// the bytes that they have.
+/// Fills this thread's share of the heap, exchanges blocks for others, and returns the blocks that are left and their bytes.
 fn work(heap: &Heap, pool_bytes: u64, seed: u64) -> Result<(Vec<Block>, u64), String> {
     let random = &mut fastrand::Rng::with_seed(seed);
     let (share_bytes, mut live_bytes, mut exchanges) = (LIVE_POOLS * pool_bytes / THREADS, 0, 0);
@@ -126,7 +124,7 @@ fn work(heap: &Heap, pool_bytes: u64, seed: u64) -> Result<(Vec<Block>, u64), St
     }
 }
 
-/// Threads at work; then all blocks are checked and given back, which leaves one that is nearly as large as the heap.
+/// Runs the threads, then checks all blocks and gives them back. That leaves one nearly as large as the heap.
 fn run(segment: Segment, pool_bytes: u64, rank: u32) -> Result<String, String> {
     let heap = Heap::new(segment).ok_or("the segment is too small for a heap")?;
     let seeds = (0..THREADS).map(|thread| u64::from(rank) * THREADS + thread);
@@ -157,8 +155,9 @@ fn run(segment: Segment, pool_bytes: u64, rank: u32) -> Result<String, String> {
     Ok(format!("rank {rank}: {live} blocks of {live_bytes} bytes in a heap of {} bytes", segment.size_bytes))
 }
 
-fn barrier(runtime: &Runtime) {
-    let matched = runtime.barrier_notify(Name::Anonymous).and_then(|()| runtime.barrier_wait(Name::Anonymous));
+fn barrier(runtime: &job::Runtime) {
+    let matched =
+        runtime.driver().barrier_notify(Name::Anonymous).and_then(|()| runtime.driver().barrier_wait(Name::Anonymous));
     assert_eq!(matched, Ok(true), "nobody names a barrier");
 }
 

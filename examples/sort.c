@@ -1,8 +1,8 @@
 /* Sorts random words that are more than memory holds, over all ranks: in the end every word of a rank is less than
  * every word of the next.
  *
- * Each rank puts its words straight into the segments of the ranks that they belong to, sorts what it got in runs that
- * fit into its pool, by the C library's qsort on the segment, and merges the runs by plain loads and stores.
+ * Each rank puts its words straight into the segments where they belong. It sorts the words that it got, in runs that fit
+ * into its pool, by the C library's qsort on the segment, and merges the runs by plain loads and stores.
  *
  *   cc -O2 -Iinclude examples/sort.c -o sort -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=256K target/release/vgasnetrun -n 4 ./sort 64 8
@@ -19,7 +19,7 @@
 /* Words that go to a rank by one put. */
 #define BATCH 4096
 
-/* What a rank's segment holds. All ranks lay theirs out alike. */
+/* The layout of a segment, the same on all ranks. */
 struct layout {
     size_t words;    /* that this rank begins with */
     size_t capacity; /* that it has room for: shares of random words are nearly equal, not quite */
@@ -78,10 +78,10 @@ static struct checksum *checksums(void) { return (struct checksum *)(void *)(cou
 
 static size_t header_words(void) { return ranks + 2 * ranks * sizeof(struct checksum) / sizeof(uint64_t); }
 
-/* What the rank begins with; after the exchange, room for what is merged. */
+/* The words before the exchange; after it, room for the merged words. */
 static uint64_t *words_of(vgasnet_node_t rank) { return counts_of(rank) + header_words(); }
 
-/* What the rank got from all ranks. */
+/* The words from all ranks. */
 static uint64_t *received_of(const struct layout *layout, vgasnet_node_t rank) {
     return words_of(rank) + layout->capacity;
 }
@@ -111,7 +111,7 @@ static void fill(const struct layout *layout, struct checksum *before) {
 
 /* ---- exchange ---- */
 
-/* Where this rank's words begin in what a rank receives: behind those of the ranks before. */
+/* The place of this rank's words among those that a rank receives: behind those of the ranks before. */
 static size_t place_at(const struct layout *layout, vgasnet_node_t rank) {
     uint64_t total = 0, place = 0, *counts = (uint64_t *)malloc(ranks * sizeof *counts);
     if (counts == NULL) fail("no memory");
@@ -144,7 +144,7 @@ struct outbox {
     uint64_t *to;
 };
 
-/* What a put without _bulk is given may be overwritten when it returns. */
+/* The source of a put without _bulk may be overwritten when the put returns. */
 static void flush(struct outbox *outbox, vgasnet_node_t rank) {
     vgasnet_put_nbi(rank, outbox->to, outbox->words, outbox->filled * sizeof(uint64_t));
     outbox->to += outbox->filled, outbox->filled = 0;

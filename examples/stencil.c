@@ -54,7 +54,7 @@ static size_t rows_of(const struct grid *grid, vgasnet_node_t rank) {
     return first_row_of(grid, rank + 1) - first_row_of(grid, rank);
 }
 
-/* Bytes of a block: the rank's rows, and one more on either side for what the neighbours have there. */
+/* Bytes of a block: the rank's rows, and one row of each neighbour. */
 static size_t block_bytes(const struct grid *grid, vgasnet_node_t rank) {
     return (rows_of(grid, rank) + 2) * grid->columns * sizeof(double);
 }
@@ -65,7 +65,7 @@ static double *row_of(const struct grid *grid, vgasnet_node_t rank, size_t block
     return (double *)(void *)base + row * grid->columns;
 }
 
-/* What a row of the grid begins with. Row 0 is the fixed one above the grid. */
+/* The first values of a row of the grid. Row 0 is the fixed one above the grid. */
 static void begin_row(double *row, size_t index, size_t columns) {
     for (size_t i = 0; i < columns; ++i) row[i] = (double)((index * 7919 + i * 104729) % 1009);
 }
@@ -94,8 +94,8 @@ static void put_outer_rows(const struct grid *grid, size_t block) {
     vgasnet_wait_syncnbi_puts();
 }
 
-/* Relaxes from one block to the other and back. One barrier a step is enough: what a neighbour puts in the next step
- * belongs to the other block, and it cannot come to the step after that before this rank has done the next. */
+/* Relaxes from one block to the other and back. One barrier a step is enough: in the next step a neighbour puts into the
+ * other block, and it cannot begin the step after that before this rank has done the next. */
 static void run(const struct grid *grid) {
     for (size_t step = 0; step < grid->steps; ++step) {
         size_t from = step % 2, to = 1 - from;

@@ -62,7 +62,7 @@ static size_t first_wrong(const double *a, size_t count) {
     return i;
 }
 
-/* The time of the slowest rank, which is what barriers around the loop measure. */
+/* Barriers around the loop make this the time of the slowest rank. */
 static double timed_triad(double *a, double *b, double *c, size_t count) {
     size_t bytes = count * sizeof *b;
     barrier();

@@ -1,5 +1,5 @@
-/* What a page costs that another rank has in its pool, and what GASNet itself takes for as many bytes between the same two
- * ranks in the same run. A program that calls GASNet and vgasnet both. */
+/* The cost of a page from another rank's pool, beside GASNet's own operations on as many bytes between the same two ranks in
+ * the same run. The program calls both GASNet and vgasnet. */
 #include <gasnet.h>
 
 #include "page.h"
@@ -13,7 +13,7 @@ static void get_and_put(char *here, char *there) {
     double begin;
     size_t at, offset;
     for (at = 0; me == 0 && at < pages; ++at) {
-        /* Of memory that was not used just before, as a page is not. */
+        /* Memory that was not used just before, like a page's. */
         offset = at * page_bytes;
         begin = now();
         gasnet_get_bulk(here + offset, 1, there + offset, page_bytes);

@@ -1,11 +1,10 @@
-//! A page out of a peer's pool over MPI or GASNet, as a ratio to what that itself reaches with as many bytes between the same two
-//! ranks in the same run. `cargo bench --features mpi --bench pages [-- --json]`, where `MPICC` names the MPI, or
+//! A page from a peer's pool over MPI or GASNet, as a ratio to the network's own operations on as many bytes between the same
+//! two ranks in the same run. `cargo bench --features mpi --bench pages [-- --json]`, where `MPICC` names the MPI, or
 //! `--features gasnet`, where `GASNET_PC` names the GASNet.
 //!
-//! `mpi.c` and `gasnet.c` are what the ranks run. Ranks of one host use each other's pages where they are; these share no memory, so
-//! that everything goes by the network: MPI over what it chooses between two processes of one host and then over TCP, as it would
-//! between hosts. Its own operations use as much memory as the pages. An MPI that has no windows there is compared by `MPI_Send`
-//! alone.
+//! The ranks run `mpi.c` or `gasnet.c`. They share no memory, unlike other ranks of one host, so that every page goes by the
+//! network. MPI is measured twice: over its choice for two processes of one host, and over TCP, as between hosts. MPI's own
+//! operations use as much memory as the pages. An MPI without windows over TCP is compared by `MPI_Send` alone.
 
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 #[cfg_attr(feature = "gasnet", path = "over_gasnet.rs")]

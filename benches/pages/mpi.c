@@ -1,5 +1,5 @@
-/* What a page costs that another rank has in its pool, and what MPI itself takes for as many bytes between the same two
- * ranks in the same run. A program that calls MPI and vgasnet both. */
+/* The cost of a page from another rank's pool, beside MPI's own operations on as many bytes between the same two ranks in
+ * the same run. The program calls both MPI and vgasnet. */
 #include <mpi.h>
 
 #include "page.h"
@@ -25,7 +25,7 @@ static void get_and_put(char *memory, MPI_Win window) {
     MPI_Aint there;
     MPI_Win_lock_all(0, window);
     for (at = 0; me == 0 && at < pages; ++at) {
-        /* Of memory that was not used just before, as a page is not. */
+        /* Memory that was not used just before, like a page's. */
         there = (MPI_Aint)(at * page_bytes);
         begin = now();
         MPI_Get(memory + there, (int)page_bytes, MPI_BYTE, 1, there, (int)page_bytes, MPI_BYTE, window);

@@ -6,7 +6,7 @@ use std::process::Command;
 pub const CONDUIT: &str = "gasnet";
 pub const SOURCE: &str = "gasnet.c";
 
-/// What there is between two ranks, by variables.
+/// The networks between two ranks, with the variables that choose them.
 pub fn networks() -> Vec<(String, &'static [(&'static str, &'static str)])> {
     vec![(vgasnet_gasnet::conduit_name(), &[])]
 }
@@ -18,7 +18,7 @@ pub fn compiler() -> Command {
     command
 }
 
-/// Both are to use one GASNet, which is why the library is the static one.
+/// The static library: the program and vgasnet have to use one GASNet.
 pub fn link(command: &mut Command, dir: &Path) {
     command.arg(dir.join("libvgasnet.a")).args(vgasnet_gasnet::LIBRARIES.split_whitespace());
     command.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]);

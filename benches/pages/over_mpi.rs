@@ -6,11 +6,11 @@ use std::process::Command;
 pub const CONDUIT: &str = "mpi";
 pub const SOURCE: &str = "mpi.c";
 
-/// Confines MPI to TCP, for the implementations that read these.
+/// Confine MPI to TCP, in implementations that read them.
 const TCP: [(&str, &str); 4] =
     [("UCX_TLS", "tcp,self"), ("OMPI_MCA_pml", "ob1"), ("OMPI_MCA_btl", "tcp,self"), ("OMPI_MCA_osc", "pt2pt,rdma")];
 
-/// What there is between two ranks, by variables.
+/// The networks between two ranks, with the variables that choose them.
 pub fn networks() -> Vec<(String, &'static [(&'static str, &'static str)])> {
     vec![("one host, no memory shared by vgasnet".to_owned(), &[]), ("tcp".to_owned(), &TCP)]
 }

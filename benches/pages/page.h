@@ -1,4 +1,4 @@
-/* A page that another rank has in its pool: what the programs that measure it share. */
+/* The part that the programs share: a page from another rank's pool. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* A line on stdout: what was measured, and microseconds. */
+/* A line on stdout: a name and microseconds. */
 static void sample(const char *name, double seconds) {
     printf("%s %.1f\n", name, seconds * 1e6);
 }
@@ -39,7 +39,7 @@ static char *page(size_t number) {
     return (char *)segments[0].addr + number * page_bytes;
 }
 
-/* Rank 1 makes all pages of rank 0's segment its own, and rank 0 has none of them. */
+/* Rank 1 becomes the owner of all pages of rank 0's segment, and rank 0 has none of them. */
 static void give_away(int round) {
     size_t at;
     uint64_t word;
@@ -50,7 +50,7 @@ static void give_away(int round) {
     meet();
 }
 
-/* A word of each page: the whole page has to come. Backwards, so that none is fetched ahead; forwards they are. */
+/* Gets a word of each page, which takes the whole page. Forwards, pages are fetched ahead; backwards, none is. */
 static void fetch(int round, int backwards) {
     size_t step, at;
     uint64_t word;

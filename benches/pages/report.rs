@@ -1,4 +1,4 @@
-//! Runs the program, and says what came of it.
+//! Runs the program, and prints its results.
 
 use crate::network;
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: usize = 16;
 
-/// A page that comes when it is asked for.
+/// A page that was not fetched ahead.
 const PAGE: &str = "page_of_a_peer";
 
 /// Ranks of one host share no memory, so that pages move.

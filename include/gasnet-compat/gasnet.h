@@ -4,9 +4,9 @@
  *
  *   cc -Iinclude/gasnet-compat -Iinclude -DGASNET_PAR client.c -lvgasnet
  *
- * What the functions do is told in vgasnet.h, under the same names with a v in front. Programs in C++ work too. Programs
- * in C are compiled as C99 or later, or with GNU extensions; handler tables need no casts, not even as C23, if the
- * compiler has GNU extensions.
+ * vgasnet.h and its chapters document the functions, under the same names with a v in front. Programs in C++ work too.
+ * Programs in C are compiled as C99 or later, or with GNU extensions. Handler tables need no casts if the compiler has GNU
+ * extensions, not even in C23.
  */
 #ifndef GASNET_H
 #define GASNET_H
@@ -14,14 +14,14 @@
 /* GASNet's own headers ask for this one. */
 #define _INCLUDED_GASNET_H
 
-/* The client says by one of these macros which threads of it call GASNet. The library is the same for all. */
+/* The client names by one of these macros the threads that call GASNet. The library is the same for all. */
 #if defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) == 0
 #error "define GASNET_SEQ, GASNET_PARSYNC or GASNET_PAR before you include gasnet.h, as by cc -DGASNET_PAR"
 #elif defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) > 1
 #error "define one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR, and not several"
 #endif
 
-/* Clients take it that gasnet.h brings these along. */
+/* Clients expect gasnet.h to include these. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -38,22 +38,22 @@
 
 #include <vgasnet.h>
 
-/* Where GASNet's own tools are used beside this, the file of this name is theirs, and asks who includes it. */
+/* With GASNet's own tools beside this header, the file of this name is theirs, and asks for its includer. */
 #define _IN_GASNET_H
 #include <gasnet_config.h>
 #undef _IN_GASNET_H
 
 #include "gasnet_names.h"
 
-/* ---- what this is ---- */
+/* ---- version and configuration ---- */
 
 #define GASNET_SPEC_VERSION_MAJOR VGASNET_SPEC_VERSION_MAJOR
 #define GASNET_SPEC_VERSION_MINOR VGASNET_SPEC_VERSION_MINOR
 #define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR
 #define GASNET_CONFIG_STRING VGASNET_CONFIG_STRING
 
-/* The library chooses its transport when the job starts. Clients that ask at compile time are told the one by whose name they
- * have found it: its package defines GASNET_CONDUIT_MPI, say. */
+/* The library chooses its transport when the job starts. Clients that ask at compile time get the conduit whose package they
+ * were built with: that of MPI defines GASNET_CONDUIT_MPI. */
 #if defined GASNET_CONDUIT_MPI
 #define GASNET_CONDUIT_NAME MPI
 #define GASNET_CONDUIT_NAME_STR "MPI"
@@ -97,7 +97,7 @@
 #define GASNET_PAGESIZE VGASNET_PAGESIZE
 #define GASNET_MAXNODES VGASNET_MAXNODES
 
-/* How many threads clients may count on. There is no limit; clients size tables by this. */
+/* Clients size tables by this. There is no limit on threads. */
 #ifdef GASNET_PAR
 #define GASNETI_MAX_THREADS 256
 #else
@@ -141,13 +141,13 @@ typedef void *gasnet_threadinfo_t;
 #define GASNET_WAIT_BLOCK VGASNET_WAIT_BLOCK
 #define GASNET_WAIT_SPINBLOCK VGASNET_WAIT_SPINBLOCK
 
-/* ---- what is no function of the library ---- */
+/* ---- macros in place of functions ---- */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The client's, if it defines it: the largest segment that it wants to be offered, in bytes. */
+/* A client may define it: the largest segment that it wants to be offered, in bytes. */
 extern uint64_t gasnet_max_segsize;
 
 /* "GASNET_ERR_BAD_ARG" and the like. */
@@ -161,7 +161,7 @@ static inline const char *gasnet_ErrorName(int errval) {
 }
 #endif
 
-/* Threads need no information of ours. These are a declaration, which may stand before others. */
+/* Threads need no information from the library. These are a declaration, which may stand before others. */
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)
 #if defined(__GNUC__)
 #define GASNET_POST_THREADINFO(info) gasnet_threadinfo_t gasnet_threadinfo_ __attribute__((__unused__)) = (info)

@@ -80,7 +80,7 @@ static inline void gasnet_coll_dumpTuningState(char *filename, gasnet_team_handl
 static inline void gasnet_coll_loadTuningState(char *filename, gasnet_team_handle_t team) { (void)filename, (void)team; }
 static inline void gasnet_coll_dumpProfile(char *filename, gasnet_team_handle_t team) { (void)filename, (void)team; }
 
-/* what some clients call them, from inside GASNet */
+/* names from inside GASNet that some clients use */
 #define gasnete_coll_team_size vgasnet_coll_team_size
 #define gasnete_coll_team_split vgasnet_coll_team_split
 #define gasnete_coll_team_free vgasnet_coll_team_free

@@ -1,4 +1,4 @@
-/* Which release of GASNet the headers next to this one stand in for. Build systems read the numbers from here. */
+/* The release of GASNet whose headers these replace. Build systems read the numbers from here. */
 #ifndef GASNET_CONFIG_H
 #define GASNET_CONFIG_H
 

@@ -1,11 +1,11 @@
-/* Requests and replies that are told the number of their arguments, as later releases of GASNet-1 have them besides those
- * with the number in their name: gasnet_AMRequestShort(node, handler, 2, 7, 8). A wrong number is GASNET_ERR_BAD_ARG. */
+/* Requests and replies with the number of arguments as an argument: gasnet_AMRequestShort(node, handler, 2, 7, 8). Later
+ * releases of GASNet-1 have them besides those with the number in their name. A wrong number is GASNET_ERR_BAD_ARG. */
 #ifndef GASNET_COUNTED_H
 #define GASNET_COUNTED_H
 
 #include <stdarg.h>
 
-/* Reads numargs arguments behind it into args, and returns what call does with them. */
+/* Reads numargs arguments behind it into args, and returns the result of call. */
 #define GASNET_COUNTED_(call) \
     gasnet_handlerarg_t args[17] = {0}; \
     int at; \

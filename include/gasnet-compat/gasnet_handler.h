@@ -1,6 +1,6 @@
 /*
  * Handlers and messages that carry pointers. An argument of a message has 32 bits, a pointer 64, so it travels as two
- * arguments; clients that are to work with pointers of 32 bits as well give both numbers of arguments.
+ * arguments. Clients give two numbers of arguments, the first for pointers of 32 bits.
  *
  *   sending:   SHORT_REQ(1, 2, (node, gasneti_handleridx(note), PACK(pointer)));
  *   handling:  SHORT_HANDLER(note, 1, 2, (token, UNPACK(a0)), (token, UNPACK2(a0, a1)));
@@ -10,7 +10,7 @@
  */
 #ifndef GASNET_HANDLER_H
 #define GASNET_HANDLER_H
-/* Another header of this name, GASNet's own, is not to come on top. */
+/* Keeps GASNet's own header of this name from being included as well. */
 #define _GASNET_HANDLER_H
 
 #include "gasnet.h"
@@ -46,7 +46,7 @@
 #define GASNETI_HANDLER_SCOPE extern
 #endif
 
-/* The parameters of a handler with so many arguments, after the others. Those of vgasnet.h have the same names. */
+/* The parameters of a handler for its arguments, by their number. vgasnet/messages.h names them the same. */
 #define GASNET_HANDLER_PARAMETERS_(count) VGASNET_PARAMETERS##count##_
 
 /* A use of each parameter that the wrapped function may not need. */
@@ -77,7 +77,7 @@
     } \
     MEDIUM_HANDLER_DECL(name, args32, args64)
 
-/* A Long's handler is one of the same type as a Medium's. */
+/* The handlers of Longs and Mediums have the same type. */
 #define LONG_HANDLER_NOBITS_DECL MEDIUM_HANDLER_NOBITS_DECL
 #define LONG_HANDLER_DECL MEDIUM_HANDLER_DECL
 #define LONG_HANDLER MEDIUM_HANDLER

@@ -1,13 +1,13 @@
 /*
- * The part of GASNet's tools that its clients use: attributes, timers, atomics, memory barriers, locks, and what concerns
- * the process. All of it is in this header; it needs gcc or clang and POSIX threads, and no library. There is no tracing,
+ * The part of GASNet's tools that its clients use: attributes, timers, atomics, memory barriers, locks, and functions about
+ * the process. All of it is in this header, which needs gcc or clang and POSIX threads, and no library. There is no tracing,
  * and no backtrace.
  *
  * Atomics take flags: which memory barriers to add before and after. Locks are real in every thread mode.
  */
 #ifndef GASNET_TOOLS_H
 #define GASNET_TOOLS_H
-/* Another header of this name, GASNet's own, is not to come on top; and some clients ask. */
+/* Keeps GASNet's own header of this name from being included as well. Some clients test it. */
 #define _GASNET_TOOLS_H
 #define _INCLUDED_GASNET_TOOLS_H
 
@@ -76,7 +76,7 @@
 #define GASNETT_END_EXTERNC
 #endif
 
-/* A text that can be found in the program. */
+/* Puts a text into the program, for tools that search it. */
 #define GASNETT_IDENT(name, text) static char name[] GASNETT_USED = text
 
 #define GASNETT_CACHE_LINE_BYTES 64
@@ -232,7 +232,7 @@ GASNETT_INLINE(gasnett_ticks_now) gasnett_tick_t gasnett_ticks_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-#else /* A compiler that was told to know nothing but C. */
+#else /* A compiler in the mode of strict C. */
     return gasnett_gettimeofday_us() * 1000;
 #endif
 }
@@ -240,7 +240,7 @@ GASNETT_INLINE(gasnett_ticks_now) gasnett_tick_t gasnett_ticks_now(void) {
 #define gasnett_ticks_to_ns(ticks) ((uint64_t)(ticks))
 #define gasnett_ticks_to_us(ticks) ((uint64_t)(ticks) / 1000)
 
-/* What one reading costs, and the least difference of two that differ, in microseconds; measured now. */
+/* The cost of one reading, and the least difference between two readings, in microseconds; measured now. */
 GASNETT_INLINE(gasnett_tick_overheadus) double gasnett_tick_overheadus(void) {
     gasnett_tick_t begin = gasnett_ticks_now(), end = begin;
     int n;
@@ -341,7 +341,7 @@ GASNETT_INLINE(gasnett_getPhysMemSz) uint64_t gasnett_getPhysMemSz(int must_know
     return 0;
 }
 
-/* A file of the system's holds it; gethostname is not declared where the compiler knows nothing but C. */
+/* Read from the system's file: gethostname is not declared in strict C. */
 GASNETT_INLINE(gasnett_gethostname) const char *gasnett_gethostname(void) {
     static __thread char name[256];
     FILE *file = fopen("/proc/sys/kernel/hostname", "r");
@@ -369,7 +369,7 @@ GASNETT_INLINE(gasnett_isLittleEndian) int gasnett_isLittleEndian(void) {
     return *(const uint8_t *)&one;
 }
 
-/* A number that differs where some byte does, mostly (FNV-1a). */
+/* A hash of the bytes (FNV-1a). */
 GASNETT_INLINE(gasnett_checksum) uint64_t gasnett_checksum(const void *bytes, int nbytes) {
     const uint8_t *at = (const uint8_t *)bytes;
     uint64_t sum = UINT64_C(0xcbf29ce484222325);
@@ -377,7 +377,7 @@ GASNETT_INLINE(gasnett_checksum) uint64_t gasnett_checksum(const void *bytes, in
     return sum;
 }
 
-/* Handles a signal; returns what did before. */
+/* Installs a handler for a signal; returns the one before. */
 typedef void (*gasnett_sighandlerfn_t)(int);
 GASNETT_INLINE(gasnett_reghandler) gasnett_sighandlerfn_t gasnett_reghandler(int number, gasnett_sighandlerfn_t handler) {
     return signal(number, handler);

@@ -1,14 +1,30 @@
-//! The header and the library agree.
+//! The headers and the library agree, and every chapter stands alone.
 
 use crate::support::compile::{self, Language};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
-fn header() -> String {
+/// The header as it lies in `include/`, without the chapters that it includes.
+fn overview() -> String {
     std::fs::read_to_string(compile::source_dir().join("include/vgasnet.h")).expect("the header")
 }
 
-/// The header without comments, without directives, and without what macros stand for.
+/// The names of the chapters, as programs may include them: `vgasnet/job.h`.
+fn chapters() -> BTreeSet<String> {
+    let entries = std::fs::read_dir(compile::source_dir().join("include/vgasnet")).expect("the chapters");
+    let names = entries.map(|entry| entry.expect("a file").file_name().into_string().expect("a name in ASCII"));
+    names.map(|name| format!("vgasnet/{name}")).collect()
+}
+
+/// The text of the header and all chapters.
+fn header() -> String {
+    let dir = compile::source_dir().join("include");
+    let text = |name: String| std::fs::read_to_string(dir.join(name)).expect("a chapter");
+    overview() + &chapters().into_iter().map(text).collect::<String>()
+}
+
+/// The header without comments, directives and uses of macros.
 fn declarations(header: &str) -> String {
     let mut rest = header;
     let mut text = String::new();
@@ -139,18 +155,42 @@ fn gasnets_clients_have_every_function() {
 }
 
 #[test]
-fn the_header_stands_alone() {
-    let including = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("header.c");
-    // Twice, and in the preprocessor and in initialisers, where only constants do.
-    let text = "#include <vgasnet.h>\n#include <vgasnet.h>\n\
-        #if SIZEOF_VGASNET_REGISTER_VALUE_T != 8 || VGASNET_PAGESIZE % 4096 || VGASNET_MAXNODES < 1 || VGASNET_OK\n\
-        #error constants\n#endif\n\
-        vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;\nextern char wide[sizeof(vgasnet_register_value_t)];\n\
-        extern char wide[SIZEOF_VGASNET_REGISTER_VALUE_T];\nvgasnet_handlerentry_t table[] = {{1, 0}};\n";
-    std::fs::write(&including, text).expect("a file of ours");
+fn the_header_includes_every_chapter() {
+    let overview = overview();
+    let included = overview.lines().filter_map(|line| line.strip_prefix("#include <")?.split_once('>'));
+    let included: Vec<_> = included.map(|(name, _)| name.to_owned()).collect();
+    assert_eq!(included.iter().cloned().collect::<BTreeSet<_>>(), chapters());
+    assert_eq!(included.len(), chapters().len(), "{included:?}");
+}
+
+/// Writes a source that includes `name` twice, and compiles it as each language.
+fn stands_alone(name: &str, rest: &str) {
+    let source = format!("including-{}.c", name.replace(['/', '.'], "-"));
+    let including = Path::new(env!("CARGO_TARGET_TMPDIR")).join(source);
+    std::fs::write(&including, format!("#include <{name}>\n#include <{name}>\n{rest}")).expect("a file of ours");
     for language in [Language::C99, Language::Cxx11] {
         compile::check_source(&including, language);
     }
+}
+
+#[test]
+fn every_chapter_stands_alone() {
+    let chapters = chapters();
+    assert!(chapters.len() > 1);
+    for name in &chapters {
+        // Without a declaration of its own, a source is empty, which C forbids.
+        stands_alone(name, "extern int declared;\n");
+    }
+}
+
+#[test]
+fn the_header_stands_alone() {
+    // In the preprocessor and in initialisers, where only constants do.
+    let text = "#if SIZEOF_VGASNET_REGISTER_VALUE_T != 8 || VGASNET_PAGESIZE % 4096 || VGASNET_MAXNODES < 1 || VGASNET_OK\n\
+        #error constants\n#endif\n\
+        vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;\nextern char wide[sizeof(vgasnet_register_value_t)];\n\
+        extern char wide[SIZEOF_VGASNET_REGISTER_VALUE_T];\nvgasnet_handlerentry_t table[] = {{1, 0}};\n";
+    stands_alone("vgasnet.h", text);
 }
 
 #[test]

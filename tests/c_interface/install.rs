@@ -101,6 +101,7 @@ fn the_tree_is_complete() {
         "lib/libvgasnet.so",
         "lib/libvgasnet.a",
         "include/vgasnet.h",
+        "include/vgasnet/job.h",
         "include/gasnet.h",
         "include/gasnet_vis.h",
         "include/gasnet_coll.h",
@@ -108,6 +109,10 @@ fn the_tree_is_complete() {
         "include/gasnet_handler.h",
     ] {
         assert!(prefix().join(file).is_file(), "{file} is missing");
+    }
+    for chapter in std::fs::read_dir(source_dir().join("include/vgasnet")).expect("the chapters") {
+        let name = chapter.expect("a file").file_name();
+        assert!(prefix().join("include/vgasnet").join(&name).is_file(), "{name:?} is missing");
     }
     for conduit in CONDUITS {
         assert!(prefix().join(format!("bin/gasnetrun_{conduit}")).is_file(), "{conduit}");

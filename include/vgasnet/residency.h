@@ -1,0 +1,69 @@
+/*
+ * vgasnet: loads and stores, pins, advice.
+ *
+ * A rank reads and writes its own segment through pointers, in any thread, while other ranks get from it and put to it.
+ * The first access to a page that is not mapped raises SIGSEGV. The library handles it: it fetches the page and maps
+ * it, and the access goes on. The page takes a frame of the pool: with a pool of fewer than 4 pages the first access
+ * ends the rank.
+ *
+ * Other ranks see stores like operations that are complete at once, and loads see their puts so, too. Atomic
+ * instructions are atomic among the threads of the rank; against gets and puts, single bytes are.
+ *
+ * Signals. The library handles SIGSEGV, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that the client
+ * installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS, SIGILL,
+ * SIGFPE and SIGTRAP are never blocked: sigprocmask and pthread_sigmask ignore them in a set. Neither a stack
+ * nor the program's code may lie in a segment.
+ *
+ * System calls and devices do not raise SIGSEGV: a read(2) into a page that is not mapped fails with EFAULT. So a range
+ * must be pinned for them, and for MPI and other libraries that pass addresses on to them.
+ */
+#ifndef VGASNET_RESIDENCY_H
+#define VGASNET_RESIDENCY_H
+
+#include <stddef.h>
+#include <vgasnet/errors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The use of a pinned range: loads only, or loads and stores. */
+#define VGASNET_PIN_READ 1
+#define VGASNET_PIN_WRITE 2
+
+/*
+ * Makes the pages of len bytes at addr, in the caller's own segment, resident and mapped until vgasnet_unpin. Pins add
+ * up: each needs its own unpin. A page counts once, however often it is pinned.
+ *
+ * mode: VGASNET_PIN_READ or VGASNET_PIN_WRITE. While a range is pinned to write, ranks of other hosts wait when they
+ *   read or write it. While it is pinned to read, ranks that write it wait, this rank's own stores and puts included.
+ *   So pin briefly, and wait for no other rank meanwhile.
+ *
+ * VGASNET_ERR_BAD_ARG: the range leaves the segment, or the mode is unknown. VGASNET_ERR_RESOURCE: more pages would be
+ *   pinned at a time than three quarters of the pool, or than all but 4 of its pages. Nothing is pinned then.
+ */
+int vgasnet_pin(void *addr, size_t len, int mode);
+
+/* Undoes one vgasnet_pin of the same range. VGASNET_ERR_BAD_ARG: some page of it is not pinned; nothing is undone. */
+int vgasnet_unpin(void *addr, size_t len);
+
+/* The range will be read or written soon. Its first pages, up to half of the pool, are fetched in the background. */
+#define VGASNET_ADVISE_WILLNEED 1
+/* The range will not be used soon. Its pages leave the pool, and dirty ones are written back. Its bytes stay. */
+#define VGASNET_ADVISE_DONTNEED 2
+/* The range will be used in order, now, from its first page on. It is read ahead from the first access on, not from the
+ * third. */
+#define VGASNET_ADVISE_SEQUENTIAL 3
+/* The range will be read much more often than written. Its dirty pages are written back in the background and stay in
+ * the pool, so that they can leave it later without a write. */
+#define VGASNET_ADVISE_READMOSTLY 4
+
+/* A hint about len bytes at addr in the caller's own segment. Changes no byte, waits for nothing.
+ * VGASNET_ERR_BAD_ARG: the range leaves the segment, or the advice is unknown. */
+int vgasnet_advise(void *addr, size_t len, int advice);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,189 @@
+//! Plain reads and writes of a file, past the page cache where the directory allows that.
+
+use crate::memory::Memory;
+use crate::plan::BLOCK_BYTES;
+use crate::rank::fail;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::Instant;
+use vgasnet::storage::{self, BackingFile, DEPTH_DEFAULT, RingStorage, Storage, ThreadStorage};
+
+const BLOCK: usize = BLOCK_BYTES as usize;
+
+/// Buffers that take turns. A single one would stay in the processor's cache, which speeds up a disk that copies.
+const BUFFERS: usize = DEPTH_DEFAULT;
+
+/// The memory of the buffers. A disk may be slow with scattered buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Buffers {
+    /// Shared memory like a pool's, of physical pages from anywhere.
+    SmallPages,
+    /// Contiguous, as far as the kernel has large pages.
+    LargePages,
+}
+
+/// A file of its own that is read and written in blocks.
+pub struct PlainFile {
+    backing: BackingFile,
+    file: File,
+    /// The same file for many operations in flight. Declared before the memory, so that it is dropped first.
+    storage: Box<dyn Storage>,
+    pub is_direct: bool,
+    memory: Memory,
+}
+
+/// One read or write: at most a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub is_write: bool,
+    pub offset_bytes: u64,
+    pub len_bytes: usize,
+}
+
+impl PlainFile {
+    /// The steps that [`PlainFile::side_by_side`] has in flight: as many as a rank.
+    pub const IN_FLIGHT_MAX: usize = BUFFERS;
+
+    /// Writes a file of `data_bytes` in whole blocks of the disk: reads of blocks that nobody wrote do not reach the disk.
+    /// Ends the job if that fails.
+    pub fn new(dir: &Path, data_bytes: u64, buffers: Buffers) -> PlainFile {
+        let size_bytes = data_bytes.next_multiple_of(storage::BLOCK_BYTES as u64);
+        let failed = |error: io::Error| -> ! { fail(format!("a file in {}: {error}", dir.display())) };
+        let backing = BackingFile::create(dir, size_bytes).unwrap_or_else(|error| fail(error.to_string()));
+        let mut plain = PlainFile::on(backing, buffers).unwrap_or_else(|error| failed(error));
+        plain.one_at_a_time(blocks(true, 0, size_bytes)).unwrap_or_else(|error| failed(error));
+        plain
+    }
+
+    /// The same file through other buffers. Ends the job if that fails.
+    pub fn again(&self, buffers: Buffers) -> PlainFile {
+        let again = self.backing.try_clone().and_then(|backing| PlainFile::on(backing, buffers));
+        again.unwrap_or_else(|error| fail(format!("a second descriptor: {error}")))
+    }
+
+    fn on(backing: BackingFile, buffers: Buffers) -> io::Result<PlainFile> {
+        let memory = match buffers {
+            Buffers::SmallPages => Memory::shared(BUFFERS * BLOCK),
+            Buffers::LargePages => Memory::allocated(BUFFERS * BLOCK, true),
+        };
+        Ok(PlainFile {
+            file: File::from(backing.as_fd().try_clone_to_owned()?),
+            storage: storage_on(backing.try_clone()?, memory.start())?,
+            is_direct: backing.is_direct(),
+            backing,
+            memory,
+        })
+    }
+
+    /// Reads the whole file; seconds.
+    pub fn read(&mut self) -> f64 {
+        self.read_range(0, self.size_bytes())
+    }
+
+    /// Reads a part of the file; seconds. Ends the job if that fails.
+    pub fn read_range(&mut self, start_bytes: u64, len_bytes: u64) -> f64 {
+        let read = self.one_at_a_time(blocks(false, start_bytes, len_bytes));
+        read.unwrap_or_else(|error| fail(format!("reading plainly: {error}")))
+    }
+
+    pub fn size_bytes(&self) -> u64 {
+        self.backing.size_bytes()
+    }
+
+    fn buffer(&self, index: usize) -> *mut u8 {
+        self.memory.start().wrapping_add(index * BLOCK)
+    }
+
+    /// Does the steps one after the other, with a system call each; seconds.
+    pub fn one_at_a_time(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
+        let start = Instant::now();
+        for (step, buffer) in steps.zip((0..BUFFERS).cycle()) {
+            assert!(step.len_bytes <= BLOCK, "{step:?} is more than a block");
+            // SAFETY: the buffer is that long, initialised, and between calls nothing else uses it.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(buffer), step.len_bytes) };
+            if step.is_write {
+                self.file.write_all_at(bytes, step.offset_bytes)?;
+            } else {
+                self.file.read_exact_at(bytes, step.offset_bytes)?;
+            }
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Does the steps with as many in flight as a rank may have; seconds. A step waits for another one at the same offset.
+    pub fn side_by_side(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
+        let start = Instant::now();
+        let mut steps = steps.peekable();
+        let mut in_flight: [Option<u64>; BUFFERS] = [None; BUFFERS];
+        while steps.peek().is_some() || self.storage.in_flight() > 0 {
+            while let Some(step) = steps.peek() {
+                let is_taken = in_flight.contains(&Some(step.offset_bytes));
+                let Some(buffer) = in_flight.iter().position(Option::is_none).filter(|_| !is_taken) else { break };
+                self.start(*step, buffer)?;
+                in_flight[buffer] = Some(step.offset_bytes);
+                steps.next();
+            }
+            self.sleep()?;
+            let mut failed = Ok(());
+            self.storage.poll(&mut |buffer, result| {
+                in_flight[buffer as usize] = None;
+                if let Err(error) = result {
+                    failed = Err(error);
+                }
+            });
+            failed?;
+        }
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    fn start(&mut self, step: Step, buffer: usize) -> io::Result<()> {
+        assert!(buffer < BUFFERS && step.len_bytes <= BLOCK, "{step:?} in buffer {buffer}");
+        let (memory, token) = (self.buffer(buffer), buffer as u64);
+        // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
+        // caller gives it to one at a time.
+        let started = unsafe {
+            if step.is_write {
+                self.storage.write(step.offset_bytes, memory, step.len_bytes, token)
+            } else {
+                self.storage.read(step.offset_bytes, memory, step.len_bytes, token)
+            }
+        };
+        started.map_err(io::Error::other)
+    }
+
+    /// Sleeps until an operation is complete.
+    fn sleep(&self) -> io::Result<()> {
+        let Some(doorbell) = self.storage.doorbell() else { return Ok(()) };
+        match poll(&mut [PollFd::new(doorbell, PollFlags::POLLIN)], PollTimeout::NONE) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn storage_on(backing: BackingFile, memory: *mut u8) -> io::Result<Box<dyn Storage>> {
+    let range = (memory, BUFFERS * BLOCK);
+    match RingStorage::new(backing, DEPTH_DEFAULT) {
+        Ok(mut ring) => {
+            // A kernel that refuses this refuses it to the ranks, too, and they print a line.
+            ring.register(&[range], BLOCK, |_| ());
+            Ok(Box::new(ring))
+        }
+        Err(refused) => Ok(Box::new(ThreadStorage::new(refused.file, DEPTH_DEFAULT)?)),
+    }
+}
+
+/// The steps through `len_bytes` bytes of a file, in order.
+pub fn blocks(is_write: bool, start_bytes: u64, len_bytes: u64) -> impl Iterator<Item = Step> {
+    (0..len_bytes).step_by(BLOCK).map(move |at| Step {
+        is_write,
+        offset_bytes: start_bytes + at,
+        len_bytes: BLOCK_BYTES.min(len_bytes - at) as usize,
+    })
+}

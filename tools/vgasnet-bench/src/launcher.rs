@@ -1,0 +1,223 @@
+//! Runs jobs, one after the other, and shows their results.
+
+use crate::arrays::ARRAYS;
+use crate::cgroup::MemoryLimit;
+use crate::hit::SEGMENT_POOLS;
+use crate::options::{
+    Benchmark, FaultOptions, HitOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
+};
+use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
+use crate::report::{
+    Figures, HitFigures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+};
+use crate::{Stop, input, plot};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::fd::AsRawFd;
+use vgasnet::settings::format_size;
+use vgasnet_smp::launch::Launch;
+
+const DATA_BYTES_DEFAULT: u64 = 1 << 30;
+
+/// Half of a pool is measured at a time, by loads and stores, which need four frames.
+const FAULT_FRAMES_MIN: u64 = 7;
+
+/// Environment variables that launchers set for the processes that they start.
+const LAUNCHED: [&str; 4] = [vgasnet_smp::JOB_VARIABLE, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
+
+/// Measures; the status to exit with.
+pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
+    if let Some(name) = LAUNCHED.iter().find(|name| std::env::var_os(name).is_some()) {
+        return Err(Stop::usage(format!(
+            "this process is a rank that a launcher started ({name} is set); vgasnet-bench starts its own ranks, so run it \
+             by itself"
+        )));
+    }
+    match benchmark {
+        Benchmark::Sequential(options) => reads(Workload::Sequential, options),
+        Benchmark::Random(options) => reads(Workload::Random, options),
+        Benchmark::FalseSharing(options) => false_sharing(options),
+        Benchmark::Hit(options) => hit(options),
+        Benchmark::Triad(options) => triad(options),
+        Benchmark::Fault(options) => fault(options),
+        Benchmark::Messages(options) => messages(options),
+    }
+}
+
+fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.modes.plot)?;
+    let mut spec = Spec::new(workload, &options.setup);
+    spec.data_bytes = options.size.unwrap_or(DATA_BYTES_DEFAULT);
+    // The ranks inherit the checksums, so they stay open until the last job has ended.
+    let _sums = match &options.input {
+        Some(path) => {
+            let path =
+                path.canonicalize().map_err(|error| Stop::usage(format!("--input {}: {error}", path.display())))?;
+            let (sums, size_bytes) = input::checksums(&path)?;
+            spec.data_bytes = size_bytes;
+            spec.sums_fd = Some(sums.as_raw_fd());
+            spec.input = Some(path);
+            Some(sums)
+        }
+        None => None,
+    };
+    if spec.data_bytes == 0 {
+        return Err(Stop::usage(
+            "there is no data to read; give --size at least 1, or --input a file that is not empty",
+        ));
+    }
+    spec.damage_offset = options.damage;
+    if options.damage.is_some_and(|offset| offset >= spec.data_bytes) {
+        return Err(Stop::usage(format!("--damage is beyond the {} bytes of data", spec.data_bytes)));
+    }
+    let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
+    show(&jobs, run_all(&jobs, ReadFigures::new)?, &output, false, plot::reads)
+}
+
+fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.modes.plot)?;
+    // The data is rounded up to the one page.
+    let spec = Spec { data_bytes: 1, count: options.rounds, ..Spec::new(Workload::FalseSharing, &options.setup) };
+    let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
+    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, false, plot::sharing)
+}
+
+fn hit(options: &HitOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &None)?;
+    let mut job = Job::new(options.ranks, true, true, &options.setup, Spec::new(Workload::Hit, &options.setup))?;
+    if job.config.pool_bytes < 2 * BLOCK_BYTES {
+        return Err(Stop::usage("--pool is too small for this benchmark; give it at least 8M"));
+    }
+    job.spec.data_bytes = SEGMENT_POOLS * job.config.pool_bytes;
+    job.check_space()?;
+    let jobs = [job];
+    let report = Report::new(&jobs, run_all(&jobs, HitFigures::new)?);
+    output.show(&HitReport::new(&report), &report.table(), || Ok(String::new()))?;
+    Ok(report.status(options.check))
+}
+
+fn triad(options: &TriadOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let job = Job::new(1, true, true, &options.setup, Spec::new(Workload::Triad, &options.setup))?;
+    let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
+    refuse_few_frames(&job, ARRAYS)?;
+    let sizes = match &*options.size {
+        [] => vec![pool_bytes / 4 / page_bytes * page_bytes, 4 * pool_bytes],
+        sizes => sizes.to_vec(),
+    };
+    let mut jobs = Vec::new();
+    for size in sizes {
+        let data_bytes = size.checked_next_multiple_of(page_bytes).and_then(|size| size.checked_mul(ARRAYS));
+        let data_bytes = data_bytes.filter(|data_bytes| (1..=i64::MAX as u64 / 2).contains(data_bytes));
+        let data_bytes = data_bytes.ok_or_else(|| {
+            Stop::usage(format!("--size {size}: three such arrays are not possible; give 1 to {}", i64::MAX / 8))
+        })?;
+        let job = Job { spec: Spec { data_bytes, ..job.spec.clone() }, ..job.clone() };
+        job.check_space()?;
+        jobs.push(job);
+    }
+    let mut runs = Vec::new();
+    for job in &mut jobs {
+        let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job) } else { None };
+        let found = run_job(job)?;
+        let peak_bytes = limit.as_ref().and_then(MemoryLimit::peak_bytes);
+        runs.push(Run::new(job, TriadFigures::new(job, found, peak_bytes)));
+    }
+    show(&jobs, runs, &output, options.judging.check, plot::triads)
+}
+
+/// Makes a cgroup for the process that maps a file, if this machine allows that.
+fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
+    let limit = MemoryLimit::new(job.rank_memory_bytes());
+    let dir = job.config.storage_dir.clone();
+    job.spec.mapping = match &limit {
+        Ok(limit) => Ok(Mapping { dir, cgroup: limit.path().to_owned() }),
+        Err(reason) => Err(reason.clone()),
+    };
+    limit.ok()
+}
+
+fn fault(options: &FaultOptions) -> Result<u8, Stop> {
+    const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { count: options.faults, ..Spec::new(Workload::Fault, &options.setup) };
+    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
+    let pages = if is_chosen { vec![options.setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
+    let mut jobs = Vec::new();
+    for page in pages {
+        let setup = Setup { page, ..options.setup.clone() };
+        for &peer_memory in options.peer_memory.values() {
+            let mut job = Job::new(2, true, peer_memory, &setup, spec.clone())?;
+            refuse_few_frames(&job, FAULT_FRAMES_MIN)?;
+            job.spec.data_bytes = u64::from(options.faults) * job.config.page_bytes;
+            job.check_space()?;
+            jobs.push(job);
+        }
+    }
+    show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
+}
+
+fn messages(options: &MessageOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { data_bytes: 1, count: options.messages, ..Spec::new(Workload::Messages, &options.setup) };
+    let jobs = [Job::new(2, true, true, &options.setup, spec)?];
+    jobs[0].check_space()?;
+    show(&jobs, run_all(&jobs, MessageFigures::new)?, &output, options.judging.check, plot::messages)
+}
+
+/// Loads and stores need one frame more than the `frames` that are measured.
+fn refuse_few_frames(job: &Job, frames: u64) -> Result<(), Stop> {
+    let (page_bytes, pool_bytes) = (job.config.page_bytes, job.config.pool_bytes);
+    let pool_bytes_min = (frames + 1) * page_bytes;
+    if pool_bytes >= pool_bytes_min {
+        return Ok(());
+    }
+    Err(Stop::usage(format!(
+        "--pool {} is too small for this benchmark with pages of {}; give it at least {}, or a smaller --page",
+        format_size(pool_bytes),
+        format_size(page_bytes),
+        format_size(pool_bytes_min),
+    )))
+}
+
+/// Shows the results; the status to exit with.
+fn show<F: Figures>(
+    jobs: &[Job],
+    runs: Vec<Run<F>>,
+    output: &Output,
+    check: bool,
+    plot: fn(&[Run<F>]) -> Result<String, String>,
+) -> Result<u8, Stop> {
+    let report = Report::new(jobs, runs);
+    output.show(&report, &report.table(), || plot(&report.runs))?;
+    Ok(report.status(check))
+}
+
+fn run_all<T: DeserializeOwned, F: Figures>(jobs: &[Job], figures: fn(&Job, T) -> F) -> Result<Vec<Run<F>>, Stop> {
+    jobs.iter().map(|job| Ok(Run::new(job, figures(job, run_job(job)?)))).collect()
+}
+
+/// Runs a job to its end; the report of its rank 0. A job that fails prints the reason itself.
+fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
+    // Without close-on-exec, so that the ranks inherit it.
+    let memory = memfd_create("vgasnet-bench-report", MFdFlags::empty());
+    let mut memory = File::from(memory.map_err(|error| Stop::failure(format!("memory for a report: {error}")))?);
+    let spec = Spec { report_fd: memory.as_raw_fd(), ..job.spec.clone() };
+    let spec = serde_json::to_string(&spec).map_err(|error| Stop::failure(format!("what a rank is told: {error}")))?;
+    let program =
+        std::env::current_exe().map_err(|error| Stop::failure(format!("this program's own path: {error}")))?;
+    let mut launch = Launch::new(job.ranks, program).arg("rank").arg(spec);
+    for (name, value) in job.env() {
+        launch = launch.env(name, value);
+    }
+    let outcome = launch.run();
+    if outcome.status != 0 {
+        return Err(Stop { line: String::new(), status: u8::try_from(outcome.status).unwrap_or(1) });
+    }
+    let mut text = String::new();
+    let read = memory.rewind().and_then(|()| memory.read_to_string(&mut text));
+    let report = read.map_err(serde_json::Error::io).and_then(|_| serde_json::from_str(&text));
+    report.map_err(|error| Stop::failure(format!("the report of rank 0: {error}")))
+}

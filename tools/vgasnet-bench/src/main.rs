@@ -1,0 +1,67 @@
+//! Measures vgasnet on this machine, each figure with a ratio to something measured in the same run.
+//!
+//! This process reads the options, starts the ranks (this program again, with the hidden subcommand `rank`) and reports the
+//! measurements of rank 0. [`options`] and [`plan`] define the jobs, [`launcher`] runs them, [`rank`] and the modules that it
+//! calls are the work of a rank, [`report`] and [`plot`] show the results.
+
+mod arrays;
+mod baseline;
+mod cgroup;
+mod disk;
+mod false_sharing;
+mod faults;
+mod hit;
+mod input;
+mod launcher;
+mod memory;
+mod messages;
+mod options;
+mod plan;
+mod plot;
+mod progress;
+mod rank;
+mod reads;
+mod report;
+mod targets;
+mod triad;
+
+use options::{Command, Options};
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// The status for options that make no sense, as shells and clap have it.
+const USAGE_STATUS: u8 = 2;
+
+/// One line, and the status to exit with.
+#[derive(Debug)]
+struct Stop {
+    line: String,
+    status: u8,
+}
+
+impl Stop {
+    /// The options make no sense.
+    fn usage(line: impl Display) -> Stop {
+        Stop { line: line.to_string(), status: USAGE_STATUS }
+    }
+
+    /// Something could not be done.
+    fn failure(line: impl Display) -> Stop {
+        Stop { line: line.to_string(), status: 1 }
+    }
+}
+
+fn main() -> ExitCode {
+    let done = Options::read().and_then(|options| match options.command {
+        Command::Measure(benchmark) => launcher::run(&benchmark),
+        Command::Rank { spec } => rank::run(&spec),
+    });
+    let status = done.unwrap_or_else(|stop| {
+        // A job that failed has printed its line itself.
+        if !stop.line.is_empty() {
+            eprintln!("vgasnet-bench: {}", stop.line);
+        }
+        stop.status
+    });
+    ExitCode::from(status)
+}

@@ -1,0 +1,199 @@
+//! Active Messages between two ranks: the round trip of a short one, and the throughput of a stream of medium ones.
+
+use crate::baseline::PageCopies;
+use crate::memory::Memory;
+use crate::plan::Spec;
+use crate::progress;
+use crate::rank::{Rank, fail};
+use nix::sys::eventfd::EventFd;
+use serde::{Deserialize, Serialize};
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+use vgasnet::am::{Destination, Entry, Envelope, PAYLOAD_BYTES_MAX, Token};
+use vgasnet::job;
+use vgasnet_protocol::active_message::Args;
+
+/// Payloads of a stream.
+pub const PAYLOADS_BYTES: [usize; 3] = [512, 8 << 10, PAYLOAD_BYTES_MAX];
+
+/// Bytes of a stream.
+const STREAM_BYTES: usize = 128 << 20;
+
+/// Messages of a stream at most.
+const STREAM_MESSAGES_MAX: usize = 1 << 16;
+
+/// Memory of the payloads. They take turns in it, so that they are in no cache.
+const SOURCES_BYTES: usize = 64 << 20;
+
+/// Round trips through the kernel, as a baseline.
+const SWITCHES: u32 = 4096;
+
+const SHORT: u8 = 128;
+const MEDIUM: u8 = 129;
+const DONE: u8 = 130;
+
+/// Replies to this rank.
+static REPLIES: AtomicU64 = AtomicU64::new(0);
+/// Bytes of the payloads that arrived at this rank.
+static ARRIVED_BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// Measurements of rank 0, round by round.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    pub processors: usize,
+    pub short_round_trip_us_each: Vec<f64>,
+    /// Two threads that wake each other through eventfds: the least that two sleeping ranks need.
+    pub eventfd_round_trip_us_each: Vec<f64>,
+    pub streams: Vec<Stream>,
+}
+
+/// Medium requests one after the other, with payloads of one size.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Stream {
+    pub payload_bytes: usize,
+    pub messages: usize,
+    pub seconds_each: Vec<f64>,
+    /// `memcpy` of a payload, from memory in no cache to memory in no cache.
+    pub copy_payload_seconds_each: Vec<f64>,
+}
+
+/// The handlers of all ranks.
+pub fn handlers() -> [Entry; 3] {
+    let entry = |index, function: *const ()| {
+        // SAFETY: the table keeps the function, and it is called as what it is.
+        let function = unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(function) };
+        Entry { index, function: Some(function) }
+    };
+    [entry(SHORT, on_short as *const ()), entry(MEDIUM, on_medium as *const ()), entry(DONE, on_done as *const ())]
+}
+
+extern "C" fn on_short(token: *mut c_void) {
+    reply(token);
+}
+
+extern "C" fn on_medium(token: *mut c_void, _payload: *const u8, len_bytes: usize, is_last: i32) {
+    ARRIVED_BYTES.fetch_add(len_bytes as u64, Ordering::Relaxed);
+    if is_last != 0 {
+        reply(token);
+    }
+}
+
+extern "C" fn on_done(_token: *mut c_void) {
+    REPLIES.fetch_add(1, Ordering::Relaxed);
+}
+
+fn reply(token: *mut c_void) {
+    let runtime = job::runtime().expect("a handler runs after attach");
+    // SAFETY: it is the handler's own token, and there is no payload.
+    let replied = unsafe { Token::of_handler(token).map(|token| runtime.am().reply(token, &message(DONE, &[], &[]))) };
+    if let Some(Err(error)) = replied {
+        fail(error.to_string());
+    }
+}
+
+fn message(handler: u8, payload: &[u8], args: &[i32]) -> Envelope {
+    let destination = if payload.is_empty() { Destination::Nowhere } else { Destination::Buffer };
+    let args = Args::new(args).expect("they are few");
+    Envelope { handler, payload: payload.as_ptr(), payload_bytes: payload.len(), destination, args }
+}
+
+pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
+    let rounds = 1 + PAYLOADS_BYTES.len() as u64;
+    let bar = progress::bar(rank.is_first(), "messages", rounds * u64::from(spec.repeat));
+    let mut found = Found { processors: processors(), ..Found::default() };
+    for _ in 0..spec.repeat {
+        let taken = exchange(rank, || round_trips(rank, spec.count));
+        found.short_round_trip_us_each.extend(taken.map(|seconds| seconds * 1e6 / f64::from(spec.count)));
+        if rank.is_first() {
+            found.eventfd_round_trip_us_each.push(eventfd_round_trip_us());
+        }
+        bar.inc(1);
+    }
+    let sources = Memory::allocated(SOURCES_BYTES, true);
+    for payload_bytes in PAYLOADS_BYTES {
+        let messages = (STREAM_BYTES / payload_bytes).min(STREAM_MESSAGES_MAX);
+        let mut stream = Stream { payload_bytes, messages, seconds_each: vec![], copy_payload_seconds_each: vec![] };
+        let mut copies = PageCopies::new(payload_bytes);
+        for _ in 0..spec.repeat {
+            stream.seconds_each.extend(exchange(rank, || send(rank, &sources, payload_bytes, messages)));
+            if rank.is_first() {
+                let seconds: f64 = (0..messages).map(|_| copies.run()).sum();
+                stream.copy_payload_seconds_each.push(seconds / messages as f64);
+            }
+            check_arrived(rank, (payload_bytes * messages) as u64);
+            bar.inc(1);
+        }
+        found.streams.push(stream);
+    }
+    rank.is_first().then_some(found)
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Rank 0 sends, the other one runs handlers; seconds.
+fn exchange(rank: &Rank, send: impl FnOnce()) -> Option<f64> {
+    rank.barrier();
+    let start = Instant::now();
+    if rank.is_first() {
+        send();
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    // Handlers run in the barrier, too.
+    rank.barrier();
+    rank.is_first().then_some(seconds)
+}
+
+fn round_trips(rank: &Rank, count: u32) {
+    for _ in 0..count {
+        let before = REPLIES.load(Ordering::Relaxed);
+        request(rank, &message(SHORT, &[], &[]));
+        rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+    }
+}
+
+fn send(rank: &Rank, sources: &Memory, payload_bytes: usize, messages: usize) {
+    let before = REPLIES.load(Ordering::Relaxed);
+    for number in 0..messages {
+        let offset = number % (SOURCES_BYTES / payload_bytes) * payload_bytes;
+        // SAFETY: the memory is as long as the payloads that fit, and nobody writes to it.
+        let payload = unsafe { std::slice::from_raw_parts(sources.start().wrapping_add(offset), payload_bytes) };
+        request(rank, &message(MEDIUM, payload, &[i32::from(number + 1 == messages)]));
+    }
+    rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+}
+
+fn request(rank: &Rank, outgoing: &Envelope) {
+    // SAFETY: the payload outlives the call.
+    if let Err(error) = unsafe { rank.runtime().am().request(1, outgoing) } {
+        fail(error.to_string());
+    }
+}
+
+fn check_arrived(rank: &Rank, expected: u64) {
+    if rank.me == 1 {
+        let arrived = ARRIVED_BYTES.swap(0, Ordering::Relaxed);
+        if arrived != expected {
+            fail(format!("{arrived} bytes arrived where {expected} were sent"));
+        }
+    }
+}
+
+fn eventfd_round_trip_us() -> f64 {
+    let bell = || Arc::new(EventFd::new().unwrap_or_else(|error| fail(format!("eventfd: {error}"))));
+    let (there, back) = (bell(), bell());
+    let others = (Arc::clone(&there), Arc::clone(&back));
+    let (wake, sleep) = (|bell: &EventFd| bell.write(1).is_ok(), |bell: &EventFd| bell.read().is_ok());
+    let other = thread::spawn(move || (0..SWITCHES).all(|_| sleep(&others.0) && wake(&others.1)));
+    let start = Instant::now();
+    let is_done = (0..SWITCHES).all(|_| wake(&there) && sleep(&back));
+    let microseconds = start.elapsed().as_secs_f64() * 1e6 / f64::from(SWITCHES);
+    if !is_done || !other.join().is_ok_and(|is_done| is_done) {
+        fail("eventfds cannot be read and written");
+    }
+    microseconds
+}

@@ -1,0 +1,243 @@
+//! The command line.
+
+use crate::Stop;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use vgasnet::settings::parse_size;
+use vgasnet_smp::RANKS_MAX;
+
+/// Measures vgasnet on this machine
+///
+/// Every benchmark starts its own ranks. Sizes are digits, then at most one of K, M, G, T.
+#[derive(Parser)]
+#[command(name = "vgasnet-bench")]
+pub struct Options {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    #[command(flatten)]
+    Measure(Benchmark),
+    /// The work of a rank that this program starts
+    #[command(hide = true)]
+    Rank {
+        /// A `plan::Spec` in JSON
+        spec: String,
+    },
+}
+
+#[derive(Subcommand)]
+pub enum Benchmark {
+    /// Every rank reads all data of rank 0 from start to end, all ranks at once, in blocking gets of 4 MiB
+    Sequential(ReadOptions),
+    /// Every rank reads as much in gets of 4 MiB at random multiples of 4 MiB
+    Random(ReadOptions),
+    /// Every rank puts ten single bytes into one page, then all meet in a barrier, again and again
+    FalseSharing(SharingOptions),
+    /// Compares hits, misses, progress and memory with their targets
+    Hit(HitOptions),
+    /// a = b + s * c over arrays in a rank's own segment, by loads and stores, in the pool and larger than it
+    Triad(TriadOptions),
+    /// What the first load or store of a page takes, by where the page is
+    Fault(FaultOptions),
+    /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
+    Messages(MessageOptions),
+}
+
+#[derive(Args, Clone)]
+pub struct Setup {
+    /// DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 256M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub pool: Option<u64>,
+
+    /// Page size [default: VGASNET_PAGE_SIZE, else 4M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub page: Option<u64>,
+
+    /// Directory of the backing files [default: VGASNET_STORAGE_DIR, else TMPDIR, else /var/tmp]
+    #[arg(long, value_name = "DIR")]
+    pub storage_dir: Option<PathBuf>,
+
+    /// Seed of the data and of random places
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Rounds; results are their medians
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeat: u32,
+
+    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
+
+#[derive(Args, Clone)]
+pub struct Modes {
+    /// How many ranks; several numbers, as in 1,2,4, are measured one after the other
+    #[arg(short = 'n', value_name = "RANKS", default_value = "2", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    pub ranks: Vec<u32>,
+
+    /// Cooperative caching: whether a page that some rank holds is fetched from there
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub cooperative: Switch,
+
+    /// Whether ranks of one host use each other's frames directly
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub peer_memory: Switch,
+
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+}
+
+// Of benchmarks with targets. A doc comment would become the help of the command.
+#[derive(Args, Clone)]
+pub struct Judging {
+    /// Draw the results there
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct ReadOptions {
+    #[command(flatten)]
+    pub modes: Modes,
+
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Data on rank 0 [default: 1G, with --input the size of the file]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<u64>,
+
+    /// Put this file into the segment, and compare every byte that is read with it
+    #[arg(long, value_name = "FILE", conflicts_with = "size")]
+    pub input: Option<PathBuf>,
+
+    /// Changes the byte at this offset of the segment after it was filled, to test that the comparison finds it
+    #[arg(long, value_name = "OFFSET", hide = true, requires = "input")]
+    pub damage: Option<u64>,
+}
+
+#[derive(Args, Clone)]
+pub struct SharingOptions {
+    #[command(flatten)]
+    pub modes: Modes,
+
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How often the ranks put and meet, in each of the repetitions
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 100,
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rounds: u32,
+}
+
+#[derive(Args, Clone)]
+pub struct HitOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many ranks
+    #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
+          value_parser = clap::value_parser!(u32).range(2..=i64::from(RANKS_MAX)))]
+    pub ranks: u32,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Clone)]
+#[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
+pub struct TriadOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Each of the three arrays, in whole pages; several sizes, as in 64M,1G, are measured one after the other. Arrays that
+    /// fit the pool are compared with malloc, larger ones with the disk [default: a quarter of the pool, and four pools]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
+    pub size: Vec<u64>,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
+#[derive(Args, Clone)]
+pub struct FaultOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many faults of each kind are measured
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 256,
+          value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub faults: u32,
+
+    /// Whether ranks of one host use each other's frames directly
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub peer_memory: Switch,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+#[derive(Args, Clone)]
+pub struct MessageOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many round trips are measured
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 20_000,
+          value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub messages: u32,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+/// One value of a mode, or both one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+    Both,
+}
+
+impl Switch {
+    pub fn values(self) -> &'static [bool] {
+        match self {
+            Switch::On => &[true],
+            Switch::Off => &[false],
+            Switch::Both => &[true, false],
+        }
+    }
+}
+
+impl Options {
+    /// Reads the command line. Prints help and exits where that is asked for.
+    pub fn read() -> Result<Options, Stop> {
+        let matches = Options::command().try_get_matches();
+        matches.and_then(|matches| Options::from_arg_matches(&matches)).map_err(|error| {
+            if !error.use_stderr() {
+                error.exit();
+            }
+            Stop::usage(first_paragraph(&error.to_string()))
+        })
+    }
+}
+
+/// The error in one line, without the usage below it.
+fn first_paragraph(text: &str) -> String {
+    let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty() && !line.starts_with("Usage:"));
+    let line = lines.collect::<Vec<_>>().join(" ");
+    let line = line.strip_prefix("error: ").unwrap_or(&line);
+    format!("{line}; see --help")
+}

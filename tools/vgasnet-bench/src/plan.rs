@@ -1,0 +1,219 @@
+//! Jobs, as the options ask for them, and the orders of their ranks.
+
+use crate::Stop;
+use crate::options::{Modes, Setup};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
+use vgasnet::storage;
+
+/// The size of a get, and the unit of filling and checking data.
+pub const BLOCK_BYTES: u64 = 4 << 20;
+
+/// Memory that a rank may take besides its pool.
+const BESIDES_POOL_BYTES: u64 = 64 << 20;
+
+/// The pool where neither an option nor the environment sets one. It is smaller than the data by default: that is the subject.
+const POOL_BYTES_DEFAULT: u64 = 256 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    Sequential,
+    Random,
+    FalseSharing,
+    Hit,
+    Triad,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedTriad,
+    Fault,
+    Messages,
+}
+
+impl Workload {
+    /// The name that it has in JSON.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
+    }
+}
+
+/// Orders to a rank, in JSON on its command line.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    pub workload: Workload,
+    /// The data on rank 0; for [`Workload::Hit`] on each rank.
+    pub data_bytes: u64,
+    /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    pub count: u32,
+    pub repeat: u32,
+    pub seed: u64,
+    pub input: Option<PathBuf>,
+    pub damage_offset: Option<u64>,
+    /// The process that maps a file, as a baseline; else why there is none.
+    pub mapping: Result<Mapping, String>,
+    /// A descriptor of a file in memory for the report of rank 0.
+    pub report_fd: i32,
+    /// A descriptor of a file in memory with the checksum of each block of the input.
+    pub sums_fd: Option<i32>,
+}
+
+/// The directory of a file that a process maps, and the cgroup that limits its memory. The process enters the cgroup itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Mapping {
+    pub dir: PathBuf,
+    pub cgroup: PathBuf,
+}
+
+impl Spec {
+    /// Orders without data: each benchmark adds its own.
+    pub fn new(workload: Workload, setup: &Setup) -> Spec {
+        Spec {
+            workload,
+            data_bytes: 0,
+            count: 0,
+            repeat: setup.repeat,
+            seed: setup.seed,
+            input: None,
+            damage_offset: None,
+            mapping: Err("this benchmark compares with no mapped file".into()),
+            report_fd: -1,
+            sums_fd: None,
+        }
+    }
+
+    /// The number of blocks of the data; the last may be short.
+    pub fn blocks(&self) -> u64 {
+        self.data_bytes.div_ceil(BLOCK_BYTES)
+    }
+
+    pub fn block_bytes(&self, block: u64) -> usize {
+        BLOCK_BYTES.min(self.data_bytes - block * BLOCK_BYTES) as usize
+    }
+}
+
+/// One job: its ranks, their environment, their orders.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub ranks: u32,
+    pub config: Config,
+    pub spec: Spec,
+}
+
+/// The layout of a segment: the data, the mail (rank 0 only), the scratch pages.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// A place for each rank's word to rank 0.
+    pub mail_offset: u64,
+    /// As many pages as the pool has frames, never written. Reading them all displaces everything else from the pool.
+    pub scratch_offset: u64,
+    pub segment_bytes: u64,
+}
+
+/// The bytes of a rank's place in the mail.
+pub const MAIL_BYTES: u64 = 32;
+
+impl Layout {
+    pub fn new(rank: u32, ranks: u32, spec: &Spec, config: &Config) -> Layout {
+        let is_first = rank == 0;
+        let bytes_if =
+            |is_there: bool, bytes: u64| if is_there { bytes.next_multiple_of(config.page_bytes) } else { 0 };
+        let mail_offset = bytes_if(is_first || spec.workload == Workload::Hit, spec.data_bytes);
+        let scratch_offset = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
+        Layout { mail_offset, scratch_offset, segment_bytes: scratch_offset + config.pool_bytes }
+    }
+}
+
+impl Job {
+    /// A job whose settings are valid.
+    pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
+        let mut vars: Vec<(String, String)> = environment().collect();
+        let mut set = |name: &str, value: String| {
+            vars.retain(|(present, _)| present != name);
+            vars.push((name.into(), value));
+        };
+        if let Some(dir) = &setup.storage_dir {
+            set("VGASNET_STORAGE_DIR", absolute(dir)?);
+        }
+        if let Some(page_bytes) = setup.page {
+            set("VGASNET_PAGE_SIZE", format_size(page_bytes));
+        }
+        if let Some(pool_bytes) = setup.pool {
+            set("VGASNET_POOL_SIZE", format_size(pool_bytes));
+        } else if std::env::var_os("VGASNET_POOL_SIZE").is_none() {
+            set("VGASNET_POOL_SIZE", format_size(POOL_BYTES_DEFAULT));
+        }
+        set("VGASNET_COOPERATIVE", u8::from(cooperative).to_string());
+        set("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string());
+        let config = Config::from_env(vars.into_iter(), ranks, &Machine::observe()).map_err(Stop::usage)?;
+        Ok(Job { ranks, config, spec })
+    }
+
+    /// Rank 0's segment, which is the largest.
+    pub fn segment_bytes_max(&self) -> u64 {
+        Layout::new(0, self.ranks, &self.spec, &self.config).segment_bytes
+    }
+
+    /// The memory that a rank may take.
+    pub fn rank_memory_bytes(&self) -> u64 {
+        self.config.pool_bytes + BESIDES_POOL_BYTES
+    }
+
+    /// The environment of its ranks.
+    pub fn env(&self) -> [(&'static str, String); 6] {
+        let config = &self.config;
+        [
+            ("VGASNET_STORAGE_DIR", config.storage_dir.display().to_string()),
+            ("VGASNET_PAGE_SIZE", format_size(config.page_bytes)),
+            ("VGASNET_POOL_SIZE", format_size(config.pool_bytes)),
+            ("VGASNET_COOPERATIVE", u8::from(config.cooperative).to_string()),
+            ("VGASNET_PEER_MEMORY", u8::from(config.peer_memory).to_string()),
+            ("VGASNET_MAX_SEGSIZE", format_size(self.segment_bytes_max())),
+        ]
+    }
+
+    /// Refuses a job if its disk has no room for the segments and the files of the baselines.
+    pub fn check_space(&self) -> Result<(), Stop> {
+        let free_bytes = storage::free_bytes(&self.config.storage_dir).map_err(Stop::failure)?;
+        let other_bytes = Layout::new(1, self.ranks, &self.spec, &self.config).segment_bytes;
+        let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
+        let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
+        let other_files = match self.spec.workload {
+            Workload::FalseSharing | Workload::Messages => 0,
+            Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
+            _ => 1,
+        };
+        let plain_bytes = self.spec.data_bytes.saturating_mul(other_files);
+        let needed_bytes =
+            [self.segment_bytes_max(), others_bytes, plain_bytes].into_iter().fold(0, u64::saturating_add);
+        if needed_bytes <= free_bytes {
+            return Ok(());
+        }
+        Err(Stop::failure(format!(
+            "{} ranks with {} of data need {} in {}, which has {} free; lower --size or --pool, or change --storage-dir",
+            self.ranks,
+            format_size_about(self.spec.data_bytes),
+            format_size_about(needed_bytes),
+            self.config.storage_dir.display(),
+            format_size_about(free_bytes),
+        )))
+    }
+}
+
+/// The jobs for every combination of modes, in the order of their runs.
+pub fn jobs(modes: &Modes, setup: &Setup, spec: &Spec) -> Result<Vec<Job>, Stop> {
+    let mut jobs = Vec::new();
+    for &ranks in &modes.ranks {
+        for &peer_memory in modes.peer_memory.values() {
+            for &cooperative in modes.cooperative.values() {
+                jobs.push(Job::new(ranks, cooperative, peer_memory, setup, spec.clone())?);
+            }
+        }
+    }
+    jobs.iter().try_for_each(Job::check_space)?;
+    Ok(jobs)
+}
+
+fn absolute(dir: &Path) -> Result<String, Stop> {
+    let found = dir.canonicalize().map_err(|error| Stop::usage(format!("--storage-dir {}: {error}", dir.display())))?;
+    Ok(found.display().to_string())
+}

@@ -1,0 +1,212 @@
+//! A rank of the job, and its operations that all benchmarks share.
+
+use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
+use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
+use serde::Serialize;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use vgasnet::error::UserError;
+use vgasnet::job::Runtime;
+use vgasnet::job::{self, Failure};
+use vgasnet::ops::{Operation, Remote};
+use vgasnet_protocol::barrier::Name;
+use vgasnet_protocol::coherence::PageId;
+
+/// The name that errors of this program are reported under.
+const CALL: &str = "vgasnet-bench";
+
+/// Ends the job with one line.
+pub fn fail(line: impl Into<String>) -> ! {
+    job::fail(CALL, &UserError::new(line))
+}
+
+/// Does the work that `spec` names, and ends the process.
+pub fn run(spec: &str) -> Result<u8, Stop> {
+    if std::env::var_os(vgasnet_smp::JOB_VARIABLE).is_none() {
+        return Err(Stop::usage("\"rank\" is for the ranks that vgasnet-bench starts; see --help"));
+    }
+    let spec: Spec =
+        serde_json::from_str(spec).map_err(|error| Stop::usage(format!("what a rank is told: {error}")))?;
+    if spec.workload == Workload::MappedTriad {
+        triad::mapped::serve(&spec);
+        return Ok(0);
+    }
+    let rank = Rank::start(&spec)?;
+    match spec.workload {
+        Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
+        Workload::FalseSharing => rank.report(&spec, false_sharing::run(&rank, &spec)),
+        Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
+        Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
+        Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
+        Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
+    }
+    job::exit(0)
+}
+
+/// This rank after attach.
+pub struct Rank {
+    runtime: &'static Runtime,
+    pub me: u32,
+    pub ranks: u32,
+    pub page_bytes: usize,
+    pub pool_bytes: u64,
+    layout: Layout,
+    first_layout: Layout,
+}
+
+impl Rank {
+    fn start(spec: &Spec) -> Result<Rank, Stop> {
+        let stop = |failure: Failure| {
+            if let Some(line) = failure.line {
+                job::report(CALL, &line);
+            }
+            Stop::failure("")
+        };
+        leave_alternate_stack();
+        let job = job::init().map_err(stop)?;
+        let (me, ranks, config) = (job.conduit().rank().0, job.conduit().ranks(), job.config());
+        let layout = Layout::new(me, ranks, spec, config);
+        let first_layout = Layout::new(0, ranks, spec, config);
+        let mut handlers = messages::handlers();
+        let table = if spec.workload == Workload::Messages { &mut handlers[..] } else { &mut [] };
+        let runtime = job::attach_with(layout.segment_bytes, table).map_err(stop)?;
+        let page_bytes = config.page_bytes as usize;
+        Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, layout, first_layout })
+    }
+
+    pub fn runtime(&self) -> &'static Runtime {
+        self.runtime
+    }
+
+    pub fn is_first(&self) -> bool {
+        self.me == 0
+    }
+
+    /// The directory of the backing files.
+    pub fn storage_dir(&self) -> &'static Path {
+        job::job().map_or_else(|| Path::new("/"), |job| &job.config().storage_dir)
+    }
+
+    /// Waits for all ranks.
+    pub fn barrier(&self) {
+        let matched = self
+            .runtime
+            .driver()
+            .barrier_notify(Name::Anonymous)
+            .and_then(|()| self.runtime.driver().barrier_wait(Name::Anonymous));
+        assert_eq!(matched, Ok(true), "nobody names a barrier");
+    }
+
+    /// A blocking get from `offset` of `rank`'s segment.
+    #[inline]
+    pub fn get(&self, rank: u32, offset: u64, to: &mut [u8]) {
+        let remote = self.remote(rank, offset, to.len());
+        // SAFETY: the slice is valid for its length, and this call's alone until it returns.
+        if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Get(to.as_mut_ptr()), remote) } {
+            job::fail(CALL, &error);
+        }
+    }
+
+    /// A blocking put to `offset` of `rank`'s segment.
+    pub fn put(&self, rank: u32, offset: u64, from: &[u8]) {
+        let remote = self.remote(rank, offset, from.len());
+        // SAFETY: the slice is valid for its length, and nobody writes to it before this call returns.
+        if let Err(error) = unsafe { self.runtime.ops().transfer(Operation::Put(from.as_ptr()), remote) } {
+            job::fail(CALL, &error);
+        }
+    }
+
+    #[inline]
+    fn remote(&self, rank: u32, offset: u64, len_bytes: usize) -> Remote {
+        let base = self.runtime.space().segments[rank as usize].base;
+        Remote { rank, address: base + offset as usize, len_bytes }
+    }
+
+    /// Where this rank's own segment begins, for loads and stores.
+    pub fn own_segment(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.runtime.space().segments[self.me as usize].base)
+    }
+
+    /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` where its memory is not mapped here.
+    pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
+        let space = self.runtime.space();
+        let page = PageId { home: vgasnet_conduit::Rank(0), index: (offset / self.page_bytes as u64) as u32 };
+        space.memories[rank as usize].map(|memory| memory.table.is_readable(space.slots.of(page)))
+    }
+
+    /// Writes all dirty pages of this rank back, and keeps them.
+    pub fn write_back(&self) {
+        let driver = self.runtime.driver();
+        driver.engine().flush();
+        driver.wait_until(&|| driver.engine().protocol().cache.flushed());
+    }
+
+    /// Displaces everything from this rank's pool, which writes its dirty pages back.
+    pub fn empty_pool(&self) {
+        for page in (0..self.pool_bytes).step_by(self.page_bytes) {
+            self.get(self.me, self.layout.scratch_offset + page, &mut [0]);
+        }
+    }
+
+    /// Gives every rank the words of each. Collective.
+    pub fn gather(&self, mine: [u64; 4]) -> Vec<[u64; 4]> {
+        let place = |rank: u32| self.first_layout.mail_offset + u64::from(rank) * MAIL_BYTES;
+        let bytes: Vec<u8> = mine.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.put(0, place(self.me), &bytes);
+        self.barrier();
+        let mut all = vec![0; self.ranks as usize * MAIL_BYTES as usize];
+        self.get(0, place(0), &mut all);
+        self.barrier();
+        let mut words = words(&all);
+        (0..self.ranks).map(|_| [0; 4].map(|_: u64| words.next().unwrap_or(0))).collect()
+    }
+
+    /// The time from the moment when all ranks begin `work` until the last has ended it.
+    pub fn time(&self, work: impl FnOnce()) -> Duration {
+        self.barrier();
+        let start = Instant::now();
+        work();
+        self.barrier();
+        start.elapsed()
+    }
+
+    /// Rank 0 leaves its measurements for the process that started the job.
+    fn report(&self, spec: &Spec, found: impl Serialize) {
+        if !self.is_first() {
+            return;
+        }
+        let written = OpenOptions::new().write(true).open(format!("/proc/self/fd/{}", spec.report_fd));
+        let written = written.and_then(|file| serde_json::to_writer(file, &found).map_err(Into::into));
+        if let Err(error) = written {
+            fail(format!("cannot leave a report: {error}"));
+        }
+    }
+}
+
+/// Gives up the alternate stack for signal handlers that the main thread of a Rust program has. Programs in C have none, and a
+/// thread on such a stack has another one fetch the pages that it faults on.
+fn leave_alternate_stack() {
+    let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
+    unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };
+}
+
+/// Bytes that disks have read and written for this process; 0 if the kernel does not count them.
+pub fn disk_bytes() -> [u64; 2] {
+    let counts = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    ["read_bytes:", "write_bytes:"].map(|name| {
+        let count = counts.lines().find_map(|line| line.strip_prefix(name));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    })
+}
+
+/// The little-endian words of `bytes`.
+pub fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|bytes| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
+}
+
+/// Memory for one block, resident, so that no measurement begins with page faults.
+pub fn block_buffer() -> Vec<u8> {
+    vec![0xA5; BLOCK_BYTES as usize]
+}

@@ -1,0 +1,91 @@
+//! Arrays that the pool holds, against the allocator's memory.
+
+use super::scalar;
+use crate::arrays::Arrays;
+use crate::memory::Memory;
+use crate::plan::Spec;
+use crate::progress;
+use crate::rank::fail;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// Turns of each memory in one repetition.
+const TURNS: u32 = 16;
+
+/// The least bytes of one measurement: a triad that lasts microseconds measures the clock.
+const MEASURED_BYTES_MIN: u64 = 128 << 20;
+
+/// Seconds of one triad, measured in turns.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct InPool {
+    pub segment_seconds_each: Vec<f64>,
+    pub malloc_seconds_each: Vec<f64>,
+    pub malloc_large_pages_seconds_each: Vec<f64>,
+    /// How much of each memory's arrays is in large pages.
+    pub segment_large_page_bytes: u64,
+    pub malloc_large_page_bytes: u64,
+    pub malloc_large_pages_large_page_bytes: u64,
+    /// The kernel's setting for the allocator's memory, and for shared memory as the pool is.
+    pub large_pages_anonymous: String,
+    pub large_pages_shared: String,
+}
+
+pub fn run(segment: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) -> InPool {
+    let setting = |name: &str| {
+        let text = std::fs::read_to_string(format!("/sys/kernel/mm/transparent_hugepage/{name}"));
+        text.map_or_else(|_| "unknown".into(), |text| chosen(&text))
+    };
+    let mut found = InPool {
+        large_pages_anonymous: setting("enabled"),
+        large_pages_shared: setting("shmem_enabled"),
+        ..InPool::default()
+    };
+    segment.initialise();
+    let mut allocated = VecDeque::new();
+    let bar = progress::bar(true, "triads in memory", u64::from(spec.repeat * TURNS));
+    for repetition in 0..spec.repeat {
+        // The place of memory matters, so each repetition has other memory: that of the last one is not free yet.
+        let plain = Memory::allocated(spec.data_bytes as usize, false);
+        let large = Memory::allocated(spec.data_bytes as usize, true);
+        // SAFETY: the memory is aligned to more than a number, as long as the arrays, zeroed, and outlives them.
+        let arrays = |memory: &Memory| unsafe { Arrays::new(memory.start(), array_bytes, spec.seed) };
+        let (mut plain_arrays, mut large_arrays) = (arrays(&plain), arrays(&large));
+        plain_arrays.initialise();
+        large_arrays.initialise();
+        for turn in repetition * TURNS..(repetition + 1) * TURNS {
+            found.take_turns([&mut *segment, &mut plain_arrays, &mut large_arrays], turn, spec.data_bytes);
+            bar.inc(1);
+        }
+        found.segment_large_page_bytes = segment.large_page_bytes();
+        found.malloc_large_page_bytes = plain_arrays.large_page_bytes();
+        found.malloc_large_pages_large_page_bytes = large_arrays.large_page_bytes();
+        allocated.extend([plain, large]);
+        if repetition > 0 {
+            allocated.drain(..2);
+        }
+    }
+    found
+}
+
+impl InPool {
+    /// One measurement of each memory. Each turn begins with another one.
+    fn take_turns(&mut self, memories: [&mut Arrays<'_>; 3], turn: u32, data_bytes: u64) {
+        let triads = MEASURED_BYTES_MIN.div_ceil(data_bytes) as u32;
+        let seconds_each =
+            [&mut self.segment_seconds_each, &mut self.malloc_seconds_each, &mut self.malloc_large_pages_seconds_each];
+        for place in 0..memories.len() {
+            let which = (turn as usize + place) % memories.len();
+            let start = Instant::now();
+            (0..triads).for_each(|_| memories[which].triad(scalar(turn)));
+            seconds_each[which].push(start.elapsed().as_secs_f64() / f64::from(triads));
+            memories[which].check(scalar(turn)).unwrap_or_else(|line| fail(line));
+        }
+    }
+}
+
+/// The word in brackets.
+fn chosen(setting: &str) -> String {
+    let chosen = setting.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or(setting.trim(), |(chosen, _)| chosen).into()
+}

@@ -1,0 +1,69 @@
+//! A folder for one test, and runs of the bench in it.
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub const BENCH: &str = env!("CARGO_BIN_EXE_vgasnet-bench");
+
+/// A folder of one test. The bench must leave its storage directory empty.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{name}"));
+        fs::remove_dir_all(&dir).ok();
+        fs::create_dir_all(dir.join("storage")).unwrap();
+        Folder(dir)
+    }
+
+    pub fn path(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// Runs the bench with its backing files here.
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(BENCH);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("VGASNET_") {
+                command.env_remove(name);
+            }
+        }
+        command.args(args).args(["--storage-dir", &self.path("storage")]);
+        command
+    }
+
+    /// Runs the bench, which must succeed; its results from stdout.
+    pub fn results(&self, args: &[&str]) -> Value {
+        let output = self.run(&[args, &["--json", "-"]].concat());
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        let results = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(fs::read_dir(self.0.join("storage")).unwrap().count(), 0, "files are left");
+        results
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Not through the test harness, which hides the output of tests that pass.
+pub fn say_not_run(why: &str) {
+    std::io::stderr().write_all(format!("NOT RUN: bench: {why}\n").as_bytes()).unwrap();
+}
+
+pub fn number(value: &Value, field: &str) -> f64 {
+    value[field].as_f64().unwrap_or_else(|| panic!("{field} in {value}"))
+}

@@ -1,0 +1,384 @@
+//! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
+
+mod folder;
+mod refusals;
+
+use folder::{Folder, number, say_not_run, text};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The fields of every read benchmark, and their relations.
+fn check_read(run: &Value, ranks: u64, size_bytes: u64) {
+    assert_eq!(run["ranks"], ranks);
+    assert_eq!(run["size_bytes"], size_bytes);
+    assert_eq!(run["time_seconds_each"].as_array().unwrap().len(), 2);
+    let throughput = number(run, "bytes_read_all_ranks") / number(run, "time_seconds");
+    assert!((throughput / number(run, "throughput_bytes_per_second") - 1.0).abs() < 1e-9);
+    let to_plain = throughput / number(run, "plain_read_bytes_per_second");
+    assert!((to_plain / number(run, "throughput_to_plain") - 1.0).abs() < 1e-9);
+    assert!(number(run, "throughput_to_memcpy") > 0.0 && number(run, "plain_bytes") >= size_bytes as f64);
+    assert!(run["plain_is_direct"].is_boolean());
+    assert!(run["disk_read_bytes_all_ranks"].is_u64());
+}
+
+const SMALL: [&str; 6] = ["--pool", "16M", "--repeat", "2", "--seed", "7"];
+
+#[test]
+fn both_ways_of_reading_report_what_they_measured() {
+    let folder = Folder::new("reads");
+    for mode in ["sequential", "random"] {
+        let plot = folder.path("plot.svg");
+        let args = [mode, "-n", "1,2", "--size", "40M", "--cooperative", "both", "--plot", &plot];
+        let results = folder.results(&[&args, &SMALL[..]].concat());
+        assert_eq!(results["benchmark"], mode);
+        let runs = results["runs"].as_array().unwrap();
+        for (run, (ranks, cooperative)) in runs.iter().zip([(1, true), (1, false), (2, true), (2, false)]) {
+            check_read(run, ranks, 40 << 20);
+            assert_eq!(run["cooperative"], cooperative);
+            assert_eq!(run["bytes_read_all_ranks"], ranks * (40 << 20));
+            assert_eq!((&run["page_bytes"], &run["pool_bytes"]), (&(4 << 20).into(), &(16 << 20).into()));
+            if mode == "sequential" && ranks == 1 && run["plain_is_direct"] == true {
+                assert_eq!(run["disk_read_bytes_all_ranks"], 40 << 20, "the pool was empty, and no page is read twice");
+            }
+        }
+        assert_eq!(runs.len(), 4);
+        let speedups = results["cooperative"].as_array().unwrap();
+        let expected = number(&runs[3], "time_seconds") / number(&runs[2], "time_seconds");
+        assert!((number(&speedups[1], "speedup") / expected - 1.0).abs() < 1e-9);
+        let image = fs::read_to_string(plot).unwrap();
+        assert!(image.starts_with("<svg") && image.contains("2 ranks, not cooperative"), "{image}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_share_memory_read_the_same() {
+    let folder = Folder::new("apart");
+    let args = ["sequential", "-n", "2", "--size", "24M", "--peer-memory", "off", "--page", "1M"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    check_read(&results["runs"][0], 2, 24 << 20);
+    assert_eq!(results["runs"][0]["peer_memory"], false);
+    assert_eq!(results["runs"][0]["page_bytes"], 1 << 20);
+}
+
+#[test]
+fn sharing_a_page_reports_rounds_and_barriers() {
+    let folder = Folder::new("sharing");
+    let args = ["false-sharing", "-n", "3", "--rounds", "5", "--cooperative", "both"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    for run in results["runs"].as_array().unwrap() {
+        assert_eq!((&run["rounds"], &run["puts_per_rank_and_round"]), (&5.into(), &10.into()));
+        let round = number(run, "time_seconds") / 5.0;
+        assert!((round / number(run, "round_seconds") - 1.0).abs() < 1e-9);
+        assert!(number(run, "barrier_seconds") > 0.0 && number(run, "puts_per_second") > 0.0);
+    }
+    assert_eq!(results["cooperative"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn every_target_of_hits_is_judged() {
+    let folder = Folder::new("hit");
+    let results = folder.results(&["hit", "--pool", "8M", "--repeat", "1"]);
+    let expected = [
+        "get_8_bytes_hit_ns",
+        "get_4_mib_hit_one_source_to_memcpy",
+        "get_4_mib_hit_sources_in_turn_to_memcpy",
+        "cold_read_to_plain",
+        "busy_home_32_mib_seconds",
+        "memory_to_allowed",
+    ];
+    check_targets(&results, &expected, true);
+    let targets = results["targets"].as_array().unwrap();
+    assert_eq!(results["segment_bytes"], 16 * (8 << 20));
+    let memory = targets.iter().find(|target| target["name"] == "memory_to_allowed").unwrap();
+    assert_eq!(memory["reached"], true, "a rank takes its pool and 64 MiB at most: {memory}");
+    assert!(number(&results, "pss_bytes_all_ranks") > f64::from(8 << 20), "a pool that is in use takes memory");
+}
+
+/// Checks the run's targets, their verdicts by their figures, and the verdict on all.
+fn check_targets(run: &Value, names: &[&str], is_complete: bool) {
+    let targets = run["targets"].as_array().unwrap();
+    let found: Vec<&str> = targets.iter().map(|target| target["name"].as_str().unwrap()).collect();
+    assert_eq!(found, names);
+    for target in targets {
+        let (measured, wanted) = (number(target, "measured"), number(target, "target"));
+        let reached = if target["bound"] == "at_most" { measured <= wanted } else { measured >= wanted };
+        assert_eq!(target["reached"], reached, "{target}");
+    }
+    let reached_all = is_complete && targets.iter().all(|target| target["reached"] == true);
+    assert_eq!(run["reached_all"], reached_all);
+}
+
+#[test]
+fn a_triad_in_the_pool_is_compared_with_malloc() {
+    let folder = Folder::new("triad-in-pool");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&["triad", "--pool", "64M", "--size", "16M", "--repeat", "1", "--plot", &plot]);
+    let run = &results["runs"][0];
+    assert_eq!((&run["arrays"], &run["array_bytes"]), (&"in_pool".into(), &(16 << 20).into()));
+    check_targets(run, &["in_pool_to_malloc"], true);
+    assert_eq!(results["reached_all"], run["reached_all"]);
+    let [segment, malloc, large] =
+        ["segment", "malloc", "malloc_large_pages"].map(|name| number(run, &format!("{name}_bytes_per_second")));
+    let times = run["segment_seconds_each"].as_array().unwrap();
+    assert!(times.len() == run["malloc_seconds_each"].as_array().unwrap().len() && times.len() > 8);
+    assert!((segment / malloc / number(run, "segment_to_malloc") - 1.0).abs() < 1e-9);
+    assert!((segment / large / number(run, "segment_to_malloc_large_pages") - 1.0).abs() < 1e-9);
+    let best = number(run, "segment_to_malloc").max(number(run, "segment_to_malloc_best"));
+    assert!(best > 0.7, "loads and stores of mapped pages are those of memory: {run}");
+    assert!(fs::read_to_string(plot).unwrap().contains("malloc, large pages"));
+}
+
+const OUT_OF_CORE: [&str; 9] = ["triad", "--pool", "16M", "--page", "1M", "--size", "32M", "--repeat", "2"];
+
+/// Checks the figures of a triad out of core that every machine has.
+fn check_out_of_core(run: &Value) -> f64 {
+    assert_eq!((&run["arrays"], &run["array_bytes"]), (&"out_of_core".into(), &(32 << 20).into()));
+    let bytes = 3.0 * f64::from(32 << 20);
+    let segment = number(run, "segment_bytes_per_second");
+    assert!((bytes / number(run, "time_seconds") / segment - 1.0).abs() < 1e-9);
+    let each = |name: &str| run["segment"][name].as_array().unwrap().iter().map(|value| value.as_f64().unwrap()).sum();
+    let (loops, rest): (f64, f64) = (each("loop_seconds_each"), each("write_back_seconds_each"));
+    assert!(loops > 0.0 && rest > 0.0 && loops + rest >= number(run, "time_seconds"));
+    let plain = run["plain"].as_array().unwrap();
+    for plain in plain {
+        assert!((segment / number(plain, "bytes_per_second") / number(plain, "segment_to_plain") - 1.0).abs() < 1e-9);
+    }
+    let kinds = |field: &str| plain.iter().filter(|one| one[field] == plain[0][field]).count();
+    assert_eq!(["buffers", "in_flight", "reads_what_it_writes"].map(kinds), [4, 4, 4]);
+    if run["plain_is_direct"] == true {
+        let moved = number(run, "disk_read_bytes");
+        assert!(moved >= bytes * 0.8, "the pool holds no more than a sixth of the arrays: {run}");
+        assert!(number(run, "disk_written_bytes") >= f64::from(31 << 20), "the result is on the disk: {run}");
+    }
+    segment
+}
+
+#[test]
+fn a_triad_out_of_core_is_compared_with_the_disk_and_with_a_mapped_file() {
+    let folder = Folder::new("triad-out-of-core");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&[&OUT_OF_CORE[..], &["--plot", &plot]].concat());
+    let run = &results["runs"][0];
+    let segment = check_out_of_core(run);
+    let mut targets = vec![
+        "out_of_core_to_plain",
+        "out_of_core_to_plain_reading_a",
+        "out_of_core_to_plain_in_flight",
+        "out_of_core_to_plain_in_flight_reading_a",
+    ];
+    let mapped = &run["mapped"];
+    if mapped.is_null() {
+        assert_ne!(run["mapped_not_run"].as_str().unwrap(), "");
+    } else {
+        assert!(run["mapped_not_run"].is_null());
+        assert!(
+            (segment / number(mapped, "bytes_per_second") / number(mapped, "segment_to_mapped") - 1.0).abs() < 1e-9
+        );
+        assert_eq!(mapped["limit_bytes"], (16 + 64) << 20);
+        let peak = mapped["peak_bytes"].as_u64();
+        assert!(peak.is_none_or(|peak| (16 << 20..=(16 + 64) << 20).contains(&peak)), "{mapped}");
+        targets.push("out_of_core_to_mmap");
+    }
+    check_targets(run, &targets, !mapped.is_null());
+    assert!(fs::read_to_string(plot).unwrap().contains("plain, 1 in flight"));
+}
+
+/// Cgroups of the bench with this process id, anywhere.
+fn cgroups_of(pid: u32) -> Vec<PathBuf> {
+    let (name, mut found, mut dirs) =
+        (format!("vgasnet-bench-{pid}"), Vec::new(), vec![PathBuf::from("/sys/fs/cgroup")]);
+    while let Some(dir) = dirs.pop() {
+        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path());
+        dirs.extend(below);
+        found.extend(dirs.last().filter(|dir| dir.ends_with(&name)).cloned());
+    }
+    found
+}
+
+#[test]
+fn a_cgroup_goes_with_the_run_that_made_it_however_that_ends() {
+    let folder = Folder::new("interrupted");
+    // Long enough to be interrupted in every phase.
+    let mut command = folder.command(&["triad", "--pool", "16M", "--size", "64M", "--repeat", "1000"]);
+    command.stderr(Stdio::null()).stdout(Stdio::null());
+    let has_words = |path: PathBuf| fs::read(path).is_ok_and(|words| !words.is_empty());
+    // The rank has started, before which nobody forwards signals; the process that maps a file is in the cgroup.
+    let has_rank = |pid: u32| has_words(format!("/proc/{pid}/task/{pid}/children").into());
+    let is_limited = |pid: u32| cgroups_of(pid).iter().any(|cgroup| has_words(cgroup.join("cgroup.procs")));
+    for has_come_to in [&has_rank as &dyn Fn(u32) -> bool, &is_limited] {
+        let mut bench = command.spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !has_come_to(bench.id()) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if cgroups_of(bench.id()).is_empty() {
+            say_not_run("this user cannot make cgroups");
+        }
+        let pid = nix::unistd::Pid::from_raw(bench.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        assert!(!bench.wait().unwrap().success());
+        assert_eq!(cgroups_of(bench.id()), [] as [PathBuf; 0]);
+    }
+    assert_eq!(fs::read_dir(folder.0.join("storage")).unwrap().count(), 0, "files are left");
+}
+
+#[test]
+fn what_cannot_be_limited_is_not_run_and_said_so() {
+    let folder = Folder::new("no-cgroup");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let none: Option<&str> = None;
+            // This thread's own mounts, gone with it.
+            let hidden = unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
+                .and_then(|()| mount(Some("none"), "/sys/fs/cgroup", Some("tmpfs"), MsFlags::MS_RDONLY, none));
+            if let Err(error) = hidden {
+                say_not_run(&format!("this user cannot mount: {error}"));
+                return;
+            }
+            let output = folder.run(&[&OUT_OF_CORE[..], &["--check", "--json", "-"]].concat());
+            assert_eq!(output.status.code(), Some(1), "a figure is missing: {}", text(&output.stderr));
+            let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let run = &results["runs"][0];
+            check_out_of_core(run);
+            assert!(run["mapped"].is_null() && run["reached_all"] == false);
+            let reason = run["mapped_not_run"].as_str().unwrap();
+            assert!(reason.contains("/sys/fs/cgroup") && text(&output.stderr).contains(&format!(": {reason}\n")));
+            assert!(text(&output.stderr).contains("NOT RUN: mmap"), "{}", text(&output.stderr));
+        });
+    });
+}
+
+#[test]
+fn every_kind_of_fault_is_measured() {
+    let folder = Folder::new("fault");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&["fault", "--pool", "64M", "--faults", "24", "--plot", &plot]);
+    let runs = results["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["page_bytes"].as_u64().unwrap()).collect::<Vec<_>>(), [4 << 20, 64 << 10]);
+    let kinds = [
+        "own_pool_load_first",
+        "own_pool_load_again",
+        "own_pool_store_got",
+        "own_pool_store_loaded",
+        "own_pool_store_put",
+        "neighbour_load",
+        "neighbour_store",
+        "disk_load",
+        "disk_store",
+    ];
+    for run in runs {
+        let faults = run["faults"].as_array().unwrap();
+        for (fault, kind) in faults.iter().zip(kinds) {
+            assert_eq!(fault["kind"], kind);
+            let (samples, elsewhere) = (number(fault, "samples"), number(fault, "elsewhere"));
+            assert!(samples + elsewhere == 24.0 && samples >= 12.0, "{fault}");
+            assert!(number(fault, "min_us") > 0.0 && number(fault, "min_us") <= number(fault, "median_us"));
+            assert!(number(fault, "median_us") <= number(fault, "p99_us"));
+            assert!(number(fault, "p99_us") <= number(fault, "max_us"));
+            let is_own = ["own_pool_load_again", "own_pool_store_put"].contains(&kind);
+            assert!(!is_own || number(fault, "median_us") < 100.0, "mapping a page that is there: {fault}");
+        }
+        assert_eq!(faults.len(), kinds.len());
+        assert!(number(run, "copy_page_us") > 0.0 && number(run, "plain_read_page_us") > 0.0);
+        assert!(number(run, "mapped_load_ns") < 50_000.0, "no fault where a page is mapped: {run}");
+        check_targets(run, &["own_pool_load_again", "own_pool_store_put", "neighbour_load", "neighbour_store"], true);
+    }
+    assert!(fs::read_to_string(plot).unwrap().contains("own pool load again"));
+}
+
+#[test]
+fn messages_are_measured_beside_the_kernel_and_memcpy() {
+    let folder = Folder::new("messages");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&["messages", "--messages", "500", "--repeat", "2", "--plot", &plot]);
+    let run = &results["runs"][0];
+    assert_eq!((run["ranks"].as_u64(), run["short_round_trip_us_each"].as_array().unwrap().len()), (Some(2), 2));
+    assert!(number(run, "short_round_trip_us") > 0.0 && number(run, "eventfd_round_trip_us") > 0.0);
+    let streams = run["streams"].as_array().unwrap();
+    assert_eq!(
+        streams.iter().map(|stream| number(stream, "payload_bytes")).collect::<Vec<_>>(),
+        [512.0, 8192.0, 65536.0]
+    );
+    for stream in streams {
+        let to_memcpy = number(stream, "bytes_per_second") / number(stream, "copy_bytes_per_second");
+        assert!((to_memcpy / number(stream, "to_memcpy") - 1.0).abs() < 1e-9 && to_memcpy > 0.0, "{stream}");
+    }
+    if number(run, "processors") >= 2.0 {
+        check_targets(run, &["short_round_trip_us", "medium_to_memcpy"], true);
+    }
+    assert!(fs::read_to_string(plot).unwrap().contains("payload of 64K"));
+}
+
+#[test]
+fn a_page_of_a_neighbour_is_faulted_in_without_shared_memory_too() {
+    let folder = Folder::new("fault-apart");
+    let args = ["fault", "--pool", "8M", "--page", "256K", "--faults", "20", "--peer-memory", "both"];
+    let results = folder.results(&args);
+    let apart: Vec<&Value> = results["runs"].as_array().unwrap().iter().map(|run| &run["peer_memory"]).collect();
+    assert_eq!(apart, [true, false]);
+}
+
+/// A file whose size is no multiple of anything, and whose blocks differ.
+fn input(folder: &Folder) -> (String, u64) {
+    let path = folder.path("input");
+    let mut random = fastrand::Rng::with_seed(3);
+    let mut bytes = vec![0; (3 << 22) + 12_345];
+    random.fill(&mut bytes);
+    fs::write(&path, &bytes).unwrap();
+    (path, bytes.len() as u64)
+}
+
+#[test]
+fn a_file_comes_back_byte_for_byte() {
+    let folder = Folder::new("input");
+    let (path, size_bytes) = input(&folder);
+    for mode in ["sequential", "random"] {
+        let args = [mode, "-n", "3", "--input", &path, "--cooperative", "both", "--page", "256K"];
+        let results = folder.results(&[&args, &SMALL[..]].concat());
+        for run in results["runs"].as_array().unwrap() {
+            check_read(run, 3, size_bytes);
+            assert_eq!(number(run, "checked_bytes") as u64 % size_bytes == 0, mode == "sequential");
+            assert!(number(run, "checked_bytes") >= number(run, "bytes_read_all_ranks"));
+            assert_eq!(run["input"].as_str(), Some(&*path));
+        }
+    }
+}
+
+#[test]
+fn a_byte_that_changed_is_found_and_named() {
+    let folder = Folder::new("damage");
+    let (path, size_bytes) = input(&folder);
+    for offset in [0, (1 << 22) - 1, 5_000_000, size_bytes - 1].map(|offset| offset.to_string()) {
+        let output = folder.run(&["sequential", "-n", "2", "--input", &path, "--damage", &offset, "--pool", "16M"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let line = said.lines().find(|line| line.contains("differs from")).unwrap_or_else(|| panic!("{said}"));
+        assert!(
+            line.starts_with("vgasnet: rank ") && line.contains(&format!(" at offset {offset}: read 0x")),
+            "{line}"
+        );
+        assert!(output.stdout.is_empty());
+    }
+    let random = ["random", "-n", "2", "--input", &path, "--damage", "5000000", "--pool", "16M", "--repeat", "9"];
+    assert!(text(&folder.run(&random).stderr).contains(" at offset 5000000: read 0x"));
+}
+
+#[test]
+fn results_go_to_a_file_and_the_table_to_stdout_in_silence() {
+    let folder = Folder::new("files");
+    let json = folder.path("results.json");
+    let args = ["false-sharing", "-n", "1", "--rounds", "2", "--json", &json];
+    let output = folder.run(&[&args, &SMALL[..]].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).starts_with("mode "), "{}", text(&output.stdout));
+    let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(results["runs"][0]["mode"], "false-sharing");
+}

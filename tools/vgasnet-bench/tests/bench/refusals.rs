@@ -1,0 +1,63 @@
+//! Options and surroundings that the bench refuses, in one line.
+
+use crate::folder::{BENCH, Folder, text};
+use std::process::Command;
+
+#[test]
+fn nonsense_is_one_line_that_names_it() {
+    let folder = Folder::new("nonsense");
+    let file = folder.path("none/x");
+    let cases: &[(&[&str], &str)] = &[
+        (&["sequential", "--size", "1X"], "'1X'"),
+        (&["sequential", "--size", "0"], "--size"),
+        (&["sequential", "--size", "1000T"], "free"),
+        (&["sequential", "-n", "0"], "'0'"),
+        (&["sequential", "-n", "2,x"], "'x'"),
+        (&["sequential", "--pool", "1K"], "VGASNET_POOL_SIZE=1K"),
+        (&["sequential", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["random", "--input", "/"], "not a file"),
+        (&["random", "--input", &file], "none/x"),
+        (&["random", "--input", "/etc/passwd", "--size", "1M"], "--input"),
+        (&["random", "--input", "/dev/null"], "not a file"),
+        (&["random", "--json", &file], "--json"),
+        (&["random", "--plot", "x.png"], ".svg"),
+        (&["false-sharing", "--rounds", "0"], "'0'"),
+        (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
+        (&["hit", "-n", "1"], "'1'"),
+        (&["hit", "--pool", "4M"], "8M"),
+        (&["triad", "--size", "0"], "--size 0"),
+        (&["triad", "--size", "16777215T"], "--size"),
+        (&["triad", "--size", "64M,1000T"], "free"),
+        (&["triad", "--pool", "12M"], "16M"),
+        (&["triad", "--plot", "x.png"], ".svg"),
+        (&["fault", "--faults", "0"], "'0'"),
+        (&["fault", "--pool", "16M"], "32M"),
+        (&["fault", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["messages", "--messages", "0"], "'0'"),
+        (&["unheard-of"], "unheard-of"),
+    ];
+    for (args, part) in cases {
+        let output = folder.run(args);
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(1 | 2)), "{args:?}: {said}");
+        assert!(output.stdout.is_empty(), "{args:?}");
+        assert_eq!(said.lines().count(), 1, "{args:?}: {said}");
+        assert!(said.starts_with("vgasnet-bench: ") && said.contains(part), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn what_a_rank_does_is_not_for_users() {
+    let output = Command::new(BENCH).args(["rank", "{}"]).env_remove("VGASNET_SMP_JOB").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).starts_with("vgasnet-bench: \"rank\" is for the ranks"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_rank_of_another_job_starts_none_of_its_own() {
+    for name in ["VGASNET_SMP_JOB", "OMPI_COMM_WORLD_RANK"] {
+        let output = Command::new(BENCH).arg("hit").env(name, "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(&format!("({name} is set)")), "{}", text(&output.stderr));
+    }
+}
