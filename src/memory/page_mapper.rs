@@ -10,6 +10,7 @@
 //! library's. UCX does, below MPI, and its `mremap` does not know of a new address.
 
 use super::{FRAMES_MIN, Segment};
+use crate::sys::last_errno;
 use std::io;
 use vgasnet_conduit::{Region, map_again};
 use vgasnet_protocol::coherence::{Access, FrameId};
@@ -54,10 +55,6 @@ fn protection(access: Access) -> i32 {
         Access::Read => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     }
-}
-
-fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
 }
 
 /// Pages that may be mapped at a time: half of the mappings that the system allows a process, where each page may take one
@@ -106,7 +103,7 @@ impl RemapMapper {
         // SAFETY: both places belong to this mapper: the segment's range, or spare mappings, which nobody else unmaps. The
         // target has nothing but another mapping of the same frame, or no access at all.
         let moved = unsafe { libc::syscall(libc::SYS_mremap, from, self.page_bytes, self.page_bytes, flags, to) };
-        if moved == -1 { Err(errno()) } else { Ok(()) }
+        if moved == -1 { Err(last_errno()) } else { Ok(()) }
     }
 
     /// Maps a frame anew, in place of what is there.
@@ -122,7 +119,7 @@ impl RemapMapper {
         let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(self.page(index));
         // SAFETY: the page is in the segment's range, which belongs to this mapper; a mapping of a frame is there.
         let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
-        if mapped == -1 { Err(errno()) } else { Ok(()) }
+        if mapped == -1 { Err(last_errno()) } else { Ok(()) }
     }
 }
 
