@@ -1,14 +1,16 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For other pages there are two
-//! ways:
+//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For other pages there
+//! are two ways:
 //!
-//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch. The
-//!   fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no such lock,
-//!   and the library has its own allocator. The thread has no lock of the library: under those no client memory is touched.
-//! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler may have
-//!   interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes no lock and
-//!   allocates nothing. Over MPI and GASNet every miss goes this way, because the thread may have their locks.
+//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch.
+//!   The fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no
+//!   such lock, and the library has its own allocator. The thread has no lock of the library: under those no client
+//!   memory is touched.
+//! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler
+//!   may have interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes
+//!   no lock and allocates nothing. Over MPI and GASNet every miss goes this way, because the thread may have their
+//!   locks.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
@@ -47,8 +49,8 @@ struct Scene {
 /// Set once, by [`install`], and never freed.
 static SCENE: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Makes loads and stores in this rank's segment work. An access between the segment's end and `guard_end`, which is reserved,
-/// is reported as a mistake.
+/// Makes loads and stores in this rank's segment work. An access between the segment's end and `guard_end`, which is
+/// reserved, is reported as a mistake.
 ///
 /// # Errors
 /// The system's error number.
@@ -170,8 +172,8 @@ impl Scene {
             self.driver.note_first_use(index);
         }
         match accessed {
-            // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if others
-            // were unmapped to make room, the page stays pinned: the instruction might need those too.
+            // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if
+            // others were unmapped to make room, the page stays pinned: the instruction might need those too.
             PageAccess::Pinned { crowded: false, .. } if !single_step::is_under_way() => self.unpin(index),
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },

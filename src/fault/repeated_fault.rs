@@ -1,7 +1,8 @@
 //! Whether a thread faults for the same access again, on x86-64.
 //!
-//! A page that was fetched is unpinned before the instruction that needs it: pinned until after that, it would cost a single
-//! step. When the page is lost in between, the instruction faults again at the same address. So the addresses are remembered.
+//! A page that was fetched is unpinned before the instruction that needs it: pinned until after that, it would cost a
+//! single step. When the page is lost in between, the instruction faults again at the same address. So the addresses
+//! are remembered.
 
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
@@ -17,7 +18,8 @@ const ADDRESSES: usize = 4;
 /// What a thread faulted for last.
 #[repr(align(64))]
 struct Last {
-    /// The thread's key, or 0 if the entry is free. A thread that has ended leaves its entry to the next one with its key.
+    /// The thread's key, or 0 if the entry is free. A thread that has ended leaves its entry to the next one with its
+    /// key.
     thread: AtomicUsize,
     instruction: Cell<usize>,
     addresses: Cell<[usize; ADDRESSES]>,
@@ -26,8 +28,8 @@ struct Last {
 
 struct Table([Last; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose key it has. Only that thread's handler of SIGSEGV touches it, and that does not
-// interrupt itself.
+// SAFETY: an entry belongs to the thread whose key it has. Only that thread's handler of SIGSEGV touches it, and that
+// does not interrupt itself.
 unsafe impl Sync for Table {}
 
 static TABLE: Table = Table(
@@ -41,8 +43,8 @@ static TABLE: Table = Table(
     }; THREADS],
 );
 
-/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before; true also
-/// where that is not known.
+/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before; true
+/// also where that is not known.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.

@@ -1,12 +1,13 @@
 //! Pages that stay pinned until the instruction that needs them is through, on x86-64.
 //!
-//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one instruction
-//! and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks fight over the page.
-//! Until then no other signal is handled in that thread, so that the next instruction is that one.
+//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one
+//! instruction and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks
+//! fight over the page. Until then no other signal is handled in that thread, so that the next instruction is that one.
 //!
-//! An instruction may need several pages. A page that is there is added to the step. Before one is fetched, the others are
-//! unpinned: no thread has a page pinned while it waits for another. So that such a thread gets all its pages together in a
-//! small pool, it takes the turn: until its instruction is through, other threads wait before they fetch pages.
+//! An instruction may need several pages. A page that is there is added to the step. Before one is fetched, the others
+//! are unpinned: no thread has a page pinned while it waits for another. So that such a thread gets all its pages
+//! together in a small pool, it takes the turn: until its instruction is through, other threads wait before they fetch
+//! pages.
 
 use crate::sys::futex;
 use crate::sys::signal_mask::{ASYNCHRONOUS, Mask, mask_in};
@@ -35,8 +36,8 @@ struct Step {
 
 struct Steps([Step; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose number it has. Only that thread's signal handlers touch it, and those do not
-// interrupt each other.
+// SAFETY: an entry belongs to the thread whose number it has. Only that thread's signal handlers touch it, and those do
+// not interrupt each other.
 unsafe impl Sync for Steps {}
 
 static STEPS: Steps = Steps(
@@ -114,7 +115,8 @@ pub(super) fn is_under_way() -> bool {
     current().is_some()
 }
 
-/// Leaves a page pinned until the interrupted instruction is through. Returns whether it does; else the caller unpins the page.
+/// Leaves a page pinned until the interrupted instruction is through. Returns whether it does; else the caller unpins
+/// the page.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
@@ -139,11 +141,11 @@ pub(super) fn release_pages() -> impl Iterator<Item = u32> {
     current().into_iter().flat_map(Step::take_pages)
 }
 
-/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it. The
-/// thread has no page pinned.
+/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it.
+/// The thread has no page pinned.
 ///
-/// A thread waits no longer than [`TURN_PATIENCE`]: it may have a page pinned for the client, and the owner of the turn wait
-/// for that page.
+/// A thread waits no longer than [`TURN_PATIENCE`]: it may have a page pinned for the client, and the owner of the turn
+/// wait for that page.
 pub(super) fn take_turn() {
     let own = current().map(|step| step.thread.load(Ordering::Relaxed));
     let mut has_waited = false;
@@ -165,8 +167,8 @@ pub(super) fn take_turn() {
     }
 }
 
-/// Ends the step of the interrupted thread, whose instruction is through or will not be carried on. Returns the step's pages,
-/// which the caller unpins; `None` if the thread was in no step.
+/// Ends the step of the interrupted thread, whose instruction is through or will not be carried on. Returns the step's
+/// pages, which the caller unpins; `None` if the thread was in no step.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.

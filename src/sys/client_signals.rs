@@ -1,10 +1,10 @@
 //! The client's view of signals.
 //!
-//! From attach on the kernel knows only handlers of the library. Those of SIGSEGV and of SIGTRAP (for single steps) handle the
-//! library's own faults. One more stands for every other handler of the client, and calls it or defers the signal
-//! (`deferred_signals.rs`). A handler that the client installs, before attach or after it (`signal_functions.rs`), is kept as
-//! its disposition, and gets every signal that is not the library's. No set that the client blocks has the signals that an
-//! instruction raises: blocked, they would end the process.
+//! From attach on the kernel knows only handlers of the library. Those of SIGSEGV and of SIGTRAP (for single steps)
+//! handle the library's own faults. One more stands for every other handler of the client, and calls it or defers the
+//! signal (`deferred_signals.rs`). A handler that the client installs, before attach or after it
+//! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. No set that
+//! the client blocks has the signals that an instruction raises: blocked, they would end the process.
 
 use super::deferred_signals::{SignalGuard, defer, in_client_handler};
 use super::errno::{keep_errno, last_errno};
@@ -123,8 +123,8 @@ impl Wanted {
     /// # Safety
     /// There is a handler. `info` and `context` are the siginfo and the ucontext that the kernel gave for `signal`.
     unsafe fn call(&self, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: the client installed this address as a handler of the kind that its flags say, and the arguments are a
-        // handler's.
+        // SAFETY: the client installed this address as a handler of the kind that its flags say, and the arguments are
+        // a handler's.
         unsafe {
             if self.flags & libc::SA_SIGINFO != 0 {
                 std::mem::transmute::<usize, Handler>(self.handler)(signal, info, context);
@@ -188,8 +188,8 @@ pub fn install(handlers: &[(c_int, Handler)]) -> Result<(), i32> {
     let _signals = SignalGuard::new();
     let mut installed = INSTALLED.lock();
     for (signal, handler) in handlers {
-        // Other signals wait until the handler is through. Those that an instruction raises are not blocked, so that a fault
-        // in the handler itself is a plain crash.
+        // Other signals wait until the handler is through. Those that an instruction raises are not blocked, so that a
+        // fault in the handler itself is a plain crash.
         let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
         let before = exchange(*signal, Some(&action(*handler as usize, flags, ASYNCHRONOUS)))?;
         DISPOSITIONS[*signal as usize].write(before);
@@ -210,8 +210,8 @@ pub fn install(handlers: &[(c_int, Handler)]) -> Result<(), i32> {
 fn exchange(signal: c_int, new: Option<&libc::sigaction>) -> Result<Wanted, i32> {
     let mut before = Wanted::DEFAULT.to_action();
     let new = new.map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: `new` is null or a valid action, and `before` has room for one. A handler in it is the library's, or the client's
-    // own choice.
+    // SAFETY: `new` is null or a valid action, and `before` has room for one. A handler in it is the library's, or the
+    // client's own choice.
     if unsafe { __sigaction(signal, new, &raw mut before) } != 0 {
         return Err(last_errno());
     }
@@ -244,8 +244,8 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     in_client_handler(|| unsafe { wanted.call(signal, info, context) });
 }
 
-/// Ends the process by a signal, as if the library did not handle it: by the next one that the same instruction raises, or by
-/// sending the signal again.
+/// Ends the process by a signal, as if the library did not handle it: by the next one that the same instruction raises,
+/// or by sending the signal again.
 pub fn take_default(signal: c_int, was_sent: bool) {
     set_default(signal);
     if was_sent {

@@ -1,8 +1,9 @@
-//! Deferred signals: those of the client wait while a thread has a lock of the library, or is in the middle of its work.
+//! Deferred signals: those of the client wait while a thread has a lock of the library, or is in the middle of its
+//! work.
 //!
-//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called by
-//! `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it again, and
-//! the thread goes on with all signals blocked until it gives the slot back.
+//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called
+//! by `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
+//! again, and the thread goes on with all signals blocked until it gives the slot back.
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
@@ -31,8 +32,8 @@ struct Slot {
     before: Cell<Mask>,
 }
 
-// SAFETY: only the thread that owns the slot touches the mask: its signal handlers until they have blocked all signals, and
-// the thread itself after that.
+// SAFETY: only the thread that owns the slot touches the mask: its signal handlers until they have blocked all signals,
+// and the thread itself after that.
 unsafe impl Sync for Slot {}
 
 static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicUsize::new(0), before: Cell::new(0) } }; SLOTS];
@@ -90,7 +91,8 @@ impl Drop for SignalGuard {
     }
 }
 
-/// A lock that this thread has, with signals deferred: a handler of the client might fault, and the fault need the lock.
+/// A lock that this thread has, with signals deferred: a handler of the client might fault, and the fault need the
+/// lock.
 pub struct Signalproof<G> {
     guard: G,
     _signals: SignalGuard,
@@ -175,7 +177,8 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
     unsafe {
         let mask = mask_in(context);
-        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread itself.
+        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread
+        // itself.
         slot.before.set(mask.read());
         mask.write(mask.read() | ASYNCHRONOUS);
     }

@@ -1,7 +1,7 @@
 //! The functions by which a client handles and blocks signals: these stand in for the C library's in the whole process.
 //!
-//! `sigaction`, `signal` with its other names, `sigset`, `sigprocmask` and `pthread_sigmask` do what POSIX says, except that
-//! signals that an instruction raises are never blocked.
+//! `sigaction`, `signal` with its other names, `sigset`, `sigprocmask` and `pthread_sigmask` do what POSIX says, except
+//! that signals that an instruction raises are never blocked.
 
 use super::client_signals::{__sigaction, Wanted, action, change, disposition};
 use super::errno::set_errno;

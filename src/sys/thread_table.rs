@@ -1,4 +1,5 @@
-//! Keys of threads, and hash tables by key that signal handlers use: thread-local storage may allocate on first use in a thread.
+//! Keys of threads, and hash tables by key that signal handlers use: thread-local storage may allocate on first use in
+//! a thread.
 
 /// The length of such a table: a power of two.
 pub const THREAD_TABLE_LEN: usize = 256;
