@@ -89,7 +89,7 @@ impl Handlers {
 
 /// What a handler gets before its arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub(super) struct Frame {
     /// Names the message inside the handler.
     pub token: *mut c_void,
     /// The first byte of the payload, unless the message is a [`Category::Short`].

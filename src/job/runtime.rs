@@ -117,7 +117,7 @@ impl Runtime {
     }
 
     /// The collectives of teams.
-    pub fn coll(&self) -> &Coll {
+    pub(crate) fn coll(&self) -> &Coll {
         &self.coll
     }
 }

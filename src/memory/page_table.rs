@@ -135,7 +135,7 @@ impl PageTable {
 
     /// Adds a pin to a page that the caller has pinned.
     #[inline]
-    pub fn pin_again(&self, slot: Slot) {
+    pub(super) fn pin_again(&self, slot: Slot) {
         let before = self.word(slot).fetch_add(PIN, Ordering::Relaxed);
         debug_assert!(before & PINS != 0);
     }
@@ -201,7 +201,7 @@ impl PageTable {
     }
 
     /// Whether the page is closed as soon as nobody has it pinned.
-    pub fn is_closing(&self, slot: Slot) -> bool {
+    pub(super) fn is_closing(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & CLOSING != 0
     }
 
