@@ -43,6 +43,10 @@ unsafe extern "C" {
 
 /// Bytes that are allocated on this thread's heap, each block as large as its size class.
 fn live_bytes() -> usize {
+    /// Adds an area to the sum.
+    ///
+    /// # Safety
+    /// `area` points to an area, and `sum` to a `usize` that nothing else uses.
     unsafe extern "C" fn add(
         _heap: *const c_void,
         area: *const HeapArea,

@@ -80,7 +80,7 @@ impl Driver {
         }
     }
 
-    /// Where everything is.
+    /// The job's address space.
     #[inline]
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.space

@@ -93,7 +93,7 @@ impl Runtime {
         Runtime { driver, ops, am, coll }
     }
 
-    /// Where everything is.
+    /// The job's address space.
     #[inline]
     pub fn space(&self) -> &AddressSpace {
         self.ops.space()

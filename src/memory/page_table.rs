@@ -35,7 +35,7 @@ const HEADER_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(usize);
 
-/// Where each rank's pages begin in every rank's page table.
+/// The first slot of each rank's pages, which is the same in every rank's page table.
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// One more than there are ranks.
@@ -254,7 +254,7 @@ mod model {
         frame: UnsafeCell<u64>,
     }
 
-    // SAFETY: the model checker watches who uses the frame.
+    // SAFETY: the model checker reports conflicting accesses to the frame.
     unsafe impl Sync for Page {}
 
     const SLOT: Slot = Slot(0);

@@ -30,7 +30,7 @@ impl Pool {
         Pool { memory, stamps, page_bytes }
     }
 
-    /// Where in the pool a frame starts, in bytes.
+    /// The offset of a frame in the pool.
     pub fn offset_bytes(&self, frame: FrameId) -> usize {
         frame.0 as usize * self.page_bytes
     }
