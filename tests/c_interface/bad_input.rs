@@ -17,11 +17,11 @@ struct Case {
     /// Arguments of `traffic`.
     args: &'static [&'static str],
     environment: Vec<(&'static str, String)>,
-    /// What to mount over the storage folder: file system and options.
+    /// The file system to mount over the storage folder, and its options.
     mount: Option<(&'static str, &'static str)>,
 }
 
-/// What came of it.
+/// The outcome of a case.
 struct Outcome {
     status: Option<i32>,
     stderr: String,

@@ -117,7 +117,7 @@ fn the_status_is_that_of_the_exit() {
     }
 }
 
-/// How many ranks said that they were told by SIGQUIT.
+/// The number of ranks that report a SIGQUIT.
 fn told(ended: &Ended) -> usize {
     ended.stdout.matches("told to quit\n").count()
 }

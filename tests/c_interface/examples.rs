@@ -28,7 +28,7 @@ fn says(name: &str, args: &[&str], setup: Setup, parts: &[&str]) {
     }
 }
 
-/// How an example is used is told once, whatever the number of ranks, on the stream that belongs to the status.
+/// The usage of an example is printed once, however many ranks there are, on the stream that goes with the status.
 fn explains(name: &str, args: &[&str], status: i32) {
     let ended = run(&example(name, Language::C99), args, setup(3, 64 * KIB, MIB));
     let Ended { stdout, stderr, .. } = ended.expect(status);

@@ -1,4 +1,4 @@
-//! A program that calls GASNet itself, besides vgasnet.
+//! A program that calls GASNet itself, as well as vgasnet.
 
 use crate::support::compile::{SYSTEM_LIBRARIES, library, source_dir};
 use crate::support::run::{Setup, conduit, run, run_with, say_not_run};

@@ -38,7 +38,7 @@ struct Hosts {
 
 const SMALL: Setup = Setup { ranks: 2, page_bytes: 64 << 10, pool_pages: 2, peer_memory: true, cooperative: true };
 
-/// A job that has ended. What it said is for whoever reads of a failure.
+/// A job that has ended, with its output for the report of a failure.
 #[derive(Debug)]
 #[allow(dead_code)]
 struct Ended {

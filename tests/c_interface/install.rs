@@ -1,5 +1,5 @@
-//! What `scripts/install` installs: programs in C and C++ are built against it alone, in the ways that clients' build
-//! systems have, and run with the launchers that lie there.
+//! The tree that `scripts/install` installs: programs in C and C++ are built against it alone, in the ways of clients'
+//! build systems, and run with its launchers.
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run};
@@ -13,7 +13,7 @@ fn prefix() -> &'static Path {
     PREFIX.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
         std::fs::remove_dir_all(&prefix).ok();
-        // What was built for this test: cargo would build into the directory that other tests read from.
+        // The library that was built for this test: cargo would build into the directory from which other tests read.
         let built = build_dir("built");
         for file in [library("libvgasnet.so"), library("libvgasnet.a"), env!("CARGO_BIN_EXE_vgasnetrun").into()] {
             std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
@@ -28,7 +28,7 @@ fn prefix() -> &'static Path {
     })
 }
 
-/// Under whose names GASNet's clients find this.
+/// The conduits under whose names GASNet's clients find this library.
 const CONDUITS: &[&str] = if cfg!(feature = "mpi") { &["smp", "mpi"] } else { &["smp"] };
 
 /// An empty directory to build in.
@@ -39,7 +39,7 @@ fn build_dir(name: &str) -> PathBuf {
     dir
 }
 
-/// Whether a program that a test needs is installed. If not, that is said loudly.
+/// Whether a program that a test needs is installed. If not, says so loudly.
 fn is_here(tool: &str) -> bool {
     let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_here {
@@ -86,7 +86,7 @@ fn client(name: &str) -> PathBuf {
     source_dir().join("tests").join(name)
 }
 
-/// What pkg-config says of a package, as arguments.
+/// The flags of a package from pkg-config, as arguments.
 fn flags(package: &str, which: &[&str]) -> Vec<String> {
     let mut command = Command::new("pkg-config");
     command.args(which).arg(package).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Far more than a run takes.
+/// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 const SEED_DEFAULT: u64 = 2017;
@@ -39,7 +39,7 @@ pub struct Ended {
     pub status: Option<i32>,
     pub stdout: String,
     pub stderr: String,
-    /// What to type to run it again.
+    /// The command that runs it again.
     pub again: String,
 }
 
@@ -101,13 +101,13 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     ended
 }
 
-/// Says that something is not tested here. Not through the test harness, which keeps what tests that pass have said.
+/// Says that a test was not run, on the real stderr: the test harness hides the output of tests that pass.
 pub fn say_not_run(what: &str, why: &str) {
-    // Where stderr is closed there is nobody to tell.
+    // If stderr is closed, there is nobody to tell.
     let _ = std::io::stderr().write_all(format!("NOT RUN: {what}: {why}\n").as_bytes());
 }
 
-/// What the ranks run over: `CHECK_CONDUIT`, else smp. The library must have been built with it.
+/// The conduit of the ranks: `CHECK_CONDUIT`, else smp. The library must have been built with it.
 pub fn conduit() -> String {
     std::env::var("CHECK_CONDUIT").unwrap_or_else(|_| "smp".to_owned())
 }
@@ -122,16 +122,15 @@ fn launcher() -> Command {
     command
 }
 
-/// What a program is run with: all that there is over shared memory. Over a network, where jobs take their time to
-/// start, a third of it, unless `CHECK_ALL` is set: what goes wrong there has to do with the network, or goes wrong
-/// here, too.
+/// The setups in which to run a program: all of them over shared memory. Over a network, where jobs start slowly, a
+/// third of them, unless `CHECK_ALL` is set: an error there comes from the network, or appears over shared memory too.
 pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     let all: Vec<T> = all.into_iter().collect();
     let takes_all = all.len() < 2 || conduit() == "smp" || std::env::var_os("CHECK_ALL").is_some();
     all.into_iter().enumerate().filter(move |(at, _)| takes_all || at % 3 == 1).map(|(_, one)| one)
 }
 
-/// What the library and the programs are told by their environment.
+/// The environment of the library and the programs.
 fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     let Setup { ranks, page_bytes, pool_pages, peer_memory, cooperative } = setup;
     let seed = std::env::var("CHECK_SEED").unwrap_or_else(|_| SEED_DEFAULT.to_string());
@@ -188,7 +187,7 @@ pub fn entries(dir: &Path) -> BTreeSet<OsString> {
     std::fs::read_dir(dir).expect("a directory").flatten().map(|entry| entry.file_name()).collect()
 }
 
-/// What is new in /dev/shm and stays there though nobody has it. Other jobs' files may come and go.
+/// New files in /dev/shm that stay although no process has them open. Other jobs' files may come and go.
 fn left_in_memory(before: &BTreeSet<OsString>) -> Vec<OsString> {
     let left = |name: &OsString| !before.contains(name) && !is_held(name);
     let mut names: Vec<_> = shared_memory().into_iter().filter(left).collect();
@@ -206,7 +205,7 @@ fn shared_memory() -> BTreeSet<OsString> {
     entries(Path::new("/dev/shm"))
 }
 
-/// Whether a process still has it, and so somebody else than the job, which is over.
+/// Whether a process has it open: one of another job, since this job is over.
 fn is_held(name: &OsString) -> bool {
     let path = Path::new("/dev/shm").join(name);
     let is_open = |descriptors: std::fs::ReadDir| {
