@@ -15,6 +15,7 @@
 #![deny(unsafe_code)]
 
 pub mod conformance;
+pub mod launchers;
 mod region;
 mod signals;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use vgasnet_cluster::ClusterConduit;
+use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::{Conduit, Rank};
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
 
 fn main() {
     let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
-    let conduit = ClusterConduit::start(network, true).expect("start");
+    let conduit = HybridConduit::start(network, true).expect("start");
     let act = std::env::args().next_back().expect("an argument");
     let is_first = conduit.rank() == Rank(0);
     match act.as_str() {

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use vgasnet_cluster::ClusterConduit;
+use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::{Arrival, Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_gasnet::{Arguments, Direction, GasnetNetwork};
 
@@ -14,7 +14,7 @@ const PAGES_A_ROUND: usize = 8;
 
 fn main() {
     let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
-    let conduit = ClusterConduit::start(network, false).expect("start");
+    let conduit = HybridConduit::start(network, false).expect("start");
     assert_eq!(conduit.ranks(), 2, "start this as two ranks");
     conduit.attach(RegionSizes { pool_bytes: 2 * PAGE_BYTES, table_bytes: 4096 }).expect("attach");
     touch(&conduit);
@@ -39,7 +39,7 @@ fn main() {
     conduit.exit(0)
 }
 
-fn touch(conduit: &ClusterConduit<GasnetNetwork>) {
+fn touch(conduit: &HybridConduit<GasnetNetwork>) {
     let pool = conduit.pool(conduit.rank()).expect("the own pool");
     for offset_bytes in (0..pool.len_bytes).step_by(4096) {
         // SAFETY: the byte lies in the pool, and nobody else uses it yet.
@@ -47,7 +47,7 @@ fn touch(conduit: &ClusterConduit<GasnetNetwork>) {
     }
 }
 
-fn compare(conduit: &ClusterConduit<GasnetNetwork>, direction: Direction) {
+fn compare(conduit: &HybridConduit<GasnetNetwork>, direction: Direction) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for round in 0..2 * ROUNDS {
         let begin = Instant::now();
@@ -78,7 +78,7 @@ fn transfer(page: usize) -> Transfer {
     }
 }
 
-fn move_by_conduit(conduit: &ClusterConduit<GasnetNetwork>, direction: Direction, transfer: &Transfer) {
+fn move_by_conduit(conduit: &HybridConduit<GasnetNetwork>, direction: Direction, transfer: &Transfer) {
     let started = match direction {
         Direction::Put => conduit.put(transfer),
         Direction::Get => conduit.get(transfer),

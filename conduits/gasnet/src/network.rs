@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::{Network, Patience, PoolMemory};
+use vgasnet_hybrid::{Network, Patience, PoolMemory};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer};
 
 use crate::arguments::Arguments;
@@ -74,13 +74,13 @@ impl GasnetNetwork {
         // There, the first rank makes the others by copying itself, and each speaks for itself.
         let is_copied = ffi::conduit() == "SMP";
         if !is_copied {
-            vgasnet_cluster::announce();
+            vgasnet_hybrid::announce();
         }
         let started = ffi::start(arguments).map_err(|GasnetError(text)| ConduitError(text))?;
         if is_copied {
-            vgasnet_cluster::announce();
+            vgasnet_hybrid::announce();
             // From here on, nobody but the launcher ends the others with this rank, and it has to know of it.
-            vgasnet_cluster::introduce(Rank(started.rank));
+            vgasnet_hybrid::introduce(Rank(started.rank));
             leaving::outlive_others();
         }
         leaving::guard_exit();
@@ -120,7 +120,7 @@ impl GasnetNetwork {
 
     /// Does something with GASNet. An error of GASNet is the job's end: what was under way is lost.
     fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
-        done.unwrap_or_else(|GasnetError(text)| vgasnet_cluster::break_down(self, &text))
+        done.unwrap_or_else(|GasnetError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 
     /// As [`Network::exchange`], or nothing if it takes too long.

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::{Network, Patience};
+use vgasnet_hybrid::{Network, Patience};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
 
 use crate::ffi::{self, Mpi, MpiError};
@@ -74,7 +74,7 @@ impl MpiNetwork {
     /// MPI does not let several threads call it.
     pub fn start() -> Result<MpiNetwork, ConduitError> {
         let broken = |MpiError(text)| ConduitError(text);
-        vgasnet_cluster::announce();
+        vgasnet_hybrid::open_agent_link();
         let (mut mpi, started) = Mpi::start().map_err(broken)?;
         let is_ours = started.was_there == 0;
         check_threads(started.threads, is_ours)?;
@@ -113,7 +113,7 @@ impl MpiNetwork {
         let done = what(&mut state);
         self.is_active.store(state.is_active(), Ordering::Relaxed);
         drop(state);
-        done.unwrap_or_else(|MpiError(text)| vgasnet_cluster::break_down(self, &text))
+        done.unwrap_or_else(|MpiError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 }
 
@@ -229,7 +229,7 @@ impl Network for MpiNetwork {
         if !IS_ENDING.load(Ordering::Acquire) {
             // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another's, which waits for
             // all ranks in a barrier and does not look.
-            vgasnet_cluster::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
+            vgasnet_hybrid::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
         }
     }
 

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{Arrival, Conduit, Rank, Seat, Urgency};
-use vgasnet_smp::launch::Launch;
+use vgasnet_launch::Launch;
 use vgasnet_smp::{JOB_VARIABLE, SmpConduit};
 
 const ROUNDS: u32 = 50_000;

@@ -24,6 +24,7 @@ use vgasnet_conduit::{EXCHANGE_BYTES_MAX, RegionSizes};
 use crate::barrier::Barrier;
 use crate::bell::Bell;
 use crate::mapping::{Mapping, page_bytes};
+use crate::rank_state::RankState;
 use crate::ring::{INBOX_LINES, Ring};
 
 /// The arena's name where the system shows one (`/proc/<pid>/maps`).
@@ -49,7 +50,7 @@ pub(crate) struct Header {
 /// What the job knows of one rank.
 #[repr(C, align(64))]
 pub(crate) struct RankBlock {
-    life: AtomicU64,
+    state: AtomicU64,
     /// The process that took this rank; 0 before.
     pid: AtomicU32,
     bulletin_len_bytes: AtomicU32,
@@ -60,49 +61,13 @@ pub(crate) struct RankBlock {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() <= BLOCKS_OFFSET_BYTES && align_of::<RankBlock>() == 64);
 
-/// How far a rank has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// It has not called init, and perhaps never will.
-    Fresh,
-    /// It is a rank of the job.
-    Initialised,
-    /// It has its pool and table.
-    Attached,
-    /// It called exit with this status.
-    Exiting(i32),
-}
-
-impl Life {
-    /// As one word.
-    pub fn encode(self) -> u64 {
-        let (state, status) = match self {
-            Life::Fresh => (0, 0),
-            Life::Initialised => (1, 0),
-            Life::Attached => (2, 0),
-            Life::Exiting(status) => (3, status),
-        };
-        (state << 32) | u64::from(status as u32)
-    }
-
-    /// Anything unknown counts as `Fresh`: the launcher must survive whatever a rank writes.
-    pub fn decode(word: u64) -> Self {
-        match word >> 32 {
-            1 => Life::Initialised,
-            2 => Life::Attached,
-            3 => Life::Exiting(word as u32 as i32),
-            _ => Life::Fresh,
-        }
-    }
-}
-
 impl RankBlock {
-    pub(crate) fn life(&self) -> Life {
-        Life::decode(self.life.load(Ordering::Acquire))
+    pub(crate) fn state(&self) -> RankState {
+        RankState::decode(self.state.load(Ordering::Acquire))
     }
 
-    pub(crate) fn set_life(&self, life: Life) {
-        self.life.store(life.encode(), Ordering::Release);
+    pub(crate) fn set_state(&self, state: RankState) {
+        self.state.store(state.encode(), Ordering::Release);
     }
 
     /// Takes the rank for process `pid`, or names the process that has it.
@@ -281,13 +246,5 @@ mod tests {
         for pool_bytes in [usize::MAX, usize::MAX / 2, 1 << 47] {
             assert_eq!(Placement::of(&[RegionSizes { pool_bytes, table_bytes: 4096 }]), None);
         }
-    }
-
-    #[test]
-    fn every_life_survives_its_encoding() {
-        for life in [Life::Fresh, Life::Initialised, Life::Attached, Life::Exiting(0), Life::Exiting(-1)] {
-            assert_eq!(Life::decode(life.encode()), life);
-        }
-        assert_eq!(Life::decode(u64::MAX), Life::Fresh);
     }
 }

@@ -10,10 +10,11 @@ use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
 };
 
-use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
+use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
+use crate::rank_state::RankState;
 use crate::ring::MESSAGE_BYTES_MAX;
 
 /// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
@@ -42,22 +43,19 @@ struct Attached {
 impl SmpConduit {
     /// Makes this process a rank of the job that launched it, or, started by hand, the only rank of its own job.
     pub fn start() -> Result<Self, ConduitError> {
-        Self::member(Job::join()?)
+        Job::join().map(Self::member)
     }
 
     /// Makes this process the only rank of its own job, whatever the environment says.
     pub fn alone() -> Result<Self, ConduitError> {
-        Self::member(Job::alone()?)
+        Job::alone().map(Self::member)
     }
 
-    /// Makes this process a rank of `job`.
-    pub(crate) fn member(job: Job) -> Result<Self, ConduitError> {
+    /// The conduit of a rank of `job`.
+    pub(crate) fn member(job: Job) -> Self {
         let (rank, ranks) = (job.rank, job.ranks);
-        let block = job.control.block(rank);
-        block.take(std::process::id()).map_err(|pid| ConduitError(format!("process {pid} is rank {rank} already")))?;
-        block.set_life(Life::Initialised);
         let (completions, attached, collective) = Default::default();
-        Ok(SmpConduit { rank, ranks, job, completions, attached, collective })
+        SmpConduit { rank, ranks, job, completions, attached, collective }
     }
 
     fn own_block(&self) -> &RankBlock {
@@ -182,7 +180,7 @@ impl Conduit for SmpConduit {
         let attached = self.map_regions(&sizes);
         agree(|told| self.exchange(told), &attached, &[])?;
         assert!(self.attached.set(attached?).is_ok(), "attach was called twice at once");
-        self.own_block().set_life(Life::Attached);
+        self.own_block().set_state(RankState::Attached);
         Ok(())
     }
 
@@ -289,7 +287,7 @@ impl Conduit for SmpConduit {
     fn close(&self) {}
 
     fn exit(&self, status: i32) -> ! {
-        self.own_block().set_life(Life::Exiting(status));
+        self.own_block().set_state(RankState::Exiting(status));
         // SAFETY: ends the process at once; no destructor or exit handler runs.
         unsafe { libc::_exit(status) }
     }

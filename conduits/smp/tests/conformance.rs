@@ -5,7 +5,7 @@ mod support;
 use std::time::Duration;
 
 use support::example;
-use vgasnet_smp::launch::{Launch, Outcome};
+use vgasnet_launch::{Launch, Outcome};
 
 /// Far more than a run takes. It ends this job's own processes only.
 const TIME_LIMIT: Duration = Duration::from_secs(120);

@@ -17,7 +17,7 @@ use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use vgasnet::config::format_size;
-use vgasnet_smp::launch::Launch;
+use vgasnet_launch::Launch;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
 

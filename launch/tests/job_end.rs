@@ -1,0 +1,66 @@
+//! How jobs of real ranks start and end. `examples/job_end_rank.rs` is what they run.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::example;
+use vgasnet_launch::{End, Launch, Outcome};
+
+fn play(ranks: u32, act: &str) -> Outcome {
+    Launch::new(ranks, example("job_end_rank")).arg(act).time_limit(Duration::from_secs(60)).run()
+}
+
+#[test]
+fn an_exit_with_0_ends_the_whole_job_after_a_while() {
+    let begin = Instant::now();
+    assert_eq!(play(3, "exit 0"), Outcome { status: 0, failure: None });
+    assert!(begin.elapsed() > Duration::from_secs(9), "{:?}", begin.elapsed());
+}
+
+#[test]
+fn ranks_may_leave_one_after_another() {
+    assert_eq!(play(4, "leave in turn"), Outcome { status: 0, failure: None });
+}
+
+#[test]
+fn an_exit_with_a_status_ends_the_job_with_it() {
+    let outcome = play(3, "exit 7");
+    let failure = outcome.failure.expect("rank 1");
+    assert_eq!((outcome.status, failure.rank, failure.end), (7, 1, End::Status(7)));
+}
+
+#[test]
+fn a_signal_ends_the_job_with_128_and_its_number() {
+    let outcome = play(3, "abort");
+    let failure = outcome.failure.expect("rank 1");
+    assert_eq!((outcome.status, failure.rank, failure.end), (134, 1, End::Signal(libc::SIGABRT)));
+}
+
+#[test]
+fn a_rank_that_skips_init_ends_the_job() {
+    let outcome = play(3, "skip init");
+    assert_eq!((outcome.status, outcome.failure.expect("rank 0").rank), (1, 0));
+}
+
+#[test]
+fn a_pool_that_is_too_large_is_everybodys_error() {
+    assert_eq!(play(3, "refused pool").status, 0);
+}
+
+#[test]
+fn a_process_is_one_rank() {
+    assert_eq!(play(1, "start twice").status, 0);
+}
+
+#[test]
+fn programs_that_a_rank_starts_inherit_nothing() {
+    assert_eq!(play(2, "exec").status, 0);
+}
+
+#[test]
+fn the_time_limit_ends_a_hanging_job() {
+    let launch = Launch::new(2, example("job_end_rank")).arg("hang");
+    let outcome = launch.time_limit(Duration::from_millis(300)).run();
+    assert_eq!(outcome, Outcome { status: 124, failure: None });
+}
