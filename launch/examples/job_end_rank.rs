@@ -19,9 +19,10 @@ fn main() {
         std::process::exit(0);
     }
     if act == "stale variable" {
-        // What a rank's child sees: the variable, but not the descriptors.
-        let error = SmpConduit::start().err().expect("no descriptors");
-        assert!(error.to_string().contains("was not inherited") && !error.to_string().contains('\n'), "{error}");
+        // The variable of another process, or of a job that is over.
+        let why = std::env::args().nth(2).expect("the reason");
+        let error = SmpConduit::start().err().expect("it is no rank").to_string();
+        assert!(error.contains(&why) && error.contains("must unset it") && !error.contains('\n'), "{error}");
         return;
     }
     let conduit = SmpConduit::start().expect("start");
@@ -48,7 +49,8 @@ fn main() {
             let output = Command::new("ls").args(["-l", "/proc/self/fd"]).output().expect("ls");
             let list = String::from_utf8_lossy(&output.stdout);
             assert!(!list.contains("memfd") && !list.contains("eventfd"), "{list}");
-            let status = Command::new(std::env::current_exe().expect("path")).arg("stale variable").status();
+            let why = format!("process {} is rank {own} already", std::process::id());
+            let status = Command::new(std::env::current_exe().expect("path")).args(["stale variable", &why]).status();
             assert!(status.expect("this program runs").success());
         }
         _ => hang(),

@@ -59,6 +59,34 @@ fn programs_that_a_rank_starts_inherit_nothing() {
 }
 
 #[test]
+fn the_variable_of_a_job_that_is_over_is_one_line() {
+    let mut command = std::process::Command::new(example("job_end_rank"));
+    command.env("VGASNET_SMP_JOB", "rank=0,ranks=2,socket=vgasnet-over").args(["stale variable", "nobody answers"]);
+    assert!(command.status().expect("the example runs").success());
+}
+
+#[test]
+fn ranks_within_scripts_end_with_the_job() {
+    let mark = format!("JOB_END_MARK=scripts-{}", std::process::id());
+    let (name, value) = mark.split_once('=').expect("a variable");
+    let script = format!("{} 'exit 7'; exit $?", example("job_end_rank").display());
+    let launch = Launch::new(3, "sh").args(["-c", &script]).env(name, value);
+    assert_eq!(launch.time_limit(Duration::from_secs(60)).run().status, 7);
+    let late = Instant::now() + Duration::from_secs(5);
+    while is_anybody_marked(&mark) {
+        assert!(Instant::now() < late, "ranks are still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process has this variable in its environment. A process that has ended has none.
+fn is_anybody_marked(mark: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
+    let environments = processes.filter_map(|process| std::fs::read(process.path().join("environ")).ok());
+    environments.into_iter().any(|variables| variables.split(|byte| *byte == 0).any(|one| one == mark.as_bytes()))
+}
+
+#[test]
 fn the_time_limit_ends_a_hanging_job() {
     let launch = Launch::new(2, example("job_end_rank")).arg("hang");
     let outcome = launch.time_limit(Duration::from_millis(300)).run();
