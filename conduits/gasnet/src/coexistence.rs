@@ -1,5 +1,5 @@
-//! Programs that call GASNet themselves, besides vgasnet: one GASNet, which they initialise and end, and one segment of which each
-//! has a part.
+//! Coexistence with a program that calls GASNet itself. There is one GASNet, which the program initialises and ends, and one segment, of
+//! which the program and vgasnet have a part each.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use crate::ffi::{self, GasnetError};
 
 static IS_ATTACHED: AtomicBool = AtomicBool::new(false);
 
-/// Does what `gasnet_attach` does for the program, and what vgasnet needs. Collective, once, before the network starts.
+/// Attaches GASNet for the program, as `gasnet_attach` does, and for vgasnet. Collective, once, before the network starts.
 ///
 /// # Errors
 /// GASNet is not initialised, or it refuses.
@@ -23,7 +23,7 @@ pub unsafe fn attach_both(
     segment_bytes: usize,
     min_heap_offset: usize,
 ) -> Result<(), ConduitError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `table` has `count` entries, which is all that the call asks for.
     let attached = unsafe { ffi::attach_both(table, count, segment_bytes, min_heap_offset) };
     attached.map_err(|GasnetError(text)| ConduitError(text))?;
     IS_ATTACHED.store(true, Ordering::Release);

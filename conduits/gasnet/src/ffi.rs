@@ -7,7 +7,7 @@ use gasnet_sys as sys;
 use vgasnet_conduit::{Busy, NAMED, Rank, Region, blocking_signals, keeping_handlers};
 
 use crate::arguments::Arguments;
-use crate::inbox::{Inbox, Kind};
+use crate::inbox::{Inbox, MessageKind};
 
 /// There is one, as there is one GASNet in a process.
 pub(crate) static INBOX: Inbox = Inbox::new();
@@ -43,7 +43,7 @@ unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_byt
 /// Starts GASNet so that the program keeps its signals.
 fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     match conduit().as_str() {
-        // By this one its ranks end each other.
+        // By this signal its ranks end each other.
         "SMP" => keeping_handlers(NAMED.filter(|&signal| signal != libc::SIGIO), start),
         "MPI" => keeping_handlers(NAMED, || blocking_signals(start)),
         // This may be where GASNet starts the other ranks, which would inherit the mask.
@@ -123,14 +123,14 @@ pub(crate) fn mapped(rank: Rank) -> Option<usize> {
 }
 
 /// Sends a message if there is room.
-pub(crate) fn send(to: Rank, kind: Kind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
+pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
     // SAFETY: GASNet has started and reads so many bytes.
     let code = unsafe { sys::vgasnet_gn_send(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     if code == sys::VGASNET_GN_BUSY { Ok(Err(Busy)) } else { check("gasnet_AMRequestMedium", code).map(Ok) }
 }
 
 /// Sends a message, and waits for room.
-pub(crate) fn send_patiently(to: Rank, kind: Kind, bytes: &[u8]) -> Result<(), GasnetError> {
+pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), GasnetError> {
     // SAFETY: as in `send`.
     let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     check("gasnet_AMRequestMedium", code)

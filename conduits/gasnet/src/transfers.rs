@@ -33,7 +33,7 @@ pub(crate) struct PageCopy {
     pub(crate) direction: Direction,
     pub(crate) ends: Ends,
     pub(crate) token: Token,
-    /// The peer was told that it has a guest.
+    /// The peer was told of the remote transfer.
     pub(crate) is_announced: bool,
 }
 
