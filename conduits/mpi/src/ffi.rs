@@ -71,7 +71,7 @@ fn check(what: &str, code: c_int) -> Result<(), MpiError> {
     Err(MpiError(format!("{what}: {text}")))
 }
 
-/// MPI's own word for something under way; its representation is the implementation's.
+/// MPI's own name for an operation under way; its representation is the implementation's.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Request(u64);
@@ -151,7 +151,7 @@ impl Mpi {
 /// # Safety
 /// As for `MPI_Init_thread`; `provided` may be null.
 pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes the arguments of `MPI_Init_thread`.
     with_own_signals(|| unsafe { vgasnet_mpi_init(argc, argv, provided) })
 }
 
@@ -305,7 +305,7 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, MpiError> {
         let mut page = PageMove { request: Request::default() };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the bytes stay mapped and unchanged until the move is done.
         let code =
             unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.request) };
         check("MPI_Isend", code)?;
@@ -324,7 +324,7 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, MpiError> {
         let mut page = PageMove { request: Request::default() };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the bytes stay mapped and unused until the move is done.
         let code = unsafe {
             vgasnet_mpi_receive_page(base.cast(), len_bytes as c_int, from.0 as c_int, tag, &mut page.request)
         };

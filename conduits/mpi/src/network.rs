@@ -24,13 +24,13 @@ pub struct MpiNetwork {
     rank: Rank,
     ranks: u32,
     state: Mutex<State>,
-    /// What came during start-up, when nobody polls.
+    /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
     is_closed: AtomicBool,
 }
 
-/// What to do when MPI begins to end.
+/// The program's part in the end of MPI.
 static LEAVE: OnceLock<fn()> = OnceLock::new();
 
 /// MPI is ending: whoever ends it, this crate must not.
@@ -225,10 +225,10 @@ impl Network for MpiNetwork {
         while !self.with(State::close) && Instant::now() < late {
             std::thread::yield_now();
         }
-        // Whoever started MPI: this is the process's end.
+        // This is the end of the process, whoever started MPI.
         if !IS_ENDING.load(Ordering::Acquire) {
-            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another's, which waits for
-            // all ranks in a barrier and does not look.
+            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another rank, which waits in a
+            // barrier and does not poll.
             vgasnet_hybrid::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
         }
     }
