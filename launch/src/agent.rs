@@ -21,7 +21,7 @@ use crate::rank_process::RankProcess;
 use crate::reports::Reports;
 use crate::signals::Signals;
 use crate::wire::{Command, Event};
-use crate::{cannot_run_status, host_name, pmi};
+use crate::{StartError, cannot_run_status, host_name, pmi};
 
 /// How long a supervisor has to answer a hello. A stranger at its address on another network never does.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
@@ -30,18 +30,15 @@ const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
 ///
 /// The supervisor says how the child has ended, so that is 0 unless the supervisor is not there.
 pub fn run(program: &[OsString]) -> i32 {
-    let started = Signals::block().map_err(|error| format!("taking over signals: {error}"));
-    match started.and_then(|signals| Ok((Agent::start()?, signals))) {
-        Ok((mut agent, signals)) => {
-            agent.start_child(program, &signals);
-            run_role(&mut agent, &signals);
-            agent.finish()
-        }
-        Err(why) => {
-            tell(&format!("an agent on {}: {why}", host_name()));
-            1
-        }
-    }
+    let start = |signals: &Signals| {
+        let mut agent = Agent::start().map_err(|why| StartError::new(1, why))?;
+        agent.start_child(program, signals);
+        Ok(agent)
+    };
+    run_role(start, Agent::finish).unwrap_or_else(|StartError { status, text }| {
+        tell(&format!("an agent on {}: {text}", host_name()));
+        status
+    })
 }
 
 /// An agent that its supervisor knows.
@@ -210,9 +207,8 @@ impl Agent {
             self.ending = Ending::Released;
         }
         let order = match command {
-            Command::Forward(signal) => Order::Forward(signal),
-            Command::Quit => Order::Quit,
-            Command::Kill | Command::Release => Order::Kill,
+            Command::Order(order) => order,
+            Command::Release => Order::Kill,
             Command::Welcome { .. } | Command::Beat => return,
         };
         if let Some(child) = &self.child {

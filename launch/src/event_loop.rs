@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use crate::StartError;
 use crate::connection::Connection;
 use crate::signals::Signals;
 
@@ -71,13 +72,19 @@ impl<'a, S: Copy> Watched<'a, S> {
     }
 }
 
-/// Runs a role until it is over.
-pub(crate) fn run<R: Role>(role: &mut R, signals: &Signals) {
+/// Takes over the signals, starts a role, runs it until it is over, and finishes it.
+pub(crate) fn run<R: Role, T>(
+    start: impl FnOnce(&Signals) -> Result<R, StartError>,
+    finish: impl FnOnce(R) -> T,
+) -> Result<T, StartError> {
+    let refused = |error| StartError::new(1, format!("taking over signals: {error}"));
+    let signals = Signals::block().map_err(refused)?;
+    let mut role = start(&signals)?;
     let mut next_beat = Instant::now();
     while !role.is_over() {
         let look = Instant::now();
         let next = role.deadline().into_iter().chain(R::BEATS.then_some(next_beat)).min();
-        let ready = wait(role, signals, next);
+        let ready = wait(&role, &signals, next);
         // A role that beats looks up at every beat.
         let elapsed = look.elapsed();
         if R::BEATS && elapsed > 3 * BEAT {
@@ -97,11 +104,13 @@ pub(crate) fn run<R: Role>(role: &mut R, signals: &Signals) {
             next_beat = now + BEAT;
         }
     }
+    Ok(finish(role))
 }
 
 /// Sleeps until something happens or until `next`. Returns the descriptors that are ready.
 fn wait<R: Role>(role: &R, signals: &Signals, next: Option<Instant>) -> Vec<R::Source> {
-    let mut watched = Watched { descriptors: vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)], sources: Vec::new() };
+    let mut watched =
+        Watched { descriptors: vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)], sources: Vec::new() };
     role.watch(&mut watched);
     let Watched { mut descriptors, sources } = watched;
     // A signal that interrupts it is a reason to look, too.

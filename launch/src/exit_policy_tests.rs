@@ -58,7 +58,8 @@ fn the_first_failure_ends_the_job_and_decides_its_status() {
 
 #[test]
 fn the_lowest_status_wins_among_ranks_that_race_to_exit() {
-    let mut job = Bench::new([RankState::Attached, RankState::Exiting(5), RankState::Exiting(0), RankState::Exiting(3)]);
+    let mut job =
+        Bench::new([RankState::Attached, RankState::Exiting(5), RankState::Exiting(0), RankState::Exiting(3)]);
     let line = "rank 3 (pid 103) ended with exit status 3; the other ranks were ended";
     assert_eq!(job.end(1, End::Status(5)), action(Some(Order::Quit), Some(line)));
     assert_eq!(job.status(), 3);

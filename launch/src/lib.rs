@@ -72,6 +72,18 @@ struct StartError {
     text: String,
 }
 
+impl StartError {
+    fn new(status: i32, text: String) -> StartError {
+        StartError { status, text }
+    }
+
+    /// Says why on stderr. Returns the exit status.
+    fn tell(self) -> i32 {
+        say(&self.text);
+        self.status
+    }
+}
+
 /// The time-out that the environment asks for.
 ///
 /// # Errors

@@ -72,23 +72,18 @@ impl Launch {
     /// The ranks die with the calling thread, and signals are only forwarded when no other thread of this process takes
     /// them: call this from the main thread, before there are others, where that matters.
     pub fn run(&self) -> Outcome {
-        let started = Signals::block().map_err(|error| self.refused("taking over signals", &error.into()));
-        let started = started.and_then(|signals| Ok((self.start(&signals)?, signals)));
-        match started {
-            Ok((mut job, signals)) => {
-                run(&mut job, &signals);
-                job.finish()
-            }
-            Err(StartError { status, text }) => {
-                say(&text);
-                Outcome { status, failure: None }
-            }
-        }
+        let ran = run(|signals| self.start(signals), LocalJob::finish);
+        ran.unwrap_or_else(|error| Outcome { status: error.tell(), failure: None })
     }
 
     fn start(&self, signals: &Signals) -> Result<LocalJob, StartError> {
         let rendezvous = Rendezvous::open(self.ranks);
-        let rendezvous = rendezvous.map_err(|error| self.refused("making shared memory and doorbells", &error))?;
+        let rendezvous = rendezvous.map_err(|error| {
+            let why =
+                error.raw_os_error().map_or_else(|| error.to_string(), |code| Errno::from_raw(code).desc().into());
+            let what = format!("making shared memory and doorbells for {} ranks", self.ranks);
+            StartError::new(1, format!("{what}: {why}{}", advice(&error)))
+        })?;
         let time_limit = self.time_limit.map(|limit| (limit, Instant::now() + limit));
         let policy = ExitPolicy::new(Graces::JOB, time_limit);
         let mut job = LocalJob { ranks: Vec::new(), pipes: Vec::new(), policy, rendezvous };
@@ -126,17 +121,12 @@ impl Launch {
         let mut process = Process::spawn(command, mask, Signal::SIGKILL, None).map_err(|error| {
             let program = self.program.to_string_lossy();
             let text = format!("cannot start rank {rank} of {}, \"{program}\": {error}{}", self.ranks, advice(&error));
-            StartError { status: cannot_run_status(&error), text }
+            StartError::new(cannot_run_status(&error), text)
         })?;
         let [out, err] = process.take_output();
         let pipes = [(out, Stream::Out), (err, Stream::Err)].into_iter();
         let pipe = |(pipe, stream): (Option<OwnedFd>, _)| Some(LabelledPipe::new(rank, pipe?, stream));
         Ok((process, pipes.filter_map(pipe).collect()))
-    }
-
-    fn refused(&self, what: &str, error: &std::io::Error) -> StartError {
-        let why = error.raw_os_error().map_or_else(|| error.to_string(), |code| Errno::from_raw(code).desc().to_owned());
-        StartError { status: 1, text: format!("{what} for {} ranks: {why}{}", self.ranks, advice(error)) }
     }
 }
 

@@ -39,10 +39,8 @@ impl OtherLauncher {
         command.process_group(0);
         terminal::replace(&mut command);
         let name = command.get_program().to_string_lossy().into_owned();
-        let mut process = Process::spawn(command, mask, Signal::SIGTERM, None).map_err(|error| StartError {
-            status: cannot_run_status(&error),
-            text: format!("cannot run {name}: {error}"),
-        })?;
+        let mut process = Process::spawn(command, mask, Signal::SIGTERM, None)
+            .map_err(|error| StartError::new(cannot_run_status(&error), format!("cannot run {name}: {error}")))?;
         if let Some(pipe) = process.take_stdin() {
             terminal::forward(pipe);
         }
@@ -116,8 +114,7 @@ impl OtherLauncher {
 
     /// What to tell it now that has nothing left to do. Output on its way through it is a reason to wait.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Order> {
-        let view =
-            RankView { pid: 0, host: None, state: RankState::Fresh, is_running: self.process.is_running() };
+        let view = RankView { pid: 0, host: None, state: RankState::Fresh, is_running: self.process.is_running() };
         let policy = self.policy.as_mut()?;
         let order = policy.on_time(&[view], now).order;
         if order.is_none() && is_output_held_up() {

@@ -58,7 +58,9 @@ impl Process {
     /// The pipes from its standard output and error, likewise.
     pub(crate) fn take_output(&mut self) -> [Option<OwnedFd>; 2] {
         let child = self.child.as_mut();
-        child.map_or([None, None], |child| [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)])
+        child.map_or([None, None], |child| {
+            [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)]
+        })
     }
 
     /// Its number.

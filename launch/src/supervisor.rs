@@ -39,18 +39,7 @@ pub struct Plan {
 
 /// Runs a job to its end. An error is one line on stderr. Returns the exit status for the user.
 pub fn supervise(plan: Plan) -> i32 {
-    let system = |what: &str, error: &dyn std::fmt::Display| StartError { status: 1, text: format!("{what}: {error}") };
-    let signals = Signals::block().map_err(|error| system("taking over signals", &error));
-    match signals.and_then(|signals| Ok((Supervisor::start(plan, &signals)?, signals))) {
-        Ok((mut supervisor, signals)) => {
-            run(&mut supervisor, &signals);
-            supervisor.finish()
-        }
-        Err(StartError { status, text }) => {
-            say(&text);
-            status
-        }
-    }
+    run(|signals| Supervisor::start(plan, signals), Supervisor::finish).unwrap_or_else(StartError::tell)
 }
 
 struct Supervisor {
@@ -154,8 +143,8 @@ impl Supervisor {
         // A supervisor that the terminal stops would be taken for lost.
         let _ = SigSet::from(Signal::SIGTSTP).thread_block();
         let _ = raise_descriptor_limit(64 + u64::from(plan.ranks));
-        let listeners = Listeners::open()
-            .map_err(|error| StartError { status: 1, text: format!("listening for agents: {error}") })?;
+        let listeners =
+            Listeners::open().map_err(|error| StartError::new(1, format!("listening for agents: {error}")))?;
         plan.launcher.env(LAUNCHER_VARIABLE, listeners.address.to_string());
         Ok(Supervisor {
             listeners,
@@ -269,7 +258,8 @@ impl Supervisor {
         if nobody_came || self.has_nobody_left() && self.table.missing() == 0 {
             return;
         }
-        for (_, entry) in self.table.present_mut().filter(|(_, entry)| matches!(entry.child, ChildStatus::Vanished(_))) {
+        for (_, entry) in self.table.present_mut().filter(|(_, entry)| matches!(entry.child, ChildStatus::Vanished(_)))
+        {
             entry.child = ChildStatus::Lost;
         }
         self.break_down(self.launcher.status().max(1), text);
@@ -313,10 +303,10 @@ impl Supervisor {
         self.to_say.extend(action.say);
         let Some(order) = action.order else { return };
         for (_, entry) in self.table.present_mut().filter(|(_, entry)| entry.child == ChildStatus::Running) {
-            entry.connection.send(&command_for(order));
+            entry.connection.send(&Command::Order(order));
         }
         if !matches!(order, Order::Forward(signal) if signal != libc::SIGTERM && signal != libc::SIGINT) {
-            self.standing = Some(command_for(order));
+            self.standing = Some(Command::Order(order));
         }
     }
 
@@ -348,13 +338,5 @@ impl Supervisor {
         // Where no rank has failed, the other launcher may have.
         let launcher_counts = self.nobody_came || (status == 0 && self.launcher.is_left_alone());
         if launcher_counts { self.launcher.status().max(status) } else { status }
-    }
-}
-
-fn command_for(order: Order) -> Command {
-    match order {
-        Order::Forward(signal) => Command::Forward(signal),
-        Order::Quit => Command::Quit,
-        Order::Kill => Command::Kill,
     }
 }

@@ -1,13 +1,13 @@
 //! The messages between an agent and the supervisor.
 //!
-//! A message is its length (two bytes, without themselves), a byte for its kind, the layout of its fields, and at most one text.
-//! Numbers are little-endian, whatever the hosts are.
+//! A message is its length (two bytes, without themselves), its [`Layout`], and at most one text. Numbers are little-endian, whatever the
+//! hosts are.
 
 use vgasnet_smp::RankState;
 use zerocopy::little_endian::{I32, U16, U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes, Unaligned};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
-use crate::exit_policy::End;
+use crate::exit_policy::{End, Order};
 
 /// The longest message, without its length, in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 1024;
@@ -40,12 +40,8 @@ pub(crate) enum Event {
 pub(crate) enum Command {
     /// The answer to a hello: start the child. A supervisor that is silent for so long is lost.
     Welcome { timeout_s: u32 },
-    /// A signal for the child.
-    Forward(i32),
-    /// The child shall clean up and end.
-    Quit,
-    /// The child shall be killed.
-    Kill,
+    /// An order for the child.
+    Order(Order),
     /// The job is over: end.
     Release,
     /// Nothing, but the supervisor is there.
@@ -56,153 +52,121 @@ pub(crate) enum Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// What comes before the fields of every message.
-#[derive(FromBytes, IntoBytes, Immutable, Unaligned)]
+/// A message, after its length and before its text. Fields that its kind does not have are 0.
+#[derive(FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
-struct Header {
-    len_bytes: U16,
-    kind: u8,
-}
-
-/// The fields of [`Event::Hello`].
-#[derive(FromBytes, IntoBytes, Immutable, Unaligned)]
-#[repr(C)]
-struct HelloFields {
-    cookie: Cookie,
-    rank: RankField,
-}
-
-/// The fields of [`Event::State`].
-#[derive(FromBytes, IntoBytes, Immutable, Unaligned)]
-#[repr(C)]
-struct StateFields {
+pub(crate) struct Layout {
+    kind: U32,
+    number: I32,
     state: U64,
-    rank: RankField,
+    /// `u32::MAX` for none.
+    rank: U32,
+    cookie: Cookie,
 }
 
-/// A rank, or `u32::MAX` for none.
-#[derive(FromBytes, IntoBytes, Immutable, Unaligned)]
-#[repr(C)]
-struct RankField(U32);
-
-impl From<Option<u32>> for RankField {
-    fn from(rank: Option<u32>) -> RankField {
-        RankField(rank.unwrap_or(u32::MAX).into())
+impl Layout {
+    fn of_kind(kind: u32) -> Layout {
+        Layout { kind: kind.into(), ..Layout::new_zeroed() }
     }
-}
 
-impl From<RankField> for Option<u32> {
-    fn from(RankField(rank): RankField) -> Option<u32> {
-        Some(rank.get()).filter(|rank| *rank != u32::MAX)
+    fn of_number(kind: u32, number: i32) -> Layout {
+        Layout { number: number.into(), ..Layout::of_kind(kind) }
+    }
+
+    fn with_rank(self, rank: Option<u32>) -> Layout {
+        Layout { rank: rank.unwrap_or(u32::MAX).into(), ..self }
+    }
+
+    fn rank(&self) -> Option<u32> {
+        Some(self.rank.get()).filter(|rank| *rank != u32::MAX)
     }
 }
 
 /// A message.
 pub(crate) trait Message: Sized {
-    /// The whole message with its length.
-    fn encode(&self) -> Vec<u8>;
+    /// Its layout and text.
+    fn write(&self) -> (Layout, &str);
 
-    /// The message of this kind with these fields and text.
-    fn decode(kind: u8, body: &[u8]) -> Result<Self, Malformed>;
+    /// The message with this layout and text, if there is such a kind.
+    fn read(layout: &Layout, text: String) -> Option<Self>;
+
+    /// The whole message with its length.
+    fn encode(&self) -> Vec<u8> {
+        let (layout, text) = self.write();
+        let end = (0..=text.len().min(TEXT_BYTES_MAX)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let len_bytes = U16::new((size_of::<Layout>() + end) as u16);
+        [len_bytes.as_bytes(), layout.as_bytes(), &text.as_bytes()[..end]].concat()
+    }
 
     /// Takes the first message out of the bytes that have come. Nothing if it is not complete yet.
     fn take(bytes: &mut Vec<u8>) -> Result<Option<Self>, Malformed> {
-        let Ok((len_bytes, _)) = U16::read_from_prefix(bytes) else { return Ok(None) };
+        let Ok((len_bytes, rest)) = U16::read_from_prefix(bytes) else { return Ok(None) };
         let len_bytes = usize::from(len_bytes.get());
-        if len_bytes == 0 || len_bytes > MESSAGE_BYTES_MAX {
+        if !(size_of::<Layout>()..=MESSAGE_BYTES_MAX).contains(&len_bytes) {
             return Err(Malformed);
         }
-        let Some(message) = bytes.get(2..2 + len_bytes) else { return Ok(None) };
-        let message = Self::decode(message[0], &message[1..])?;
+        let Some(message) = rest.get(..len_bytes) else { return Ok(None) };
+        let (layout, text) = Layout::read_from_prefix(message).expect("it is as long as that at least");
+        let message = Self::read(&layout, String::from_utf8_lossy(text).into_owned()).ok_or(Malformed)?;
         bytes.drain(..2 + len_bytes);
         Ok(Some(message))
     }
 }
 
-/// A message of this kind, with these fields and this text.
-fn message(kind: u8, fields: impl IntoBytes + Immutable, text: &str) -> Vec<u8> {
-    let fields = fields.as_bytes();
-    let end = (0..=text.len().min(TEXT_BYTES_MAX)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-    let len_bytes = U16::new((1 + fields.len() + end) as u16);
-    [Header { len_bytes, kind }.as_bytes(), fields, &text.as_bytes()[..end]].concat()
-}
-
-/// The fields at the beginning of a body, and the text after them.
-fn with_text<T: FromBytes>(body: &[u8]) -> Result<(T, String), Malformed> {
-    let (fields, text) = T::read_from_prefix(body).map_err(|_| Malformed)?;
-    Ok((fields, String::from_utf8_lossy(text).into_owned()))
-}
-
-/// The fields that make up a body.
-fn fields<T: FromBytes>(body: &[u8]) -> Result<T, Malformed> {
-    T::read_from_bytes(body).map_err(|_| Malformed)
-}
-
-fn number(body: &[u8]) -> Result<i32, Malformed> {
-    fields::<I32>(body).map(I32::get)
-}
-
 impl Message for Event {
-    fn encode(&self) -> Vec<u8> {
+    fn write(&self) -> (Layout, &str) {
         match self {
             Event::Hello { cookie, rank, host } => {
-                message(1, HelloFields { cookie: *cookie, rank: (*rank).into() }, host)
+                (Layout { cookie: *cookie, ..Layout::of_kind(1).with_rank(*rank) }, host)
             }
-            Event::Started { pid } => message(2, U32::new(*pid), ""),
-            Event::CannotStart { status, why } => message(3, I32::new(*status), why),
+            Event::Started { pid } => (Layout::of_number(2, *pid as i32), ""),
+            Event::CannotStart { status, why } => (Layout::of_number(3, *status), why),
             Event::State { state, rank } => {
-                message(4, StateFields { state: state.encode().into(), rank: (*rank).into() }, "")
+                (Layout { state: state.encode().into(), ..Layout::of_kind(4).with_rank(*rank) }, "")
             }
-            Event::Ended(End::Status(status)) => message(5, I32::new(*status), ""),
-            Event::Ended(End::Signal(signal)) => message(6, I32::new(*signal), ""),
-            Event::Beat => message(7, (), ""),
+            Event::Ended(End::Status(status)) => (Layout::of_number(5, *status), ""),
+            Event::Ended(End::Signal(signal)) => (Layout::of_number(6, *signal), ""),
+            Event::Beat => (Layout::of_kind(7), ""),
         }
     }
 
-    fn decode(kind: u8, body: &[u8]) -> Result<Self, Malformed> {
-        Ok(match kind {
-            1 => {
-                let (HelloFields { cookie, rank }, host) = with_text(body)?;
-                Event::Hello { cookie, rank: rank.into(), host }
-            }
-            2 => Event::Started { pid: fields::<U32>(body)?.get() },
-            3 => {
-                let (status, why) = with_text::<I32>(body)?;
-                Event::CannotStart { status: status.get(), why }
-            }
-            4 => {
-                let StateFields { state, rank } = fields(body)?;
-                Event::State { state: RankState::decode(state.get()), rank: rank.into() }
-            }
-            5 => Event::Ended(End::Status(number(body)?)),
-            6 => Event::Ended(End::Signal(number(body)?)),
-            7 => fields(body).map(|()| Event::Beat)?,
-            _ => return Err(Malformed),
+    fn read(layout: &Layout, text: String) -> Option<Self> {
+        let number = layout.number.get();
+        Some(match layout.kind.get() {
+            1 => Event::Hello { cookie: layout.cookie, rank: layout.rank(), host: text },
+            2 => Event::Started { pid: number as u32 },
+            3 => Event::CannotStart { status: number, why: text },
+            4 => Event::State { state: RankState::decode(layout.state.get()), rank: layout.rank() },
+            5 => Event::Ended(End::Status(number)),
+            6 => Event::Ended(End::Signal(number)),
+            7 => Event::Beat,
+            _ => return None,
         })
     }
 }
 
 impl Message for Command {
-    fn encode(&self) -> Vec<u8> {
-        match self {
-            Command::Welcome { timeout_s } => message(1, U32::new(*timeout_s), ""),
-            Command::Forward(signal) => message(2, I32::new(*signal), ""),
-            Command::Quit => message(3, (), ""),
-            Command::Kill => message(4, (), ""),
-            Command::Release => message(5, (), ""),
-            Command::Beat => message(6, (), ""),
-        }
+    fn write(&self) -> (Layout, &str) {
+        let layout = match *self {
+            Command::Welcome { timeout_s } => Layout::of_number(1, timeout_s as i32),
+            Command::Order(Order::Forward(signal)) => Layout::of_number(2, signal),
+            Command::Order(Order::Quit) => Layout::of_kind(3),
+            Command::Order(Order::Kill) => Layout::of_kind(4),
+            Command::Release => Layout::of_kind(5),
+            Command::Beat => Layout::of_kind(6),
+        };
+        (layout, "")
     }
 
-    fn decode(kind: u8, body: &[u8]) -> Result<Self, Malformed> {
-        Ok(match kind {
-            1 => Command::Welcome { timeout_s: fields::<U32>(body)?.get() },
-            2 => Command::Forward(number(body)?),
-            3 => fields(body).map(|()| Command::Quit)?,
-            4 => fields(body).map(|()| Command::Kill)?,
-            5 => fields(body).map(|()| Command::Release)?,
-            6 => fields(body).map(|()| Command::Beat)?,
-            _ => return Err(Malformed),
+    fn read(layout: &Layout, _text: String) -> Option<Self> {
+        Some(match layout.kind.get() {
+            1 => Command::Welcome { timeout_s: layout.number.get() as u32 },
+            2 => Command::Order(Order::Forward(layout.number.get())),
+            3 => Command::Order(Order::Quit),
+            4 => Command::Order(Order::Kill),
+            5 => Command::Release,
+            6 => Command::Beat,
+            _ => return None,
         })
     }
 }
@@ -255,9 +219,9 @@ mod tests {
     fn commands_survive_the_way() {
         survive(&[
             Command::Welcome { timeout_s: 3600 },
-            Command::Forward(15),
-            Command::Quit,
-            Command::Kill,
+            Command::Order(Order::Forward(15)),
+            Command::Order(Order::Quit),
+            Command::Order(Order::Kill),
             Command::Release,
             Command::Beat,
         ]);
@@ -268,6 +232,9 @@ mod tests {
         for bytes in [&[0, 0][..], &[1, 0, 99], &[2, 0, 7, 0], &[3, 0, 2, 1, 0], &[1, 5], b"GET / HTTP/1.1\r\n"] {
             assert_eq!(Event::take(&mut bytes.to_vec()), Err(Malformed), "{bytes:?}");
         }
+        let mut unknown = Event::Beat.encode();
+        unknown[2] = 99;
+        assert_eq!(Event::take(&mut unknown), Err(Malformed));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A rank that runs the conformance suite; `tests/jobs.rs` has GASNet's launchers start it.
 
-use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::Conduit;
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
+use vgasnet_hybrid::HybridConduit;
 
 fn main() {
     let share_hosts = std::env::args().any(|argument| argument == "share");

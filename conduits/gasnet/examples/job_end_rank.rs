@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::{Conduit, Rank};
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
+use vgasnet_hybrid::HybridConduit;
 
 fn main() {
     let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");

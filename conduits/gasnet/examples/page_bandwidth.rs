@@ -4,9 +4,9 @@
 
 use std::time::Instant;
 
-use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::{Arrival, Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_gasnet::{Arguments, Direction, GasnetNetwork};
+use vgasnet_hybrid::HybridConduit;
 
 const PAGE_BYTES: usize = 4 << 20;
 const ROUNDS: usize = 25;

@@ -14,13 +14,13 @@ mod arguments;
 #[cfg(feature = "link")]
 mod coexistence;
 #[cfg(feature = "link")]
+mod exit_hooks;
+#[cfg(feature = "link")]
 mod ffi;
 #[cfg(any(feature = "link", test))]
 mod gather;
 #[cfg(any(feature = "link", test))]
 mod inbox;
-#[cfg(feature = "link")]
-mod exit_hooks;
 #[cfg(feature = "link")]
 mod network;
 #[cfg(feature = "link")]

@@ -211,7 +211,8 @@ impl GasnetNetwork {
         let pools = self.pools.get().expect("attach comes before any transfer");
         let end = |rank: Rank, offset_bytes: usize| {
             let PeerPool { address, len_bytes, .. } = pools[rank.index()];
-            Region { address: address.get() as usize, len_bytes: len_bytes.get() as usize }.part(offset_bytes, transfer.len_bytes)
+            Region { address: address.get() as usize, len_bytes: len_bytes.get() as usize }
+                .part(offset_bytes, transfer.len_bytes)
         };
         Ends {
             here: end(self.rank, transfer.own_offset_bytes),

@@ -1,7 +1,7 @@
 //! A rank that runs the conformance suite; `tests/conformance.rs` has an MPI launcher start it.
 
-use vgasnet_hybrid::HybridConduit;
 use vgasnet_conduit::Conduit;
+use vgasnet_hybrid::HybridConduit;
 use vgasnet_mpi::MpiNetwork;
 
 fn main() {

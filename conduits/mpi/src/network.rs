@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_hybrid::{Network, Patience};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
+use vgasnet_hybrid::{Network, Patience};
 
 use crate::ffi::{self, Mpi, MpiError};
 use crate::state::{MESSAGE_BYTES_MAX, State};

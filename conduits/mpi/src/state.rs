@@ -218,7 +218,8 @@ impl State {
 
     /// A peer wants a page, or has one for this rank.
     fn serve(&mut self, kind: i32, peer: Rank, note: Note) -> Result<(), MpiError> {
-        let (offset_bytes, len_bytes, id) = (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
+        let (offset_bytes, len_bytes, id) =
+            (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
         let base = self.frame(offset_bytes, len_bytes);
         // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
         // nobody here uses them until the peer says that the transfer is complete.

@@ -70,7 +70,10 @@ impl Objects {
         // Room for the doorbells, and for what a launcher opens for each rank.
         raise_descriptor_limit(64 + 6 * u64::from(ranks))?;
         let doorbell = |_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(OwnedFd::from);
-        Ok(Objects { arena: Control::create(ranks)?, doorbells: (0..2 * ranks).map(doorbell).collect::<Result<_, _>>()? })
+        Ok(Objects {
+            arena: Control::create(ranks)?,
+            doorbells: (0..2 * ranks).map(doorbell).collect::<Result<_, _>>()?,
+        })
     }
 
     pub(crate) fn doorbell(&self, rank: u32, seat: Seat) -> &OwnedFd {
@@ -128,7 +131,8 @@ impl Job {
 
     /// The job that shares these objects, with this process as one of its ranks.
     pub(crate) fn of(rank: u32, ranks: u32, objects: Objects) -> Result<Self, String> {
-        let control = Control::open(objects.arena.as_fd(), ranks).map_err(|what| format!("the shared memory {what}"))?;
+        let control =
+            Control::open(objects.arena.as_fd(), ranks).map_err(|what| format!("the shared memory {what}"))?;
         Ok(Job { rank, ranks, objects, control })
     }
 }

@@ -83,13 +83,6 @@ struct Handover {
     is_held_up: bool,
 }
 
-/// How far a handover has come.
-enum Progress {
-    Waiting,
-    Over,
-    Joined(Joined),
-}
-
 impl Rendezvous {
     /// Makes what `ranks` ranks of this host will share, and opens the socket.
     ///
@@ -133,46 +126,40 @@ impl Rendezvous {
         loop {
             let mut current = match self.current.take() {
                 Some(current) => current,
-                // A stranger's stream is dropped, and so closed.
                 None => Handover::of(self.listener.accept().ok()?.0).ok()?,
             };
-            match self.advance(&mut current).unwrap_or(Progress::Over) {
-                Progress::Joined(joined) => return Some(joined),
-                Progress::Over => {}
-                Progress::Waiting if Instant::now() < current.late => {
+            match self.advance(&mut current) {
+                Ok(joined) => return Some(joined),
+                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < current.late => {
                     self.current = Some(current);
                     return None;
                 }
-                Progress::Waiting => {}
+                Err(_) => {}
             }
         }
     }
 
-    /// Goes on with a handover. An error is its end.
-    fn advance(&self, current: &mut Handover) -> io::Result<Progress> {
-        let mut request = [0; size_of::<Request>()];
+    /// Goes on with a handover. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
+    fn advance(&self, current: &mut Handover) -> io::Result<Joined> {
         let rank = match current.rank {
             Some(rank) => rank,
-            None if current.peer.uid() != geteuid().as_raw() => return Ok(Progress::Over),
-            None => match current.stream.read(&mut request) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Progress::Waiting),
-                count => {
-                    let request = Request::read_from_bytes(&request[..count?]).map_err(|_| ErrorKind::InvalidData)?;
-                    if let Err(why) = self.grant(request) {
-                        current.stream.write_all(why.as_bytes())?;
-                        return Ok(Progress::Over);
-                    }
-                    *current.rank.insert(request.rank)
-                }
-            },
+            None => *current.rank.insert(self.answer(&mut current.stream)?),
         };
-        if !self.hand_over(current)? {
-            return Ok(Progress::Waiting);
+        self.hand_over(current)?;
+        let _received = current.stream.read(&mut [0])?;
+        Ok(Joined { rank, pid: u32::try_from(current.peer.pid()).unwrap_or(0) })
+    }
+
+    /// Reads a request, and makes the process that rank or tells it why not.
+    fn answer(&self, stream: &mut UnixStream) -> io::Result<u32> {
+        let mut request = [0; size_of::<Request>()];
+        let count = stream.read(&mut request)?;
+        let request = Request::read_from_bytes(&request[..count]).map_err(|_| ErrorKind::InvalidData)?;
+        if let Err(why) = self.grant(request) {
+            stream.write_all(why.as_bytes())?;
+            return Err(io::Error::other(why));
         }
-        match current.stream.read(&mut [0]) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Progress::Waiting),
-            _ => Ok(Progress::Joined(Joined { rank, pid: u32::try_from(current.peer.pid()).unwrap_or(0) })),
-        }
+        Ok(request.rank)
     }
 
     /// Makes the process a rank, or says why it cannot be.
@@ -190,21 +177,18 @@ impl Rendezvous {
         Ok(())
     }
 
-    /// Sends as many descriptors as the system takes now. Returns whether that was all.
-    fn hand_over(&self, current: &mut Handover) -> io::Result<bool> {
+    /// Sends all descriptors, or as many as the system takes now.
+    fn hand_over(&self, current: &mut Handover) -> io::Result<()> {
         let doorbells = self.objects.doorbells.iter().map(AsRawFd::as_raw_fd);
         let all: Vec<RawFd> = std::iter::once(self.objects.arena.as_raw_fd()).chain(doorbells).collect();
         for batch in all[current.sent..].chunks(BATCH) {
             let (part, rights) = ([IoSlice::new(&[GRANTED])], [ControlMessage::ScmRights(batch)]);
             let sent = sendmsg::<()>(current.stream.as_raw_fd(), &part, &rights, MsgFlags::MSG_NOSIGNAL, None);
             current.is_held_up = matches!(sent, Err(Errno::EAGAIN | Errno::ETOOMANYREFS));
-            if current.is_held_up {
-                return Ok(false);
-            }
-            sent?;
+            sent.map_err(|error| if current.is_held_up { Errno::EAGAIN } else { error })?;
             current.sent += batch.len();
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Makes this process the first rank of the host, and waits until all others have come.
@@ -240,11 +224,19 @@ impl AsFd for Rendezvous {
 }
 
 impl Handover {
+    /// Another user's stream is dropped, and so closed.
     fn of(stream: UnixStream) -> io::Result<Handover> {
         stream.set_nonblocking(true)?;
-        let peer = getsockopt(&stream, PeerCredentials)?;
+        let peer = peer_of_own_user(&stream)?;
         Ok(Handover { stream, peer, late: Instant::now() + PATIENCE, rank: None, sent: 0, is_held_up: false })
     }
+}
+
+/// The process at the other end, which must be of this user.
+fn peer_of_own_user(stream: &UnixStream) -> io::Result<UnixCredentials> {
+    let peer = getsockopt(stream, PeerCredentials)?;
+    let is_own = peer.uid() == geteuid().as_raw();
+    is_own.then_some(peer).ok_or_else(|| io::Error::other("it belongs to another user"))
 }
 
 /// Makes this process rank `rank` of the `ranks` that find each other by the socket of this [`Rendezvous::name`].
@@ -265,10 +257,7 @@ pub(crate) fn ask(name: &[u8], rank: u32, ranks: u32) -> Result<Objects, String>
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
     let mut stream =
         SocketAddr::from_abstract_name(name).and_then(|at| UnixStream::connect_addr(&at)).map_err(broken)?;
-    let peer = getsockopt(&stream, PeerCredentials).map_err(|error| broken(error.into()))?;
-    if peer.uid() != geteuid().as_raw() {
-        return Err(format!("the socket @{shown} belongs to another user"));
-    }
+    peer_of_own_user(&stream).map_err(|error| format!("the socket @{shown}: {error}"))?;
     let request = Request { rank, ranks, pid: std::process::id() };
     stream.write_all(request.as_bytes()).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use vgasnet_launch::{Plan, host_timeout, say, supervise};
+use vgasnet_launch::{Plan, host_timeout, say};
 
-use super::{Options, mpi};
+use super::{Options, add_agent, mpi, run};
 
 /// Whether GASNet's launcher for UDP takes the output of the ranks.
 const ROUTE_VARIABLE: &str = "GASNET_ROUTE_OUTPUT";
@@ -67,18 +67,11 @@ fn of_gasnet(name: &str) -> String {
 fn supervised(options: &Options, launcher: &Launcher) -> i32 {
     let plan = || {
         let host_timeout = host_timeout().map_err(|why| (2, why))?;
-        let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
         let mut command = Command::new(&launcher.command);
         command.args(&launcher.arguments).env("VGASNET_CONDUIT", "gasnet");
         command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
-        command.arg(agent).args(["--agent", "--"]).args(&options.program);
+        add_agent(&mut command, options)?;
         Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })
     };
-    plan().map_or_else(
-        |(status, why): (i32, String)| {
-            say(&why);
-            status
-        },
-        supervise,
-    )
+    run(plan())
 }

@@ -6,10 +6,14 @@ mod gasnet;
 mod mpi;
 
 use std::ffi::OsString;
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+use std::process::Command;
 
 use clap::Parser;
 use vgasnet::config::Config;
 use vgasnet_launch::{Launch, say};
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+use vgasnet_launch::{Plan, supervise};
 
 /// Runs a program as a job of several ranks
 #[derive(Parser)]
@@ -83,6 +87,30 @@ fn main() {
         _ => run_here(&options),
     };
     std::process::exit(status);
+}
+
+/// The exit status of a job that cannot start, and why.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+type Refusal = (i32, String);
+
+/// Adds the command of an agent to the launcher's.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+fn add_agent(launcher: &mut Command, options: &Options) -> Result<(), Refusal> {
+    let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
+    launcher.arg(agent).args(["--agent", "--"]).args(&options.program);
+    Ok(())
+}
+
+/// Runs the job on several hosts. Returns the exit status.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+fn run(plan: Result<Plan, Refusal>) -> i32 {
+    plan.map_or_else(
+        |(status, why)| {
+            say(&why);
+            status
+        },
+        supervise,
+    )
 }
 
 /// Runs the job on this machine.

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use std::process::Command;
 
 use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, is_one_of_many_tasks};
-use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout, say, supervise};
+use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout};
 
-use super::Options;
+use super::{Options, Refusal, add_agent};
 
 /// The variable for another launcher than that of the MPI at hand, and options for it.
 const MPIEXEC_VARIABLE: &str = "VGASNET_MPIEXEC";
@@ -24,16 +24,10 @@ enum Dialect {
 
 /// Runs the job over this conduit, which ranks of MPI use. Returns the exit status.
 pub fn run(options: &Options, conduit: &str, default_launcher: &str) -> i32 {
-    match plan(options, conduit, default_launcher) {
-        Ok(plan) => supervise(plan),
-        Err((status, why)) => {
-            say(&why);
-            status
-        }
-    }
+    super::run(plan(options, conduit, default_launcher))
 }
 
-fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan, (i32, String)> {
+fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan, Refusal> {
     let host_timeout = host_timeout().map_err(|why| (2, why))?;
     let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| default_launcher.to_owned());
     let mut words = launcher.split_whitespace();
@@ -44,7 +38,6 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
         let advice = "start it once, in salloc or sbatch, or by VGASNET_MPIEXEC=srun vgasnetrun";
         return Err((2, format!("Slurm has started vgasnetrun several times; {advice}")));
     }
-    let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
     let mut command = Command::new(launcher);
     command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
     command.args(&words).args(arguments(dialect, options));
@@ -58,11 +51,11 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
         let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
         command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
     }
-    command.arg(agent).args(["--agent", "--"]).args(&options.program);
+    add_agent(&mut command, options)?;
     Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout })
 }
 
-fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {
+fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
     match Command::new(launcher).arg("--version").output() {
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
@@ -78,7 +71,7 @@ fn dialect_of(launcher: &str) -> Result<Dialect, (i32, String)> {
 }
 
 /// How the MPI whose own launcher this is learns from Slurm of its other processes.
-fn pmi_of(own_launcher: &str) -> Result<&'static str, (i32, String)> {
+fn pmi_of(own_launcher: &str) -> Result<&'static str, Refusal> {
     Ok(if dialect_of(own_launcher)? == Dialect::Hydra { "pmi2" } else { "pmix" })
 }
 
