@@ -21,7 +21,7 @@ use support::tools::tool;
 /// Far more than the end of a job takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the ranks run over.
+/// The conduit of the ranks.
 const CONDUIT: &str = if cfg!(feature = "gasnet") { "gasnet" } else { "mpi" };
 
 /// Whether each rank finds its number in its environment.
@@ -103,7 +103,7 @@ impl Job {
     }
 }
 
-/// Files of vgasnet have no name, so all there can be are those of MPI, whose jobs clean up.
+/// Files of vgasnet have no name. All others are MPI's, and MPI's jobs clean up.
 fn is_of_others(name: &OsString) -> bool {
     let path = Path::new("/dev/shm").join(name);
     let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
@@ -198,7 +198,7 @@ fn programs_that_are_no_ranks_simply_run() {
 fn what_is_typed_reaches_the_first_rank() {
     let terminal = nix::pty::openpty(None, None).expect("a terminal");
     let mut master = std::fs::File::from(terminal.master);
-    // The second character ends the input, as it does for whoever sits there.
+    // The second character ends the input, as it does for a user at a terminal.
     master.write_all(b"typed\n\x04").expect("room");
     let job = start_reading(1, &["sh", "-c", "cat; echo read"], terminal.slave.into());
     let ended = job.end();

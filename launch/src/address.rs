@@ -38,7 +38,7 @@ impl fmt::Display for Address {
 }
 
 impl Address {
-    /// Reads exactly what `Display` writes.
+    /// Reads exactly the text that `Display` writes.
     pub(crate) fn parse(text: &str) -> Option<Address> {
         let mut fields = text.split('@');
         let cookie = fields.next().filter(|digits| digits.len() == 32)?;
@@ -103,7 +103,7 @@ fn random() -> io::Result<[Cookie; 2]> {
     Ok(bytes)
 }
 
-/// Listens by both versions of the protocol, whatever the system's default is.
+/// Listens by both versions of the protocol, also where the system's default is one.
 fn listen_on_both() -> io::Result<TcpListener> {
     let socket = socket(AddressFamily::Inet6, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&socket, sockopt::Ipv6V6Only, &false)?;

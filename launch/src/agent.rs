@@ -71,7 +71,7 @@ enum Ending {
     Released,
 }
 
-/// What a descriptor is to the agent.
+/// The meaning of a descriptor for the agent.
 #[derive(Clone, Copy)]
 enum Source {
     Supervisor,
@@ -290,7 +290,7 @@ fn end_starter() {
     }
 }
 
-/// Writes one line to stderr, unless that would mean to wait: who forwards it may be gone.
+/// Writes one line to stderr, unless it would have to wait: the process that forwards stderr may be gone.
 fn tell(text: &str) {
     let stderr = std::io::stderr();
     let mut watched = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];

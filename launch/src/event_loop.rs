@@ -1,5 +1,5 @@
-//! The one loop of all who look after ranks: it sleeps until a signal, a descriptor, the end of a child process, a timer or the
-//! beat, and hands that to the role of this process.
+//! The one loop of all processes that look after ranks. It sleeps until a signal, a descriptor, the end of a child process, a timer or
+//! the beat, and dispatches it to the role of this process.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::signals::Signals;
 /// How often a role that beats tells others that it is there.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
 
-/// What a process does in the loop.
+/// The part of a process in the loop.
 pub(crate) trait Role {
     /// Names a descriptor to the role.
     type Source: Copy;
@@ -21,7 +21,7 @@ pub(crate) trait Role {
     /// Whether somebody wants to hear a beat.
     const BEATS: bool;
 
-    /// Adds the descriptors to wait for, those of processes among them.
+    /// Adds the descriptors to wait for, including pidfds.
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Self::Source>);
 
     /// When [`Role::on_time`] is next needed.

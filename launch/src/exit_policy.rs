@@ -97,7 +97,7 @@ pub struct Outcome {
     pub failure: Option<Failure>,
 }
 
-/// What the launcher knows of a rank at some moment.
+/// A rank as its launcher knows it at some moment.
 #[derive(Clone, Debug)]
 pub(crate) struct RankView {
     /// Its process; 0 when that is not known.
@@ -120,16 +120,16 @@ impl RankView {
     }
 }
 
-/// What to do now: an order for every rank that runs, and a line for the user.
+/// The decision: an order for every rank that runs, and a line for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Action {
-    /// What every rank that runs is sent.
+    /// The order for every rank that runs.
     pub(crate) order: Option<Order>,
-    /// What the user is told.
+    /// The line for the user.
     pub(crate) say: Option<String>,
 }
 
-/// What ranks are sent.
+/// An order for a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// A signal that the launcher got.

@@ -1,4 +1,4 @@
-//! A job on this machine: its launcher makes what the ranks share, starts them, forwards signals and labels output.
+//! A job on this machine: its launcher makes the shared memory, starts the ranks, forwards signals and labels output.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -130,7 +130,7 @@ impl Launch {
     }
 }
 
-/// What the user can do about an error of the system, if anything.
+/// Advice for the user on an error of the system, if there is any.
 fn advice(error: &std::io::Error) -> String {
     if error.raw_os_error() != Some(libc::EMFILE) {
         return String::new();
@@ -147,7 +147,7 @@ struct LocalJob {
     rendezvous: Rendezvous,
 }
 
-/// What a descriptor is to a local job.
+/// The meaning of a descriptor for a local job.
 #[derive(Clone, Copy)]
 enum Source {
     Rendezvous,
@@ -237,7 +237,7 @@ impl LocalJob {
         // A rank may outlive the script that has started it.
         let action = self.policy.kill();
         self.take(action);
-        // What the ranks wrote is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
+        // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
         // their end.
         self.pipes.iter_mut().for_each(LabelledPipe::finish);
         self.policy.outcome()

@@ -14,8 +14,8 @@ use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
 use crate::process::Process;
 use crate::{StartError, cannot_run_status, terminal};
 
-/// From the launcher's end until agents that vanished at the same time are given up. Some launchers end as soon as a rank does, whose
-/// agent may be about to say how.
+/// From the launcher's end until the agents that vanished with it are given up. Some launchers end as soon as a rank does, while the
+/// rank's agent is about to say how it ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often to look whether the output is held up.
@@ -112,7 +112,7 @@ impl OtherLauncher {
         self.policy.as_ref()?.deadline().into_iter().chain(look).min()
     }
 
-    /// What to tell it now that has nothing left to do. Output on its way through it is a reason to wait.
+    /// The order for a launcher that has nothing left to do. Output on its way through it is a reason to wait.
     pub(crate) fn on_time(&mut self, now: Instant) -> Option<Order> {
         let view = RankView { pid: 0, host: None, state: RankState::Fresh, is_running: self.process.is_running() };
         let policy = self.policy.as_mut()?;

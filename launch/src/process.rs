@@ -90,12 +90,12 @@ impl Process {
         }
     }
 
-    /// Sends what the order says, if the process still runs.
+    /// Carries out the order, if the process still runs.
     pub(crate) fn obey(&self, order: Order, state: RankState) {
         match order {
             Order::Forward(signal) => self.signal(signal),
             Order::Kill => self.signal(libc::SIGKILL),
-            // A process that is no rank yet does not know what SIGQUIT is for.
+            // SIGQUIT means nothing to a process that is no rank yet.
             Order::Quit if state == RankState::Fresh => self.signal(libc::SIGTERM),
             Order::Quit => self.quit(),
         }

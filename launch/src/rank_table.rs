@@ -18,7 +18,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// The host of an agent that has this name for it and this address. `own_name` is what this host calls itself.
+    /// The host of an agent with this name for it and this address. `own_name` is the name of the supervisor's host.
     pub(crate) fn new(name: String, address: Option<IpAddr>, own_name: &str) -> Host {
         // Namespaces of one machine all have its name.
         let name = match address {
@@ -34,7 +34,7 @@ impl Host {
     }
 }
 
-/// What has become of the child of an entry.
+/// The status of an agent's child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChildStatus {
     /// It runs, or is about to.
@@ -59,7 +59,7 @@ pub(crate) struct Entry {
     pub(crate) heard: Instant,
 }
 
-/// All ranks; those whose agents have not come yet have none.
+/// All ranks. A rank whose agent has not come yet has no entry.
 #[derive(Debug)]
 pub(crate) struct RankTable {
     pub(crate) entries: Vec<Option<Entry>>,
@@ -76,7 +76,7 @@ impl RankTable {
         rank.map(|rank| rank as usize).filter(is_free).or_else(|| (0..self.entries.len()).find(is_free))
     }
 
-    /// Those who are there, with their ranks.
+    /// The agents that have come, with their ranks.
     pub(crate) fn present(&self) -> impl Iterator<Item = (usize, &Entry)> {
         self.entries.iter().enumerate().filter_map(|(rank, entry)| Some((rank, entry.as_ref()?)))
     }

@@ -17,7 +17,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over. Those that this process ignores, as `nohup` and background shells have it, stay ignored.
+    /// Takes the signals over. Signals that this process ignores stay ignored: `nohup` and background shells
+    /// rely on it.
     pub(crate) fn block() -> Result<Self, Errno> {
         if is_ignored(Signal::SIGCHLD)? {
             // With it ignored, the kernel would reap the ranks and forget how they ended.

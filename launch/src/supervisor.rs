@@ -1,5 +1,4 @@
-//! The process that looks after a job on several hosts: it hears of the ranks from their agents, and tells them what the exit policy
-//! orders.
+//! The process that looks after a job on several hosts. Agents report on their ranks, and pass on the orders of the exit policy.
 
 use std::os::fd::AsFd;
 use std::process::Command as Program;
@@ -62,7 +61,7 @@ struct Supervisor {
     host_timeout: Duration,
 }
 
-/// What a descriptor is to the supervisor.
+/// The meaning of a descriptor for the supervisor.
 #[derive(Clone, Copy)]
 enum Source {
     /// A listener, or a peer that has not said hello.

@@ -21,7 +21,7 @@ pub(crate) type Cookie = [u8; 16];
 /// From an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The first message: who it is, and which rank its child will probably be.
+    /// The first message, with the number that the other launcher has given the process.
     Hello { cookie: Cookie, rank: Option<u32>, host: String },
     /// The child runs.
     Started { pid: u32 },

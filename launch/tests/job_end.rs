@@ -1,4 +1,4 @@
-//! How jobs of real ranks start and end. `examples/job_end_rank.rs` is what they run.
+//! How jobs of real ranks start and end. The ranks run `examples/job_end_rank.rs`.
 
 mod support;
 

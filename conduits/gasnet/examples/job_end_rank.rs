@@ -1,4 +1,4 @@
-//! A rank of a job that ends in the way that its argument says; `tests/jobs.rs` looks at what comes of it.
+//! A rank that ends in the way of its argument. `tests/jobs.rs` checks the end of the job.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn main() {
             conduit.close();
         }
         "exit" if !is_first => conduit.exit(7),
-        // What the others wait for does not come.
+        // The exchange of the others never completes.
         "exit" => drop(conduit.exchange(&[])),
         _ => panic!("no act {act}"),
     }

@@ -1,4 +1,4 @@
-//! What GASNet does at the exit of a process, held back in jobs that agents look after.
+//! GASNet's exit hooks, held back in jobs that agents look after.
 //!
 //! GASNet's end waits for all ranks, or ends them without a word. When a rank has failed, the others are neither to wait nor to
 //! vanish: the rank just ends, and the launcher tells them.

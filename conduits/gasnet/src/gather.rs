@@ -10,7 +10,7 @@ use vgasnet_conduit::Rank;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What goes before the bytes of a part.
+/// The header of a part.
 #[derive(FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Header {
@@ -49,7 +49,7 @@ pub(crate) struct Exchange {
     count: u32,
 }
 
-/// What to do next in an exchange.
+/// The next step of an exchange.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Send these messages.
@@ -74,7 +74,7 @@ impl Gather {
         (exchange, step)
     }
 
-    /// Goes on with an exchange, if what it waits for has come.
+    /// Goes on with an exchange, if the parts of its round have come.
     pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Next {
         let key = (self.epoch, exchange.round);
         if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {

@@ -10,7 +10,7 @@ use vgasnet_conduit::Rank;
 /// The messages of one call of GASNet come on top.
 const HELD_MAX: usize = 4096;
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum MessageKind {

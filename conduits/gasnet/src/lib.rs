@@ -45,7 +45,7 @@ pub const PROGRAMS: &str = gasnet_sys::PROGRAMS;
 #[cfg(feature = "link")]
 pub const COMPILE: &str = gasnet_sys::COMPILE;
 
-/// What GASNet's clients are linked with.
+/// The link flags of GASNet's clients.
 #[cfg(feature = "link")]
 pub const LIBRARIES: &str = gasnet_sys::LIBRARIES;
 

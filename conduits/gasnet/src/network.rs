@@ -26,7 +26,7 @@ const POLL_MESSAGES_MAX: usize = 64;
 /// How often one poll asks GASNet while bytes move and nothing is complete.
 const LOOKS_MAX: u32 = 16;
 
-/// Refusals in a row after which a message is sent whatever it takes: GASNet does not promise that it ever takes one at once.
+/// Refusals in a row after which a send waits for room: GASNet does not promise that it ever takes a message at once.
 const REFUSALS_MAX: u32 = 16;
 
 /// Copies of at least so much are announced to a peer that has to poll for them.
@@ -114,7 +114,7 @@ impl GasnetNetwork {
         }
     }
 
-    /// Does something with GASNet. An error of GASNet is the job's end: what was under way is lost.
+    /// Unwraps the result of a call of GASNet. An error ends the job, since the transfers under way are lost.
     fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
         done.unwrap_or_else(|GasnetError(text)| vgasnet_hybrid::break_down(self, &text))
     }
@@ -132,7 +132,7 @@ impl GasnetNetwork {
                     patience = Patience::default();
                 }
                 Next::Wait => {
-                    // Peers may need this rank for what they have started.
+                    // The transfers of peers may need this rank to poll.
                     self.insist(ffi::poll());
                     patience.rest();
                     if late.is_some_and(|late| Instant::now() >= late) {
@@ -173,7 +173,7 @@ impl GasnetNetwork {
         ))
     }
 
-    /// Has GASNet take in what has arrived, several times while bytes move, for they come in many parts.
+    /// Has GASNet take in arrivals, several times while bytes move, since they come in many parts.
     fn look(&self) -> Vec<PageCopy> {
         let mut complete = Vec::new();
         for _ in 0..LOOKS_MAX {

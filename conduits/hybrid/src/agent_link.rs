@@ -23,7 +23,7 @@ use crate::network::Network;
 /// The environment variable that says how to reach the agent: `DESCRIPTOR:INODE` of an inherited socket.
 pub const AGENT_VARIABLE: &str = "VGASNET_AGENT";
 
-/// What a rank tells its agent of itself.
+/// A rank's report to its agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// How far it has come.
@@ -123,7 +123,7 @@ pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
     network.exit(status)
 }
 
-/// Ends the job because of an error of the network: what was under way is lost.
+/// Ends the job because of an error of the network, which loses the transfers under way.
 pub fn break_down(network: &dyn Network, why: &str) -> ! {
     let line = format!("vgasnet: rank {}: {}: {why}; the job ends\n", network.rank(), network.name());
     // Where stderr is closed there is nobody to tell.

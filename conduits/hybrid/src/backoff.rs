@@ -39,7 +39,7 @@ impl Patience {
     }
 }
 
-/// What to do when there is nothing to do.
+/// How to rest when there is nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Let others have the processor, and look again.
@@ -60,7 +60,7 @@ impl Backoff {
         self.in_vain.store(0, Ordering::Relaxed);
     }
 
-    /// What to do now that a look was in vain, while something `is_active` or not.
+    /// How to rest after a look in vain, with transfers under way (`is_active`) or without.
     pub(crate) fn next(&self, is_active: bool) -> Rest {
         let before = self.in_vain.load(Ordering::Relaxed);
         self.in_vain.store(before.saturating_add(1), Ordering::Relaxed);

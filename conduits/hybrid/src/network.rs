@@ -1,4 +1,4 @@
-//! What a transport between hosts has to offer.
+//! The contract of a transport between hosts.
 
 use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Transfer};
 

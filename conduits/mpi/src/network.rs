@@ -33,7 +33,7 @@ pub struct MpiNetwork {
 /// The program's part in the end of MPI.
 static LEAVE: OnceLock<fn()> = OnceLock::new();
 
-/// MPI is ending: whoever ends it, this crate must not.
+/// MPI is ending, so this crate must not end it.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_end() {
@@ -107,7 +107,7 @@ impl MpiNetwork {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with MPI. An error of MPI is the job's end: what was under way is lost.
+    /// Does something with MPI. An error ends the job, since the transfers under way are lost.
     fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, MpiError>) -> T {
         let mut state = self.state();
         let done = what(&mut state);
@@ -164,7 +164,7 @@ impl Network for MpiNetwork {
             if let Some(all) = self.with(|state| gather.test(&mut state.mpi)) {
                 break all;
             }
-            // Peers may need this rank for what they have started.
+            // The transfers of peers may need this rank to poll.
             self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
             patience.rest();
         };

@@ -1,4 +1,4 @@
-//! The arena: the one file that the ranks of a job share, and what lies where in it.
+//! The arena: the one file that the ranks of a job share, and its layout.
 //!
 //! ```text
 //! 0          Header: magic, version, number of ranks, barrier
@@ -47,7 +47,7 @@ pub(crate) struct Header {
     pub(crate) barrier: Barrier,
 }
 
-/// What the job knows of one rank.
+/// The block of one rank.
 #[repr(C, align(64))]
 pub(crate) struct RankBlock {
     state: AtomicU64,
@@ -82,7 +82,7 @@ impl RankBlock {
     pub(crate) unsafe fn post_bulletin(&self, bytes: &[u8]) {
         assert!(bytes.len() <= EXCHANGE_BYTES_MAX, "a contribution of {} bytes to an exchange", bytes.len());
         self.bulletin_len_bytes.store(bytes.len() as u32, Ordering::Relaxed);
-        // SAFETY: the length fits, and by the caller's promise nobody else accesses the bulletin now.
+        // SAFETY: the length fits, and the caller has put a barrier between this write and every other access.
         unsafe { self.bulletin.get().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
@@ -93,7 +93,7 @@ impl RankBlock {
     pub(crate) unsafe fn bulletin(&self) -> Vec<u8> {
         let len_bytes = self.bulletin_len_bytes.load(Ordering::Relaxed) as usize;
         assert!(len_bytes <= EXCHANGE_BYTES_MAX, "corrupt bulletin of {len_bytes} bytes");
-        // SAFETY: the length fits, and by the caller's promise nobody writes the bulletin now.
+        // SAFETY: the length fits, and the caller has put a barrier between this read and every write.
         unsafe { std::slice::from_raw_parts(self.bulletin.get().cast::<u8>(), len_bytes) }.to_vec()
     }
 }
@@ -202,7 +202,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Places what the ranks ask for. Nothing if that is more than a file or an address space can hold.
+    /// Places the regions of all ranks. Nothing if they are more than a file or an address space can hold.
     pub(crate) fn of(sizes: &[RegionSizes]) -> Option<Self> {
         let start_bytes = Control::bytes(sizes.len() as u32).next_multiple_of(POOL_ALIGN_BYTES);
         let mut end_bytes = start_bytes;

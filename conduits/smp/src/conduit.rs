@@ -46,7 +46,7 @@ impl SmpConduit {
         Job::join().map(Self::member)
     }
 
-    /// Makes this process the only rank of its own job, whatever the environment says.
+    /// Makes this process the only rank of its own job, without a look at the environment.
     pub fn alone() -> Result<Self, ConduitError> {
         Job::alone().map(Self::member)
     }
@@ -62,7 +62,7 @@ impl SmpConduit {
         self.job.control.block(self.rank)
     }
 
-    /// Wakes whoever at `rank` must be woken for the news that was posted there before.
+    /// Wakes the seat at `rank` that must be woken for the news posted there before.
     fn ring(&self, rank: u32) {
         if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
             self.ring_seat(rank, seat);
@@ -114,7 +114,7 @@ impl SmpConduit {
             ConduitError(format!("pools and tables of all ranks, {} bytes, are more than can be mapped", total()))
         })?;
         let arena = &self.job.objects.arena;
-        // Every rank sets the same length, so whoever is first, nobody shrinks it.
+        // Every rank sets the same length, so nobody shrinks the file.
         nix::unistd::ftruncate(arena, placement.end_bytes as i64)
             .map_err(|error| ConduitError(format!("shared memory of {} bytes: {error}", placement.end_bytes)))?;
         let len_bytes = placement.end_bytes - placement.start_bytes;
@@ -200,7 +200,7 @@ impl Conduit for SmpConduit {
         match (self.job.control.inbox(to.0).push(self.rank, head, body), urgency) {
             (Ok(end), Urgency::WhenCalled) => self.ring_caller(to.0, end),
             (Ok(_), Urgency::Now) => self.ring(to.0),
-            // What fills the inbox may be messages that nobody has been woken for.
+            // The inbox may be full of messages that have woken nobody.
             (Err(Busy), _) => {
                 self.ring(to.0);
                 return Err(Busy);
@@ -213,7 +213,7 @@ impl Conduit for SmpConduit {
         let (own, peer) = self.ends(transfer);
         self.completions.check_room()?;
         // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
-        // That nobody else accesses them until completion is the caller's part of the contract.
+        // By the contract of put and get nobody else accesses them until completion.
         unsafe { peer.copy_from(own, transfer.len_bytes) };
         self.complete(transfer);
         Ok(())

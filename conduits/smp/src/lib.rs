@@ -2,8 +2,8 @@
 //!
 //! Everything the ranks share is one file without a name, the `arena`. The first party of a host makes it together with two
 //! eventfds a rank, and hands all of it to the ranks (`rendezvous`). A message is a record in the receiver's inbox (`ring`); a put or
-//! get is a copy between two mapped pools in the calling thread. Whoever has nothing to do sleeps on its eventfd, and the
-//! `bell` says whom an arrival must wake.
+//! get is a copy between two mapped pools in the calling thread. A thread with nothing to do sleeps on its eventfd, and the
+//! `bell` says which thread an arrival must wake.
 
 mod arena;
 mod barrier;

@@ -30,7 +30,7 @@ use crate::conduit::SmpConduit;
 use crate::job::{Job, JobVariable, Objects, raise_descriptor_limit};
 use crate::rank_state::RankState;
 
-/// How long the ranks of a host may take to come, and each of them to take what it is handed.
+/// How long the ranks of a host may take to come, and each of them to take its descriptors.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long to wait where the system lets no more descriptors be on their way: another job has its own there.
@@ -42,7 +42,7 @@ const BATCH: usize = 253;
 /// The first byte of a message with descriptors.
 const GRANTED: u8 = 0;
 
-/// What a rank asks for.
+/// The request of a rank.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Request {
@@ -61,7 +61,7 @@ pub struct Joined {
     pub pid: u32,
 }
 
-/// What the ranks of a host share, in the hands of the first party.
+/// The shared objects of the ranks of a host, in the hands of the first party.
 pub struct Rendezvous {
     listener: UnixListener,
     name: String,
@@ -84,7 +84,7 @@ struct Handover {
 }
 
 impl Rendezvous {
-    /// Makes what `ranks` ranks of this host will share, and opens the socket.
+    /// Makes the shared objects of `ranks` ranks of this host, and opens the socket.
     ///
     /// # Errors
     /// The system refuses memory, descriptors or a socket.
@@ -172,7 +172,7 @@ impl Rendezvous {
             _ if owner == pid => "this process is a rank already".to_owned(),
             _ => format!("process {owner} is rank {rank} already"),
         })?;
-        // Whatever the rank says of itself later comes later.
+        // Before the rank knows, so that its own later states are not overwritten.
         block.set_state(RankState::Initialised);
         Ok(())
     }

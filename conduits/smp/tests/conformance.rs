@@ -1,4 +1,4 @@
-//! The conformance suite on this conduit. `examples/conformance_rank.rs` is what the ranks run.
+//! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`.
 
 mod support;
 

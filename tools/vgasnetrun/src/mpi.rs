@@ -70,7 +70,7 @@ fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
     }
 }
 
-/// How the MPI whose own launcher this is learns from Slurm of its other processes.
+/// The PMI by which an MPI with this launcher learns from Slurm of its other processes.
 fn pmi_of(own_launcher: &str) -> Result<&'static str, Refusal> {
     Ok(if dialect_of(own_launcher)? == Dialect::Hydra { "pmi2" } else { "pmix" })
 }
@@ -134,7 +134,7 @@ fn open_mpi_hosts(hosts: &[String], per_host: u32) -> Vec<String> {
     let slots: Vec<_> = hosts.iter().map(|host| format!("{host}:{per_host}")).collect();
     let mut arguments = vec!["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), slots.join(",")];
     if hosts.iter().any(|host| host.parse::<IpAddr>().is_ok()) {
-        // Of a name it leaves out what follows the first dot, as a domain.
+        // It cuts names at the first dot, as if the rest were a domain.
         arguments.extend(["--mca", "orte_keep_fqdn_hostnames", "1"].map(str::to_owned));
     }
     arguments
