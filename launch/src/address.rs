@@ -1,7 +1,7 @@
 //! Where agents find their supervisor.
 
 use std::fmt;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream};
@@ -10,6 +10,8 @@ use std::time::Duration;
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn6, bind, listen, setsockopt, socket, sockopt,
 };
+
+use vgasnet_smp::random;
 
 use crate::connection::Stream;
 use crate::wire::Cookie;
@@ -78,8 +80,8 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn open() -> io::Result<Listeners> {
-        let [cookie, name] = random()?;
-        let unix_name = format!("vgasnet-launcher-{:032x}", u128::from_be_bytes(name));
+        let cookie = random()?.to_be_bytes();
+        let unix_name = format!("vgasnet-launcher-{:032x}", random()?);
         let unix = UnixListener::bind_addr(&UnixAddress::from_abstract_name(&unix_name)?)?;
         // Hosts without version 6 of the protocol have version 4.
         let tcp = listen_on_both().or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))?;
@@ -95,12 +97,6 @@ impl Listeners {
         let far = std::iter::from_fn(|| self.tcp.accept().ok()).map(|(stream, _)| Stream::Tcp(stream));
         near.chain(far).collect()
     }
-}
-
-fn random() -> io::Result<[Cookie; 2]> {
-    let mut bytes = [Cookie::default(); 2];
-    std::fs::File::open("/dev/urandom")?.read_exact(bytes.as_flattened_mut())?;
-    Ok(bytes)
 }
 
 /// Listens by both versions of the protocol, also where the system's default is one.

@@ -222,9 +222,9 @@ impl Agent {
             return;
         }
         self.ending = Ending::Lost { is_silent };
-        let action = self.policy.on_orphaned(Instant::now());
+        let decision = self.policy.on_orphaned(Instant::now());
         let Some(child) = self.running_child() else { return };
-        if let Some(order) = action.order {
+        if let Some(order) = decision.order {
             child.process.obey(order, self.state);
         }
         let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));

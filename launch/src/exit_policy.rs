@@ -122,7 +122,7 @@ impl RankView {
 
 /// The decision: an order for every rank that runs, and a line for the user.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Action {
+pub(crate) struct Decision {
     /// The order for every rank that runs.
     pub(crate) order: Option<Order>,
     /// The line for the user.
@@ -178,12 +178,12 @@ impl ExitPolicy {
     }
 
     /// A rank ended; `ranks` already says so.
-    pub(crate) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Action {
+    pub(crate) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         match self.phase {
-            Phase::Ending { .. } | Phase::Killed => Action::default(),
+            Phase::Ending { .. } | Phase::Killed => Decision::default(),
             Phase::Interrupted { signal, .. } if end == End::Signal(signal) => {
                 self.note_failure(rank, end, ranks);
-                Action::default()
+                Decision::default()
             }
             _ if end != End::Status(0) => self.fail(rank, end, ranks, now),
             Phase::Running if ranks[rank].state == RankState::Fresh => {
@@ -198,22 +198,22 @@ impl ExitPolicy {
                 self.never_initialised.get_or_insert(rank);
                 self.check_never_initialised(ranks, now)
             }
-            Phase::Leaving { .. } | Phase::Interrupted { .. } => Action::default(),
+            Phase::Leaving { .. } | Phase::Interrupted { .. } => Decision::default(),
         }
     }
 
     /// The job is broken by something else than the end of a rank, so it ends with `status`.
-    pub(crate) fn on_breakdown(&mut self, status: i32, say: String, now: Instant) -> Action {
+    pub(crate) fn on_breakdown(&mut self, status: i32, say: String, now: Instant) -> Decision {
         if self.is_ending() {
-            return Action::default();
+            return Decision::default();
         }
         if self.outcome.status == 0 {
             self.outcome.status = status;
         }
         match self.phase {
             // The ranks were told already, and have their time.
-            Phase::Interrupted { .. } => Action { order: None, say: Some(say) },
-            _ => Action { say: Some(say), ..self.end(now) },
+            Phase::Interrupted { .. } => Decision { order: None, say: Some(say) },
+            _ => Decision { say: Some(say), ..self.end(now) },
         }
     }
 
@@ -232,25 +232,25 @@ impl ExitPolicy {
     }
 
     /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
-    pub(crate) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Action {
+    pub(crate) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Decision {
         let may_wait = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
         if may_wait && matches!(signal, libc::SIGINT | libc::SIGTERM) {
             self.phase = Phase::Interrupted { signal, kill_at: now + self.graces.interrupt };
         }
         let had_it = from_terminal && matches!(signal, libc::SIGINT | libc::SIGQUIT);
-        Action { order: (!had_it).then_some(Order::Forward(signal)), say: None }
+        Decision { order: (!had_it).then_some(Order::Forward(signal)), say: None }
     }
 
     /// Some time has passed.
-    pub(crate) fn on_time(&mut self, ranks: &[RankView], now: Instant) -> Action {
+    pub(crate) fn on_time(&mut self, ranks: &[RankView], now: Instant) -> Decision {
         if !ranks.iter().any(|rank| rank.is_running) {
-            return Action::default();
+            return Decision::default();
         }
         self.give_time_again(now);
         match self.phase {
             Phase::Leaving { quit_at } if quit_at <= now => {
                 self.phase = Phase::Ending { kill_at: now + self.graces.quit };
-                Action { order: Some(Order::Quit), say: None }
+                Decision { order: Some(Order::Quit), say: None }
             }
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 if self.outcome.status == 0 {
@@ -290,9 +290,9 @@ impl ExitPolicy {
     }
 
     /// The agent has lost its supervisor: nobody else would end the rank.
-    pub(crate) fn on_orphaned(&mut self, now: Instant) -> Action {
+    pub(crate) fn on_orphaned(&mut self, now: Instant) -> Decision {
         self.phase = Phase::Ending { kill_at: now + self.graces.quit };
-        Action { order: Some(Order::Forward(libc::SIGTERM)), say: None }
+        Decision { order: Some(Order::Forward(libc::SIGTERM)), say: None }
     }
 
     /// The processes that leave have something to do after all, so they get their time again.
@@ -309,7 +309,7 @@ impl ExitPolicy {
         }
     }
 
-    fn fail(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Action {
+    fn fail(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         let failure = self.note_failure(rank, end, ranks);
         let Failure { rank, pid: _, end } = failure;
         let how = match end {
@@ -321,8 +321,8 @@ impl ExitPolicy {
         let say = Some(format!("rank {rank} ({name}) {how}{others}"));
         match self.phase {
             // The ranks were told already, and have their time.
-            Phase::Interrupted { .. } => Action { order: None, say },
-            _ => Action { say, ..self.end(now) },
+            Phase::Interrupted { .. } => Decision { order: None, say },
+            _ => Decision { say, ..self.end(now) },
         }
     }
 
@@ -347,13 +347,13 @@ impl ExitPolicy {
     }
 
     /// One rank ended without becoming part of the job: fine if no rank does, an error if another did and waits for it.
-    fn check_never_initialised(&mut self, ranks: &[RankView], now: Instant) -> Action {
+    fn check_never_initialised(&mut self, ranks: &[RankView], now: Instant) -> Decision {
         let Some(rank) = self.never_initialised.filter(|_| self.outcome.failure.is_none()) else {
-            return Action::default();
+            return Decision::default();
         };
         let may_end = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
         if !may_end || ranks.iter().all(|rank| rank.state == RankState::Fresh) {
-            return Action::default();
+            return Decision::default();
         }
         let pid = ranks[rank].pid;
         self.outcome = Outcome { status: 1, failure: Some(Failure { rank: rank as u32, pid, end: End::Status(0) }) };
@@ -361,26 +361,26 @@ impl ExitPolicy {
         let say = format!(
             "rank {rank} ({name}) ended before vgasnet_init, which other ranks have called; all ranks must call it"
         );
-        Action { say: Some(say), ..self.end(now) }
+        Decision { say: Some(say), ..self.end(now) }
     }
 
-    fn end_for_time_limit(&mut self, ranks: &[RankView], now: Instant) -> Action {
+    fn end_for_time_limit(&mut self, ranks: &[RankView], now: Instant) -> Decision {
         let running: Vec<_> = (0..ranks.len()).filter(|&rank| ranks[rank].is_running).take(8).collect();
         let (limit, _) = self.time_limit.expect("this is its end");
         self.outcome.status = TIME_LIMIT_STATUS;
         let say = format!("the time limit of {} s is over; still running: ranks {running:?}", limit.as_secs_f64());
-        Action { say: Some(say), ..self.end(now) }
+        Decision { say: Some(say), ..self.end(now) }
     }
 
-    fn end(&mut self, now: Instant) -> Action {
+    fn end(&mut self, now: Instant) -> Decision {
         self.phase = Phase::Ending { kill_at: now + self.graces.quit };
-        Action { order: Some(Order::Quit), say: None }
+        Decision { order: Some(Order::Quit), say: None }
     }
 
     /// The job cannot start, or somebody is of no use any more.
-    pub(crate) fn kill(&mut self) -> Action {
+    pub(crate) fn kill(&mut self) -> Decision {
         self.phase = Phase::Killed;
-        Action { order: Some(Order::Kill), say: None }
+        Decision { order: Some(Order::Kill), say: None }
     }
 }
 

@@ -11,7 +11,7 @@ use nix::sys::signal::{SigSet, Signal};
 use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous};
 
 use crate::event_loop::{Role, Watched, run};
-use crate::exit_policy::{Action, ExitPolicy, Graces, Outcome, RankView};
+use crate::exit_policy::{Decision, ExitPolicy, Graces, Outcome, RankView};
 use crate::output::{LabelledPipe, Stream};
 use crate::process::Process;
 use crate::rank_process::RankProcess;
@@ -174,8 +174,8 @@ impl Role for LocalJob {
     }
 
     fn on_signal(&mut self, signal: i32, from_terminal: bool) {
-        let action = self.policy.on_signal(signal, from_terminal, Instant::now());
-        self.take(action);
+        let decision = self.policy.on_signal(signal, from_terminal, Instant::now());
+        self.take(decision);
     }
 
     fn on_ready(&mut self, source: Source) {
@@ -185,8 +185,8 @@ impl Role for LocalJob {
             Source::Pipe(at) => self.pipes[at].forward(),
             Source::Rank(rank) => {
                 if let Some(end) = self.ranks[rank].reap() {
-                    let action = self.policy.on_end(rank, end, &self.view(), Instant::now());
-                    self.take(action);
+                    let decision = self.policy.on_end(rank, end, &self.view(), Instant::now());
+                    self.take(decision);
                 }
             }
         }
@@ -196,8 +196,8 @@ impl Role for LocalJob {
         while let Some(joined) = self.rendezvous.serve() {
             self.ranks[joined.rank as usize].found(joined.pid);
         }
-        let action = self.policy.on_time(&self.view(), now);
-        self.take(action);
+        let decision = self.policy.on_time(&self.view(), now);
+        self.take(decision);
     }
 
     fn is_over(&self) -> bool {
@@ -206,7 +206,7 @@ impl Role for LocalJob {
 }
 
 impl LocalJob {
-    fn take(&self, Action { order, say: line }: Action) {
+    fn take(&self, Decision { order, say: line }: Decision) {
         if let Some(line) = line {
             say(&line);
         }
@@ -218,8 +218,8 @@ impl LocalJob {
 
     /// Kills the ranks that have been started of a job that cannot start.
     fn abandon(&mut self) {
-        let action = self.policy.kill();
-        self.take(action);
+        let decision = self.policy.kill();
+        self.take(decision);
         self.ranks.iter_mut().for_each(RankProcess::wait);
     }
 
@@ -235,8 +235,8 @@ impl LocalJob {
 
     fn finish(mut self) -> Outcome {
         // A rank may outlive the script that has started it.
-        let action = self.policy.kill();
-        self.take(action);
+        let decision = self.policy.kill();
+        self.take(decision);
         // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
         // their end.
         self.pipes.iter_mut().for_each(LabelledPipe::finish);

@@ -10,7 +10,7 @@ use vgasnet_smp::{RankState, raise_descriptor_limit};
 use crate::address::{LAUNCHER_VARIABLE, Listeners};
 use crate::connection::{Connection, Stream};
 use crate::event_loop::{Role, Watched, run};
-use crate::exit_policy::{Action, ExitPolicy, Graces, Order};
+use crate::exit_policy::{Decision, ExitPolicy, Graces, Order};
 use crate::other_launcher::OtherLauncher;
 use crate::rank_table::{ChildStatus, Entry, Host, RankTable, name_ranks};
 use crate::signals::Signals;
@@ -94,8 +94,8 @@ impl Role for Supervisor {
         if self.launcher.is_seen_off() {
             return self.launcher.on_impatience(Instant::now());
         }
-        let action = self.policy.on_signal(signal, false, Instant::now());
-        self.take(action);
+        let decision = self.policy.on_signal(signal, false, Instant::now());
+        self.take(decision);
     }
 
     fn on_ready(&mut self, source: Source) {
@@ -111,8 +111,8 @@ impl Role for Supervisor {
         self.admit();
         if !self.launcher.is_seen_off() {
             self.look_for_the_lost(now);
-            let action = self.policy.on_time(&self.table.view(), now);
-            self.take(action);
+            let decision = self.policy.on_time(&self.table.view(), now);
+            self.take(decision);
             if self.has_nobody_left() {
                 self.release(now);
             }
@@ -227,8 +227,8 @@ impl Supervisor {
             }
             Event::Ended(end) => {
                 entry.child = ChildStatus::Ended;
-                let action = self.policy.on_end(rank, end, &self.table.view(), Instant::now());
-                self.take(action);
+                let decision = self.policy.on_end(rank, end, &self.table.view(), Instant::now());
+                self.take(decision);
             }
             Event::CannotStart { status, why } => {
                 entry.child = ChildStatus::Ended;
@@ -294,13 +294,13 @@ impl Supervisor {
     }
 
     fn break_down(&mut self, status: i32, text: String) {
-        let action = self.policy.on_breakdown(status, text, Instant::now());
-        self.take(action);
+        let decision = self.policy.on_breakdown(status, text, Instant::now());
+        self.take(decision);
     }
 
-    fn take(&mut self, action: Action) {
-        self.to_say.extend(action.say);
-        let Some(order) = action.order else { return };
+    fn take(&mut self, decision: Decision) {
+        self.to_say.extend(decision.say);
+        let Some(order) = decision.order else { return };
         for (_, entry) in self.table.present_mut().filter(|(_, entry)| entry.child == ChildStatus::Running) {
             entry.connection.send(&Command::Order(order));
         }

@@ -91,16 +91,14 @@ impl Rendezvous {
     pub fn open(ranks: u32) -> io::Result<Self> {
         let objects = Objects::create(ranks)?;
         let control = Control::open(objects.arena.as_fd(), ranks).map_err(io::Error::other)?;
-        let mut random = [0; 8];
-        std::fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
         // Nobody finds this socket by the variable of a job that is over.
-        let name = format!("vgasnet-{:016x}", u64::from_ne_bytes(random));
+        let name = format!("vgasnet-{:032x}", random()?);
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         listener.set_nonblocking(true)?;
         Ok(Rendezvous { listener, name, objects, control, ranks, current: None })
     }
 
-    /// The name of the socket, for [`join`]; at most 32 bytes.
+    /// The name of the socket, for [`join`]; 40 bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -232,6 +230,16 @@ impl Handover {
     }
 }
 
+/// A number that nobody guesses.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn random() -> io::Result<u128> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u128::from_ne_bytes(bytes))
+}
+
 /// The process at the other end, which must be of this user.
 fn peer_of_own_user(stream: &UnixStream) -> io::Result<UnixCredentials> {
     let peer = getsockopt(stream, PeerCredentials)?;
@@ -319,7 +327,7 @@ mod tests {
     fn a_rank_gets_everything_once() {
         let rendezvous = Rendezvous::open(200).expect("a small job");
         let (name, own) = (rendezvous.name().to_owned(), std::process::id());
-        assert!(name.len() <= 32);
+        assert_eq!(name.len(), 40);
         let server = std::thread::spawn(move || serve(rendezvous, 2));
         let ask = |rank, ranks| ask(name.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
         assert_eq!(ask(3, 200), Ok(400));
