@@ -259,13 +259,12 @@ pub fn join(name: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitErr
 
 /// Asks the first party of this host to make this process a rank. The error says in words why it does not.
 pub(crate) fn ask(name: &[u8], rank: u32, ranks: u32) -> Result<Objects, String> {
-    let shown = String::from_utf8_lossy(name);
-    let broken = |error: io::Error| format!("nobody answers at the socket @{shown}: {error}");
+    let broken = |error: io::Error| format!("no shared memory came through the socket: {error}");
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
-    let mut stream =
-        SocketAddr::from_abstract_name(name).and_then(|at| UnixStream::connect_addr(&at)).map_err(broken)?;
-    peer_of_own_user(&stream).map_err(|error| format!("the socket @{shown}: {error}"))?;
+    let stream = SocketAddr::from_abstract_name(name).and_then(|at| UnixStream::connect_addr(&at));
+    let mut stream = stream.map_err(|error| format!("nobody answers at the socket: {error}"))?;
+    peer_of_own_user(&stream).map_err(|error| format!("the socket: {error}"))?;
     let request = Request { rank, ranks, pid: std::process::id() };
     stream.write_all(request.as_bytes()).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);
@@ -339,7 +338,7 @@ mod tests {
         assert_eq!(ask(199, 200), Ok(400));
         assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Joined { rank, pid: own }));
         let why = ask(0, 200).expect_err("the job is over");
-        assert!(why.starts_with("nobody answers at the socket @vgasnet-") && !why.contains('\n'), "{why}");
+        assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
     }
 
     #[test]
