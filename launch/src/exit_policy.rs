@@ -186,16 +186,12 @@ impl ExitPolicy {
                 Decision::default()
             }
             _ if end != End::Status(0) => self.fail(rank, end, ranks, now),
-            Phase::Running if ranks[rank].state == RankState::Fresh => {
+            Phase::Running | Phase::Leaving { .. } if ranks[rank].state == RankState::Fresh => {
                 self.never_initialised.get_or_insert(rank);
                 self.check_never_initialised(ranks, now)
             }
             Phase::Running => {
                 self.phase = Phase::Leaving { quit_at: now + self.graces.leave };
-                self.check_never_initialised(ranks, now)
-            }
-            Phase::Leaving { .. } if ranks[rank].state == RankState::Fresh => {
-                self.never_initialised.get_or_insert(rank);
                 self.check_never_initialised(ranks, now)
             }
             Phase::Leaving { .. } | Phase::Interrupted { .. } => Decision::default(),
@@ -210,11 +206,7 @@ impl ExitPolicy {
         if self.outcome.status == 0 {
             self.outcome.status = status;
         }
-        match self.phase {
-            // The ranks were told already, and have their time.
-            Phase::Interrupted { .. } => Decision { order: None, say: Some(say) },
-            _ => Decision { say: Some(say), ..self.end(now) },
-        }
+        self.end_unless_told(say, now)
     }
 
     /// Two ranks turn out to have each other's numbers.
@@ -248,10 +240,7 @@ impl ExitPolicy {
         }
         self.give_time_again(now);
         match self.phase {
-            Phase::Leaving { quit_at } if quit_at <= now => {
-                self.phase = Phase::Ending { kill_at: now + self.graces.quit };
-                Decision { order: Some(Order::Quit), say: None }
-            }
+            Phase::Leaving { quit_at } if quit_at <= now => self.end(now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 if self.outcome.status == 0 {
                     self.outcome.status = 128 + signal;
@@ -291,8 +280,7 @@ impl ExitPolicy {
 
     /// The agent has lost its supervisor: nobody else would end the rank.
     pub(crate) fn on_orphaned(&mut self, now: Instant) -> Decision {
-        self.phase = Phase::Ending { kill_at: now + self.graces.quit };
-        Decision { order: Some(Order::Forward(libc::SIGTERM)), say: None }
+        Decision { order: Some(Order::Forward(libc::SIGTERM)), ..self.end(now) }
     }
 
     /// The processes that leave have something to do after all, so they get their time again.
@@ -318,12 +306,7 @@ impl ExitPolicy {
         };
         let others = if ranks.iter().any(|rank| rank.is_running) { "; the other ranks were ended" } else { "" };
         let name = ranks[rank as usize].name();
-        let say = Some(format!("rank {rank} ({name}) {how}{others}"));
-        match self.phase {
-            // The ranks were told already, and have their time.
-            Phase::Interrupted { .. } => Decision { order: None, say },
-            _ => Decision { say, ..self.end(now) },
-        }
+        self.end_unless_told(format!("rank {rank} ({name}) {how}{others}"), now)
     }
 
     /// Notes the job's first failure and returns it.
@@ -370,6 +353,15 @@ impl ExitPolicy {
         self.outcome.status = TIME_LIMIT_STATUS;
         let say = format!("the time limit of {} s is over; still running: ranks {running:?}", limit.as_secs_f64());
         Decision { say: Some(say), ..self.end(now) }
+    }
+
+    fn end_unless_told(&mut self, say: String, now: Instant) -> Decision {
+        let order = match self.phase {
+            // The ranks were told already, and have their time.
+            Phase::Interrupted { .. } => None,
+            _ => self.end(now).order,
+        };
+        Decision { order, say: Some(say) }
     }
 
     fn end(&mut self, now: Instant) -> Decision {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use vgasnet_launch::{Plan, host_timeout, say};
 
-use super::{Options, add_agent, mpi, run};
+use super::{Options, add_agent, mpi};
 
 /// Whether GASNet's launcher for UDP takes the output of the ranks.
 const ROUTE_VARIABLE: &str = "GASNET_ROUTE_OUTPUT";
@@ -73,5 +73,5 @@ fn supervised(options: &Options, launcher: &Launcher) -> i32 {
         add_agent(&mut command, options)?;
         Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })
     };
-    run(plan())
+    super::run(plan())
 }
