@@ -18,7 +18,7 @@ static gex_Client_t client;
 static gex_EP_t endpoint;
 static gex_TM_t team;
 static gex_AM_Index_t handler = 200;
-/* What the caller has attached, and how much of it is the caller's. */
+/* The segment that the caller has attached, and the length of the caller's part. */
 static gex_Segment_t shared;
 static size_t callers_bytes;
 
