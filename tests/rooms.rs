@@ -34,7 +34,8 @@ fn rooms() -> Vec<Room> {
         let cells: Vec<&str> = line.strip_prefix("| `")?.trim_end_matches(" |").split(" | ").collect();
         let place = cells[0].trim_end_matches('`');
         let last = *cells.last().expect("a row has cells");
-        let may_use = last.split(", ").filter(|name| *name != "nothing").map(str::to_owned).collect();
+        let may_use =
+            last.split(", ").filter(|name| !["nothing", "the library"].contains(name)).map(str::to_owned).collect();
         Some(Room { name: name_of(place), place: root().join(place), may_use })
     };
     table.lines().filter_map(row).collect()
@@ -86,7 +87,7 @@ fn imports(room: &Room, rooms: &[Room], crates: &BTreeMap<String, String>) -> BT
                 .map(str::to_owned),
         );
         for (package, name) in crates {
-            if names_after(&code, &package.replace('-', "_")).any(str::is_empty) {
+            if names_after(&code, &format!("{}::", package.replace('-', "_"))).next().is_some() {
                 used.insert(name.clone());
             }
         }
