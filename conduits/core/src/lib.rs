@@ -14,6 +14,7 @@
 
 #![deny(unsafe_code)]
 
+mod agreement;
 pub mod conformance;
 pub mod launchers;
 mod region;
@@ -25,6 +26,7 @@ use std::time::Duration;
 
 pub use vgasnet_protocol::Rank;
 
+pub use agreement::{agree, hear_all};
 pub use region::{Region, map_again};
 pub use signals::{NAMED, blocking_signals, keeping_handlers};
 
@@ -127,32 +129,6 @@ impl fmt::Display for ConduitError {
 }
 
 impl std::error::Error for ConduitError {}
-
-/// Agrees with all ranks on success: if all succeed, every rank gets the contributions `say` of all. Otherwise all get the error of the
-/// lowest rank that failed. `exchange` is [`Conduit::exchange`], or its like before the start. Collective.
-///
-/// # Errors
-/// A rank has failed, or the exchange fails.
-pub fn agree<T>(
-    exchange: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, ConduitError>,
-    mine: &Result<T, ConduitError>,
-    say: &[u8],
-) -> Result<Vec<Vec<u8>>, ConduitError> {
-    let told = match mine {
-        Ok(_) => [&[0], say].concat(),
-        Err(ConduitError(text)) => {
-            let mut ends = (0..=text.len().min(EXCHANGE_BYTES_MAX - 1)).rev();
-            let end = ends.find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            [&[1], &text.as_bytes()[..end]].concat()
-        }
-    };
-    let all = exchange(&told)?;
-    if let Some((rank, told)) = all.iter().enumerate().find(|(_, told)| told.first() != Some(&0)) {
-        let text = String::from_utf8_lossy(told.get(1..).unwrap_or_default());
-        return Err(ConduitError(format!("rank {rank}: {text}")));
-    }
-    Ok(all.into_iter().map(|told| told[1..].to_vec()).collect())
-}
 
 /// A transport.
 pub trait Conduit: Send + Sync {
