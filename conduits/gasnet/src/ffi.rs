@@ -194,24 +194,6 @@ impl Begun {
     }
 }
 
-/// GASNet's own put, which returns when it is complete.
-///
-/// # Safety
-/// As [`Begun::put`].
-pub(crate) unsafe fn put_blocking(ends: Ends) {
-    // SAFETY: the caller promises that both ends are valid and left alone meanwhile.
-    unsafe { sys::vgasnet_gn_put_blocking(ends.peer.0, ends.there.cast(), ends.here.cast(), ends.len_bytes) }
-}
-
-/// GASNet's own get, likewise.
-///
-/// # Safety
-/// As [`Begun::get`].
-pub(crate) unsafe fn get_blocking(ends: Ends) {
-    // SAFETY: the caller promises that both ends are valid and left alone meanwhile.
-    unsafe { sys::vgasnet_gn_get_blocking(ends.peer.0, ends.here.cast(), ends.there.cast(), ends.len_bytes) }
-}
-
 /// Flushes the output streams of the C library.
 pub(crate) fn flush() {
     // SAFETY: the call has no condition.

@@ -31,7 +31,7 @@ pub use arguments::Arguments;
 #[cfg(feature = "link")]
 pub use coexistence::{attach_both, is_attached};
 #[cfg(feature = "link")]
-pub use network::{Direction, GasnetNetwork};
+pub use network::GasnetNetwork;
 
 /// The launcher of the MPI that GASNet uses, if it does.
 #[cfg(feature = "link")]

@@ -14,7 +14,7 @@ use crate::exit_hooks;
 use crate::ffi::{self, Ends, GasnetError, INBOX};
 use crate::gather::{Gather, Next};
 use crate::inbox::MessageKind;
-pub use crate::transfers::Direction;
+use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};
 
 /// The largest message, where GASNet's own limit is not lower.
@@ -100,18 +100,6 @@ impl GasnetNetwork {
         let all = network.exchange(&[u8::from(started.takes_memory != 0)])?;
         network.takes_memory = all.iter().all(|told| told == &[1]);
         Ok(network)
-    }
-
-    /// GASNet's own copy, which returns when it is complete, to compare with. Only after attach.
-    pub fn copy_blocking(&self, direction: Direction, transfer: &Transfer) {
-        let ends = self.ends(transfer);
-        // SAFETY: `ends` has checked both against the pools, and the contract has it that nobody uses the bytes meanwhile.
-        unsafe {
-            match direction {
-                Direction::Put => ffi::put_blocking(ends),
-                Direction::Get => ffi::get_blocking(ends),
-            }
-        }
     }
 
     /// Unwraps the result of a call of GASNet. An error ends the job, since the transfers under way are lost.

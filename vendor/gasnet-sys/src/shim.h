@@ -74,10 +74,6 @@ void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_by
 /* Whether a transfer is complete, which is then gone. */
 int vgasnet_gn_is_complete(void *transfer);
 
-/* GASNet's own blocking copies, to compare with. */
-void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes);
-void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes);
-
 /* This process's connection to GASNet's launcher, which ends the job when it loses the connection. -1 on all conduits but UDP, which
  * have no such connection. */
 int vgasnet_gn_connection(void);

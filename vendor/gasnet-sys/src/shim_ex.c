@@ -153,11 +153,3 @@ void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_by
 int vgasnet_gn_is_complete(void *transfer) {
     return gex_Event_Test(transfer) == 0;
 }
-
-void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes) {
-    gex_RMA_PutBlocking(team, to, there, (void *)here, len_bytes, 0);
-}
-
-void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
-    gex_RMA_GetBlocking(team, here, from, (void *)there, len_bytes, 0);
-}
