@@ -1,10 +1,10 @@
-//! What a user got wrong, said in one line.
+//! Errors for the user, of one line.
 
 use std::fmt;
 
 /// One line for the user: what is wrong and where, what is allowed, and what to change.
 ///
-/// The line carries no prefix and no newline; whoever prints it puts `vgasnet: rank R: CALL: ` in front.
+/// The line has no prefix and no newline; `job::report` puts `vgasnet: rank R: CALL: ` in front.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UserError(String);
 

@@ -1,8 +1,8 @@
 //! vgasnet: a communication runtime for PGAS languages and libraries whose segments are larger than memory.
 //!
-//! C programs include `vgasnet.h`; this crate is the library behind it, and the same interface for Rust. A program calls
-//! [`job::init`], then [`job::attach`], and gets a [`job::Runtime`]: gets and puts are in [`ops`], Active Messages in [`am`],
-//! collectives in [`coll`]. ARCHITECTURE.md tells how the rooms below fit together.
+//! C programs include `vgasnet.h`; this crate is the library behind it. Its Rust interface has what the project's own
+//! tools and tests need: a program calls [`job::init`], then [`job::attach`], and gets a [`job::Runtime`] with gets and
+//! puts in [`ops`] and Active Messages in [`am`]. ARCHITECTURE.md tells how the rooms fit together.
 
 pub mod am;
 pub mod capi;

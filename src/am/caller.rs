@@ -1,4 +1,4 @@
-//! Whether the calling thread runs a handler.
+//! Whether the calling thread runs a handler of Active Messages.
 
 use std::cell::Cell;
 

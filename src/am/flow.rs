@@ -1,9 +1,9 @@
-//! Flow control of requests: how much of one rank's requests may wait at another.
+//! Flow control of requests: how many requests of one rank may wait at another.
 //!
 //! A request takes credit from its sender's window at the target. The credit comes back when its handler has run: with
-//! the reply if there was one, else in a message of its own for several requests. So what waits at a rank is bounded by a
-//! window for each rank that sends to it. A reply needs no credit: there is at most one for each request that its receiver
-//! has sent and not been credited for.
+//! the reply if there was one, else in a message of its own for several requests. So at most a window of requests waits
+//! at a rank for each sender. A reply needs no credit: its receiver has sent a request for it, whose credit has not
+//! come back.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -13,11 +13,10 @@ use vgasnet_protocol::Rank;
 /// Requests of one rank that may wait at another.
 pub const WINDOW_REQUESTS: u32 = 64;
 
-/// What requests of one rank that wait at another may cost, in bytes of payload, except that a single request may cost
-/// anything.
+/// The cost of requests of one rank that may wait at another, in bytes of payload. A single request may cost more.
 pub const WINDOW_COST: u32 = 128 << 10;
 
-/// Requests and what they cost; in one word, so that both change together.
+/// Requests and their cost; in one word, so that both change together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     /// How many.
@@ -36,12 +35,12 @@ impl Amount {
     }
 }
 
-/// The windows of one rank at all others, and what it owes them.
+/// The windows of one rank at all others, and the credit that it owes them.
 #[derive(Debug)]
 pub struct Flow {
     sent: Box<[AtomicU64]>,
     owed: Box<[AtomicU64]>,
-    /// Ranks that are owed something, perhaps some that are not any more; each once.
+    /// The ranks that are owed credit, each once. Some may have got it by now.
     creditors: Mutex<Vec<Rank>>,
     is_creditor: Box<[AtomicBool]>,
     /// How often credit has come back.
@@ -66,7 +65,7 @@ impl Flow {
         self.sent[to.index()].fetch_update(Ordering::AcqRel, Ordering::Relaxed, more).is_ok()
     }
 
-    /// Credit comes back. Returns whether it had been taken.
+    /// Takes credit back. Returns whether it had been taken.
     #[must_use]
     pub fn give_back(&self, from: Rank, back: Amount) -> bool {
         let less = |bits| {
@@ -78,12 +77,13 @@ impl Flow {
         was_taken
     }
 
-    /// How often credit has come back: who found none looks again when this has changed.
+    /// How often credit has come back. A sender that found none looks again when this has changed.
     pub fn returns(&self) -> u64 {
         self.returns.load(Ordering::SeqCst)
     }
 
-    /// A request of `from` was handled and not replied to. What is to be given back now, if it is much.
+    /// Notes that a request of `from` was handled and not replied to. Returns the credit to give back now, if it is
+    /// much.
     pub fn on_handled(&self, from: Rank, cost: u32) -> Option<Amount> {
         let owed = &self.owed[from.index()];
         let more = Amount { requests: 1, cost }.bits();
@@ -97,11 +97,11 @@ impl Flow {
         None
     }
 
-    /// All that is owed, to be given back when there is nothing else to do.
+    /// Takes all credit that is owed, to be given back when there is nothing else to do.
     pub fn pay_all(&self) -> Vec<(Rank, Amount)> {
         let creditors = std::mem::take(&mut *self.creditors.lock().unwrap_or_else(PoisonError::into_inner));
         let pay = |rank: Rank| {
-            // In this order: what is owed from now on lists the rank again.
+            // In this order: credit that is owed from now on lists the rank again.
             self.is_creditor[rank.index()].store(false, Ordering::Release);
             Some((rank, self.pay(rank)?))
         };

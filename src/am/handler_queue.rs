@@ -10,7 +10,7 @@ pub const PAYLOAD_BYTES_MAX: usize = 64 << 10;
 /// Buffers that are kept for the next messages.
 const SPARE_MAX: usize = 16;
 
-/// Bytes at an address that suits any type.
+/// Bytes that are aligned for any type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
     /// At least as long as the bytes.
@@ -26,7 +26,7 @@ impl Payload {
         payload
     }
 
-    /// Any bytes, in memory that is used again.
+    /// Unspecified bytes, in these words, which are used again.
     fn of_length(len_bytes: usize, mut words: Vec<u128>) -> Payload {
         let needed = len_bytes.div_ceil(size_of::<u128>());
         if words.len() < needed {
@@ -47,7 +47,7 @@ impl Payload {
 
     fn write(&mut self, offset_bytes: usize, bytes: &[u8]) {
         assert!(offset_bytes + bytes.len() <= self.words.len() * size_of::<u128>());
-        // SAFETY: it was just checked that the words are long enough, and any bytes are valid words.
+        // SAFETY: the words are long enough, which was just checked, and any bytes are valid words.
         unsafe { self.as_mut_ptr().add(offset_bytes).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 }
@@ -57,7 +57,7 @@ impl Payload {
 pub struct Incoming {
     /// Its sender.
     pub from: Rank,
-    /// All but its arguments and payload.
+    /// Its head.
     pub head: Head,
     /// Its arguments.
     pub args: Args,
@@ -73,16 +73,16 @@ struct Partial {
     arrived_bytes: usize,
 }
 
-/// Messages that wait for their handlers.
+/// How many messages wait for their handlers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// How many.
     pub messages: usize,
-    /// Their payloads, except what is in the segment.
+    /// Their payloads, except those in the segment.
     pub payload_bytes: usize,
 }
 
-/// What has arrived at a rank and was not run.
+/// The messages that have arrived at a rank and whose handlers have not run.
 #[derive(Debug, Default)]
 pub struct HandlerQueue {
     partial: HashMap<(Rank, u32), Partial>,
@@ -91,8 +91,8 @@ pub struct HandlerQueue {
 }
 
 impl HandlerQueue {
-    /// Takes the head of a message with the first bytes of its payload. Returns whether a message is complete; `None` if it
-    /// makes no sense.
+    /// Takes the head of a message with the first bytes of its payload. Returns whether the message is complete now;
+    /// `None` if it makes no sense.
     pub fn add_first(&mut self, from: Rank, head: Head, args: Args, bytes: &[u8]) -> Option<bool> {
         let total_bytes = if head.is_placed { 0 } else { head.payload_bytes as usize };
         if bytes.len() > total_bytes || total_bytes > PAYLOAD_BYTES_MAX {
@@ -158,13 +158,13 @@ impl HandlerQueue {
         }
     }
 
-    /// How much is complete and was not taken.
+    /// The messages that are complete and were not taken.
     pub fn backlog(&self) -> Backlog {
         let payload_bytes = self.ready.iter().map(|incoming| incoming.payload.len_bytes()).sum();
         Backlog { messages: self.ready.len(), payload_bytes }
     }
 
-    /// Whether nothing has arrived that was not taken, not even in part.
+    /// Whether no message is there, not even in part.
     #[cfg(test)]
     fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.partial.is_empty()
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_suit_any_type() {
+    fn payloads_are_aligned_for_any_type() {
         for len in 0..40 {
             let mut payload = Payload::from_bytes(&vec![7; len]);
             assert_eq!((payload.as_mut_ptr().addr() % 16, payload.len_bytes()), (0, len));

@@ -1,8 +1,8 @@
 //! Handler-safe locks: may be taken in handlers and outside.
 //!
-//! Handlers run only in threads that called in, so a lock is an ordinary one, except that a thread which has it may take
-//! it again. GASNet-1 forbids that, but a client may poll while it has a lock, and the handler that then runs may want the
-//! same one; in GASNet's sequential mode, where locks do nothing, that works.
+//! Handlers run only in threads that called in, so such a lock is an ordinary one, except that a thread that has it may
+//! take it again. GASNet-1 forbids that. But a client may poll while it has a lock, and the handler that then runs may
+//! take the same lock: that works in GASNet's sequential mode, where locks do nothing.
 
 use crate::sys::futex::RawLock;
 use std::cell::Cell;
@@ -57,8 +57,8 @@ impl HandlerSafeLock {
         taken
     }
 
-    /// Undoes one taking; by another thread than the one that has the lock, all of them. Returns whether it was taken; if
-    /// not, nothing is done.
+    /// Gives the lock back once, or altogether if another thread than the owner calls this. Returns whether it was
+    /// taken; if not, nothing is done.
     #[must_use]
     pub fn unlock(&self) -> bool {
         if self.is_free() {
@@ -76,7 +76,8 @@ impl HandlerSafeLock {
         self.raw.is_free()
     }
 
-    /// Only the owner itself stores its number, so no other thread reads its own here.
+    /// Whether this thread has the lock. Only the owner stores its own number, so no other thread finds its number
+    /// here.
     fn is_own(&self) -> bool {
         self.owner.load(Ordering::Relaxed) == this_thread()
     }

@@ -7,16 +7,16 @@ use vgasnet_protocol::active_message::{Args, Category};
 /// Indices from here on are the client's; those below are the library's (GASNet-1, C.2).
 pub const CLIENT_FIRST: u8 = 128;
 
-/// The index of the library's own handler.
+/// The index of the library's own handler, which no client has.
 pub(crate) const LIBRARY: u8 = 1;
 
 /// An entry of the client's table: an index, or 0 for any, and a function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The index; the one that was given out, afterwards.
+    /// The index; after the registration, the one that was assigned.
     pub index: u8,
-    /// The function; its type depends on what is sent to it.
+    /// The function. Its type depends on the messages that are sent to it.
     pub function: Option<unsafe extern "C" fn()>,
 }
 
@@ -25,11 +25,11 @@ pub struct Entry {
 pub enum BadEntry {
     /// The entry at this place has an index that is not the client's.
     Reserved(usize, u8),
-    /// The entry at this place has an index that another one has.
+    /// The entry at this place has the index of another entry.
     Twice(usize, u8),
     /// The entry at this place has no function.
     NoFunction(usize),
-    /// There are more than the client's indices.
+    /// There are more entries than indices.
     TooMany(usize),
 }
 
@@ -46,8 +46,8 @@ impl Default for Handlers {
 }
 
 impl Handlers {
-    /// Registers the client's table, and gives the entries that ask for any index the lowest free ones in order, so that
-    /// the same table gets the same indices everywhere.
+    /// Registers the client's table. Entries that ask for any index get the lowest free ones in order, so that the same
+    /// table gets the same indices on all ranks.
     ///
     /// # Errors
     /// The table makes no sense; nothing is registered.
@@ -87,14 +87,14 @@ impl Handlers {
     }
 }
 
-/// What a handler is called with besides its arguments.
+/// What a handler gets before its arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
     /// Names the message inside the handler.
     pub token: *mut c_void,
-    /// The payload, and how long it is, unless the message is a [`Category::Short`].
+    /// The first byte of the payload, unless the message is a [`Category::Short`].
     pub payload: *mut c_void,
-    /// Its length.
+    /// The payload's length.
     pub payload_bytes: usize,
 }
 
@@ -129,12 +129,14 @@ macro_rules! call {
 /// that were sent (reference, L.9).
 ///
 /// # Safety
-/// `function` is a handler for messages of this category with this many arguments; the frame's payload is as long as it says.
-pub unsafe fn call(function: usize, category: Category, frame: Frame, args: &Args) {
+/// `function` is a handler for messages of this category with so many arguments. The frame's payload is as long as it
+/// says.
+pub(super) unsafe fn call(function: usize, category: Category, frame: Frame, args: &Args) {
     let Frame { token, payload, payload_bytes } = frame;
     let args = args.as_slice();
-    // SAFETY: the caller's promise. Integers of 32 bits are passed like ones of 64 whose upper half is not looked at, in
-    // the calling conventions of x86-64 and AArch64.
+    // SAFETY: `function` is a handler for this category and so many arguments, and the payload is as long as the frame
+    // says. The handler may declare 32-bit arguments: the calling conventions of x86-64 and AArch64 pass those like
+    // 64-bit ones, and ignore the upper half.
     unsafe {
         match category {
             Category::Short => call!(function, args, (token => *mut c_void)),
@@ -186,7 +188,7 @@ mod tests {
             payload: std::ptr::without_provenance_mut(payload),
             payload_bytes,
         };
-        // SAFETY: the functions take what they are called with.
+        // SAFETY: the functions are handlers of these categories with so many arguments, and do not touch the payload.
         unsafe {
             let args = Args::new(&[-1, -2, -3]).expect("three");
             call(short_of_three as *const () as usize, Category::Short, frame(5, 0, 0), &args);

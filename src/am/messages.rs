@@ -1,4 +1,4 @@
-//! What has arrived for the client's Active Messages, and the state of sending.
+//! The Active Messages that have arrived, and the state of sending.
 
 use super::flow::{Amount, Flow};
 use super::handler_queue::{Backlog, HandlerQueue, Incoming};
@@ -12,19 +12,19 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args};
 
-/// A handler of the library's own: the arguments, the payload and its length. It sends nothing.
+/// The library's own handler: gets the arguments, the payload and its length. It sends nothing.
 pub type LibraryHandler = Box<dyn Fn(&Args, *mut c_void, usize) + Send + Sync>;
 
-/// The Active Messages of a rank, apart from what sends and runs them.
+/// The Active Messages that a rank has received, with their handlers and flow control.
 pub struct Messages {
     handlers: Handlers,
-    /// The handler of messages with an index that no client has.
+    /// The handler of messages with the index [`super::LIBRARY`].
     library: OnceLock<LibraryHandler>,
     pub(super) flow: Flow,
     queue: Mutex<HandlerQueue>,
     /// Messages in the queue that are complete.
     pending: AtomicUsize,
-    /// Handlers that have run, or begun to.
+    /// Counts the starts and the ends of handlers.
     pub(super) runs: AtomicU64,
     next_id: AtomicU32,
 }
@@ -48,7 +48,7 @@ impl Messages {
         &self.handlers
     }
 
-    /// From now on messages with the index [`super::handlers::LIBRARY`] go to this handler. Once.
+    /// Sets the library's own handler. Called once.
     pub fn set_library_handler(&self, handler: LibraryHandler) {
         assert!(self.library.set(handler).is_ok(), "the library has one handler");
     }
@@ -62,7 +62,7 @@ impl Messages {
         self.pending.load(Ordering::SeqCst) > 0
     }
 
-    /// How many handlers have run, or begun to; it wraps.
+    /// Counts the starts and the ends of handlers; it wraps.
     pub fn runs(&self) -> u64 {
         self.runs.load(Ordering::SeqCst)
     }
@@ -72,7 +72,7 @@ impl Messages {
         self.flow.returns()
     }
 
-    /// What is complete and waits for its handler to run.
+    /// The messages that are complete and wait for their handlers.
     pub fn backlog(&self) -> Backlog {
         self.queue().backlog()
     }

@@ -1,7 +1,8 @@
 //! Active Messages of the client: requests, replies, and the threads that run their handlers.
 //!
-//! What arrives is put together by whoever drives the engine and waits in the [`HandlerQueue`]. Handlers run only in client
-//! threads that called in, outside of every lock of the library: [`Am`] is part of the engine's [`CallerWork`].
+//! The driver of the engine puts arriving messages together from their fragments in a queue (`handler_queue.rs`).
+//! Handlers run only in client threads that called in, outside of every lock of the library: [`Am`] has a part of the
+//! engine's [`CallerWork`].
 //!
 //! Source: GASNet-1 (specification 1.8), Active Messages.
 //!
@@ -39,12 +40,12 @@ pub struct Am {
 }
 
 impl Am {
-    /// Sends and runs messages, with what `messages` has taken in.
+    /// Sends messages, and runs the handlers of those that `messages` has received.
     pub fn new(ops: Arc<Ops>, messages: Arc<Messages>) -> Am {
         Am { ops, messages }
     }
 
-    /// What has arrived, and the handler table.
+    /// The messages that have arrived, and the handler table.
     pub fn messages(&self) -> &Messages {
         &self.messages
     }
@@ -54,7 +55,7 @@ impl Am {
         &self.ops
     }
 
-    /// What carries the operations out.
+    /// The driver of this rank's engine.
     pub fn driver(&self) -> &Arc<Driver> {
         self.ops.driver()
     }
@@ -63,7 +64,7 @@ impl Am {
         self.ops.space()
     }
 
-    /// An error that no call can return.
+    /// Reports an error that no call can return, and ends the job.
     fn fail(&self, line: &UserError) -> ! {
         self.driver().fail("active message", line)
     }

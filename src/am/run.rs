@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{Args, Category};
 
-/// After so long, a condition that only handlers should change is looked at again even if none has run: clients wait for
-/// other threads and for puts like this too.
+/// The longest wait for a handler. A client then looks at its condition again, which other threads or puts may have
+/// changed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Names the message that a handler handles. It lies on the stack of the thread that runs the handler.
@@ -31,12 +31,21 @@ impl Token {
         Token { from, is_reply, cost, replied: Cell::new(false) }
     }
 
-    /// Who sent the message.
+    /// The token that a handler was given.
+    ///
+    /// # Safety
+    /// `pointer` is null, or the first argument of the handler that this thread runs.
+    pub unsafe fn of_handler<'a>(pointer: *mut c_void) -> Option<&'a Token> {
+        // SAFETY: the pointer is null, or to the token on this thread's stack, which stays until the handler returns.
+        unsafe { pointer.cast::<Token>().as_ref() }
+    }
+
+    /// The sender of the message.
     pub fn from(&self) -> Rank {
         self.from
     }
 
-    /// The one reply that the message may have is being sent: what the message had cost.
+    /// Uses up the one reply that the message may have. Returns the message's cost.
     pub(super) fn take_reply(&self) -> Result<u32, UserError> {
         if self.is_reply {
             return Err(UserError::new("the handler of a reply replies; only handlers of requests may"));
@@ -49,7 +58,7 @@ impl Token {
 }
 
 impl Am {
-    /// Waits until another handler has run than had been when [`Messages::runs`] was `seen`, or a short time.
+    /// Waits until [`Messages::runs`](super::Messages::runs) is not `seen` any more, or a short time.
     pub fn wait_for_handler(&self, seen: u64) {
         self.driver().wait_until_or(&|| self.messages().runs() != seen, Some(Instant::now() + LOOK_AGAIN));
     }
@@ -57,7 +66,7 @@ impl Am {
     /// Runs the handler of a message to this rank itself, at once.
     ///
     /// # Safety
-    /// The payload is valid for its length, and what `check` looks at is right.
+    /// The payload is valid for its length, and the envelope has passed `check`.
     pub(super) unsafe fn run_here(&self, envelope: &Envelope, is_reply: bool) {
         let Envelope { handler, payload, payload_bytes, destination, args } = *envelope;
         let rank = self.space().rank;
@@ -74,7 +83,7 @@ impl Am {
             }
             Destination::Segment(address) => {
                 let remote = Remote { rank: rank.0, address, len_bytes: payload_bytes };
-                // SAFETY: the payload is valid for its length.
+                // SAFETY: the payload is valid for its length, which is that of the transfer.
                 self.must(unsafe { self.ops.transfer(Operation::Put(payload), remote) });
                 (Category::Long, std::ptr::with_exposed_provenance_mut(address))
             }
@@ -83,7 +92,7 @@ impl Am {
         self.call(handler, category, frame, &args, rank);
     }
 
-    /// Runs the handler of the oldest message that is pending. Returns whether there was one.
+    /// Runs the handler of the message that became complete first. Returns whether there was one.
     pub fn run_one(&self) -> bool {
         let messages = self.messages();
         if !messages.has_pending() {
@@ -108,7 +117,7 @@ impl Am {
         true
     }
 
-    /// Where the handler finds its payload; a Long's is put there first.
+    /// The place of the payload for the handler. A Long's payload is put there first.
     fn payload_place(&self, incoming: &mut Incoming) -> *mut u8 {
         let Incoming { head, payload, .. } = incoming;
         match head.category {
@@ -118,7 +127,7 @@ impl Am {
                 let address = head.address as usize;
                 if !head.is_placed {
                     let remote = Remote { rank: self.space().rank.0, address, len_bytes: payload.len_bytes() };
-                    // SAFETY: the payload is as long as that.
+                    // SAFETY: the payload has `len_bytes` bytes, and lives until the message has been handled.
                     self.must(unsafe { self.ops.transfer(Operation::Put(payload.as_mut_ptr()), remote) });
                 }
                 std::ptr::with_exposed_provenance_mut(address)
@@ -137,14 +146,15 @@ impl Am {
             self.fail(&UserError::new(line));
         };
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: the client registered the function for messages like this (GASNet-1, E.0); the frame is as it says.
+        // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
+        // E.0). The payload is as long as the frame says.
         caller::in_handler(|| unsafe { handlers::call(function, category, frame, args) });
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
-        // What another thread waits for may be what the handler did.
+        // Another thread may wait for an effect of the handler.
         self.driver().notify();
     }
 
-    /// What cannot fail for a message that was checked by its sender.
+    /// Ends the job if a transfer failed, which its sender has checked.
     fn must(&self, done: Result<(), UserError>) {
         if let Err(line) = done {
             self.fail(&line);
@@ -158,15 +168,4 @@ fn cost_of(incoming: &Incoming) -> u32 {
 
 fn as_pointer(token: &Token) -> *mut c_void {
     std::ptr::from_ref(token).cast_mut().cast()
-}
-
-impl Token {
-    /// The token that a handler was given.
-    ///
-    /// # Safety
-    /// The pointer is the first argument of the handler that this thread runs, or null.
-    pub unsafe fn of_handler<'a>(pointer: *mut c_void) -> Option<&'a Token> {
-        // SAFETY: the pointer is null or to the token on the stack of this thread's handler.
-        unsafe { pointer.cast::<Token>().as_ref() }
-    }
 }

@@ -17,24 +17,24 @@ pub const LONG_BYTES_MAX: usize = i32::MAX as usize;
 /// A request or reply to be sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// Which handler.
+    /// The index of the handler.
     pub handler: u8,
-    /// Where its payload is, and how long it is; nothing for a [`Category::Short`].
+    /// The first byte of the payload.
     pub payload: *const u8,
-    /// Its length.
+    /// The payload's length; 0 for a [`Category::Short`].
     pub payload_bytes: usize,
-    /// What the handler is given.
+    /// Where the payload goes.
     pub destination: Destination,
-    /// The arguments.
+    /// The handler's arguments.
     pub args: Args,
 }
 
 /// Where a payload goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// There is none.
+    /// There is no payload.
     Nowhere,
-    /// Into a buffer of the handler's.
+    /// Into a buffer for the handler.
     Buffer,
     /// To an address in the target's segment.
     Segment(usize),
@@ -54,8 +54,8 @@ impl Am {
     /// Sends a request; waits for credit first, running handlers meanwhile. The payload is free for reuse on return.
     ///
     /// # Errors
-    /// There is no such rank, the payload is too long or belongs outside the rank's segment, or the thread is in a handler;
-    /// nothing is sent.
+    /// There is no such rank, the payload is too long or belongs outside the rank's segment, or the thread is in a
+    /// handler; nothing is sent.
     ///
     /// # Safety
     /// The payload is valid for its length.
@@ -65,12 +65,12 @@ impl Am {
         }
         self.check(to, envelope)?;
         if to == self.space().rank.0 {
-            // SAFETY: the payload is valid for its length, which the caller has promised.
+            // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
             unsafe { self.run_here(envelope, false) };
             return Ok(());
         }
         let to = Rank(to);
-        // SAFETY: the payload is valid for its length, which the caller has promised.
+        // SAFETY: the payload is valid for its length.
         let is_placed = unsafe { self.place(to, envelope)? };
         let cost = if is_placed { 0 } else { envelope.payload_bytes as u32 };
         let flow = &self.messages().flow;
@@ -81,7 +81,7 @@ impl Am {
                 taken.get()
             });
         }
-        // SAFETY: the payload is valid for its length, which the caller has promised.
+        // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe { self.post(to, envelope, is_placed, None) };
         self.driver().poll();
         Ok(())
@@ -90,7 +90,8 @@ impl Am {
     /// Sends the reply to the message that a token names. The payload is free for reuse on return.
     ///
     /// # Errors
-    /// The token's message is a reply itself, or was replied to, or as for [`Runtime::request`]; nothing is sent.
+    /// The message is a reply itself or was replied to, or the payload is too long or belongs outside the sender's
+    /// segment; nothing is sent.
     ///
     /// # Safety
     /// The payload is valid for its length.
@@ -99,11 +100,11 @@ impl Am {
         let cost = token.take_reply()?;
         let to = token.from();
         if to == self.space().rank {
-            // SAFETY: the payload is valid for its length, which the caller has promised.
+            // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
             unsafe { self.run_here(envelope, true) };
             return Ok(());
         }
-        // SAFETY: the payload is valid for its length, which the caller has promised.
+        // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe {
             let is_placed = self.place(to, envelope)?;
             self.post(to, envelope, is_placed, Some(cost));
@@ -111,8 +112,8 @@ impl Am {
         Ok(())
     }
 
-    /// Takes credit for a request of the library's own to another rank, if there is some. Its payload, of `cost` bytes, is to
-    /// follow by [`Runtime::post_with_credit`].
+    /// Takes credit for a request of the library itself to another rank, if there is some. The request, with a payload
+    /// of `cost` bytes, is then sent by [`Am::post_with_credit`].
     pub fn try_credit(&self, to: Rank, cost: u32) -> bool {
         self.messages().flow.take(to, cost)
     }
@@ -120,9 +121,9 @@ impl Am {
     /// Sends a request that has credit. The payload is free for reuse on return.
     ///
     /// # Safety
-    /// The payload is valid for its length.
+    /// The payload is valid for its length; it is not null, unless the length is 0.
     pub unsafe fn post_with_credit(&self, to: Rank, envelope: &Envelope) {
-        // SAFETY: the payload is valid for its length, which the caller has promised.
+        // SAFETY: the payload is valid for its length, and not null unless that is 0.
         unsafe { self.post(to, envelope, false, None) };
     }
 
@@ -151,18 +152,24 @@ impl Am {
     }
 
     /// Puts a payload that is too long for messages into the target's segment. Returns whether it did.
+    ///
+    /// # Safety
+    /// The payload is valid for its length.
     unsafe fn place(&self, to: Rank, envelope: &Envelope) -> Result<bool, UserError> {
         let Destination::Segment(address) = envelope.destination else { return Ok(false) };
         let len_bytes = envelope.payload_bytes;
         if len_bytes <= PAYLOAD_BYTES_MAX {
             return Ok(false);
         }
-        // SAFETY: the payload is valid for its length, which the caller has promised.
+        // SAFETY: the payload is valid for its length, which is that of the transfer.
         unsafe { self.ops.transfer(Operation::Put(envelope.payload), Remote { rank: to.0, address, len_bytes })? };
         Ok(true)
     }
 
-    /// Hands a message to the conduit, in as many parts as it takes.
+    /// Hands a message to the conduit, in as many fragments as it takes.
+    ///
+    /// # Safety
+    /// The payload is valid for its length; it is not null, unless the length is 0.
     unsafe fn post(&self, to: Rank, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) {
         let address = if let Destination::Segment(address) = envelope.destination { address as u64 } else { 0 };
         let head = Head {
@@ -180,10 +187,10 @@ impl Am {
         let payload = if is_placed || envelope.payload_bytes == 0 {
             &[]
         } else {
-            // SAFETY: the payload is valid for its length; the length is not 0, so the pointer is no null pointer (`check`).
+            // SAFETY: the payload is valid for its length, which is not 0, so the pointer is not null.
             unsafe { std::slice::from_raw_parts(envelope.payload, envelope.payload_bytes) }
         };
-        // A payload in the own segment may fault, which is not to be in the conduit's hands.
+        // A payload in the own segment is copied first: it may fault, which must not happen inside the conduit.
         let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());
         let payload = copied.as_deref().unwrap_or(payload);
         let most_bytes = self.driver().conduit().message_bytes_max();

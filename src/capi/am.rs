@@ -11,10 +11,10 @@ fn bad_argument(line: UserError) -> Refusal {
     Refusal::with_code(ERR_BAD_ARG, line)
 }
 
-/// A message from what C gives for it.
+/// A message from the arguments of C.
 ///
 /// # Safety
-/// `args` are that many arguments, or null.
+/// `args` is null, or points to `count` arguments.
 unsafe fn envelope(
     handler: u8,
     payload: *mut c_void,
@@ -27,7 +27,7 @@ unsafe fn envelope(
         return Err(Refusal::bad_argument(format!("handler {handler}; handlers of clients are {CLIENT_FIRST} to 255")));
     }
     let none_given = args.is_null() || count == 0;
-    // SAFETY: the caller's promise; more than there may be are not looked at.
+    // SAFETY: `args` is not null, so it points to `count` arguments, of which no more are looked at.
     let args = if none_given { &[] } else { unsafe { std::slice::from_raw_parts(args, count.min(ARGS_MAX + 1)) } };
     if args.len() != count || count > ARGS_MAX {
         return Err(Refusal::bad_argument(format!(
@@ -38,16 +38,16 @@ unsafe fn envelope(
     Ok(Envelope { handler, payload: payload.cast(), payload_bytes, destination, args })
 }
 
-/// The token that a handler hands back.
+/// The token that a handler gives back.
 ///
 /// # Safety
-/// `token` is what this thread's handler was given, or null.
+/// `token` is null or, in a handler, that handler's first argument.
 unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
     let missing = || Refusal::bad_argument("the token is null or used outside of a handler; give what the handler got");
     if !crate::am::is_in_handler() {
         return Err(missing());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: this thread is in a handler, and `token` is null or the handler's first argument.
     unsafe { Token::of_handler(token) }.ok_or_else(missing)
 }
 
@@ -138,10 +138,12 @@ entry_points! {
     }
 }
 
+/// The client's lock.
+///
 /// # Safety
-/// The pointer is null, or to a lock.
+/// `lock` is null, or points to a lock, all of whose fields are atomic.
 unsafe fn lock_at<'a>(lock: *mut HandlerSafeLock) -> Result<&'a HandlerSafeLock, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the pointer is null, or to a lock of the client, which stays during the call.
     unsafe { lock.as_ref() }.ok_or_else(|| UserError::new("the lock is a null pointer").into())
 }
 

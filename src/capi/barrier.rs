@@ -45,17 +45,18 @@ entry_points! {
     }
 }
 
-/// Where the id of a barrier goes.
+/// The client's place for the id of a barrier.
 ///
 /// # Safety
-/// The pointer is null, or the client gives it for the time of a call.
+/// `id` is null, or valid for writes of an int during the call, and nothing else uses that memory meanwhile.
 pub(super) unsafe fn place<'a>(id: *mut c_int) -> Result<&'a mut MaybeUninit<c_int>, UserError> {
-    // SAFETY: the caller's promise; whatever is there, it is only written.
+    // SAFETY: the pointer is null or valid for writes, and this is the only reference to its memory, which is only
+    // written.
     let place = unsafe { id.cast::<MaybeUninit<c_int>>().as_mut() };
     place.ok_or_else(|| UserError::new("the place for the id is a null pointer"))
 }
 
-/// Writes the id, if the barrier had one, and returns whether it had none.
+/// Writes the id, if the barrier had one. Returns 0 if it had one, else 1.
 pub(super) fn answer(of_all: Name, place: &mut MaybeUninit<c_int>) -> c_int {
     match of_all {
         Name::Id(id) => {
@@ -74,7 +75,7 @@ pub(super) fn name(id: c_int, flags: c_int) -> Result<Name, UserError> {
     match flags & !IMAGES {
         0 => Ok(Name::Id(id)),
         ANONYMOUS | UNNAMED => Ok(Name::Anonymous),
-        // In any combination with the others.
+        // Also in any combination with the others.
         MISMATCH | 3 | 7 => Ok(Name::Mismatch),
         _ => Err(UserError::new(format!(
             "flags {flags:#x} are unknown; allowed are 0 and VGASNET_BARRIERFLAG_ANONYMOUS (1), _MISMATCH (2), \

@@ -1,4 +1,5 @@
-//! Where C calls in: no panic gets out, and what cannot be done is said in one line and answered as the function can.
+//! The way in and out of the C interface: panics stay inside, and a refused call is reported in one line and answered
+//! as its function can.
 
 use super::{ERR_BAD_ARG, ERR_NOT_INIT};
 use crate::error::UserError;
@@ -7,9 +8,9 @@ use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 
-/// Why a call is not done.
+/// Why a call is refused.
 pub(super) struct Refusal {
-    /// What a function that returns a code answers; `None` if the job ends whatever the function returns.
+    /// The answer of a function that returns a code; `None` if the job ends in any case.
     code: Option<c_int>,
     line: UserError,
 }
@@ -33,9 +34,9 @@ impl From<UserError> for Refusal {
     }
 }
 
-/// What a function of the C interface returns.
+/// The answer of a function of the C interface.
 pub(super) trait Answer: Sized {
-    /// The answer that carries an error code, if there is one.
+    /// The answer for an error code, if the function returns codes.
     fn from_code(_code: c_int) -> Option<Self> {
         None
     }
@@ -57,7 +58,7 @@ impl<T> Answer for *mut T {}
 /// Runs the body of a function of the C interface.
 #[inline(always)]
 pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result<T, Refusal>) -> T {
-    // A body that panicked leaves broken state behind at worst, and the process ends before anybody sees it.
+    // A body that panicked may leave broken state behind, but the process ends before anything uses it.
     match panic::catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(answer)) => answer,
         Ok(Err(refusal)) => refuse(call, &refusal),
@@ -72,10 +73,11 @@ macro_rules! entry_points {
             /// See `include/vgasnet.h`.
             ///
             /// # Safety
-            /// The arguments are as `include/vgasnet.h` has them.
+            /// Each pointer is null, or valid for as many bytes and as long as `include/vgasnet.h` documents.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                // SAFETY: the functions called in the body ask for what the caller promised.
+                // SAFETY: each pointer is null or valid as the header documents, and the body checks those that must
+                // not be null. The functions that it calls need no more.
                 crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
             }
         )*
@@ -92,12 +94,12 @@ macro_rules! entry_points {
 }
 pub(super) use entry_points;
 
-/// The job, which every function but init needs.
+/// The job; every function but init needs it.
 pub(super) fn initialised() -> Result<&'static Job, Refusal> {
     job::job().ok_or_else(|| too_early("the job is not initialised; call vgasnet_init first"))
 }
 
-/// The runtime, which transfers, syncs and barriers need.
+/// The runtime; transfers, syncs and barriers need it.
 #[inline]
 pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
     job::runtime().ok_or_else(|| match job::job() {
@@ -106,8 +108,8 @@ pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
     })
 }
 
-/// From now on a panic says nothing by itself: [`enter`] reports it with the function that was called. One in a thread
-/// of the library, which nobody waits for, ends the job here.
+/// Makes [`enter`] report panics, with the function that was called. A panic in a thread of the library, for which
+/// nobody waits, ends the job here.
 pub(super) fn take_over_panics() {
     panic::set_hook(Box::new(|info| {
         let told = describe(info);
@@ -119,7 +121,7 @@ pub(super) fn take_over_panics() {
 }
 
 thread_local! {
-    /// What is to be said of the panic under way.
+    /// The line about the panic under way.
     static PANIC: RefCell<Option<UserError>> = const { RefCell::new(None) };
 }
 
@@ -161,10 +163,10 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// Set in a process that a test runs apart, because what it does ends the process.
+    /// Set in a process that a test runs apart, because the test ends its process.
     const APART: &str = "RUN_APART";
 
-    /// Runs the rest of a test in a process of its own: its exit status and what it says. `None` in that process.
+    /// Runs a test again in a process of its own. Returns its exit status and stderr; `None` in that process.
     fn run_apart(test: &str) -> Option<(Option<i32>, String)> {
         if std::env::var_os(APART).is_some() {
             return None;

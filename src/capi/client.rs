@@ -1,19 +1,19 @@
-//! Variables that the client and the library share, and the text by which a program tells what it was linked with.
+//! Variables that the client and the library share, and the text that tells with which library a program was linked.
 
 use super::boundary::entry_points;
 use crate::memory::Segment;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// What is looked for in programs that are linked statically, around [`CONFIG`].
+/// The mark around [`CONFIG`], by which tools find it in statically linked programs.
 const MARK: &str = "$GASNetConfig: (libvgasnet) ";
 
 /// `VGASNET_CONFIG_STRING`, with the mark before and after it.
 static CONFIG: &CStr =
     c"$GASNetConfig: (libvgasnet) VGASNET=0.1.0,SPEC=1.8,THREADMODEL=PAR,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit $";
 
-// `vgasnet_max_segsize` is the client's to define, and so is `gasnet_max_segsize`, as which clients have it that do not see
-// `gasnet.h` where they define it. The weak references are null if it does not; Rust has none of its own.
+// The client may define `vgasnet_max_segsize`, or `gasnet_max_segsize` where it does not include `gasnet.h`. A weak
+// reference is null if the client does not. Rust has no weak references of its own.
 std::arch::global_asm!(
     ".weak vgasnet_max_segsize",
     ".weak gasnet_max_segsize",
@@ -31,27 +31,27 @@ unsafe extern "C" {
     static vgasnet_client_limits_: [*const u64; 2];
 }
 
-/// `vgasnet_client_attach_hook`: a function of the client, or null. A plain variable for C.
+/// `vgasnet_client_attach_hook`: a function of the client, or null. For C it is a plain variable.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static vgasnet_client_attach_hook: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The largest segment that the client wants to be offered, in bytes, if it says so.
+/// The client's limit on segments in bytes, if it defines one.
 pub(super) fn segment_limit_bytes() -> Option<u64> {
-    // SAFETY: the assembly above defines the pointers; each is null or the address of a variable of this type.
+    // SAFETY: the assembly above defines the pointers; each is null, or the address of a variable of this type.
     let mut limits =
         unsafe { vgasnet_client_limits_ }.into_iter().filter_map(|limit| unsafe { limit.as_ref().copied() });
-    // Below the gasnet conduit, GASNet itself has the second variable, which is 0 then.
+    // Over the gasnet conduit GASNet itself defines the second variable, which is 0 then.
     limits.find(|limit_bytes| *limit_bytes > 0)
 }
 
-/// Tells the client where its segment is, if it wants to know.
+/// Tells the client where its segment is, if it has set the hook.
 pub(super) fn call_attach_hook(segment: Segment) {
     let hook = vgasnet_client_attach_hook.load(Ordering::Acquire);
     if !hook.is_null() {
-        // SAFETY: the client sets the variable to a function of this type.
+        // SAFETY: the header has the client set the variable to a function of this type.
         let hook: unsafe extern "C" fn(*mut c_void, usize) = unsafe { std::mem::transmute(hook) };
-        // SAFETY: the client's function takes what the header says.
+        // SAFETY: the function takes the segment's address and size, as the header documents.
         unsafe { hook(std::ptr::without_provenance_mut(segment.base), segment.size_bytes) };
     }
 }

@@ -22,7 +22,7 @@ const LOCAL: c_int = 1 << 7;
 /// `VGASNET_COLL_AGGREGATE`, `_DST_IN_SEGMENT` and `_SRC_IN_SEGMENT`, which change nothing here.
 const HINTS: c_int = 1 << 8 | 1 << 10 | 1 << 11;
 
-/// `struct vgasnet_team`: never defined, and its pointers point nowhere. They are the name of a team.
+/// `struct vgasnet_team`, which is never defined: its pointers point nowhere, and are the number of a team.
 #[repr(C)]
 #[derive(Debug)]
 pub struct TeamType {
@@ -39,7 +39,7 @@ pub struct FunctionEntry {
     flags: c_uint,
 }
 
-/// What is asked for before memory is known.
+/// A call without its memory.
 struct Asked {
     kind: CollectiveKind,
     team: TeamPointer,
@@ -54,7 +54,7 @@ enum Addresses {
     List(*const *mut c_void),
 }
 
-/// What is waited for: where no flag says it, everything.
+/// The synchronisation that flags ask for: without flags, that of all ranks.
 fn syncs(flags: c_int) -> Result<Syncs, UserError> {
     const ALL: c_int =
         IN_NOSYNC | IN_MYSYNC | IN_ALLSYNC | OUT_NOSYNC | OUT_MYSYNC | OUT_ALLSYNC | SINGLE | LOCAL | HINTS;
@@ -71,28 +71,28 @@ fn syncs(flags: c_int) -> Result<Syncs, UserError> {
 }
 
 impl Addresses {
-    /// The address of this rank's memory. A list has that of each rank of the team with `VGASNET_COLL_SINGLE`, else only this
-    /// rank's.
+    /// The address of this rank's memory. With `VGASNET_COLL_SINGLE` a list has an entry for each rank of the team,
+    /// else only one for this rank.
     ///
     /// # Safety
-    /// A list is null or has as many entries.
+    /// A list is null, or has so many entries.
     unsafe fn own(&self, me: u32, flags: c_int) -> Result<usize, UserError> {
         let address = match *self {
             Addresses::One(address) => address,
             Addresses::List(list) if list.is_null() => {
                 return Err(UserError::new("a list of addresses is a null pointer; give one with this rank's address"));
             }
-            // SAFETY: the caller's promise.
+            // SAFETY: the list has an entry for each rank of the team, or one for this rank.
             Addresses::List(list) => unsafe { *list.add(if flags & SINGLE != 0 { me as usize } else { 0 }) },
         };
         Ok(address.expose_provenance())
     }
 }
 
-/// A collective from what C gives for it.
+/// A collective from the arguments of C.
 ///
 /// # Safety
-/// As [`Addresses::own`].
+/// A list of addresses is null, or has an entry for each rank of the team with `VGASNET_COLL_SINGLE`, else one.
 unsafe fn call(
     asked: &Asked,
     destination: &Addresses,
@@ -103,7 +103,8 @@ unsafe fn call(
     let team = team.addr() as u64;
     let sync = syncs(flags)?;
     let (_, me) = attached()?.coll().team(team)?;
-    // SAFETY: the caller's promise. What a rank has no memory for may be anything.
+    // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if this rank has no such
+    // memory.
     let (source, destination) = unsafe {
         let source = if kind.reads(me, root) { source.own(me, flags)? } else { 0 };
         (source, if kind.writes(me, root) { destination.own(me, flags)? } else { 0 })
@@ -114,22 +115,23 @@ unsafe fn call(
 /// Does a collective.
 ///
 /// # Safety
-/// As [`Coll::run`](crate::coll::Coll::run).
+/// Source and destination, where this rank has them, are valid for the blocks of the collective.
 unsafe fn collective(call: Result<Call, Refusal>) -> Result<(), Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: source and destination are valid for the blocks of the collective.
     Ok(unsafe { attached()?.coll().run(&call?) }?)
 }
 
 /// Starts a collective.
 ///
 /// # Safety
-/// As [`Coll::start`](crate::coll::Coll::start).
+/// Source and destination, where this rank has them, are valid for the blocks of the collective until the handle has
+/// been synced.
 unsafe fn start(call: Result<Call, Refusal>) -> Result<OperationPointer, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: source and destination are valid for the blocks of the collective until the handle has been synced.
     Ok(to_pointer(Some(unsafe { attached()?.coll().start(&call?) }?)))
 }
 
-/// The bytes of the elements of a reduction.
+/// The bytes of a reduction's elements.
 fn bytes_of(elements: usize, element_bytes: usize) -> Result<usize, Refusal> {
     elements.checked_mul(element_bytes).ok_or_else(|| {
         let line = format!(
@@ -313,7 +315,7 @@ entry_points! {
     }
 }
 
-/// Several images a rank are not supported: who asks for them is told so.
+/// Refuses several images a rank.
 fn check_images(images: &[u32], my_image: u32, rank: u32) -> Result<(), UserError> {
     if let Some(at) = images.iter().position(|count| *count != 1) {
         let line = format!("rank {at} has {} images; each rank has one, give a null pointer for images", images[at]);
@@ -435,7 +437,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_say_what_is_waited_for() {
+    fn flags_say_when_a_collective_begins_and_ends() {
         let both = |all_in, all_out| Ok(Syncs { all_in, all_out });
         assert_eq!(syncs(IN_NOSYNC | OUT_MYSYNC | SINGLE), both(false, false));
         assert_eq!(syncs(IN_ALLSYNC | OUT_NOSYNC | LOCAL | HINTS), both(true, false));

@@ -18,7 +18,7 @@ pub struct SegmentInfo {
 }
 
 unsafe extern "C" {
-    /// glibc's: runs `function` with the exit status when the process exits.
+    /// Of glibc: runs `function` with the exit status when the process exits.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
@@ -77,7 +77,7 @@ entry_points! {
             return answer(failure);
         }
         job::watch_signals();
-        // The function stays loaded as long as the process lives, since nothing unloads a library with threads.
+        // The function stays loaded as long as the process lives: the library cannot be unloaded (build.rs).
         if on_exit(at_process_end, std::ptr::null_mut()) != 0 {
             return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
         }
@@ -161,7 +161,7 @@ fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
     Ok(entries)
 }
 
-/// What init or attach answers; without a line if another rank has it.
+/// The answer of init or attach, without a line if another rank has reported the error.
 fn answer(failure: Failure) -> Result<c_int, Refusal> {
     let code = match failure.class {
         FailureClass::NotInit => ERR_NOT_INIT,

@@ -17,7 +17,7 @@ pub struct MemoryVector {
 /// The entries of a client's list.
 ///
 /// # Safety
-/// `list` is null, or points to `count` entries that nobody changes meanwhile.
+/// `list` is null, or points to `count` entries that nobody changes during the call.
 unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Refusal> {
     if count == 0 {
         return Ok(&[]);
@@ -26,11 +26,11 @@ unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a
         let line = format!("the {what} list of {count} entries is a null pointer; give the list, or 0 entries");
         return Err(UserError::new(line).into());
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the list is not null, so it points to `count` entries that nobody changes.
     Ok(unsafe { std::slice::from_raw_parts(list, count) })
 }
 
-/// Refuses sides of different lengths. `None` is more than there are addresses.
+/// Refuses sides of different lengths. `None` stands for more than 2^64 bytes.
 fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(), Refusal> {
     if destination.is_some() && destination == source {
         return Ok(());
@@ -49,12 +49,12 @@ type Regions<'a> = std::iter::Map<std::slice::Iter<'a, MemoryVector>, fn(&Memory
 /// The regions of two vectors.
 ///
 /// # Safety
-/// As [`entries`].
+/// Each list is null, or points to as many entries as its count, which nobody changes during the call.
 unsafe fn vectors<'a>(
     (to_count, to): (usize, *const MemoryVector),
     (from_count, from): (usize, *const MemoryVector),
 ) -> Result<(Regions<'a>, Regions<'a>), Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: each list is null, or points to as many entries as its count.
     let (to, from) = unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };
     let total = |list: &[MemoryVector]| list.iter().try_fold(0_usize, |sum, entry| sum.checked_add(entry.len_bytes));
     check_totals(total(to), total(from))?;
@@ -63,19 +63,19 @@ unsafe fn vectors<'a>(
     Ok((to.iter().map(region), from.iter().map(region)))
 }
 
-/// An array of addresses, and the length of what is there.
+/// The number of addresses, the addresses, and the length of the bytes at each.
 type Indexed = (usize, *const *mut c_void, usize);
 
 /// The regions of two arrays of addresses.
 ///
 /// # Safety
-/// As [`entries`].
+/// Each array is null, or has as many addresses as its count, which nobody changes during the call.
 unsafe fn indexed<'a>(
     (to_count, to, to_bytes): Indexed,
     (from_count, from, from_bytes): Indexed,
 ) -> Result<(impl Iterator<Item = Region> + use<'a>, impl Iterator<Item = Region> + use<'a>), Refusal> {
     check_totals(to_count.checked_mul(to_bytes), from_count.checked_mul(from_bytes))?;
-    // SAFETY: the caller's promise.
+    // SAFETY: each array is null, or has as many addresses as its count.
     let (to, from): (&'a [_], &'a [_]) =
         unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };
     let regions = |list: &'a [*mut c_void], len_bytes| {
@@ -87,14 +87,15 @@ unsafe fn indexed<'a>(
 /// The regions of two bases with strides.
 ///
 /// # Safety
-/// Strides have `levels` entries, counts one more; nobody changes them meanwhile.
+/// Each list of strides is null or has `levels` entries; that of counts is null or has one more. Nobody changes them
+/// during the call.
 unsafe fn strided<'a>(
     (to, to_strides): (*mut c_void, *const usize),
     (from, from_strides): (*mut c_void, *const usize),
     counts: *const usize,
     levels: usize,
 ) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the strides have `levels` entries and the counts one more, unless they are null.
     let (to_strides, from_strides, counts) = unsafe {
         let to_strides = entries("destination stride", to_strides, levels)?;
         let from_strides = entries("source stride", from_strides, levels)?;
@@ -127,39 +128,39 @@ fn get<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
 /// Does a transfer.
 ///
 /// # Safety
-/// As [`Ops::transfer_runs`](crate::ops::Ops::transfer_runs).
+/// The local side of each run is valid for its length, or null.
 unsafe fn transfer(
     node: u32,
     transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
 ) -> Result<(), Refusal> {
     let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the local side of each run is valid for its length, or null.
     Ok(unsafe { ops.transfer_runs(direction, node, runs) }?)
 }
 
 /// Starts a transfer with an explicit handle.
 ///
 /// # Safety
-/// As [`Ops::start_runs_explicit`](crate::ops::Ops::start_runs_explicit).
+/// The local side of each run is valid for its length, or null, until the handle has been synced.
 unsafe fn start(
     node: u32,
     transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
 ) -> Result<OperationPointer, Refusal> {
     let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the local side of each run is valid for its length, or null, until the handle has been synced.
     Ok(to_pointer(unsafe { ops.start_runs_explicit(direction, node, runs) }?))
 }
 
 /// Starts an implicit transfer.
 ///
 /// # Safety
-/// As [`Ops::start_runs_implicit`](crate::ops::Ops::start_runs_implicit).
+/// The local side of each run is valid for its length, or null, until the thread has synced its implicit operations.
 unsafe fn start_implicit(
     node: u32,
     transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
 ) -> Result<(), Refusal> {
     let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the local side of each run is valid for its length, or null, until the implicit operations are synced.
     Ok(unsafe { ops.start_runs_implicit(direction, node, runs) }?)
 }
 

@@ -1,7 +1,7 @@
 //! The C interface: the functions of `include/vgasnet.h`, which documents them.
 //!
-//! A function here checks what the Rust interface cannot be asked for, converts its arguments and calls. The way in and
-//! out, with panics, errors and calls that come too early, is `boundary`'s.
+//! A function here checks its arguments, converts them and calls the Rust interface. `boundary.rs` deals with panics,
+//! errors and calls that come too early.
 
 mod advice;
 mod am;

@@ -7,7 +7,7 @@ use crate::ops::{Implicit, Ops};
 use crate::request::Handle;
 use std::ffi::c_int;
 
-/// `struct vgasnet_operation`: never defined, and its pointers point nowhere. They are the bits of a [`Handle`].
+/// `struct vgasnet_operation`, which is never defined: its pointers point nowhere, and are the bits of a [`Handle`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct Operation {
@@ -29,7 +29,7 @@ pub type ValuePointer = *mut ValueOperation;
 
 const _: () = assert!(size_of::<usize>() == size_of::<Handle>(), "a pointer has to have room for a handle");
 
-/// How C keeps a handle.
+/// A handle as C keeps it.
 pub(super) fn to_pointer<T>(handle: Option<Handle>) -> *mut T {
     std::ptr::without_provenance_mut(handle.map_or(0, Handle::to_bits) as usize)
 }
@@ -38,7 +38,7 @@ pub(super) fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
     Handle::from_bits(pointer.addr() as u64)
 }
 
-/// What a sync finds in an array of handles.
+/// The operations that a sync finds in an array of handles.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Found {
     complete: usize,
@@ -55,7 +55,7 @@ impl Found {
     }
 }
 
-/// Waits for all of the operations, and replaces their handles.
+/// Waits for all of the operations, and invalidates their handles.
 pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     for pointer in handles {
@@ -67,7 +67,7 @@ pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// Waits for one of the operations, and replaces the handles of those that are complete.
+/// Waits for one of the operations, and invalidates the handles of those that are complete.
 pub(super) fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     if !sweep(ops, handles)?.some() {
@@ -77,8 +77,8 @@ pub(super) fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal>
     Ok(())
 }
 
-/// Replaces the handles of complete operations.
-pub(super) fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
+/// Invalidates the handles of complete operations.
+fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError> {
     let mut found = Found::default();
     for pointer in handles {
         let Some(handle) = from_pointer(*pointer) else { continue };
@@ -109,8 +109,8 @@ fn try_sweep_once(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
-/// The answer of a try that found nothing. There may be more ranks than cores, so it lets other threads on: a loop of
-/// tries would keep the core from whoever is to complete the operation.
+/// The answer of a try that found nothing. It gives way to other threads: with more ranks than cores, a loop of tries
+/// would keep the core from the rank that has to complete the operation.
 #[cold]
 pub(super) fn not_ready() -> c_int {
     std::thread::yield_now();
@@ -120,7 +120,7 @@ pub(super) fn not_ready() -> c_int {
 /// The caller's handles.
 ///
 /// # Safety
-/// `handles` is null or points to `count` handles that nobody else uses meanwhile.
+/// `handles` is null, or points to `count` handles that nothing else uses during the call.
 pub(super) unsafe fn array<'a>(
     handles: *mut OperationPointer,
     count: usize,
@@ -131,7 +131,7 @@ pub(super) unsafe fn array<'a>(
     if handles.is_null() {
         return Err(Refusal::bad_argument(format!("the array of {count} handles is a null pointer")));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the array is not null, so it has `count` handles, which nothing else uses during the call.
     Ok(unsafe { std::slice::from_raw_parts_mut(handles, count) })
 }
 

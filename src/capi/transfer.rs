@@ -12,18 +12,19 @@ const VALUE_BYTES: usize = size_of::<u64>();
 /// Does an operation.
 ///
 /// # Safety
-/// As [`Ops::transfer`](crate::ops::Ops::transfer).
+/// The client's memory in `operation` is valid for `len_bytes` bytes, or null.
 #[inline(always)]
 unsafe fn transfer(operation: Operation, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the caller's promise.
+    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null.
     Ok(unsafe { attached()?.ops().transfer(operation, remote) }?)
 }
 
 /// Starts an operation with an explicit handle.
 ///
 /// # Safety
-/// As [`Ops::start_explicit`](crate::ops::Ops::start_explicit).
+/// The client's memory in `operation` is valid for `len_bytes` bytes, or null, until the handle has been synced; that
+/// of an [`Operation::PutNow`] until this returns.
 unsafe fn start(
     operation: Operation,
     node: u32,
@@ -31,14 +32,16 @@ unsafe fn start(
     len_bytes: usize,
 ) -> Result<OperationPointer, Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the caller's promise.
+    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null, until the handle has been synced; that of a
+    // `PutNow` until this returns.
     Ok(to_pointer(unsafe { attached()?.ops().start_explicit(operation, remote) }?))
 }
 
 /// Starts an implicit operation.
 ///
 /// # Safety
-/// As [`Ops::start_implicit`](crate::ops::Ops::start_implicit).
+/// The client's memory in `operation` is valid for `len_bytes` bytes, or null, until the thread has synced its implicit
+/// operations; that of an [`Operation::PutNow`] until this returns.
 unsafe fn start_implicit(
     operation: Operation,
     node: u32,
@@ -46,7 +49,8 @@ unsafe fn start_implicit(
     len_bytes: usize,
 ) -> Result<(), Refusal> {
     let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the caller's promise.
+    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null, until the implicit operations are synced;
+    // that of a `PutNow` until this returns.
     Ok(unsafe { attached()?.ops().start_implicit(operation, remote) }?)
 }
 
@@ -62,7 +66,7 @@ fn get(destination: *mut c_void) -> Operation {
     Operation::Get(destination.cast())
 }
 
-/// memset's value counts as an unsigned char.
+/// As memset does, takes the value as an unsigned char.
 fn set(value: c_int) -> Operation {
     Operation::Set(value as u8)
 }
@@ -158,7 +162,7 @@ entry_points! {
     }
 }
 
-/// Where the `len_bytes` low-order bytes of a value are.
+/// The `len_bytes` low-order bytes of a value.
 #[inline(always)]
 fn low_order_bytes(value: &mut u64, len_bytes: usize) -> Result<*mut c_void, Refusal> {
     check_value_bytes(len_bytes)?;

@@ -13,38 +13,38 @@ use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan,
 use vgasnet_protocol::collectives::{TEAM_ALL, Team, Vote, split};
 use zerocopy::IntoBytes;
 
-/// What is waited for before and after a collective.
+/// When a collective may begin to move bytes, and when it is complete on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syncs {
-    /// No bytes move before every rank has entered. Else each rank's memory is touched once that rank has.
+    /// No bytes move before every rank has entered. Otherwise a rank's memory is touched once that rank has entered.
     pub all_in: bool,
-    /// No rank is through before all bytes have moved. Else each is when its own memory is.
+    /// No rank is through before all bytes have moved. Otherwise a rank is through when its own memory is.
     pub all_out: bool,
 }
 
-/// A collective that a client asks for.
+/// A collective for which a client asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
     /// What it does.
     pub kind: CollectiveKind,
-    /// Among whom.
+    /// The team that does it.
     pub team: u64,
-    /// Whose memory it is about, as the team counts; 0 if nobody's.
+    /// The root's rank in the team; 0 where there is no root.
     pub root: u32,
-    /// Where this rank's bytes are; where there are none, anything.
+    /// The address of the bytes that this rank gives; anything if it gives none.
     pub source: usize,
-    /// Where those it gets belong; where there are none, anything.
+    /// The address for the bytes that this rank gets; anything if it gets none.
     pub destination: usize,
-    /// Bytes that one rank has for, or from, one other.
+    /// Bytes from one rank to one other.
     pub block_bytes: usize,
-    /// Of a [`CollectiveKind::Reduce`]: bytes of an element, number of the function in the table, its argument.
+    /// For [`CollectiveKind::Reduce`]: the bytes of an element, the function's number in the table, and its argument.
     pub reduce: Option<(usize, i32, c_int)>,
-    /// What is waited for.
+    /// When it begins and ends.
     pub sync: Syncs,
 }
 
 impl Coll {
-    /// Sets the functions that reductions name by their place.
+    /// Sets the table of functions for reductions.
     pub fn set_reducers(&self, reducers: Box<[Reducer]>) {
         *self.reducers.write().unwrap_or_else(PoisonError::into_inner) = reducers;
     }
@@ -55,9 +55,10 @@ impl Coll {
     /// There is no such team, root or function, or a null pointer for bytes.
     ///
     /// # Safety
-    /// The memory that this rank gives is valid until the handle has been synced.
+    /// Source and destination, where this rank has them, are valid for the blocks of this collective until the handle
+    /// has been synced.
     pub unsafe fn start(&self, call: &Call) -> Result<Handle, UserError> {
-        // SAFETY: the memory that this rank gives is valid until the handle has been synced.
+        // SAFETY: source and destination are valid until the handle of this completion has been synced.
         let completion = unsafe { self.enter(call)? };
         Ok(self.driver().completions().handle(completion))
     }
@@ -68,14 +69,19 @@ impl Coll {
     /// As [`Coll::start`].
     ///
     /// # Safety
-    /// The memory that this rank gives is valid.
+    /// Source and destination, where this rank has them, are valid for the blocks of this collective.
     pub unsafe fn run(&self, call: &Call) -> Result<(), UserError> {
-        // SAFETY: the memory that this rank gives is valid; the collective is waited for.
+        // SAFETY: source and destination are valid, and this function waits for the completion.
         let completion = unsafe { self.enter(call)? };
         self.driver().finish(completion);
         Ok(())
     }
 
+    /// Gives a collective to the machine. It counts in the completion that is returned.
+    ///
+    /// # Safety
+    /// Source and destination, where this rank has them, are valid for the blocks of this collective until nothing is
+    /// pending in the completion.
     unsafe fn enter(&self, call: &Call) -> Result<CompletionId, UserError> {
         let (ranks, me) = self.look_up(call.team, |team| (team.ranks(), team.me))?;
         check(call, ranks, me)?;
@@ -113,7 +119,7 @@ impl Coll {
         })
     }
 
-    /// The ranks of the job in a team, in its order, and this rank's place there.
+    /// The members of a team, as ranks of the job, and this rank's place among them.
     ///
     /// # Errors
     /// There is no such team.
@@ -121,7 +127,7 @@ impl Coll {
         self.look_up(id, |team| (team.members.clone(), team.me))
     }
 
-    /// Splits a team into one for each color, in each of which ranks are in the order of `order`. Collective.
+    /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective.
     ///
     /// # Errors
     /// There is no such team.
@@ -140,7 +146,7 @@ impl Coll {
             reduce: None,
             sync: Syncs { all_in: false, all_out: false },
         };
-        // SAFETY: there is one vote here, and room for one of each rank.
+        // SAFETY: the source is one vote, and the destination has room for a vote of each rank.
         unsafe { self.run(&call)? };
         let (id, members, me) = split(&members, &votes, me);
         self.with(|machine| machine.add_team(id, Team::new(members, me)));
@@ -151,7 +157,7 @@ impl Coll {
     /// Forgets a team.
     ///
     /// # Errors
-    /// There is no such team, it is that of all ranks, or something of it is under way.
+    /// There is no such team, it is that of all ranks, or a collective or barrier of it is under way.
     pub fn free_team(&self, id: u64) -> Result<(), UserError> {
         if id == TEAM_ALL {
             return Err(UserError::new("VGASNET_TEAM_ALL is freed; it stays until the job ends"));
@@ -165,7 +171,7 @@ impl Coll {
         Ok(())
     }
 
-    /// Arrives at a team's barrier. That of all ranks is the job's. The outer error is that there is no such team.
+    /// Arrives at a team's barrier. The barrier of the team of all ranks is the job's.
     ///
     /// # Errors
     /// There is no such team; or, inside, the client has notified already.
@@ -179,7 +185,7 @@ impl Coll {
         Ok(notified)
     }
 
-    /// Asks whether every rank of the team has arrived: `None` if not, else whether the names match.
+    /// Whether the names match, if every rank of the team has arrived; else `None`.
     ///
     /// # Errors
     /// There is no such team; or, inside, the client has not notified.
@@ -191,7 +197,7 @@ impl Coll {
         self.look_up(id, |team| team.barrier.finish(name))
     }
 
-    /// Waits until every rank of the team has arrived: whether the names match.
+    /// Waits until every rank of the team has arrived. Returns whether the names match.
     ///
     /// # Errors
     /// There is no such team; or, inside, the client has not notified.
@@ -209,19 +215,17 @@ impl Coll {
         }
     }
 
-    /// What the team's barrier that has just ended was called.
+    /// The name of the team's barrier that has just ended.
     ///
     /// # Errors
-    /// There is no such team; or, inside, no barrier has just ended, or it did not match.
+    /// There is no such team; or, inside, no barrier has just ended, or the names did not match.
     pub fn team_barrier_result(&self, id: u64) -> Result<Result<Name, Misuse>, UserError> {
         if id == TEAM_ALL {
             return Ok(self.driver().barrier_result());
         }
         self.look_up(id, |team| team.barrier.result())
     }
-}
 
-impl Coll {
     fn driver(&self) -> &Driver {
         self.am.driver()
     }

@@ -1,4 +1,4 @@
-//! Carries out what the machine says.
+//! Carries out the actions of the machine.
 
 use super::Coll;
 use crate::am::{Destination, Envelope, LIBRARY};
@@ -11,8 +11,9 @@ use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
 use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, Machine, Sending};
 
-/// The client's function for reductions (reference, K.5): results, their number, left operands, their number, right
-/// operands, bytes of an element, flags, argument. The results may be where the left operands are.
+/// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
+/// number, the right operands, the bytes of an element, the flags and the argument. Results and left operands may be
+/// the same memory.
 pub type ReduceFunction =
     unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, *const c_void, usize, c_int, c_int);
 
@@ -21,7 +22,7 @@ pub type ReduceFunction =
 pub struct Reducer {
     /// The function.
     pub function: ReduceFunction,
-    /// What it is given as flags.
+    /// The flags that it gets.
     pub flags: c_int,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct Reduction {
     pub element_bytes: usize,
 }
 
-/// Where the memory of a collective starts.
+/// The first addresses of a collective's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bases {
     pub source: usize,
@@ -52,11 +53,11 @@ impl Bases {
     }
 }
 
-/// What is kept with a collective.
+/// A collective's memory, and what counts it.
 #[derive(Debug)]
 pub(super) struct Memory {
     pub bases: Bases,
-    /// What [`Bases::scratch`] points to, from the time that the collective's turn has come.
+    /// The memory at [`Bases::scratch`], once the collective has begun.
     pub scratch: Box<[u128]>,
     pub reduction: Option<Reduction>,
     pub completion: CompletionId,
@@ -70,12 +71,12 @@ impl Client for Memory {
 }
 
 impl Coll {
-    /// Carries out what collectives have to do, as far as there is credit, unless another thread does. Returns whether it
-    /// did anything. Not to be called from handlers.
+    /// Carries out the actions of collectives, as far as there is credit, unless another thread does. Returns whether
+    /// it did anything. Not called in handlers.
     pub fn advance(&self) -> bool {
         let mut worked = false;
         while self.has_work() {
-            // In this order: credit that comes back after this is seen by the next look at has_work.
+            // In this order: `has_work` then sees credit that comes back from now on.
             let returned = self.am.messages().credit_returns();
             if !self.begin_turn(returned) {
                 break;
@@ -88,7 +89,7 @@ impl Coll {
         worked
     }
 
-    /// Returns whether it was done; if not, it is kept until there is credit.
+    /// Carries an action out. Returns whether it did; if not, the machine keeps the action until there is credit.
     fn carry_out(&self, action: Action<Memory>) -> bool {
         match action {
             Action::Tell { to, ref message } => {
@@ -136,12 +137,12 @@ impl Coll {
         if self.am.ops().space().own_segment().overlaps(address, len_bytes) {
             let mut copy = vec![0; len_bytes];
             let from = Remote { rank: self.am.ops().space().rank.0, address, len_bytes };
-            // SAFETY: the copy is as long as that.
+            // SAFETY: the copy has `len_bytes` bytes.
             self.must(unsafe { self.am.ops().transfer(Operation::Get(copy.as_mut_ptr()), from) });
             return self.post_to_handler(Rank(to), message, &copy);
         }
         let start = std::ptr::with_exposed_provenance(address);
-        // SAFETY: the client leaves its memory to the collective until it has synced it, and the plan stays inside.
+        // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
         let bytes = unsafe { std::slice::from_raw_parts(start, len_bytes) };
         self.post_to_handler(Rank(to), message, bytes);
     }
@@ -154,14 +155,14 @@ impl Coll {
             destination: if bytes.is_empty() { Destination::Nowhere } else { Destination::Buffer },
             args: message.encode(),
         };
-        // SAFETY: the payload is a slice.
+        // SAFETY: the payload is the slice `bytes`.
         unsafe { self.am.post_with_credit(to, &envelope) };
     }
 
     fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>) {
         match local {
             LocalStep::Copy { from, to, len_bytes } => {
-                // SAFETY: the client leaves its memory to the collective until it has synced it, and the plan stays inside.
+                // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
                 unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
             }
             LocalStep::Combine { into, with, len_bytes } => {
@@ -169,17 +170,17 @@ impl Coll {
                 let into = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(into));
                 let with = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(with));
                 let count = len_bytes / element_bytes;
-                // SAFETY: both are in the collective's own memory, as long as that, and aligned for any type; the client
-                // registered the function for this.
+                // SAFETY: both are in the collective's scratch, which has `len_bytes` there and is aligned for any
+                // type. The client registered the function for such operands.
                 unsafe { (reducer.function)(into, count, into, count, with, element_bytes, reducer.flags, argument) };
             }
         }
     }
 
-    /// Copies bytes from one address to another, each of which may be in the own segment.
+    /// Copies bytes from one address to another. Each may be in the own segment.
     ///
     /// # Safety
-    /// Both are valid for that length.
+    /// `from` is valid for reads and `to` for writes of `len_bytes` bytes.
     unsafe fn copy_memory(&self, from: usize, to: usize, len_bytes: usize) {
         if from == to || len_bytes == 0 {
             return;
@@ -187,7 +188,8 @@ impl Coll {
         let (own, segment) = (self.am.ops().space().rank.0, self.am.ops().space().own_segment());
         let source = std::ptr::with_exposed_provenance::<u8>(from);
         let target = std::ptr::with_exposed_provenance_mut::<u8>(to);
-        // SAFETY: the caller's promise, in each case.
+        // SAFETY: `from` is valid for reads and `to` for writes of `len_bytes` bytes. One that is not passed as an
+        // address of the segment is outside of it.
         unsafe {
             if segment.overlaps(to, len_bytes) {
                 self.must(self.am.ops().transfer(Operation::Put(source), Remote { rank: own, address: to, len_bytes }));
@@ -201,10 +203,10 @@ impl Coll {
         }
     }
 
-    /// A message of a collective has come. Runs like a handler: it sends nothing.
+    /// Takes a message of a collective. Runs as a handler, and sends nothing.
     ///
     /// # Safety
-    /// The payload is valid for its length.
+    /// `payload` is valid for reads of `payload_bytes` bytes.
     pub(super) unsafe fn on_message(&self, args: &Args, payload: *const c_void, payload_bytes: usize) {
         let taken = CollectiveMessage::decode(args).and_then(|message| {
             let arrived = self.with(|machine| machine.on_message(&message, payload_bytes)).ok()?;
@@ -214,8 +216,8 @@ impl Coll {
             Some(Some((arrived, bases))) => {
                 let Arrived { place, .. } = arrived;
                 let from = payload.expose_provenance();
-                // SAFETY: the caller's promise; the client leaves its memory to the collective until it has synced it, and
-                // the machine has seen that the bytes belong there.
+                // SAFETY: the payload is valid for its length. The client's memory is valid until the collective is
+                // synced, and the machine has checked that the bytes belong there.
                 unsafe { self.copy_memory(from, bases.address(place), payload_bytes) };
                 self.with(|machine| machine.on_written(arrived));
             }
@@ -230,7 +232,7 @@ impl Coll {
         }
     }
 
-    /// What fails only where the client gave memory that is partly in its segment.
+    /// Ends the job if a transfer failed: the client gave memory that is only partly in its segment.
     fn must(&self, done: Result<(), UserError>) {
         if let Err(line) = done {
             self.am.driver().fail("collective", &line);

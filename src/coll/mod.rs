@@ -1,9 +1,9 @@
 //! Collectives of teams: broadcast, scatter, gather, gather_all, exchange, reduce, and barriers of teams.
 //!
-//! What a rank does in a collective is a plan, and a machine without I/O runs the plans of all that are under way
-//! ([`vgasnet_protocol::collectives`]). This room takes the machine's actions to Active Messages and the client's memory.
-//! Messages run in client threads that called in, like handlers, and note what came. What follows from it is done
-//! afterwards by [`Coll::advance`], which whoever polls or waits calls: requests may not be sent from handlers.
+//! A rank's part in a collective is a plan, and a machine without I/O runs the plans of all that are under way
+//! ([`vgasnet_protocol::collectives`]). This room takes the machine's actions to Active Messages and the client's
+//! memory. Messages run as handlers, in client threads that called in, and only note what came: handlers may not send
+//! requests. Threads that poll or wait call [`Coll::advance`], which does the rest.
 //!
 //! Source: the interface of GASNet-1's collectives (reference, K.5).
 
@@ -25,11 +25,11 @@ pub struct Coll {
     machine: Mutex<Machine<Memory>>,
     /// The functions that reductions may name.
     reducers: RwLock<Box<[Reducer]>>,
-    /// Splits that this rank has been through.
+    /// Splits that this rank has taken part in.
     splits: AtomicU32,
     /// The machine has actions.
     has_actions: AtomicBool,
-    /// Some of its actions had no credit when as much had come back as `stalled_at` says.
+    /// Some actions had no credit when credit had come back `stalled_at` times.
     is_stalled: AtomicBool,
     stalled_at: AtomicU64,
     /// A thread is carrying actions out.
@@ -37,7 +37,7 @@ pub struct Coll {
 }
 
 impl Coll {
-    /// Only the team of all ranks. From now on its messages are handled here.
+    /// The collectives of the team of all ranks. Their messages are handled from now on.
     pub fn new(am: Arc<Am>) -> Arc<Coll> {
         let space = am.ops().space();
         let mut machine = Machine::default();
@@ -54,16 +54,16 @@ impl Coll {
         });
         let handler = Arc::clone(&coll);
         coll.am.messages().set_library_handler(Box::new(move |args, payload, payload_bytes| {
-            // SAFETY: the payload of a message is as long as its frame says.
+            // SAFETY: the payload of a message is valid for the length that its handler gets.
             unsafe { handler.on_message(args, payload, payload_bytes) };
         }));
         coll
     }
 
-    /// Whether there is something to carry out that nobody is carrying out.
+    /// Whether the machine has actions that nobody is carrying out.
     ///
-    /// Whoever makes something to do sets `has_actions` before it looks at `is_busy`; whoever has been busy clears that
-    /// before it looks at `has_actions`: so one of them sees the other.
+    /// A thread that makes actions sets `has_actions` before it looks at `is_busy`. A thread that was busy clears
+    /// `is_busy` before it looks at `has_actions`. So one of them sees the other.
     #[inline]
     pub fn has_work(&self) -> bool {
         let returned = self.am.messages().credit_returns();
@@ -80,7 +80,7 @@ impl Coll {
         result
     }
 
-    /// Takes the turn to carry actions out, if nobody has it. Actions that had no credit are tried again.
+    /// Takes the turn to carry actions out, if no thread has it. Actions that had no credit are tried again.
     fn begin_turn(&self, returned: u64) -> bool {
         if self.is_busy.swap(true, Ordering::SeqCst) {
             return false;

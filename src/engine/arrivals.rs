@@ -7,23 +7,23 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::coherence::{Event, Message};
 
-/// First byte, or less than it, of the messages for the rooms above the engine.
+/// The least first byte of the messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
 
 /// Takes the messages for the rooms above the engine. It notes them and returns.
 pub trait Receiver: Send + Sync {
-    /// A message came whose first byte is at least [`TAG_ABOVE`].
+    /// Takes a message whose first byte is at least [`TAG_ABOVE`].
     fn on_message(&self, from: Rank, bytes: &[u8]) -> Received;
 }
 
-/// What came of a message.
+/// The outcome of [`Receiver::on_message`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// Something that a waiting thread may wait for.
+    /// An event for which a thread may wait.
     Event,
     /// Nothing to do yet.
     Noted,
-    /// It makes no sense.
+    /// The message makes no sense.
     Malformed,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Arrived {
     Barrier(BarrierMessage),
     Farewell(BarrierMessage),
     Complete(Token),
-    /// Something for the rooms above, which have it.
+    /// An event of the rooms above, which have taken its message.
     Event,
     Malformed(Rank, u8),
 }
@@ -80,7 +80,7 @@ impl Engine {
     }
 }
 
-/// What a sink does. Messages for the rooms above are handed on at once.
+/// Decodes what arrives, in the conduit's sink. Messages for the rooms above are handed on at once.
 fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let (from, bytes) = match arrival {
         Arrival::Complete(token) => return Some(Arrived::Complete(token)),

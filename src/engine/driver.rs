@@ -1,4 +1,4 @@
-//! The engine with the threads around it: driving it, and doing the work that comes of that.
+//! The engine with the threads around it: driving it, and the work that results.
 
 use super::wait::{CallerWork, Waiters};
 use super::{Engine, Work};
@@ -14,10 +14,10 @@ use vgasnet_conduit::{Busy, Conduit, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
 
-/// How long a sleep lasts at first while messages wait for room in the conduit, which does not tell when there is some.
+/// The first sleep while messages wait for room in the conduit, which does not tell when there is some.
 pub(super) const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
 
-/// The sleep doubles as often as there is still no room, but not more often than this: many ranks may wait for one.
+/// The sleep doubles each time there is still no room, at most so often: many ranks may wait for one.
 const HELD_UP_DOUBLINGS: u32 = 4;
 
 /// Reports an error of a call and ends the job.
@@ -25,7 +25,7 @@ pub type Fail = fn(call: &str, line: &UserError) -> !;
 
 /// The engine of a rank with the threads around it.
 ///
-/// A client thread that waits becomes the driver, if there is none: it drives the engine and sleeps in the conduit itself, so
+/// A client thread that waits becomes the driver, if there is none: it drives the engine and sleeps in the conduit, so
 /// that a miss costs no thread switch. Other threads wait until their operation is done or the driver hands over. The
 /// helper thread drives when no client thread does.
 pub struct Driver {
@@ -39,15 +39,16 @@ pub struct Driver {
     large_pages: Arc<LargePages>,
     pub(super) waiters: Waiters,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
-    /// The storage has operations in flight, or messages or transfers wait for room: someone has to look again.
+    /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
     /// How often in a row there was no room for messages or transfers.
     held_up: AtomicU32,
-    /// The conduit knows without a poll whether something has arrived.
-    arrivals_show: bool,
+    /// The conduit knows without a poll whether anything has arrived.
+    arrivals_visible: bool,
     /// Without cooperative caching, a barrier writes dirty pages back.
     pub(super) flushes_at_barriers: bool,
-    pub(super) leaving: AtomicBool,
+    /// This rank's program is over.
+    pub(super) has_left: AtomicBool,
     fail: Fail,
 }
 
@@ -61,7 +62,7 @@ impl Driver {
         let doorbell = engine.storage().storage().doorbell();
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
         Driver {
-            arrivals_show: conduit.capabilities().wakes_on_arrival,
+            arrivals_visible: conduit.capabilities().wakes_on_arrival,
             large_pages: Arc::clone(engine.frames().large_pages()),
             engine: Mutex::new(engine),
             conduit,
@@ -74,7 +75,7 @@ impl Driver {
             unfinished: AtomicBool::new(false),
             held_up: AtomicU32::new(0),
             flushes_at_barriers: !cooperative,
-            leaving: AtomicBool::new(false),
+            has_left: AtomicBool::new(false),
             fail,
         }
     }
@@ -96,7 +97,7 @@ impl Driver {
         &*self.conduit
     }
 
-    /// The engine. The caller touches no client memory while it holds the lock.
+    /// The engine, locked. The caller touches no client memory meanwhile.
     pub fn engine(&self) -> Locked<'_> {
         Signalproof::take(|| self.lock())
     }
@@ -130,8 +131,8 @@ impl Driver {
         self.step();
     }
 
-    /// Drives the engine once and does the work that came of it. Returns whether anything was done. The caller goes on to
-    /// something else: what is unfinished then is left to the helper, unless a client thread drives.
+    /// Drives the engine once and does the work that results. Returns whether anything was done. The caller goes on to
+    /// something else: unfinished work is left to the helper, unless a client thread drives.
     pub fn step(&self) -> bool {
         let _signals = SignalGuard::new();
         let worked = self.drive();
@@ -139,14 +140,14 @@ impl Driver {
         worked
     }
 
-    /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether something was done.
+    /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
     pub fn step_if_needed(&self) -> bool {
-        let is_quiet = self.arrivals_show && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
+        let is_quiet = self.arrivals_visible && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
         !is_quiet && self.step()
     }
 
-    /// Wakes whoever has to look again at what is unfinished. A driver watches the storage while it sleeps, but does not
-    /// know what others left waiting for room.
+    /// Leaves unfinished work to another thread of this rank, and wakes it. A driver watches the storage while it
+    /// sleeps, but does not know of messages that other threads have left waiting for room.
     pub(super) fn delegate(&self) {
         let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.waiters.has_driver();
         if unwatched || self.is_held_up() {
@@ -154,8 +155,7 @@ impl Driver {
         }
     }
 
-    /// As [`Driver::step`], for a thread that takes no signals of the client meanwhile and looks again, or leaves what is
-    /// unfinished to somebody itself.
+    /// As [`Driver::step`], for a thread that defers signals, and that looks again or delegates itself.
     pub(super) fn drive(&self) -> bool {
         let mut worked = false;
         loop {
@@ -181,7 +181,8 @@ impl Driver {
         }
     }
 
-    /// Sends a message of the rooms above, when the conduit has room for it. It wakes nobody but a client thread.
+    /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes a client thread
+    /// only.
     pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
         let _signals = SignalGuard::new();
         if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
@@ -190,7 +191,7 @@ impl Driver {
         }
     }
 
-    /// Tells this rank's engine that a page it is closing is not used any more.
+    /// Tells this rank's engine that a closing page is not pinned any more.
     #[cold]
     pub fn notify_unpinned(&self) {
         self.space.own.table.notify_unpinned();
@@ -206,12 +207,12 @@ impl Driver {
         }
     }
 
-    /// What a thread of its own does until all of the pool has large pages, or the system refuses them.
+    /// The body of a thread that prepares large pages, until all of the pool has them or the system refuses.
     pub fn prepare_memory(&self) {
         self.large_pages.prepare_ahead();
     }
 
-    /// Returns whether it was done; if not, the conduit has no room and it is to be done again.
+    /// Does a piece of work. Returns whether it was done; if not, the conduit has no room, and the engine has it again.
     fn perform(&self, work: Work) -> bool {
         let taken = match work {
             Work::Copies { page, frame, parts } => {
@@ -219,7 +220,7 @@ impl Driver {
                 return true;
             }
             Work::Clear { page, frame } => {
-                // SAFETY: the engine asked for this frame to be cleared, so it is reserved for a page not opened yet.
+                // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened.
                 unsafe { super::work::clear(&self.space, frame) };
                 self.engine().complete(Event::Cleared(page));
                 return true;
@@ -237,8 +238,8 @@ impl Driver {
         let own = &self.space.own;
         let memory = own.pool.frame(frame);
         for part in &parts {
-            // SAFETY: the engine pinned the page for these parts with the access they need; their pieces were cut by
-            // the address space, and the client leaves its memory to them until it has synced them.
+            // SAFETY: the engine pinned the page for these parts with the access that they need. The address space cut
+            // their pieces, and the client leaves its memory to them until it has synced them.
             unsafe { part.copy.run(memory, &part.piece) };
             if let Some(access) = part.copy.mapped_access() {
                 self.map_and_pin(page, frame, access);
@@ -253,7 +254,7 @@ impl Driver {
         }
     }
 
-    /// Returns whether a waiting thread may wait for this.
+    /// Tells that a part is done. Returns whether a thread may wait for that in [`Driver::wait_until`].
     fn complete(&self, completion: Completion) -> bool {
         match completion {
             Completion::None => false,
@@ -266,9 +267,9 @@ impl Driver {
         }
     }
 
-    /// Maps a page in the segment, pinned for somebody.
+    /// Maps a page in the segment, and adds a pin for the thread or client that asked for it.
     fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
-        let view = self.view().expect("who asks for a page in the segment has one");
+        let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
             let error = std::io::Error::from_raw_os_error(errno);
             let line = format!("cannot map a page of the segment: {error}; raise vm.max_map_count");
@@ -288,14 +289,14 @@ impl Driver {
         self.held_up.load(Ordering::SeqCst) > 0
     }
 
-    /// Under the engine's lock, or when its work could not be done.
+    /// Called under the engine's lock, or when work could not be done.
     fn note_held_up(&self, is_held_up: bool, worked: bool) {
         let before = if worked { 0 } else { self.held_up.load(Ordering::SeqCst) };
         let times = if is_held_up { (before + 1).min(1 + HELD_UP_DOUBLINGS) } else { 0 };
         self.held_up.store(times, Ordering::SeqCst);
     }
 
-    /// How long somebody may sleep who is not told when there is room.
+    /// How long a thread may sleep, if messages wait for room.
     pub(super) fn sleep_limit(&self) -> Option<Duration> {
         let times = self.held_up.load(Ordering::SeqCst);
         times.checked_sub(1).map(|doublings| HELD_UP_SLEEP * (1 << doublings))

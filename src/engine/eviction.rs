@@ -1,11 +1,11 @@
-//! Which frame is given up, and when; what the client says of pages that it will not need.
+//! Which frame is evicted, and when; the client's hints about pages that it will not need.
 
 use super::Engine;
 use std::ops::RangeInclusive;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 
 impl Engine {
-    /// The frame to give up now, if any: because a page waits for it, or ahead of that.
+    /// The frame to evict now, if any: because a page awaits a frame, or ahead of that.
     pub(super) fn next_eviction(&mut self) -> Option<FrameId> {
         if self.protocol.cache.wants_frame() {
             self.reserve.on_shortage();
@@ -14,24 +14,25 @@ impl Engine {
         if !self.reserve.wants_more(self.protocol.cache.frames_coming_free()) {
             return None;
         }
-        // What was fetched ahead is not thrown out before its use.
+        // A page that was fetched ahead is not evicted before its use.
         let cache = &self.protocol.cache;
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
         self.frames.least_recent_unused(page_in, |table, slot| !table.is_ahead(slot))
     }
 
-    /// The frame that a page waits for: the least recently used that nobody uses now, else the least recently used.
+    /// The frame for a page that awaits one: the least recently used that nobody uses now, else the least recently
+    /// used.
     fn victim(&mut self) -> Option<FrameId> {
         self.frames.age_mapped();
         let (cache, pins, own) = (&self.protocol.cache, &self.pins, self.space.rank);
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
         let unused = self.frames.least_recent_unused(page_in, |_, _| true);
-        // A page that is in use now is waited for; one that the client has pinned might be used for ever.
+        // A page in use is unpinned soon; one that the client has pinned may never be.
         let is_pinned = |page: PageId| page.home == own && pins.has(page.index);
         unused.or_else(|| self.frames.least_recent(|frame| page_in(frame).is_some_and(|page| !is_pinned(page))))
     }
 
-    /// Pages of the own segment will not be needed: gives up the frames of those that nobody uses now.
+    /// Evicts pages of the own segment, which will not be needed, unless they are in use.
     pub fn discard(&mut self, pages: &RangeInclusive<u32>) {
         for (page, frame) in self.own_copies(pages) {
             let in_use = self.space.own.table.is_pinned(self.space.slots.of(page));
@@ -41,7 +42,7 @@ impl Engine {
         }
     }
 
-    /// Pages of the own segment will hardly be written: writes dirty ones back, and keeps them.
+    /// Writes dirty pages of the own segment back and keeps them: they will hardly be written.
     pub fn clean(&mut self, pages: &RangeInclusive<u32>) {
         for (page, _) in self.own_copies(pages) {
             self.handle(Event::WriteBack(page));

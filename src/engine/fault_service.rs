@@ -1,4 +1,4 @@
-//! Pages for threads that faulted, and the helper thread, which serves those that may not drive.
+//! Pages for threads that faulted, and the helper thread, which serves the threads that may not drive.
 
 use super::Driver;
 use super::driver::HELD_UP_SLEEP;
@@ -7,9 +7,9 @@ use vgasnet_conduit::Seat;
 use vgasnet_protocol::coherence::PageId;
 
 impl Driver {
-    /// Whether a thread may drive the engine in its handler of SIGSEGV. It may have a lock, or be in the middle of the C
-    /// library's malloc. The engine shares neither with it, and allocates from the library's own heap. MPI and GASNet share
-    /// both.
+    /// Whether a thread may drive the engine in its handler of SIGSEGV. The thread may have a lock of the client, or be
+    /// in the middle of the C library's malloc. The engine uses neither, and allocates from the library's own heap. MPI
+    /// and GASNet may use both.
     pub fn drives_in_faults(&self) -> bool {
         self.conduit.capabilities().signal_safe
     }
@@ -26,13 +26,13 @@ impl Driver {
         }
     }
 
-    /// Notes that a page of the own segment, which was fetched ahead, is used for the first time. Called in handlers of
-    /// SIGSEGV: the helper does the rest when it runs.
+    /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the
+    /// helper fetches the pages after it when it runs.
     pub fn note_first_use(&self, index: u32) {
         self.mailbox.hint(index);
     }
 
-    /// What the helper thread does until the process ends.
+    /// The body of the helper thread, until the process ends.
     pub fn help(&self) -> ! {
         let table = &self.space.own.table;
         loop {
@@ -44,9 +44,10 @@ impl Driver {
                 // A client thread may have begun to drive meanwhile, and sleep.
                 self.delegate();
             }
-            // While a client thread drives, the storage is its to watch: it would wake the helper until it has been polled.
+            // A driver watches the storage itself. The doorbell rings until the driver polls, and would wake the
+            // helper.
             let also = if has_driver { None } else { self.storage_doorbell() };
-            // A driver that sleeps may be the very thread that waits for a page, in a signal handler: then nobody else looks.
+            // A driver that sleeps may be the thread that faulted, in a signal handler. Then nobody else looks.
             let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
             self.conduit.sleep(Seat::Helper, also, limit, &|| {
                 table.unpin_notices() != notices
@@ -57,7 +58,7 @@ impl Driver {
         }
     }
 
-    /// Makes the engine fetch the pages that threads wait for. Returns whether there are such threads.
+    /// Makes the engine fetch the pages for which threads have left requests. Returns whether any of them still waits.
     fn take_faults(&self) -> bool {
         if self.mailbox.has_any() {
             let mut engine = self.lock();

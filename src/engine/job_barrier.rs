@@ -19,7 +19,7 @@ impl Driver {
         notified
     }
 
-    /// Waits until every rank has arrived, and says whether the names match.
+    /// Waits until every rank has arrived. Returns whether the names match.
     ///
     /// # Errors
     /// The client has not notified.
@@ -41,18 +41,18 @@ impl Driver {
         self.engine().barrier().finish(name)
     }
 
-    /// What the barrier that has just ended was called.
+    /// The name of the barrier that has just ended.
     ///
     /// # Errors
-    /// None has just ended, or it did not match.
+    /// No barrier has just ended, or the names did not match.
     pub fn barrier_result(&self) -> Result<Name, Misuse> {
         self.engine().barrier().result()
     }
 
-    /// Says that this rank's program is over, and waits until every rank's is, or `done` says that it is late enough.
-    /// Until then this rank serves the others. Returns whether every rank's program is over.
+    /// Says that this rank's program is over, and serves the other ranks until every rank's is, or until `done`.
+    /// Returns whether every rank's program is over.
     pub fn leave(&self, done: &dyn Fn() -> bool) -> bool {
-        if !self.leaving.swap(true, Ordering::SeqCst) {
+        if !self.has_left.swap(true, Ordering::SeqCst) {
             self.engine().leave();
             self.step();
         }

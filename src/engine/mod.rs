@@ -1,8 +1,8 @@
 //! Runs the protocol of one rank: takes its actions to the conduit and the storage, and brings their completions back.
 //!
-//! The [`Engine`] is single-threaded state behind a lock. Whoever holds the lock calls [`Engine::drive`], then, without
-//! the lock, carries out the [`Work`] that came of it: nothing touches the client's memory or copies a page under the
-//! lock. The [`Driver`] decides who drives and who sleeps.
+//! The [`Engine`] is single-threaded state behind a lock. The thread that has the lock calls [`Engine::drive`]. It then
+//! carries out the resulting [`Work`] without the lock: nothing touches the client's memory or copies a page under the
+//! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod arrivals;
 mod driver;
@@ -63,22 +63,22 @@ pub struct Engine {
     parts: Slab<Part>,
     /// Page transfers under way.
     transfers: Slab<Outgoing>,
-    /// Closing pages that somebody still uses.
+    /// Closing pages that are still pinned.
     closing: Vec<PageId>,
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
-    /// Something happened that waiting threads may wait for, besides completed operations.
+    /// An event has happened for which threads may wait, other than the completion of an operation.
     has_event: bool,
     /// Why the job has to end.
     broken: Option<UserError>,
 }
 
-/// How much of each kind an engine holds at a moment.
+/// How much of each kind is pending in an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct Pending {
     /// Messages that the conduit has not taken yet.
     pub messages: usize,
     /// Parts of operations that wait for a page.
@@ -87,7 +87,7 @@ pub struct Held {
     pub transfers: usize,
     /// Pages between the file and a frame.
     pub storage_operations: usize,
-    /// Closing pages that somebody still uses.
+    /// Closing pages that are still pinned.
     pub closing: usize,
     /// Pages that are being fetched ahead.
     pub ahead: usize,
@@ -96,8 +96,7 @@ pub struct Held {
 }
 
 impl Engine {
-    /// An engine for a rank whose cache has as many frames as `protocol` says. Messages for the rooms above go to
-    /// `receiver`.
+    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
     pub fn new(
         conduit: Arc<dyn Conduit>,
         space: Arc<AddressSpace>,
@@ -164,8 +163,8 @@ impl Engine {
         self.handle(Event::Flush);
     }
 
-    /// Whether every page that was dirty at the last flush is written back, except those that the client has pinned: they
-    /// are when it unpins them.
+    /// Whether every page that was dirty at the last flush is written back. Pages that the client has pinned do not
+    /// count: they are written back when it unpins them.
     pub fn is_flushed(&self) -> bool {
         self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
     }
@@ -192,12 +191,12 @@ impl Engine {
         self.farewell.is_released()
     }
 
-    /// An event that work outside the lock has led to.
+    /// Takes an event that results from work outside the lock.
     pub fn complete(&mut self, event: Event) {
         self.handle(event);
     }
 
-    /// Takes up everything that has arrived and sets off what it calls for. Returns whether there was anything.
+    /// Handles everything that has arrived. Returns whether there was anything.
     ///
     /// # Errors
     /// A page could not be read or written, or a message made no sense: the job has to end.
@@ -213,17 +212,17 @@ impl Engine {
         self.broken.take().map_or(Ok(worked), Err)
     }
 
-    /// What is to be done without the lock, in this order.
+    /// Takes the next piece of work, to be done without the lock, in order.
     pub fn take_work(&mut self) -> Option<Work> {
         self.work.pop_front()
     }
 
-    /// The conduit had no room for a transfer: it is to be done again.
+    /// Takes back a transfer for which the conduit had no room.
     pub fn put_back(&mut self, work: Work) {
         self.work.push_front(work);
     }
 
-    /// Whether something happened since the last call that waiting threads may wait for.
+    /// Whether an event has happened since the last call for which threads may wait.
     pub fn take_event(&mut self) -> bool {
         std::mem::take(&mut self.has_event)
     }
@@ -233,14 +232,14 @@ impl Engine {
         !self.outbox.is_empty()
     }
 
-    /// Sends a message, when the conduit has room for it.
+    /// Sends a message, now or when the conduit has room.
     pub fn send(&mut self, to: Rank, bytes: &[u8]) {
         self.outbox.send(to, bytes);
     }
 
-    /// What the engine holds now; all of it is bounded by the frames of the job and the operations of the client.
-    pub fn held(&self) -> Held {
-        Held {
+    /// What is pending now. The frames of the job and the operations of the client bound all of it.
+    pub fn pending(&self) -> Pending {
+        Pending {
             messages: self.outbox.len(),
             parts: self.parts.len(),
             transfers: self.transfers.len(),
@@ -307,7 +306,7 @@ impl Engine {
                 self.frames.fill(frame);
                 let slot = self.space.slots.of(page);
                 self.space.own.table.open(slot, frame, access, is_wanted);
-                // Operations that joined the fetch use it now.
+                // If operations joined the fetch, they are its first use.
                 if self.prefetch.on_opened(page) && !is_wanted {
                     self.space.own.table.mark_ahead(slot);
                 }
@@ -345,7 +344,7 @@ impl Engine {
         }));
     }
 
-    /// The parts that waited for a page and are done now.
+    /// Takes the parts that waited for a page.
     fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
         let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
@@ -354,7 +353,7 @@ impl Engine {
         parts
     }
 
-    /// Lets nobody begin to use a page, and unmaps it once nobody does.
+    /// Closes a page, at once or when it is unpinned.
     fn close(&mut self, page: PageId) {
         match self.space.own.table.close(self.space.slots.of(page)) {
             Closing::Done(frame) => self.on_closed(page, frame),
@@ -362,7 +361,7 @@ impl Engine {
         }
     }
 
-    /// Nobody uses the page any more. It is unmapped before the protocol hears of it.
+    /// A page is closed. It is unmapped before the protocol learns of that.
     fn on_closed(&mut self, page: PageId, frame: FrameId) {
         if let Err(error) = self.frames.unmap(page, frame) {
             self.broken = Some(error);

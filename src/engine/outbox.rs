@@ -13,19 +13,19 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Nothing waits.
+    /// No messages yet, for this conduit.
     pub fn new(conduit: Arc<dyn Conduit>) -> Outbox {
         Outbox { conduit, waiting: VecDeque::new() }
     }
 
-    /// Sends a message, now or when there is room.
+    /// Sends a message, now or when the conduit has room.
     pub fn send(&mut self, to: Rank, bytes: &[u8]) {
         if !self.waiting.is_empty() || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.push_back((to, bytes.to_vec()));
         }
     }
 
-    /// Sends what waits, as far as there is room. Returns whether anything was sent.
+    /// Sends waiting messages, as far as there is room. Returns whether any was sent.
     pub fn flush(&mut self) -> bool {
         let before = self.waiting.len();
         while let Some((to, bytes)) = self.waiting.front() {
@@ -37,7 +37,7 @@ impl Outbox {
         self.waiting.len() < before
     }
 
-    /// Where a barrier puts its messages, which begin with `tag`.
+    /// Takes a barrier's messages, which begin with `tag`.
     pub fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
         move |to, message| self.send(to, &message.encode(tag))
     }

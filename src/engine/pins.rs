@@ -13,14 +13,14 @@ pub struct PinSet {
     pages_max: u32,
 }
 
-/// How a page is pinned.
+/// The client's pins of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pin {
-    /// How often.
+    /// How many there are.
     count: u32,
-    /// For how many of these it is pinned in the page table already; the others wait for it.
-    held: u32,
-    /// The protocol wants it closed, which is deferred until nobody holds it.
+    /// How many are in the page table already; the others wait for the page.
+    in_table: u32,
+    /// The protocol has asked to close the page, which is deferred until no pin is in the table.
     close_deferred: bool,
 }
 
@@ -34,7 +34,8 @@ pub struct TooManyPins {
 }
 
 impl PinSet {
-    /// None yet, in a pool of `frames` frames. What one instruction may need at once stays free, and a quarter.
+    /// No pins, in a pool of `frames` frames. A quarter of them, and at least what one instruction may need, stays
+    /// free.
     pub fn new(frames: u32) -> PinSet {
         let pages_max = (frames - frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         PinSet { pages: HashMap::new(), pages_max }
@@ -45,21 +46,21 @@ impl PinSet {
         self.pages.contains_key(&index)
     }
 
-    /// A page that is to be pinned is so in the page table now.
+    /// A page of the set is now pinned in the page table.
     pub(super) fn on_pinned(&mut self, index: u32) {
         if let Some(pin) = self.pages.get_mut(&index) {
-            pin.held += 1;
+            pin.in_table += 1;
         }
     }
 
-    /// Defers closing a page that the client has pinned: its holder may use it as before. Returns whether it does.
+    /// Defers the closing of a page that the client has pinned and may go on using. Returns whether it does.
     pub(super) fn defer_close(&mut self, index: u32) -> bool {
-        let pin = self.pages.get_mut(&index).filter(|pin| pin.held > 0);
+        let pin = self.pages.get_mut(&index).filter(|pin| pin.in_table > 0);
         pin.map(|pin| pin.close_deferred = true).is_some()
     }
 
     fn add(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        // A range may be as long as a segment, so what cannot be is found out by its length first.
+        // A range may be as long as a segment: one that is too long is refused before its pages are looked at.
         let len = (pages.end() - pages.start()) as usize + 1;
         let fresh =
             if len <= self.pages_max as usize { pages.clone().filter(|page| !self.has(*page)).count() } else { len };
@@ -73,38 +74,39 @@ impl PinSet {
         Ok(())
     }
 
-    /// The pages that are to be closed now; `None` if not all of them were pinned, and nothing is changed.
+    /// Removes one pin of each page. Returns the pages to close now; `None` if not all were pinned, and nothing is
+    /// changed.
     fn remove(&mut self, pages: RangeInclusive<u32>) -> Option<Vec<u32>> {
         let len = (pages.end() - pages.start()) as usize + 1;
         if len > self.pages.len() || !pages.clone().all(|page| self.has(page)) {
             return None;
         }
-        let mut wanted = Vec::new();
+        let mut closing = Vec::new();
         for page in pages {
             let pin = self.pages.get_mut(&page).expect("it was just seen");
-            (pin.count, pin.held) = (pin.count - 1, pin.held.saturating_sub(1));
-            if pin.held == 0 {
-                wanted.extend(std::mem::take(&mut pin.close_deferred).then_some(page));
+            (pin.count, pin.in_table) = (pin.count - 1, pin.in_table.saturating_sub(1));
+            if pin.in_table == 0 {
+                closing.extend(std::mem::take(&mut pin.close_deferred).then_some(page));
             }
             if pin.count == 0 {
                 self.pages.remove(&page);
             }
         }
-        Some(wanted)
+        Some(closing)
     }
 }
 
 impl Engine {
-    /// Counts pages of the own segment as pinned. The caller then pins each of them in the page table.
+    /// Adds pages of the own segment to the pin set. The caller then pins each of them in the page table.
     ///
     /// # Errors
-    /// They are too many; nothing is counted.
+    /// They are too many; none is added.
     pub fn add_pins(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
         self.pins.add(pages)
     }
 
-    /// Pins and maps a page of the pin set, if that can be done at once. The engine's lock keeps it from being closed
-    /// meanwhile.
+    /// Pins and maps a page of the pin set, if it is open. Returns whether it did. The page is not closed meanwhile,
+    /// because the caller has the engine's lock.
     pub fn pin_now(&mut self, index: u32, access: Access) -> bool {
         let Some(view) = self.space.view.clone() else { return false };
         match view.access(index, access) {
@@ -124,11 +126,11 @@ impl Engine {
         }
     }
 
-    /// Undoes one [`Engine::add_pins`] of these pages, and returns whether all of them were pinned; if not, nothing is
+    /// Undoes one [`Engine::add_pins`] of these pages. Returns whether all of them were pinned; if not, nothing is
     /// changed. The caller then undoes the pins in the page table.
     pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
-        let Some(wanted) = self.pins.remove(pages) else { return false };
-        for index in wanted {
+        let Some(closing) = self.pins.remove(pages) else { return false };
+        for index in closing {
             self.close(PageId { home: self.space.rank, index });
         }
         true
@@ -147,7 +149,7 @@ mod tests {
         assert_eq!(pins.add(4..=5), Ok(()), "page 4 counts once");
         assert_eq!(pins.add(6..=6), Err(TooManyPins { pages: 5, pages_max: 4 }));
         assert_eq!(pins.remove(4..=6), None, "6 is not pinned");
-        assert!(!pins.defer_close(3), "3 is not held yet");
+        assert!(!pins.defer_close(3), "3 is not pinned in the page table yet");
         for page in [3, 4, 4] {
             pins.on_pinned(page);
         }

@@ -7,11 +7,11 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::streams::Streams;
 
-/// What is fetched ahead, and why.
+/// The pages that are fetched ahead, and the streams that call for them.
 pub(super) struct Prefetch {
-    pub(super) streams: Streams,
+    streams: Streams,
     under_way: HashSet<PageId>,
-    /// Pages that may be on their way at a time: pages that somebody waits for queue behind them.
+    /// Pages that may be on their way at a time. More would delay the pages for which threads wait.
     under_way_max: usize,
 }
 
@@ -33,26 +33,26 @@ impl Prefetch {
 }
 
 impl Engine {
-    /// An access missed a page: fetches what may come after it.
+    /// Fetches the pages that may be needed after a page that an access missed.
     pub(super) fn prefetch_after_miss(&mut self, page: PageId) {
         let range = self.prefetch.streams.on_miss(page, self.space.pages_of(page.home));
         self.prefetch(page.home, range);
     }
 
-    /// A page that was fetched ahead is used for the first time: fetches what may come after it.
+    /// Fetches the pages that may be needed after a page that was fetched ahead and is used for the first time.
     pub fn prefetch_after_use(&mut self, page: PageId) {
         let range = self.prefetch.streams.on_use(page, self.space.pages_of(page.home));
         self.prefetch(page.home, range);
     }
 
-    /// Pages of the own segment will be needed: fetches the first of them, up to half of the pool.
+    /// Fetches the first of these pages of the own segment, up to half of the pool: they will be needed.
     pub fn fetch(&mut self, pages: RangeInclusive<u32>) {
         let most = (self.protocol.cache.frames() / 2).max(1);
         let last = (*pages.end()).min(pages.start().saturating_add(most - 1));
         self.prefetch(self.space.rank, Some(*pages.start()..=last));
     }
 
-    /// Pages of the own segment will be used in order.
+    /// Expects a stream through these pages of the own segment.
     pub fn expect_in_order(&mut self, pages: &RangeInclusive<u32>) {
         self.prefetch.streams.expect(PageId { home: self.space.rank, index: *pages.start() });
     }

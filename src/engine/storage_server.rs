@@ -1,7 +1,7 @@
 //! A home's storage server: brings pages from the backing file into requesters' frames, and dirty pages back.
 //!
-//! A frame whose memory is mapped here is read or written in place. For others the page passes through a staging frame,
-//! kept for this alone, so a home can always take in a dirty page whatever its pool is full of.
+//! A frame whose memory is mapped here is read or written in place. Pages of other frames pass through a staging frame.
+//! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is.
 
 use super::work::Work;
 use crate::error::UserError;
@@ -15,7 +15,7 @@ use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 
-/// One page's way between the file and a frame.
+/// A page on its way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     direction: Direction,
@@ -36,9 +36,9 @@ pub struct StorageServer {
     space: Arc<AddressSpace>,
     storage: Box<dyn Storage>,
     operations: Slab<Operation>,
-    /// Operations that wait for a staging frame or for the storage to take them; a fetched store goes first.
+    /// Operations that wait for a staging frame, or for room in the storage.
     queue: VecDeque<usize>,
-    /// Stores whose page is in its staging frame.
+    /// Stores whose page is in its staging frame. They go first.
     fetched: VecDeque<usize>,
     staging_free: Vec<FrameId>,
 }
@@ -66,7 +66,7 @@ impl StorageServer {
         !self.operations.is_empty()
     }
 
-    /// How many pages are between the file and a frame, or wait to be.
+    /// How many operations are under way or waiting.
     pub fn operations(&self) -> usize {
         self.operations.len()
     }
@@ -81,10 +81,10 @@ impl StorageServer {
         self.start(Operation { direction: Direction::Store, page, peer: from, frame, staging: None }, work);
     }
 
-    /// Takes up what the storage has completed. Returns whether there was anything.
+    /// Handles what the storage has completed. Returns whether there was anything.
     ///
     /// # Errors
-    /// An operation failed. The page has no other copy that is accounted for, so the job cannot go on.
+    /// An operation failed. No other copy of the page is accounted for, so the job cannot go on.
     pub fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
         if self.storage.in_flight() == 0 {
             return Ok(false);
@@ -120,7 +120,7 @@ impl StorageServer {
         self.advance(work);
     }
 
-    /// Moves on what can be moved on.
+    /// Starts the next steps of operations, as far as there are staging frames and room in the storage.
     fn advance(&mut self, work: &mut VecDeque<Work>) {
         while let Some(id) = self.fetched.front().copied() {
             if !self.submit(id) {
@@ -148,7 +148,7 @@ impl StorageServer {
         }
     }
 
-    /// Hands an operation to the storage, unless that is busy.
+    /// Hands an operation to the storage. Returns whether that had room.
     fn submit(&mut self, id: usize) -> bool {
         let Operation { direction, page, peer, frame, staging } = self.operations[id];
         let memory = match staging {
@@ -158,8 +158,9 @@ impl StorageServer {
         let page_bytes = self.space.page_bytes();
         let offset_bytes = u64::from(page.index) * page_bytes as u64;
         // SAFETY: the memory is a whole frame that stays mapped until the process ends. A staging frame belongs to this
-        // operation. A requester's frame is reserved for the page until its Data message, which follows completion; a
-        // dirty owner's frame keeps the page closed to writes until its Evicted message, which follows completion.
+        // operation. A requester's frame is reserved for the page until its Data message, which is sent after
+        // completion. A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent
+        // after completion.
         let taken = unsafe {
             match direction {
                 Direction::Load => self.storage.read(offset_bytes, memory, page_bytes, id as u64),

@@ -1,4 +1,4 @@
-//! Waiting: who drives the engine, who sleeps, and what client threads do for the library meanwhile.
+//! Waiting: which thread drives the engine, which sleep, and what client threads do for the library meanwhile.
 
 use super::{Driver, WaitMode};
 use crate::request::CompletionId;
@@ -8,29 +8,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Seat;
 
-/// Pieces of work that one poll does at most, so that a flood does not keep its caller from other work.
+/// Pieces of work that one poll does at most, so that a flood of messages does not keep its caller from other work.
 const POLL_WORK_MAX: usize = 64;
 
-/// What the rooms above have client threads do that call in: run handlers, carry out collectives.
+/// The work of the rooms above for client threads that call in: running handlers, carrying out collectives.
 pub trait CallerWork: Send + Sync {
-    /// Whether this thread may do some: not in a handler.
+    /// Whether this thread may do such work: not in a handler.
     fn may_work(&self) -> bool;
 
-    /// Whether there is some.
+    /// Whether there is any.
     fn is_pending(&self) -> bool;
 
     /// Does a piece of it. Returns whether there was any.
     fn work(&self) -> bool;
 }
 
-/// The threads that wait for something of the engine's.
+/// The client threads that wait, and whether one of them drives.
 #[derive(Default)]
 pub(super) struct Waiters {
     /// A client thread drives.
     has_driver: AtomicBool,
     /// Threads that sleep until the driver hands over or their operation is done.
     asleep: AtomicUsize,
-    /// Counts what they may wait for.
+    /// Counts the events for which they may sleep.
     turn: AtomicU32,
     spin_us: AtomicU32,
 }
@@ -45,7 +45,7 @@ impl Waiters {
         self.has_driver.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Wakes a thread that waits, to drive; one that has nothing to wait for any more wakes the next.
+    /// Wakes a thread that waits, to drive. If its operation is done by now, it wakes the next.
     fn wake_one(&self) {
         if self.asleep.load(Ordering::SeqCst) > 0 {
             self.turn.fetch_add(1, Ordering::SeqCst);
@@ -62,7 +62,7 @@ impl Waiters {
 
     fn sleep(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
         self.asleep.fetch_add(1, Ordering::SeqCst);
-        // Whoever changes one of these and sees a sleeper counts the turn on after that.
+        // A thread that changes `done` or `has_driver` and sees a sleeper increments the turn afterwards.
         let turn = self.turn.load(Ordering::SeqCst);
         if !done() && self.has_driver() {
             signals.except(|| futex::wait_for(&self.turn, turn, time_left(end)));
@@ -72,12 +72,12 @@ impl Waiters {
 }
 
 impl Driver {
-    /// From now on client threads that call in do this work. Once.
+    /// Gives client threads that call in this work to do. Called once.
     pub fn set_caller_work(&self, work: Arc<dyn CallerWork>) {
         assert!(self.callers.set(work).is_ok(), "the rooms above are put together once");
     }
 
-    /// Works a little: drives the engine once and does what the rooms above have to do, if this thread may.
+    /// Drives the engine once, and does some work of the rooms above, if this thread may.
     pub fn poll(&self) {
         self.step_if_needed();
         if let Some(callers) = self.callers.get().filter(|callers| callers.may_work()) {
@@ -93,13 +93,13 @@ impl Driver {
         self.wait_until(&|| self.completions().is_done(completion));
     }
 
-    /// Waits until nothing is pending in a completion, which ends then.
+    /// Waits until nothing is pending in a completion, and ends it.
     pub fn finish(&self, completion: CompletionId) {
         self.wait(completion);
         self.completions().end(completion);
     }
 
-    /// Waits until `done`, driving the engine and doing what the rooms above have to do, if this thread may.
+    /// Waits until `done`, driving the engine and doing the work of the rooms above, if this thread may.
     pub fn wait_until(&self, done: &dyn Fn() -> bool) {
         self.wait_until_or(done, None);
     }
@@ -116,7 +116,7 @@ impl Driver {
             if !self.watch(&is_over) {
                 self.wait_for_engine(&is_over, end, self.spin());
             }
-            // A look at the clock takes as long as a tenth of a round trip.
+            // Not every time: a look at the clock takes a tenth of a round trip.
             rounds += 1;
             if rounds % 8 == 0 && end.is_some_and(|end| Instant::now() >= end) {
                 return;
@@ -124,8 +124,8 @@ impl Driver {
         }
     }
 
-    /// Looks for a moment whether it is `done` or something arrives, without becoming the driver: for a thread that waits for
-    /// messages that wake nobody but a driver. Returns whether there was anything.
+    /// Watches for a moment, without becoming the driver, until `done` or until anything arrives: a message that wakes
+    /// only a driver may be on its way. Returns whether it saw either.
     fn watch(&self, done: &dyn Fn() -> bool) -> bool {
         let may_spin = !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
         may_spin && look_eagerly(&|| done() || self.conduit.has_arrivals()) && {
@@ -150,13 +150,13 @@ impl Driver {
                 self.waiters.sleep(done, end, &signals);
             }
         }
-        // It may have been woken to drive.
+        // This thread may have been woken to drive.
         if has_slept && !self.waiters.has_driver() {
             self.waiters.wake_one();
         }
     }
 
-    /// Returns how often this rank had been told of unpinned pages when the engine was last driven.
+    /// Drives until `done`. Returns how often this rank had been notified of unpinned pages when it last drove.
     fn drive_until(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard, mut idle: Idle) -> u32 {
         let table = &self.space.own.table;
         loop {
@@ -171,15 +171,15 @@ impl Driver {
                 let held_up = self.sleep_limit();
                 let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
-                // The client's signal handlers run while this thread sleeps. If one of them faults, the helper serves it.
+                // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
                 signals.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
                 idle.end();
             }
         }
     }
 
-    /// Leaves driving to a thread that waits, and what is unfinished to the helper: a thread whose operation is done by now
-    /// does not drive.
+    /// Leaves driving to a thread that waits. The helper gets unfinished work too, since the thread that wakes may have
+    /// nothing to wait for any more.
     fn hand_over(&self, notices: u32) {
         self.waiters.has_driver.store(false, Ordering::SeqCst);
         let missed = self.conduit.occupy(false) || self.space.own.table.unpin_notices() != notices;
@@ -189,7 +189,7 @@ impl Driver {
         }
     }
 
-    /// Lets waiting threads look whether what they wait for has come.
+    /// Makes waiting threads look whether their wait is over.
     pub fn notify(&self) {
         std::sync::atomic::fence(Ordering::SeqCst);
         self.waiters.wake_all();
@@ -198,7 +198,7 @@ impl Driver {
         }
     }
 
-    /// How long a driver looks again before it sleeps, in microseconds, unless the client says otherwise.
+    /// Sets how long a driver spins before it sleeps, in microseconds, unless the client sets a wait mode.
     pub fn set_spin(&self, spin_us: u32) {
         self.waiters.spin_us.store(spin_us, Ordering::Relaxed);
     }
@@ -212,8 +212,8 @@ impl Driver {
         Spin { limit, yields: true }
     }
 
-    /// As a thread spins that waits for a page in a handler of SIGSEGV. It does not yield: on a busy machine that would give
-    /// up a whole time slice, of milliseconds, where a thread that sleeps runs as soon as it is woken.
+    /// How a thread in a handler of SIGSEGV spins while it waits for a page. It does not yield: on a busy machine that
+    /// gives up a time slice of milliseconds, whereas a thread that sleeps runs as soon as it is woken.
     pub(super) fn spin_in_fault(&self) -> Spin {
         const SPIN_MAX: Duration = Duration::from_micros(20);
         Spin { limit: self.spin().limit.min(SPIN_MAX), yields: false }
@@ -228,8 +228,8 @@ fn time_left(end: Option<Instant>) -> Option<Duration> {
     end.map(|end| end.saturating_duration_since(Instant::now()))
 }
 
-/// Looks for a moment, and keeps the processor: an answer is here sooner than another thread would have run. Returns whether
-/// there was any.
+/// Looks for a moment and keeps the processor: an answer comes sooner than another thread would get to run. Returns
+/// whether there was any.
 fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
     const LOOKS: u32 = 64;
     (0..LOOKS).any(|_| {
@@ -238,16 +238,16 @@ fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
     })
 }
 
-/// How a driver that finds nothing to do looks again before it sleeps.
+/// How a driver that finds nothing to do spins before it sleeps.
 #[derive(Clone, Copy)]
 pub(super) struct Spin {
-    /// For so long.
+    /// How long.
     limit: Duration,
-    /// It gives way to other threads in between.
+    /// Whether it gives way to other threads in between.
     yields: bool,
 }
 
-/// How a driver that finds nothing to do passes the time before it sleeps.
+/// A driver that finds nothing to do, until it sleeps.
 struct Idle {
     spin: Spin,
     is_eager: bool,
@@ -263,7 +263,7 @@ impl Idle {
         (self.is_eager, self.since) = (true, None);
     }
 
-    /// Returns whether to look again at once instead of going to sleep. While it is eager, it waits for `has_any` itself.
+    /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.
     fn spin(&mut self, has_any: &dyn Fn() -> bool) -> bool {
         if self.spin.limit.is_zero() {
             return false;
@@ -273,7 +273,7 @@ impl Idle {
             return true;
         }
         if self.spin.yields {
-            // Whoever was woken just now may be waiting for this processor.
+            // A thread that was just woken may be waiting for this processor.
             std::thread::yield_now();
         } else {
             self.is_eager = true;

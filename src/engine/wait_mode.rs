@@ -1,8 +1,8 @@
-//! How threads that wait share the processors: a hint of the client's.
+//! How waiting threads share the processors: a hint of the client.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// What a thread does while what it waits for is not there.
+/// What a thread does while it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum WaitMode {
@@ -27,7 +27,7 @@ impl WaitMode {
         }
     }
 
-    /// From now on this rank's threads wait like this.
+    /// Makes this rank's threads wait like this.
     pub fn make_current(self) {
         MODE.store(self as u8, Ordering::Relaxed);
     }

@@ -1,25 +1,25 @@
-//! What is done outside the engine's lock: copies between frames and the client's memory, and between frames.
+//! Work outside the engine's lock: copies between frames and the client's memory, and between frames.
 
 use crate::memory::AddressSpace;
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
-/// Something to do without the engine's lock.
+/// A piece of work to do without the engine's lock.
 #[derive(Debug)]
 pub enum Work {
-    /// Operations that waited for the page, which is pinned once for all of them.
+    /// Do the copies that waited for a page, which is pinned once for all of them.
     Copies {
         /// The page.
         page: PageId,
-        /// Where it is.
+        /// The frame that it is in.
         frame: FrameId,
-        /// The operations.
+        /// The parts that waited.
         parts: Vec<Part>,
     },
     /// Fill a frame with zeros, then tell the engine.
     Clear {
-        /// The page the frame is for.
+        /// The page for which the frame is reserved.
         page: PageId,
         /// The frame.
         frame: FrameId,
@@ -33,9 +33,9 @@ pub enum Work {
 /// Fills a frame of this rank with zeros.
 ///
 /// # Safety
-/// Nothing else uses the frame: it is reserved for a page that has not been opened.
+/// The frame is reserved for a page that has not been opened, so nothing else uses it.
 pub unsafe fn clear(space: &AddressSpace, frame: FrameId) {
     let pool = &space.own.pool;
-    // SAFETY: the frame is inside the pool, and the caller says that it is nobody else's.
+    // SAFETY: the frame is inside the pool, and reserved for a page that has not been opened.
     unsafe { std::ptr::write_bytes(pool.frame(frame), 0, pool.page_bytes()) };
 }

@@ -1,14 +1,16 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For one that is not, there are
-//! two ways:
+//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For other pages there
+//! are two ways:
 //!
-//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch. It may
-//!   be anywhere in the client's code, also in malloc or with a lock of the client's. The engine needs no such lock, and the
-//!   library has an allocator of its own. It has no lock of the library: whoever has one touches no memory of the client.
-//! - A thread that runs a handler of the client's, which may have interrupted the library, or that is on an alternate stack,
-//!   which may be small, leaves a request for the helper thread and sleeps. It takes no lock and allocates nothing. Over MPI
-//!   and GASNet every miss goes this way, because their locks and their malloc may be held.
+//! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch.
+//!   The fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no
+//!   such lock, and the library has its own allocator. The thread has no lock of the library: under those no client
+//!   memory is touched.
+//! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler
+//!   may have interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes
+//!   no lock and allocates nothing. Over MPI and GASNet every miss goes this way, because the thread may have their
+//!   locks.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
@@ -25,7 +27,8 @@ use no_single_step as repeated_fault;
 use crate::engine::Driver;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
-use crate::sys::{client_signals as signals, is_disturbed};
+use crate::sys::client_signals::{chain, install as install_handlers, take_default};
+use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
 use std::sync::Arc;
@@ -46,8 +49,8 @@ struct Scene {
 /// Set once, by [`install`], and never freed.
 static SCENE: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
 
-/// From now on loads and stores in this rank's segment work. What lies between the segment's end and `guard_end` is
-/// reserved, and an access there is a mistake that is told.
+/// Makes loads and stores in this rank's segment work. An access between the segment's end and `guard_end`, which is
+/// reserved, is reported as a mistake.
 ///
 /// # Errors
 /// The system's error number.
@@ -56,57 +59,70 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     let scene = Box::new(Scene { view, driver, rank, guard_end, pid: std::process::id() });
     let before = SCENE.swap(Box::leak(scene), Ordering::AcqRel);
     assert!(before.is_null(), "a rank has one segment");
-    signals::install(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)])
+    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)])
 }
 
+fn scene() -> Option<&'static Scene> {
+    // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
+    unsafe { SCENE.load(Ordering::Acquire).as_ref() }
+}
+
+/// The handler of SIGSEGV.
+///
+/// # Safety
+/// The kernel calls it, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    signals::keep_errno(|| {
-        // SAFETY: the kernel gave this handler a valid siginfo; a fault's has an address.
+    keep_errno(|| {
+        // SAFETY: `info` is the siginfo that the kernel gave this handler; a fault's has an address.
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
-        // SAFETY: null, or a leaked box that was complete before it was stored.
-        let scene = unsafe { SCENE.load(Ordering::Acquire).as_ref() };
         let is_fault = code > 0 && code != libc::SI_KERNEL;
-        match scene.filter(|scene| is_fault && scene.covers(address)) {
-            // SAFETY: these are the handler's arguments.
+        match scene().filter(|scene| is_fault && scene.covers(address)) {
+            // SAFETY: `info` and `context` are what the kernel gave this handler of SIGSEGV.
             Some(scene) => unsafe { scene.on_fault(address, info, context) },
-            // SAFETY: as above.
+            // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
             None => unsafe {
-                if let Some(scene) = scene {
-                    scene.give_up(context);
+                if let Some(scene) = scene() {
+                    scene.end_step(context);
                 }
-                signals::chain(signal, info, context);
+                chain(signal, info, context);
             },
         }
     });
 }
 
+/// The handler of SIGTRAP.
+///
+/// # Safety
+/// The kernel calls it, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    signals::keep_errno(|| {
-        // SAFETY: null, or a leaked box that was complete before it was stored.
-        let scene = unsafe { SCENE.load(Ordering::Acquire).as_ref() };
-        // SAFETY: these are the handler's arguments.
+    keep_errno(|| {
+        // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
         unsafe {
-            let is_step = (*info).si_code == libc::TRAP_TRACE && scene.is_some_and(|scene| scene.give_up(context));
+            let is_step = (*info).si_code == libc::TRAP_TRACE && scene().is_some_and(|scene| scene.end_step(context));
             if !is_step {
-                signals::chain(signal, info, context);
+                chain(signal, info, context);
             }
         }
     });
 }
 
-/// What the interrupted instruction did, as far as the processor tells.
+/// What the interrupted instruction did, where the processor tells.
 ///
 /// # Safety
 /// `context` is the ucontext of a handler of SIGSEGV.
 #[cfg(target_arch = "x86_64")]
 unsafe fn access_of(context: *mut c_void) -> Option<Access> {
-    /// The bit of the page fault's error code that says so (Intel SDM, volume 3, 4.7).
+    /// The bit for a write in the error code of a page fault (Intel SDM, volume 3, 4.7).
     const WRITE: i64 = 2;
-    // SAFETY: the caller's promise.
+    // SAFETY: `context` is a ucontext, and after a SIGSEGV this register has the error code.
     let error = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_ERR as usize] };
     Some(if error & WRITE != 0 { Access::Write } else { Access::Read })
 }
 
+/// Other processors do not tell.
+///
+/// # Safety
+/// None: nothing is looked at.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
@@ -115,9 +131,9 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
 /// Whether the thread that faulted may take the library's locks, and has some stack left.
 ///
 /// # Safety
-/// `context` is the ucontext of the handler that calls this.
+/// `context` is the ucontext of the signal handler that calls this.
 unsafe fn may_drive(context: *mut c_void) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: `context` is a ucontext, whose stack is the alternate one of this thread, if it has one.
     let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
     let here = (&raw const stack).addr();
     let is_alternate = (stack.ss_sp.addr()..stack.ss_sp.addr() + stack.ss_size).contains(&here);
@@ -132,12 +148,12 @@ impl Scene {
     /// A load or store at `address`, in the segment or behind it.
     ///
     /// # Safety
-    /// `info` and `context` are the arguments of the handler of SIGSEGV that calls this.
+    /// `info` and `context` are what the kernel gave the handler of SIGSEGV that calls this.
     unsafe fn on_fault(&self, address: usize, info: *mut libc::siginfo_t, context: *mut c_void) {
         if !self.view.segment().overlaps(address, 1) {
             self.say(address, "it is behind the segment's end; stay inside, or attach a larger segment");
-            // SAFETY: these are the handler's arguments.
-            return unsafe { signals::chain(libc::SIGSEGV, info, context) };
+            // SAFETY: `info` and `context` are what the kernel gave the handler of SIGSEGV.
+            return unsafe { chain(libc::SIGSEGV, info, context) };
         }
         if std::process::id() != self.pid {
             return self.refuse(address, "this process was forked from the rank; only the rank itself has its segment");
@@ -149,25 +165,25 @@ impl Scene {
             );
         }
         let index = self.view.index_of(address);
-        // SAFETY: the caller's promise.
+        // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
         let access = unsafe { access_of(context) }.unwrap_or_else(|| self.view.more_than_mapped(index));
         let accessed = self.view.access(index, access);
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             self.driver.note_first_use(index);
         }
         match accessed {
-            // A page that was there is let go at once; if it is lost before the instruction, it is missed then. Not if
-            // others had to be unmapped for it: the instruction might need those too.
+            // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if
+            // others were unmapped to make room, the page stays pinned: the instruction might need those too.
             PageAccess::Pinned { crowded: false, .. } if !single_step::is_under_way() => self.unpin(index),
-            // SAFETY: `context` is this handler's.
+            // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
             PageAccess::Missed => {
-                single_step::let_go().for_each(|index| self.unpin(index));
+                single_step::release_pages().for_each(|index| self.unpin(index));
                 single_step::take_turn();
-                // SAFETY: `context` is this handler's.
+                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
                 self.driver.fetch(&Fault::new(index, access, may_drive));
-                // SAFETY: `context` is this handler's.
+                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 unsafe {
                     let is_first = may_drive && !repeated_fault::is_repeated(context, address);
                     if is_first && !single_step::is_under_way() && !self.view.is_wanted(index) {
@@ -184,12 +200,12 @@ impl Scene {
         }
     }
 
-    /// Keeps a pinned page until the instruction is through.
+    /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it.
     ///
     /// # Safety
-    /// As [`Scene::on_fault`].
+    /// `context` is the ucontext of the signal handler that calls this.
     unsafe fn keep(&self, index: u32, context: *mut c_void) {
-        // SAFETY: the caller's promise.
+        // SAFETY: `context` is the ucontext of the calling handler.
         if !unsafe { single_step::keep(index, context) } {
             self.unpin(index);
         }
@@ -198,9 +214,9 @@ impl Scene {
     /// Ends the single step that the interrupted thread is in, if any; returns whether it was in one.
     ///
     /// # Safety
-    /// `context` is the ucontext of the handler that calls this.
-    unsafe fn give_up(&self, context: *mut c_void) -> bool {
-        // SAFETY: the caller's promise.
+    /// `context` is the ucontext of the signal handler that calls this.
+    unsafe fn end_step(&self, context: *mut c_void) -> bool {
+        // SAFETY: `context` is the ucontext of the calling handler.
         let pages = unsafe { single_step::end(context) };
         let was_under_way = pages.is_some();
         pages.into_iter().flatten().for_each(|index| self.unpin(index));
@@ -216,7 +232,7 @@ impl Scene {
     /// Says what is wrong with an access, and lets it end the process by SIGSEGV.
     fn refuse(&self, address: usize, why: &str) {
         self.say(address, why);
-        signals::take_default(libc::SIGSEGV, false);
+        take_default(libc::SIGSEGV, false);
     }
 
     fn say(&self, address: usize, why: &str) {
@@ -231,7 +247,7 @@ impl Scene {
             self.rank
         );
         let len_bytes = line.position() as usize;
-        // SAFETY: the bytes are valid; nobody is to be told if stderr is closed.
+        // SAFETY: the buffer has so many bytes. If stderr is closed, there is nobody to tell.
         unsafe { libc::write(libc::STDERR_FILENO, buffer.as_ptr().cast(), len_bytes) };
     }
 }

@@ -1,15 +1,16 @@
 //! Whether a thread faults for the same access again, on x86-64.
 //!
-//! A page that was fetched is let go before the instruction that needs it, since holding it until after costs a single step.
-//! When the page is lost in between, the instruction faults again at the same address: that is what is remembered here.
+//! A page that was fetched is unpinned before the instruction that needs it: pinned until after that, it would cost a
+//! single step. When the page is lost in between, the instruction faults again at the same address. So the addresses
+//! are remembered.
 
-use crate::sys as thread;
+use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Threads that are remembered. Accesses of more count as repeated.
-const THREADS: usize = thread::PLACES;
+const THREADS: usize = THREAD_TABLE_LEN;
 
 /// Pages that one instruction needs, which are fetched in turn: two operands, each across a border.
 const ADDRESSES: usize = 4;
@@ -17,7 +18,8 @@ const ADDRESSES: usize = 4;
 /// What a thread faulted for last.
 #[repr(align(64))]
 struct Last {
-    /// The thread's name, or 0 if the entry is free. A thread that has ended leaves its entry to the next one of its name.
+    /// The thread's key, or 0 if the entry is free. A thread that has ended leaves its entry to the next one with its
+    /// key.
     thread: AtomicUsize,
     instruction: Cell<usize>,
     addresses: Cell<[usize; ADDRESSES]>,
@@ -26,7 +28,7 @@ struct Last {
 
 struct Table([Last; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose name it has, and is touched in that thread's handler of SIGSEGV alone, which
+// SAFETY: an entry belongs to the thread whose key it has. Only that thread's handler of SIGSEGV touches it, and that
 // does not interrupt itself.
 unsafe impl Sync for Table {}
 
@@ -41,27 +43,29 @@ static TABLE: Table = Table(
     }; THREADS],
 );
 
-/// Notes what the interrupted thread faults for. Returns whether it did for the same just before, as far as is known.
+/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before; true
+/// also where that is not known.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
-pub unsafe fn is_repeated(context: *mut c_void, address: usize) -> bool {
-    // SAFETY: the caller's promise.
+pub(super) unsafe fn is_repeated(context: *mut c_void, address: usize) -> bool {
+    // SAFETY: `context` is a ucontext, which has the registers of the interrupted thread.
     let instruction =
         unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
-    entry(thread::name()).is_none_or(|last| last.note(instruction, address))
+    entry(thread_key()).is_none_or(|last| last.note(instruction, address))
 }
 
-fn entry(name: usize) -> Option<&'static Last> {
+fn entry(key: usize) -> Option<&'static Last> {
     // Entries are never given back, so the first free one ends the search.
-    thread::places(name).map(|place| &TABLE.0[place]).find(|last| {
+    places_of_thread(key).map(|place| &TABLE.0[place]).find(|last| {
         let owner = last.thread.load(Ordering::Relaxed);
         let is_free = owner == 0;
-        owner == name || is_free && last.thread.compare_exchange(0, name, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        owner == key || is_free && last.thread.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     })
 }
 
 impl Last {
+    /// Returns whether the address was among the last ones of this instruction.
     fn note(&self, instruction: usize, address: usize) -> bool {
         if self.instruction.replace(instruction) != instruction {
             self.addresses.set([0; ADDRESSES]);

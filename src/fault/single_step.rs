@@ -1,15 +1,16 @@
 //! Pages that stay pinned until the instruction that needs them is through, on x86-64.
 //!
-//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one instruction
-//! and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks fight over the page.
-//! Until then no other signal is handled in that thread, so that the next instruction is that one.
+//! The handler of the fault (`fault/mod.rs` says when) returns with the trap flag set: the processor runs the one
+//! instruction and raises SIGTRAP, which ends the single step. So the instruction is carried out, however many ranks
+//! fight over the page. Until then no other signal is handled in that thread, so that the next instruction is that one.
 //!
-//! An instruction may need several pages. A page that is there is added to the step. For one that is not, the others are
-//! let go first: nobody has a page pinned while waiting for another. So that such a thread gets all its pages together in a
-//! small pool, it takes the turn: until its instruction is through, other threads wait with fetching pages.
+//! An instruction may need several pages. A page that is there is added to the step. Before one is fetched, the others
+//! are unpinned: no thread has a page pinned while it waits for another. So that such a thread gets all its pages
+//! together in a small pool, it takes the turn: until its instruction is through, other threads wait before they fetch
+//! pages.
 
-use crate::sys::client_signals::{self as signals, Mask};
 use crate::sys::futex;
+use crate::sys::signal_mask::{ASYNCHRONOUS, Mask, mask_in};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -25,7 +26,7 @@ const TRAP_FLAG: i64 = 1 << 8;
 
 /// One thread's single step.
 struct Step {
-    /// The thread, or 0 if the entry is free. All else is that thread's.
+    /// The thread's number, or 0 if the entry is free. All else is that thread's.
     thread: AtomicU32,
     pages: Cell<[u32; PAGES]>,
     count: Cell<usize>,
@@ -35,8 +36,8 @@ struct Step {
 
 struct Steps([Step; THREADS]);
 
-// SAFETY: an entry belongs to the thread whose number it has, and is touched in that thread's signal handlers alone, which
-// do not interrupt each other.
+// SAFETY: an entry belongs to the thread whose number it has. Only that thread's signal handlers touch it, and those do
+// not interrupt each other.
 unsafe impl Sync for Steps {}
 
 static STEPS: Steps = Steps(
@@ -84,7 +85,7 @@ impl Step {
         pages.into_iter().take(count)
     }
 
-    /// Whether there was room.
+    /// Returns whether there was room.
     fn add(&self, page: u32) -> bool {
         let (mut pages, count) = (self.pages.get(), self.count.get());
         let has_room = count < PAGES;
@@ -96,6 +97,7 @@ impl Step {
         has_room
     }
 
+    /// Gives the entry back, and the turn. Returns the thread's mask outside the step.
     fn end(&self) -> Mask {
         let mask = self.mask.get();
         if TURN.load(Ordering::Relaxed) == self.thread.load(Ordering::Relaxed) {
@@ -109,43 +111,42 @@ impl Step {
 }
 
 /// Whether this thread is in the middle of a single step.
-pub fn is_under_way() -> bool {
+pub(super) fn is_under_way() -> bool {
     current().is_some()
 }
 
-/// Keeps a page pinned until the interrupted instruction is through. Returns whether it does; else the page is to be let
-/// go.
+/// Leaves a page pinned until the interrupted instruction is through. Returns whether it does; else the caller unpins
+/// the page.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
-pub unsafe fn keep(page: u32, context: *mut c_void) -> bool {
-    let context = context.cast::<libc::ucontext_t>();
+pub(super) unsafe fn keep(page: u32, context: *mut c_void) -> bool {
     if let Some(step) = current() {
         return step.add(page);
     }
     let step = begin(this_thread());
     step.add(page);
-    // SAFETY: the caller's promise; the mask in it begins with the kernel's.
+    // SAFETY: `context` is the ucontext of the calling handler, and nobody else touches it while the handler runs.
     unsafe {
-        let mask = (&raw mut (*context).uc_sigmask).cast::<Mask>();
+        let mask = mask_in(context);
         step.mask.set(mask.read());
-        mask.write(signals::ASYNCHRONOUS);
-        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
+        mask.write(ASYNCHRONOUS);
+        (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
     }
     true
 }
 
-/// Lets go of the pages that this thread keeps, but stays in the step: the pages, to be unpinned.
-pub fn let_go() -> impl Iterator<Item = u32> {
+/// Takes the pages out of this thread's step, which goes on. The caller unpins them.
+pub(super) fn release_pages() -> impl Iterator<Item = u32> {
     current().into_iter().flat_map(Step::take_pages)
 }
 
-/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it. The
-/// thread has no page pinned.
+/// Before a page is fetched: a thread in a single step takes the turn; another one waits while somebody else has it.
+/// The thread has no page pinned.
 ///
-/// Nobody waits for it longer than [`TURN_PATIENCE`]: whoever has it may wait for a page that this thread has pinned for the
-/// client.
-pub fn take_turn() {
+/// A thread waits no longer than [`TURN_PATIENCE`]: it may have a page pinned for the client, and the owner of the turn
+/// wait for that page.
+pub(super) fn take_turn() {
     let own = current().map(|step| step.thread.load(Ordering::Relaxed));
     let mut has_waited = false;
     loop {
@@ -166,19 +167,18 @@ pub fn take_turn() {
     }
 }
 
-/// The instruction is through, or will not be carried on: ends the step of the interrupted thread. The pages that it kept,
-/// to be unpinned; `None` if it was in no step.
+/// Ends the step of the interrupted thread, whose instruction is through or will not be carried on. Returns the step's
+/// pages, which the caller unpins; `None` if the thread was in no step.
 ///
 /// # Safety
-/// As [`keep`].
-pub unsafe fn end(context: *mut c_void) -> Option<impl Iterator<Item = u32>> {
-    let context = context.cast::<libc::ucontext_t>();
+/// `context` is the ucontext of the signal handler that calls this.
+pub(super) unsafe fn end(context: *mut c_void) -> Option<impl Iterator<Item = u32>> {
     let step = current()?;
     let pages = step.take_pages();
-    // SAFETY: the caller's promise; the mask in it begins with the kernel's.
+    // SAFETY: `context` is the ucontext of the calling handler, and nobody else touches it while the handler runs.
     unsafe {
-        (*context).uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
-        (&raw mut (*context).uc_sigmask).cast::<Mask>().write(step.end());
+        (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize] &= !TRAP_FLAG;
+        mask_in(context).write(step.end());
     }
     Some(pages)
 }

@@ -1,12 +1,12 @@
-//! Agreement of all ranks: what one rank finds wrong makes the call fail on all, and one rank says why.
+//! Agreement of all ranks: a call that fails on one rank fails on all, and one rank says why.
 
 use super::{Failure, FailureClass, say};
 use crate::error::UserError;
 use vgasnet_conduit::{Conduit, ConduitError, hear_all};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Tells all ranks how this one fares. If all fare well, each gets what every rank has to `tell`. Else all of them fail,
-/// when the lowest rank that fares badly has reported it.
+/// Tells all ranks whether this one has succeeded. If all have, each gets the values that the ranks `tell`. Otherwise
+/// all fail, after the lowest rank with an error has reported that.
 pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
     conduit: &dyn Conduit,
     call: &str,
@@ -30,7 +30,7 @@ pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
             say(&format!("rank {bad}: {call}: {line}"));
         }
     }
-    // A rank that fails may end the job; it waits until the reason is told.
+    // A rank that fails may end the job, so it waits until the error has been reported.
     conduit.exchange(&[]).map_err(broken)?;
     let class = if class == [1] { FailureClass::BadArgument } else { FailureClass::Resource };
     Err(Failure { class, line: None })

@@ -12,6 +12,7 @@ use vgasnet_conduit::RegionSizes;
 use vgasnet_protocol::Rank;
 
 impl Job {
+    /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
     pub(super) fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let page_bytes = self.config.page_bytes as usize;
@@ -47,7 +48,7 @@ impl Job {
         Ok(agree(conduit, ATTACH, started, |_| ())?.0)
     }
 
-    /// Checks the size that is asked for and makes it whole pages.
+    /// Rounds the segment up to whole pages, and checks that there is room for it.
     fn check_segment(&self, asked_bytes: u64) -> Result<Shape, UserError> {
         let page_bytes = self.config.page_bytes;
         let most_bytes = if asked_bytes > 0 { max_segment_bytes(&*self.conduit, &self.config)? } else { 0 };

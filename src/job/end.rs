@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 /// How long a rank that exits with status 0 waits for the others to do the same.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
-/// Ends the job with `status`: at once if that is not 0, else when every rank's program is over or some time has passed.
+/// Ends the job with `status`: at once if that is not 0, else when every rank's program is over or a grace period has
+/// passed.
 pub fn exit(status: i32) -> ! {
-    // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
+    // SAFETY: a null pointer stands for all output streams; the call has no other condition.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let Some(job) = job() else { std::process::exit(status) };
     if status == 0 {
@@ -26,7 +27,7 @@ pub fn exit(status: i32) -> ! {
     job.conduit.exit(status)
 }
 
-/// The program ends by returning from main or by calling the C library's exit: a good end waits for the other ranks,
+/// Called when the program returns from main or calls the C library's exit. With status 0 it waits for the other ranks,
 /// which may still need this rank's pages.
 pub fn on_process_exit(status: i32) {
     if status == 0 {
@@ -34,7 +35,7 @@ pub fn on_process_exit(status: i32) {
     }
 }
 
-/// Waits for all ranks' programs to be over, and ends the transport.
+/// Waits until every rank's program is over, and ends the transport.
 pub(super) fn leave() {
     if let Some(runtime) = runtime() {
         runtime.driver().leave(&|| false);

@@ -1,7 +1,7 @@
 //! The job as this process sees it: init, attach, exit.
 //!
-//! Start-up is collective. What one rank finds wrong is told to all, so that all of them fail, after the lowest such rank has
-//! reported it.
+//! Start-up is collective. When a call fails on some ranks it fails on all, after the lowest of them has reported the
+//! error.
 
 mod agreement;
 mod attach;
@@ -27,7 +27,7 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// The calls that agree on something, as C names them.
+/// The calls in which ranks agree, as C names them.
 const INIT: &str = "vgasnet_init";
 const ATTACH: &str = "vgasnet_attach";
 
@@ -42,12 +42,12 @@ pub enum FailureClass {
     BadArgument,
 }
 
-/// A call failed.
+/// The failure of a call.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The class.
     pub class: FailureClass,
-    /// What to tell the user; `None` if that is done.
+    /// The line for the user; `None` if a rank has reported it.
     pub line: Option<UserError>,
 }
 
@@ -57,7 +57,7 @@ impl Failure {
     }
 }
 
-/// What each rank tells the others at init.
+/// The values that each rank tells the others at init.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Offer {
@@ -69,8 +69,9 @@ struct Offer {
 pub struct Job {
     conduit: Arc<dyn Conduit>,
     config: Config,
-    /// The largest segments at init: of this rank, and the least of all ranks.
+    /// The largest segment of this rank, as of init.
     max_local_bytes: u64,
+    /// The least of all ranks' largest segments.
     max_global_bytes: u64,
     attaching: AtomicBool,
 }
@@ -83,7 +84,7 @@ static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(std::ptr::null_mut());
 /// The runtime, after attach.
 #[inline]
 pub fn runtime() -> Option<&'static Runtime> {
-    // SAFETY: the pointer is null or comes from a leaked box that is complete before it is stored here.
+    // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
     unsafe { RUNTIME.load(Ordering::Acquire).as_ref() }
 }
 
@@ -92,14 +93,13 @@ pub fn job() -> Option<&'static Job> {
     JOB.get()
 }
 
-/// Where a rank runs. Ranks with the same host share a machine, ranks with the same supernode have each other's memory
-/// mapped.
+/// Where a rank runs.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The machine.
+    /// The machine: equal for ranks that share one.
     pub host: u32,
-    /// The ranks of the machine that are neighbours.
+    /// Equal for neighbours, which have each other's memory mapped.
     pub supernode: u32,
 }
 
@@ -111,8 +111,8 @@ pub fn init() -> Result<&'static Job, Failure> {
     init_with(None, Arguments::of_process())
 }
 
-/// As [`init`], for a program that wants no larger segment than `limit_bytes` unless its user does, and lets the conduit see
-/// its arguments.
+/// As [`init`], with a limit on the segment, which the user's own limit overrides, and the program's arguments for the
+/// conduit.
 ///
 /// # Errors
 /// As [`init`].
@@ -120,7 +120,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
     }
-    // Conduits change it.
+    // Taken before the conduit starts, which may change the environment.
     let variables: Vec<_> = environment().collect();
     let conduit = transport::start(&variables, arguments)
         .map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
@@ -130,7 +130,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
         config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));
     let mut max_local_bytes = 0;
     let (config, all) = agree(&*conduit, INIT, config, |config| {
-        // A storage directory that does not answer is reported when a segment is asked for.
+        // A storage directory that cannot be used is reported by attach.
         max_local_bytes = max_segment_bytes(&*conduit, config).unwrap_or(0);
         Offer { page_bytes: config.page_bytes, max_local_bytes }
     })?;
@@ -181,7 +181,7 @@ pub fn report(call: &str, line: &UserError) {
 }
 
 fn say(text: &str) {
-    // One write, so that lines of several ranks do not mix. Where stderr is closed there is nobody to tell.
+    // One write, so that lines of several ranks do not mix. If stderr is closed, there is nobody to tell.
     std::io::stderr().write_all(format!("vgasnet: {text}\n").as_bytes()).ok();
 }
 
@@ -214,7 +214,8 @@ impl Job {
         })
     }
 
-    /// The largest segment that this rank could attach at init, in bytes; a multiple of the page size, 0 if there is none.
+    /// The largest segment that this rank could attach at init, in bytes: a multiple of the page size, 0 if not even
+    /// one fits.
     pub fn max_local_segment_bytes(&self) -> u64 {
         self.max_local_bytes
     }

@@ -1,4 +1,4 @@
-//! What a rank has from attach on: its place in the address space, its engine with the helper thread, and the rooms above.
+//! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
 
 use super::ranks_on_host;
 use crate::am::{self, Am, Messages};
@@ -26,7 +26,7 @@ pub struct Runtime {
     coll: Arc<Coll>,
 }
 
-/// What client threads do that call in.
+/// The work for client threads that call in: handlers, then collectives.
 struct Calls {
     am: Arc<Am>,
     coll: Arc<Coll>,
@@ -47,11 +47,10 @@ impl CallerWork for Calls {
 }
 
 impl Runtime {
-    /// The engine of a rank whose conduit has attached with these shapes, with its helper thread running, and what stands on
-    /// it.
+    /// Starts the engine, the threads and the rooms above of a rank whose conduit has attached with these shapes.
     ///
     /// # Errors
-    /// The system refuses a thread.
+    /// The system refuses a thread, a mapping or a signal handler.
     pub fn new(
         conduit: Arc<dyn Conduit>,
         config: &Config,
@@ -85,8 +84,8 @@ impl Runtime {
         Ok(Runtime::on(driver, messages, config.cooperative))
     }
 
-    /// The rooms above an engine. They live as long as the process, since they and the driver know each other.
-    pub fn on(driver: Arc<Driver>, messages: Arc<Messages>, cooperative: bool) -> Runtime {
+    /// The rooms above an engine. They live as long as the process, since they and the driver refer to each other.
+    fn on(driver: Arc<Driver>, messages: Arc<Messages>, cooperative: bool) -> Runtime {
         let ops = Arc::new(Ops::new(Arc::clone(&driver), cooperative));
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
@@ -100,7 +99,7 @@ impl Runtime {
         self.ops.space()
     }
 
-    /// The engine with its threads, and waiting.
+    /// The driver of this rank's engine, and waiting.
     #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
@@ -137,7 +136,7 @@ fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result
     Ok(Some(Arc::new(view)))
 }
 
-/// How long a waiting thread looks again before it sleeps: not at all where another rank may need the processor.
+/// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor.
 fn default_spin_us(conduit: &dyn Conduit) -> u32 {
     const SPIN_US: u32 = 50;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -148,7 +147,7 @@ fn refused(what: &str, error: &io::Error) -> UserError {
     UserError::new(format!("cannot {what}: {error}; see ulimit -v and vm.max_map_count"))
 }
 
-/// A thread of the library takes no signals: they are the client's.
+/// Starts a thread of the library, which takes no signals: they are the client's.
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
     let thread = std::thread::Builder::new().name(name.into());
     blocking_signals(|| thread.spawn(body))

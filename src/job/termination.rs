@@ -1,14 +1,14 @@
-//! The signals that end a rank: a client that handles SIGQUIT learns of them by that one signal.
+//! Terminating signals: a client that handles SIGQUIT gets that in place of the others.
 //!
 //! Source: GASNet specification 1.8, gasnet_exit: a node gets SIGQUIT when the job got a terminating signal.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
-/// What users, terminals and batch systems send.
+/// The signals by which users, terminals and batch systems end a job.
 const TERMINATING: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// Turns terminating signals that the client does not handle into SIGQUIT, where it handles that.
+/// Turns terminating signals that the client does not handle into SIGQUIT, if it handles that.
 pub fn watch() {
     for signal in TERMINATING {
         if handler_of(signal) == Some(libc::SIG_DFL) {
@@ -18,20 +18,21 @@ pub fn watch() {
     }
 }
 
-/// Runs at any moment in any thread, so it only makes calls that signal handlers may make.
+/// Runs at any moment in any thread, so it makes only async-signal-safe calls.
 extern "C" fn on_terminating_signal(signal: c_int) {
     let is_handled = handler_of(libc::SIGQUIT).is_some_and(|its| its != libc::SIG_DFL && its != libc::SIG_IGN);
     let next = if is_handled { libc::SIGQUIT } else { signal };
     if !is_handled {
         set_handler(signal, libc::SIG_DFL);
     }
-    // SAFETY: the call takes a number only. The signal that is being handled comes when this function has returned.
+    // SAFETY: the call takes a number only. A signal that is being handled comes again when this function has returned.
     unsafe { libc::raise(next) };
 }
 
 fn handler_of(signal: c_int) -> Option<usize> {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: the call changes nothing, and fills `action` when it succeeds, which is checked before the value is used.
+    // SAFETY: the call changes no disposition, and fills `action` if it succeeds, which is checked before the value is
+    // used.
     unsafe {
         let found = libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0;
         found.then(|| action.assume_init().sa_sigaction)
@@ -39,7 +40,8 @@ fn handler_of(signal: c_int) -> Option<usize> {
 }
 
 fn set_handler(signal: c_int, handler: usize) {
-    // SAFETY: all zero is an empty mask, no flags and no restorer; the handler takes what the kernel passes.
+    // SAFETY: all zero is an empty mask, no flags and no restorer. The handler is a constant of libc or
+    // `on_terminating_signal`, which takes the number that the kernel passes.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;

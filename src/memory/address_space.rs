@@ -1,4 +1,4 @@
-//! The job's address space as this rank sees it: where the segments are, and what memory holds their pages.
+//! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
 
 use super::{PageTable, Pool, SegmentView, Slots};
 use crate::error::UserError;
@@ -8,10 +8,10 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Frames through which a home passes pages of ranks whose memory it cannot reach.
+/// Frames through which a home moves the pages of ranks whose memory is not mapped here.
 pub const STAGING_FRAMES: u32 = 2;
 
-/// What each rank tells the others about its memory.
+/// The size of a rank's memory, as it tells the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Shape {
@@ -100,7 +100,7 @@ impl AddressSpace {
         AddressSpace { rank, segments, slots, own, memories, view: None, page_shift }
     }
 
-    /// The same with the own segment as memory.
+    /// The same, with the own segment as memory.
     pub fn with_view(self, view: Option<Arc<SegmentView>>) -> AddressSpace {
         AddressSpace { view, ..self }
     }
@@ -120,7 +120,7 @@ impl AddressSpace {
         (self.segments[rank.index()].size_bytes >> self.page_shift) as u32
     }
 
-    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages. No bytes are nowhere, whatever the address.
+    /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages. An empty range may have any address.
     ///
     /// # Errors
     /// There is no such rank, or the range leaves its segment.

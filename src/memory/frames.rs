@@ -1,4 +1,4 @@
-//! The frames of the own pool: the one owner of what is known of each besides the page in it.
+//! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
 use super::{AddressSpace, LargePages, PageTable, Slot};
 use crate::error::UserError;
@@ -28,7 +28,7 @@ impl Frames {
         &self.large_pages
     }
 
-    /// A page will come into the frame; its memory is prepared when this returns.
+    /// Prepares the frame's memory for a page that will come.
     pub fn reserve(&self, frame: FrameId) {
         self.large_pages.on_use(frame);
     }
@@ -38,7 +38,7 @@ impl Frames {
         !self.filled[frame.0 as usize]
     }
 
-    /// The frame has a page, and is used now.
+    /// Notes that the frame has a page, which is used now.
     pub fn fill(&mut self, frame: FrameId) {
         self.space.own.pool.touch(frame);
         self.filled[frame.0 as usize] = true;
@@ -50,7 +50,7 @@ impl Frames {
         self.order.find(|frame| pool.last_use(frame), suits)
     }
 
-    /// The least recently used frame for which `page_in` names a page that nobody uses now and that `suits`.
+    /// The least recently used frame whose page, named by `page_in`, nobody uses now and `suits`.
     pub fn least_recent_unused(
         &mut self,
         page_in: impl Fn(FrameId) -> Option<PageId>,
@@ -61,14 +61,14 @@ impl Frames {
         self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
     }
 
-    /// Frames are needed: unmaps the pages that were mapped first, so that their next use is seen.
+    /// Unmaps the pages that were mapped first, so that their next use is seen. Called when frames are needed.
     pub fn age_mapped(&self) {
         if let Some(view) = &self.space.view {
             view.age();
         }
     }
 
-    /// Takes a page that is closed and not pinned out of the segment, if it is mapped there.
+    /// Unmaps a page that is closed and not pinned, if it is mapped in the segment.
     ///
     /// # Errors
     /// The system refuses.

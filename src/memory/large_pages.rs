@@ -1,10 +1,10 @@
 //! Large pages for the pool, as its frames come into use.
 //!
-//! Frames in large pages take fewer entries in page tables and TLBs, and fewer segments in disk requests. Systems hand
-//! them out to shared memory rarely by themselves (`shmem_enabled` is `never` by default), but on request they do, from
-//! Linux 6.1 on: madvise(2), `MADV_COLLAPSE`. A thread of its own asks, a little ahead of the frames in use; a frame that it has not come to is
-//! prepared when it is first used, because later the disk may have it pinned. It costs what touching the memory for the first
-//! time costs anyway.
+//! Frames in large pages take fewer entries in page tables and TLBs, and fewer segments in disk requests. Systems
+//! rarely give large pages to shared memory by themselves (`shmem_enabled` is `never` by default). From Linux 6.1 on
+//! they do on request: madvise(2), `MADV_COLLAPSE`. A thread of its own asks, a little ahead of the frames in use. A
+//! frame that this thread has not reached is prepared when it is first used, because later the disk may have it pinned.
+//! It costs no more than the first touch of that memory.
 
 use super::Pool;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,13 +12,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use vgasnet_protocol::coherence::FrameId;
 
-/// What is collapsed at a time, in bytes: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
+/// Bytes that are prepared at a time: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
 const BLOCK_BYTES: usize = 2 << 20;
 
 /// How far ahead of the frames in use memory is prepared, in bytes.
 const AHEAD_BYTES: usize = 16 << 20;
 
-/// Not in all versions of the C library's headers.
+/// From the kernel's headers; not all C libraries have it.
 const MADV_COLLAPSE: libc::c_int = 25;
 
 /// How much of a pool has been prepared.
@@ -26,11 +26,11 @@ const MADV_COLLAPSE: libc::c_int = 25;
 pub struct LargePages {
     pool: Pool,
     pool_bytes: usize,
-    /// Where the frames that have been used end, in bytes from the pool's start.
+    /// The end of the frames that have been used, in bytes from the pool's start.
     used_bytes: AtomicUsize,
-    /// Where the blocks that have been prepared end. All of the pool once the system refuses.
+    /// The end of the blocks that have been prepared. The end of the pool once the system refuses.
     prepared_bytes: AtomicUsize,
-    /// Who prepares a block has this.
+    /// Locked while a block is prepared.
     turn: Mutex<()>,
     /// The thread that prepares ahead, and sleeps while it is far enough.
     thread: OnceLock<Thread>,
@@ -45,7 +45,7 @@ impl LargePages {
         LargePages { pool, pool_bytes, used_bytes, prepared_bytes, turn: Mutex::new(()), thread: OnceLock::new() }
     }
 
-    /// A frame comes into use; its memory is prepared when this returns. Frames first come into use in their order.
+    /// Prepares the memory of a frame that comes into use. Frames come into use in order at first.
     pub fn on_use(&self, frame: FrameId) {
         let end = (frame.0 as usize + 1) * self.pool.page_bytes();
         if self.used_bytes.load(Ordering::Relaxed) >= end {
@@ -83,13 +83,13 @@ impl LargePages {
         }
     }
 
-    /// Prepares one block. Returns whether the system does such things at all.
+    /// Prepares one block. Returns whether the system can do that at all.
     fn prepare(&self, offset_bytes: usize) -> bool {
         let block = self.pool.frame(FrameId(0)).wrapping_add(offset_bytes);
-        // SAFETY: the block is inside the pool, which stays mapped. Reading a byte makes the system give it memory, without
-        // which it collapses nothing; what the byte is does not matter.
+        // SAFETY: the block is inside the pool, which stays mapped. The byte does not matter: reading it makes the
+        // system give the block memory, without which there is nothing to collapse.
         unsafe { block.read_volatile() };
-        // SAFETY: the block is inside the pool; collapsing changes where its bytes are and not what they are.
+        // SAFETY: the block is inside the pool, and collapsing moves its bytes without changing them.
         let collapsed = unsafe { libc::madvise(block.cast(), BLOCK_BYTES, MADV_COLLAPSE) } == 0;
         // A block for which there is no memory now stays as it is.
         collapsed || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
@@ -119,7 +119,7 @@ mod tests {
             (0..FRAMES).for_each(|frame| pages.on_use(FrameId(frame)));
         });
         assert_eq!(pages.prepared_bytes.load(Ordering::Relaxed), region.len_bytes);
-        // SAFETY: as above.
+        // SAFETY: the frame is in memory that this test has leaked.
         assert_eq!(unsafe { pool.frame(FrameId(1)).read() }, 7);
     }
 }

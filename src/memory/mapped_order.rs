@@ -1,8 +1,8 @@
 //! Which frames are mapped in the segment, in the order in which they were mapped.
 //!
-//! Mapped pages are used without a trace, so their order of use is unknown. Two bounds deal with that. No more pages are
-//! mapped than the system has mappings for. When frames are needed, the pages that were mapped first are unmapped; an unmapped page
-//! stays in its frame, and the next access maps it again and dates it.
+//! Mapped pages are used without a trace, so their order of use is unknown. Two bounds make up for that. No more pages
+//! are mapped than the system has mappings for. When frames are needed, the pages that were mapped first are unmapped.
+//! An unmapped page stays in its frame, and the next access maps it again, which dates it.
 
 use super::page_mapper::PageMapper;
 use crate::sys::futex::Lock;
@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 /// A frame's place in the order.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The page it is mapped as, if it is.
+    /// The page as which it is mapped, or [`NONE`].
     page: u32,
     access: Access,
     older: u32,
@@ -44,11 +44,11 @@ impl MappedOrder {
         MappedOrder { mapper, order, count_max: count_max.max(1) }
     }
 
-    /// Maps a frame as page `index` with at least these rights. The caller has the page pinned, and with it the rights.
-    /// Pages for which `may_unmap` says so make room; returns whether they had to.
+    /// Maps a frame as page `index` with at least these rights, for which the caller has the page pinned. Pages that
+    /// `may_unmap` allows make room. Returns whether any had to.
     ///
     /// # Errors
-    /// The system has no room for a mapping, not even when all other pages are unmapped: its error number.
+    /// The system's error number, if it has no room for a mapping even when all other pages are unmapped.
     pub fn map(
         &self,
         index: u32,
@@ -91,7 +91,7 @@ impl MappedOrder {
         if order.by_frame[frame.0 as usize].page == NONE { Ok(()) } else { self.unmap_in(&mut order, frame.0) }
     }
 
-    /// Unmaps the pages that were mapped first and for which `may_unmap` says so, until `count` are left.
+    /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left.
     pub fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
         self.unmap_oldest(&mut self.order.lock(), count, may_unmap);
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
 
-    /// Notes what is mapped; refuses to map more than `room` pages.
+    /// A mapper that notes what is mapped, and refuses more than `room` pages.
     #[derive(Clone)]
     struct Noted {
         mapped: Arc<Mutex<Vec<(u32, FrameId, Access)>>>,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_that_was_shown_first_makes_room() {
+    fn the_page_that_was_mapped_first_makes_room() {
         let (mapped, noted) = mapped(8, 3);
         for frame in 0..5 {
             mapped.map(10 + frame, FrameId(frame), Access::Read, &|page| page != 11).expect("room");
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_is_tried_again_with_nothing_else_shown() {
+    fn what_the_system_refuses_is_tried_again_with_nothing_else_mapped() {
         let (mapped, noted) = mapped(3, 8);
         for frame in 0..4 {
             mapped.map(frame, FrameId(frame), Access::Read, &|_| true).expect("room in the end");

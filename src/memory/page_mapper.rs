@@ -1,42 +1,44 @@
 //! Frames of the pool, mapped a second time where their pages lie in the segment.
 //!
-//! Each frame has two spare mappings besides the pool's: one to read and one to write, outside the segment, which nobody
-//! accesses. To map a frame in the segment, the page table entries of its spare mapping are moved there by `mremap`; to unmap
-//! it, they are moved back. Entries that were filled in once are never lost. So mapping a page costs microseconds, where a
-//! fresh mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole, because frames and pages
-//! are aligned alike.
+//! Each frame has two spare mappings besides the pool's: one to read and one to write, outside the segment, which
+//! nobody accesses. To map a frame in the segment, the page table entries of its spare mapping are moved there by
+//! `mremap`; to unmap it, they are moved back. Entries that were filled in once are never lost. So mapping a page costs
+//! microseconds, where a fresh mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole,
+//! because frames and pages are aligned alike.
 //!
-//! What runs in signal handlers makes system calls by itself: libraries put functions of their own in the place of the C
-//! library's. UCX does, below MPI, and its `mremap` does not know of a new address.
+//! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
+//! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
 use super::{FRAMES_MIN, Segment};
+use crate::sys::last_errno;
 use std::io;
 use vgasnet_conduit::{Region, map_again};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
-/// Where a rank's frames appear in its segment.
+/// Maps a rank's frames in its segment.
 ///
-/// Calls come one at a time. Neither function allocates, locks or touches the segment: they run in signal handlers.
+/// Calls come one at a time, also in signal handlers: neither function allocates, locks or touches the segment.
 pub trait PageMapper: Send + Sync {
     /// Maps a frame as page `index` with these rights, in place of the same frame with the rights `instead`.
     ///
     /// # Errors
-    /// The system has no room for another mapping: its error number. The page is as it was.
+    /// The system's error number, if it has no room for another mapping. The page is as it was.
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32>;
 
-    /// Unmaps page `index`, as which `frame` is mapped with these rights. From now on nobody loads from it or stores to it.
+    /// Unmaps page `index`, as which `frame` is mapped with these rights. From now on nobody loads from it or stores to
+    /// it.
     ///
     /// # Errors
-    /// The system has no room for another mapping: its error number. The page is as it was.
+    /// The system's error number, if it has no room for another mapping. The page is as it was.
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32>;
 }
 
 /// How mappings are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
-    /// By moving the entries of spare mappings.
+    /// By moving the page table entries of spare mappings.
     Move,
-    /// Anew, on kernels before 5.13, which cannot leave a shared mapping where it is moved from.
+    /// Anew: kernels before 5.13 cannot move the entries of a shared mapping and leave the mapping behind.
     Anew,
 }
 
@@ -44,7 +46,7 @@ enum Method {
 pub struct RemapMapper {
     segment: Segment,
     page_bytes: usize,
-    /// The spare mapping of the first frame to read and to write; those of the others follow.
+    /// The first frame's spare mappings, to read and to write; those of the other frames come after them.
     spare: [usize; 2],
     method: Method,
 }
@@ -56,12 +58,8 @@ fn protection(access: Access) -> i32 {
     }
 }
 
-fn errno() -> i32 {
-    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
-}
-
-/// Pages that may be mapped at a time: half of the mappings that the system allows a process, where each page may take one
-/// for itself and one for the gap behind it.
+/// Pages that may be mapped at a time. They may use half of the mappings that the system allows a process, and each
+/// takes two: itself and the gap behind it.
 pub fn mapped_max() -> u32 {
     const DEFAULT: u32 = 65_530;
     let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
@@ -70,8 +68,8 @@ pub fn mapped_max() -> u32 {
 }
 
 impl RemapMapper {
-    /// Maps nothing yet. `segment` is reserved without access; the pool of `frames` frames is a shared mapping and stays
-    /// mapped.
+    /// A mapper that has mapped nothing yet. `segment` is reserved without access; the pool of `frames` frames is a
+    /// shared mapping and stays mapped.
     ///
     /// # Errors
     /// The pool cannot be mapped again.
@@ -85,7 +83,7 @@ impl RemapMapper {
         Ok(mapper)
     }
 
-    /// Tries the fast method on the first page.
+    /// Tries to move entries, with the first page.
     fn probe(&self) -> Method {
         let moved = self.map(0, FrameId(0), Access::Read, None).and_then(|()| self.unmap(0, FrameId(0), Access::Read));
         if moved.is_ok() { Method::Move } else { Method::Anew }
@@ -99,19 +97,20 @@ impl RemapMapper {
         self.spare[usize::from(access == Access::Write)] + frame.0 as usize * self.page_bytes
     }
 
-    /// Moves the page table entries of a mapping of a whole frame, leaving the mapping there without them.
+    /// Moves the page table entries of a mapping of a whole frame. The mapping stays, without entries.
     fn move_entries(&self, from: usize, to: usize) -> Result<(), i32> {
         let [from, to] = [from, to].map(std::ptr::with_exposed_provenance_mut::<libc::c_void>);
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
-        // SAFETY: both places belong to this mapper: the segment's range, or spare mappings, which nobody else unmaps. The
-        // target has nothing but another mapping of the same frame, or no access at all.
+        // SAFETY: both places belong to this mapper: they are in the segment's range, or spare mappings, which nobody
+        // else unmaps. The target is another mapping of the same frame, or a range without access.
         let moved = unsafe { libc::syscall(libc::SYS_mremap, from, self.page_bytes, self.page_bytes, flags, to) };
-        if moved == -1 { Err(errno()) } else { Ok(()) }
+        if moved == -1 { Err(last_errno()) } else { Ok(()) }
     }
 
     /// Maps a frame anew, in place of what is there.
     fn map_anew(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
-        // SAFETY: `at` is a page of the segment's range, which belongs to this mapper; the spare mapping is a whole frame.
+        // SAFETY: `at` is a page of the segment's range, which belongs to this mapper; the spare mapping has a whole
+        // frame.
         let mapped = unsafe { map_again(self.spare_of(frame, access), self.page_bytes, at) };
         mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
     }
@@ -120,9 +119,10 @@ impl RemapMapper {
     fn cover(&self, index: u32) -> Result<(), i32> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(self.page(index));
-        // SAFETY: the page is in the segment's range, which belongs to this mapper; a mapping of a frame is there.
+        // SAFETY: the page is in the segment's range, which belongs to this mapper, and has nothing but a mapping of a
+        // frame.
         let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
-        if mapped == -1 { Err(errno()) } else { Ok(()) }
+        if mapped == -1 { Err(last_errno()) } else { Ok(()) }
     }
 }
 
@@ -139,14 +139,14 @@ impl PageMapper for RemapMapper {
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         if self.method == Method::Move {
-            // A mapping without entries stays behind, which an access fills in again until the page is covered.
+            // The mapping that stays has no entries, but an access would fill them in again, until the page is covered.
             self.move_entries(self.page(index), self.spare_of(frame, access))?;
         }
         self.cover(index)
     }
 }
 
-/// Maps the pool somewhere, aligned to 4 MiB if it can be, so that page tables move as a whole.
+/// Maps the pool a second time, with the same place within 4 MiB, so that whole page tables can be moved.
 fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
     let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -156,7 +156,7 @@ fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize
     if reserved == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // The same place within 4 MiB as in the pool: a frame's page table entries then fill whole tables, here as there.
+    // A frame's page table entries fill whole tables here as in the pool, where both begin at a multiple of 4 MiB.
     let start = reserved.expose_provenance().next_multiple_of(ALIGN_BYTES);
     // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
     unsafe { map_again(pool, len_bytes, start) }?;
@@ -165,7 +165,7 @@ fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize
     if unsafe { libc::mprotect(mapped, len_bytes, protection(access)) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: as above. Large pages are a wish; without them everything works too.
+    // SAFETY: the range was mapped just now, and nobody knows of it. The advice changes no bytes, and may be refused.
     unsafe { libc::madvise(mapped, len_bytes, libc::MADV_HUGEPAGE) };
     Ok(start)
 }

@@ -1,7 +1,7 @@
-//! One atomic word a page: whether operations of this rank may use it now, how many do, and in which frame it is.
+//! One atomic word a page: whether operations may use it now, how many do, and in which frame it is.
 //!
-//! The words lie in memory that the ranks of a host share, so a neighbour can use a page too: it pins the page like a
-//! thread of this rank would. The array covers every page of the job and costs only what is touched.
+//! The words lie in memory that the ranks of a host share, so a neighbour can use a page too: it pins the page as a
+//! thread of this rank does. The array covers every page of the job, and only the words that are touched take memory.
 //!
 //! ```text
 //!  63          32 31   28   27     26     25     24  23            0
@@ -77,16 +77,16 @@ pub struct PageTable {
 pub struct Pinned {
     /// The frame it is in.
     pub frame: FrameId,
-    /// It was fetched ahead, and nobody has said [`PageTable::take_ahead`] yet.
+    /// It was fetched ahead, and nobody has called [`PageTable::take_ahead`] yet.
     pub ahead: bool,
 }
 
-/// What became of an attempt to close a page.
+/// The outcome of [`PageTable::close`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// Nobody uses it; it was in this frame.
+    /// The page is closed; it was in this frame.
     Done(FrameId),
-    /// Somebody does; [`PageTable::poll_closed`] tells when they are through.
+    /// The page is pinned, and closed when [`PageTable::poll_closed`] says so.
     Pinned,
 }
 
@@ -101,7 +101,7 @@ impl PageTable {
         PageTable { memory }
     }
 
-    /// Begins to use a page if that is allowed now. [`PageTable::unpin`] follows.
+    /// Pins a page, if it is open for this access. Each pin is undone by one [`PageTable::unpin`].
     #[inline]
     pub fn pin(&self, slot: Slot, access: Access) -> Option<Pinned> {
         let word = self.word(slot);
@@ -123,7 +123,8 @@ impl PageTable {
         }
     }
 
-    /// Ends a use. Returns whether the engine waits for just this: then [`PageTable::notify_unpinned`] and wake it.
+    /// Undoes one pin. Returns whether the engine waits for it: then the caller calls [`PageTable::notify_unpinned`]
+    /// and wakes the engine's rank.
     #[inline]
     #[must_use]
     pub fn unpin(&self, slot: Slot) -> bool {
@@ -132,14 +133,14 @@ impl PageTable {
         before & (PINS | CLOSING) == PIN | CLOSING
     }
 
-    /// Pins a page once more that the caller has pinned.
+    /// Adds a pin to a page that the caller has pinned.
     #[inline]
     pub fn pin_again(&self, slot: Slot) {
         let before = self.word(slot).fetch_add(PIN, Ordering::Relaxed);
         debug_assert!(before & PINS != 0);
     }
 
-    /// Opens a page, or gives more rights to an open one, and pins it if `pin`.
+    /// Opens a page or adds rights to an open one, and pins it if `pin`.
     pub fn open(&self, slot: Slot, frame: FrameId, access: Access, pin: bool) {
         let rights = match access {
             Access::Read => READ,
@@ -179,7 +180,7 @@ impl PageTable {
         self.word(slot).load(Ordering::Relaxed) & WRITE != 0
     }
 
-    /// From now on nobody begins to use the page.
+    /// Closes a page: from now on nobody pins it.
     pub fn close(&self, slot: Slot) -> Closing {
         let closed =
             |before: u64| Some(if before & PINS == 0 { 0 } else { before & !(READ | WRITE | AHEAD) | CLOSING });
@@ -187,7 +188,7 @@ impl PageTable {
         if before & PINS == 0 { Closing::Done(frame_of(before)) } else { Closing::Pinned }
     }
 
-    /// Once the last user of a closing page is through, the page is closed: the frame that it was in.
+    /// Ends the closing of a page once it is not pinned any more. Returns the frame that it was in.
     pub fn poll_closed(&self, slot: Slot) -> Option<FrameId> {
         let word = self.word(slot);
         let seen = word.load(Ordering::Acquire);
@@ -199,41 +200,42 @@ impl PageTable {
         Some(frame_of(seen))
     }
 
-    /// Whether the page is closed as soon as nobody uses it.
+    /// Whether the page is closed as soon as nobody has it pinned.
     pub fn is_closing(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & CLOSING != 0
     }
 
-    /// Whether somebody uses the page now.
+    /// Whether anybody has the page pinned.
     pub fn is_pinned(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & PINS != 0
     }
 
-    /// How many use the page now.
+    /// How often the page is pinned.
     pub fn pins(&self, slot: Slot) -> u32 {
         (self.word(slot).load(Ordering::Relaxed) & PINS) as u32
     }
 
-    /// Notes that the rank whose table this is should look at its closing pages.
+    /// Tells the rank of this table to look at its closing pages.
     pub fn notify_unpinned(&self) {
         self.unpin_counter().fetch_add(1, Ordering::SeqCst);
     }
 
-    /// How often this rank was told so; it wraps.
+    /// How often the rank of this table was notified; it wraps.
     pub fn unpin_notices(&self) -> u32 {
         self.unpin_counter().load(Ordering::SeqCst)
     }
 
     fn unpin_counter(&self) -> &AtomicU32 {
-        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this atomic.
+        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this
+        // atomic.
         unsafe { &*self.memory.at(0).cast::<AtomicU32>() }
     }
 
     fn word(&self, slot: Slot) -> &AtomicU64 {
         let offset_bytes = HEADER_BYTES + slot.0 * size_of::<AtomicU64>();
         debug_assert!(offset_bytes < self.memory.len_bytes);
-        // SAFETY: slots come from `Slots`, whose table_bytes the region has; the region is 64-byte aligned, mapped until
-        // the process ends, and this part of it is only used as these atomics.
+        // SAFETY: the slot comes from `Slots`, and the region is as long as their `table_bytes`. It is 64-byte aligned,
+        // mapped until the process ends, and from the header on only used as these atomics.
         unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(self.memory.address + offset_bytes) }
     }
 }
@@ -271,7 +273,7 @@ mod model {
         Arc::new(Page { table: PageTable::new(region), frame: UnsafeCell::new(0) })
     }
 
-    /// Uses the page if it may; the engine is notified when it waits for that.
+    /// Uses the page if it is open, and notifies the engine if that waits for the last pin.
     fn access(page: &Page, access: Access) {
         if page.table.pin(SLOT, access).is_none() {
             return;
@@ -290,7 +292,8 @@ mod model {
         }
     }
 
-    /// Closes the page as the engine does: it looks again only when it is notified. Then the frame is the engine's alone.
+    /// Closes the page as the engine does, which looks again only when it is notified. Then the frame is the engine's
+    /// alone.
     fn close(page: &Page) {
         if page.table.close(SLOT) == Closing::Pinned {
             let mut seen = 0;
@@ -301,7 +304,7 @@ mod model {
                 seen = page.table.unpin_notices();
             }
         }
-        // SAFETY: the checker tells if anybody uses it meanwhile.
+        // SAFETY: the checker tells if anybody else uses it meanwhile.
         page.frame.with_mut(|bytes| unsafe { *bytes = 7 });
     }
 
@@ -338,7 +341,7 @@ mod model {
         });
     }
 
-    /// What the engine put into a frame before it opened the page is what a client finds there.
+    /// A client finds in an open page what the engine wrote before it opened the page.
     #[test]
     fn model_an_opened_page_is_complete() {
         loom::model(|| {
@@ -347,7 +350,7 @@ mod model {
                 let page = page.clone();
                 move || access(&page, Access::Read)
             });
-            // SAFETY: the checker tells if anybody uses it meanwhile.
+            // SAFETY: the checker tells if anybody else uses it meanwhile.
             page.frame.with_mut(|bytes| unsafe { *bytes = 9 });
             page.table.open(SLOT, FrameId(0), Access::Read, false);
             client.join().unwrap();

@@ -1,7 +1,7 @@
 //! The memory of a pool's frames, and a stamp of the last use of each.
 //!
-//! Stamps are in shared memory, and taken from a clock that ticks when another frame is used than before. Using a frame
-//! again costs one load of each.
+//! Stamps are in shared memory. They come from a clock that ticks when another frame is used than before, so using the
+//! same frame again costs a load of the clock and one of the stamp.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_conduit::Region;
@@ -65,15 +65,16 @@ impl Pool {
     }
 
     fn clock(&self) -> &AtomicU64 {
-        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this atomic.
+        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this
+        // atomic.
         unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.stamps.address)) }
     }
 
     fn stamp(&self, frame: FrameId) -> &AtomicU64 {
         let offset_bytes = HEADER_BYTES + frame.0 as usize * size_of::<AtomicU64>();
         debug_assert!(offset_bytes < self.stamps.len_bytes);
-        // SAFETY: frames of this pool have a stamp inside the region (stamp_bytes); the region is 64-byte aligned, mapped
-        // until the process ends, and this part of it is only used as these atomics.
+        // SAFETY: frames of this pool have a stamp inside the region (`stamp_bytes`). It is 64-byte aligned, mapped
+        // until the process ends, and from the header on only used as these atomics.
         unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.stamps.address + offset_bytes)) }
     }
 }

@@ -3,14 +3,14 @@
 use super::Segment;
 use std::io;
 
-/// Where ranks try to put their segments, so that all of them get the same base: every 8 TiB from 32 TiB on. Programs,
+/// Places where ranks try to put their segments, so that all get the same base: every 8 TiB from 32 TiB on. Programs,
 /// heaps, stacks and the shadow memory of sanitizers lie elsewhere on Linux with 47-bit addresses.
 const PLACES: u32 = 8;
 
 const FIRST_PLACE: usize = 32 << 40;
 const PLACE_STEP: usize = 8 << 40;
 
-/// What is reserved behind a segment, so that an access there is told and hits nothing else.
+/// Bytes reserved behind a segment, so that an access there hits nothing else and is reported.
 const GUARD_BYTES: usize = 64 << 20;
 
 /// A reserved range: no access, no memory. It stays reserved until the process ends.
@@ -30,8 +30,8 @@ impl Reservation {
         (0..PLACES).filter(|place| probe(*place, size_bytes)).fold(0, |places, place| places | 1 << place)
     }
 
-    /// Reserves a range at the lowest of `places`, or anywhere if there is none or it is taken by now. The base is a
-    /// multiple of `align_bytes`, a power of two.
+    /// Reserves a range at the lowest of `places`, or anywhere if there is no such place or it is not free any more.
+    /// The base is a multiple of `align_bytes`, a power of two.
     ///
     /// # Errors
     /// The system has no such range left.
@@ -59,14 +59,14 @@ fn address_of(place: u32) -> usize {
     FIRST_PLACE + place as usize * PLACE_STEP
 }
 
-/// Whether a range is free, found out by reserving it for a moment.
+/// Whether a range is free: tries to reserve it, and gives it back.
 fn probe(place: u32, size_bytes: usize) -> bool {
     if size_bytes == 0 {
         return true;
     }
     let size_bytes = size_bytes + GUARD_BYTES;
     let Ok(base) = reserve(address_of(place), size_bytes, libc::MAP_FIXED_NOREPLACE) else { return false };
-    // SAFETY: the range was mapped just now, by this function, and nobody else knows of it.
+    // SAFETY: the range was mapped just now, and nobody else knows of it.
     unsafe { libc::munmap(std::ptr::with_exposed_provenance_mut(base), size_bytes) };
     true
 }
@@ -82,7 +82,7 @@ fn reserve(address: usize, size_bytes: usize, flags: i32) -> io::Result<usize> {
     let base = mapped.expose_provenance();
     if address != 0 && base != address {
         // Kernels before 4.17 take MAP_FIXED_NOREPLACE for a mere hint.
-        // SAFETY: the range was mapped just now, by this function, and nobody else knows of it.
+        // SAFETY: the range was mapped just now, and nobody else knows of it.
         unsafe { libc::munmap(mapped, size_bytes) };
         return Err(io::ErrorKind::AddrInUse.into());
     }

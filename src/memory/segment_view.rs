@@ -1,8 +1,8 @@
 //! The own segment as memory: which of its pages are mapped, and access to one that is here.
 //!
-//! A page that is open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`), in the
-//! order that `mapped_order.rs` keeps. A page is mapped only while it is pinned, and unmapped after it is closed and before
-//! the engine says so: what is stored in a mapped page is never lost.
+//! A page that is open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`);
+//! `mapped_order.rs` keeps the order. A page must be pinned to be mapped. It is unmapped after it is closed and before
+//! the protocol learns of that: what is stored in a mapped page is never lost.
 
 use super::mapped_order::MappedOrder;
 use super::page_mapper::PageMapper;
@@ -28,12 +28,12 @@ pub struct SegmentView {
 impl std::fmt::Debug for SegmentView {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let SegmentView { rank, segment, frames, .. } = self;
-        let mut shown = formatter.debug_struct("SegmentView");
-        shown.field("rank", rank).field("segment", segment).field("frames", frames).finish()
+        let mut fields = formatter.debug_struct("SegmentView");
+        fields.field("rank", rank).field("segment", segment).field("frames", frames).finish_non_exhaustive()
     }
 }
 
-/// What became of an attempt to access a page at once.
+/// The outcome of [`SegmentView::access`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageAccess {
     /// It is mapped, and pinned once for the caller.
@@ -86,7 +86,7 @@ impl SegmentView {
         PageId { home: self.rank, index }
     }
 
-    /// Pins and maps a page, if it may be used here and now. Runs in signal handlers.
+    /// Pins and maps a page, if it is open for this access. Runs in signal handlers.
     pub fn access(&self, index: u32, access: Access) -> PageAccess {
         let slot = self.slot(index);
         let Some(Pinned { frame, ahead }) = self.memory.table.pin(slot, access) else { return PageAccess::Missed };
@@ -98,7 +98,7 @@ impl SegmentView {
         }
     }
 
-    /// For processors that do not tell a store from a load: what the page must lack, being mapped or not.
+    /// The access that a fault was about, for processors that do not tell: a mapped page must lack the right to write.
     pub fn more_than_mapped(&self, index: u32) -> Access {
         if self.mapped.is_mapped(index) { Access::Write } else { Access::Read }
     }
@@ -108,16 +108,16 @@ impl SegmentView {
         self.memory.table.is_closing(self.slot(index))
     }
 
-    /// Unpins a page. Returns whether the engine waits for just this: then it is to be notified.
+    /// Undoes one pin. Returns whether the engine waits for it: then the caller notifies it.
     #[must_use]
     pub fn unpin(&self, index: u32) -> bool {
         self.memory.table.unpin(self.slot(index))
     }
 
-    /// Maps a page that the caller has pinned, and pins it once more for somebody else.
+    /// Maps a page that the caller has pinned, and adds a pin for somebody else.
     ///
     /// # Errors
-    /// The system refuses a mapping: its error number.
+    /// The system's error number, if it refuses a mapping.
     pub fn map_and_pin(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         self.map(index, frame, access)?;
         self.memory.table.pin_again(self.slot(index));
@@ -132,8 +132,8 @@ impl SegmentView {
         if page.home == self.rank { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
-    /// Frames are needed: unmaps the pages that were mapped first, so that a quarter of the pool is used only by ways that
-    /// leave a trace.
+    /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.
+    /// Called when frames are needed.
     pub fn age(&self) {
         self.mapped.shrink(self.frames - self.frames / 4, &|index| self.may_unmap(index));
     }
@@ -143,9 +143,9 @@ impl SegmentView {
         self.mapped.count()
     }
 
-    /// Returns whether others were unmapped to make room.
+    /// Maps a page that is pinned. Returns whether others were unmapped to make room.
     fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
-        // A page that may be written is mapped so at once: it counts as dirty already.
+        // A page that is open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(self.slot(index)) { Access::Write } else { access };
         self.mapped.map(index, frame, access, &|index| self.may_unmap(index))
     }

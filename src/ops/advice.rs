@@ -1,4 +1,4 @@
-//! What a client may say of its own segment: pins, for those that cannot fault, and hints.
+//! Pins and hints for pages of the own segment. Pins are for system calls and devices, which cannot fault.
 
 use super::Ops;
 use crate::engine::TooManyPins;
@@ -24,15 +24,15 @@ pub enum Advice {
 /// Why a range is not pinned.
 #[derive(Clone, Debug)]
 pub enum PinError {
-    /// The arguments make no sense.
+    /// The range is not inside the own segment.
     BadArgument(UserError),
-    /// There is no room.
+    /// The pool has no room, or cannot be mapped.
     Resource(UserError),
 }
 
 impl Ops {
-    /// Keeps a range of the own segment in the pool and mapped, so that system calls and devices can use its addresses.
-    /// No bytes are always pinned.
+    /// Pins a range of the own segment: its pages stay in the pool and mapped, so that system calls and devices can use
+    /// the addresses. An empty range needs no pin.
     ///
     /// # Errors
     /// The range is not inside the own segment, or more would be pinned than the pool allows; nothing is pinned then.
@@ -43,7 +43,7 @@ impl Ops {
         }
         self.driver.engine().add_pins(pages.clone()).map_err(|error| PinError::Resource(self.too_many(error)))?;
         self.driver.engine().fetch(pages.clone());
-        // In ascending order, so that threads which pin overlapping ranges do not wait for each other.
+        // In ascending order, so that threads that pin overlapping ranges do not wait for each other.
         for index in pages {
             if self.driver.engine().pin_now(index, access) {
                 continue;
@@ -64,10 +64,12 @@ impl Ops {
         let Some(pages) = self.own_pages(address, len_bytes)? else { return Ok(()) };
         let was_pinned = self.driver.engine().remove_pins(pages.clone());
         let Some(view) = self.space.view.as_ref().filter(|_| was_pinned) else {
-            let what = format!("{len_bytes} bytes at {address:#x} are not pinned, or not all of them");
-            return Err(UserError::new(format!("{what}; undo each vgasnet_pin once, with the same range")));
+            return Err(UserError::new(format!(
+                "{len_bytes} bytes at {address:#x} are not pinned, or not all of them; undo each vgasnet_pin once, with the same \
+                 range"
+            )));
         };
-        // Every page, and only then the engine: it waits for each.
+        // The engine is notified once, after the last page.
         let closing = pages.fold(false, |closing, index| view.unpin(index) | closing);
         if closing {
             self.driver.notify_unpinned();
@@ -75,7 +77,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Takes a hint about a range of the own segment.
+    /// Follows a hint about a range of the own segment.
     ///
     /// # Errors
     /// The range is not inside the own segment.

@@ -1,15 +1,15 @@
-//! Operations whose client memory lies in the caller's own segment: that is pages too.
+//! Operations whose client memory lies in the caller's own segment, and so in pages too.
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use vgasnet_protocol::coherence::Access;
 
-/// How much of such a range is moved at a time.
+/// Bytes that go through the buffer at a time.
 const BUFFER_BYTES: usize = 64 << 10;
 
 impl Ops {
-    /// Does such an operation. Where both pages are at hand the bytes go from one to the other; else through a buffer, so that
-    /// nothing is pinned while a page is waited for.
+    /// Does such an operation. Bytes go from page to page where both pages are open, else through a buffer, so that no
+    /// page is pinned while another one is waited for.
     #[cold]
     pub(super) fn through_bounce_buffer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         let Some(local) = operation.address() else { return Ok(()) };
@@ -29,7 +29,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Copies the bytes up to the nearer page border, if both pages may be used here and now. Returns how many it copied.
+    /// Copies the bytes up to the nearer page border, if both pages are open. Returns how many it copied.
     fn copy_page_to_page(&self, from: Remote, to: Remote) -> Result<usize, UserError> {
         let first = |side: Remote| self.space.pieces(side.rank, side.address, side.len_bytes).map(|mut all| all.next());
         let (Some(from), Some(to)) = (first(from)?, first(to)?) else { return Ok(0) };
@@ -37,7 +37,8 @@ impl Ops {
         let mut copied = 0;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
             copied = from.len_bytes.min(to.len_bytes);
-            // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. They may be the same.
+            // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. The bytes may
+            // overlap.
             unsafe {
                 let (source, target) = (source.frame.add(from.offset_bytes), target.frame.add(to.offset_bytes));
                 std::ptr::copy(source, target, copied);
@@ -52,7 +53,7 @@ impl Ops {
     fn copy_through(&self, buffer: &mut Vec<u8>, from: Remote, to: Remote) -> Result<usize, UserError> {
         let len_bytes = BUFFER_BYTES.min(from.len_bytes);
         buffer.resize(BUFFER_BYTES, 0);
-        // SAFETY: the buffer is at least that long, and not in any segment.
+        // SAFETY: the buffer has at least `len_bytes` bytes, and nothing else uses it.
         unsafe {
             self.transfer(Operation::Get(buffer.as_mut_ptr()), Remote { len_bytes, ..from })?;
             self.transfer(Operation::Put(buffer.as_ptr()), Remote { len_bytes, ..to })?;

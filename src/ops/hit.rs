@@ -1,4 +1,4 @@
-//! Pages that are here: in this rank's pool, or in that of a rank of this host.
+//! Hits: pages that are open in this rank's pool, or in the pool of a neighbour.
 //!
 //! The hit path is [`Ops::hit`]: no lock, no message, no system call.
 
@@ -7,7 +7,7 @@ use crate::memory::{Piece, Pinned, Slot};
 use crate::request::Copy;
 use vgasnet_protocol::coherence::{Access, PageId};
 
-/// A page in use, in the memory of some rank of this host.
+/// A page that is pinned in the memory of some rank of this host.
 pub(super) struct PinnedPage {
     rank: usize,
     page: PageId,
@@ -18,7 +18,7 @@ pub(super) struct PinnedPage {
 }
 
 impl Ops {
-    /// Does one piece if its page may be used here and now: in this rank's pool, or in that of a rank of this host.
+    /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.
     ///
     /// # Safety
     /// The client's memory in `copy` is valid for the piece's length.
@@ -29,10 +29,10 @@ impl Ops {
         unsafe { self.use_page(own, piece, copy) || self.hit_at_neighbour(piece, copy) }
     }
 
-    /// Uses a page where a rank of this host has it: the home, then without regard to order the others.
+    /// Does the copy of one piece in a neighbour's pool: the home's, then any other's.
     ///
     /// # Safety
-    /// As [`Ops::hit`].
+    /// The client's memory in `copy` is valid for the piece's length.
     unsafe fn hit_at_neighbour(&self, piece: &Piece, copy: &Copy) -> bool {
         let home = piece.page.home.index();
         // SAFETY: the client's memory in `copy` is valid for the piece's length, whichever rank has the page.
@@ -41,10 +41,10 @@ impl Ops {
         is_elsewhere && found(home) || self.neighbours.iter().any(|rank| *rank != home && found(*rank))
     }
 
-    /// Uses a page in the memory of a rank of this host, if it is open there.
+    /// Does the copy of one piece in the pool of a rank of this host, if the page is open there.
     ///
     /// # Safety
-    /// As [`Ops::hit`].
+    /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
     unsafe fn use_page(&self, rank: usize, piece: &Piece, copy: &Copy) -> bool {
         let space = &self.space;
@@ -52,7 +52,7 @@ impl Ops {
         let slot = space.slots.of(piece.page);
         let Some(Pinned { frame, ahead }) = memory.table.pin(slot, copy.access()) else { return false };
         memory.pool.touch(frame);
-        // SAFETY: the page is pinned with the access that the copy needs, and so stays in that frame; the client's memory
+        // SAFETY: the page is pinned for the access that the copy needs, so it stays in that frame. The client's memory
         // in `copy` is valid for the piece's length.
         unsafe { copy.run(memory.pool.frame(frame), piece) };
         let first_use = ahead && memory.table.take_ahead(slot);
@@ -65,7 +65,7 @@ impl Ops {
         true
     }
 
-    /// Pins a page in the memory of this rank or of one on this host, if it is open there.
+    /// Pins a page in this rank's pool or in a neighbour's, if it is open there.
     pub(super) fn pin_anywhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
         let space = &self.space;
         let slot = space.slots.of(page);

@@ -1,8 +1,8 @@
 //! Transfers between lists of regions: vectors, indexed and strided ones.
 //!
-//! Both sides are paired up into contiguous runs, and each run is done like a get or put. What misses is handed to the
-//! engine together, so that its pages are fetched side by side. Runs whose local side lies in the own segment go through a
-//! buffer, many at a time: a small pool need not hold the pages of both sides for each of them anew.
+//! Both sides are paired up into contiguous runs, and each run is done like a get or put. The engine gets all misses
+//! together, and fetches their pages side by side. Runs whose local side lies in the own segment go through a buffer,
+//! many at a time, so that a small pool does not need the pages of both sides in turn for each run.
 //!
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
@@ -10,13 +10,14 @@ use super::{Operation, Ops, Remote, Run};
 use crate::error::UserError;
 use crate::request::{Completion, CompletionId, Handle, Part};
 
-/// Parts that miss and wait for their pages at the same time for one transfer. If there are more, starting it takes until
-/// all but the last so many are complete.
+/// Parts of one transfer that may wait for their pages at a time. A transfer with more misses is started when all but
+/// the last so many are complete.
 const PARTS_MAX: usize = 4096;
 
-/// Runs whose local side lies in the own segment that go through a buffer together, and how many bytes they have. A run of as
-/// many bytes goes by itself.
+/// Runs that go through a buffer together.
 const BUFFERED_RUNS_MAX: usize = 1024;
+
+/// The bytes of runs that go through a buffer together. A run of as many bytes goes by itself.
 const BUFFERED_BYTES_MAX: usize = 64 << 10;
 
 /// What a transfer does.
@@ -38,7 +39,7 @@ impl Direction {
 }
 
 impl Ops {
-    /// Does a transfer between local memory and segment of `rank`, and returns when it is complete.
+    /// Does a transfer between local memory and the segment of `rank`, and returns when it is complete.
     ///
     /// # Errors
     /// A run is not inside the rank's segment, or its local side is null.
@@ -52,7 +53,8 @@ impl Ops {
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), UserError> {
         let completion = self.completions().begin();
-        // SAFETY: the local side of each run is valid, and the completion is waited for.
+        // SAFETY: the local side of each run is valid for its length or null, and this function waits for the
+        // completion.
         let started = unsafe { self.start_runs(direction, rank, runs, completion) };
         self.driver.finish(completion);
         started
@@ -64,7 +66,7 @@ impl Ops {
     /// As [`Ops::transfer_runs`].
     ///
     /// # Safety
-    /// As [`Ops::transfer_runs`], until the handle has been synced.
+    /// The local side of each run is valid for its length, or null, until the handle has been synced.
     pub unsafe fn start_runs_explicit(
         &self,
         direction: Direction,
@@ -72,7 +74,8 @@ impl Ops {
         runs: impl Iterator<Item = Run>,
     ) -> Result<Option<Handle>, UserError> {
         let completion = self.completions().begin();
-        // SAFETY: the local side of each run is valid until the completion is done.
+        // SAFETY: the local side of each run is valid for its length or null until the handle of this completion is
+        // synced.
         let started = unsafe { self.start_runs(direction, rank, runs, completion) };
         if self.completions().is_done(completion) {
             self.completions().end(completion);
@@ -87,7 +90,8 @@ impl Ops {
     /// As [`Ops::transfer_runs`].
     ///
     /// # Safety
-    /// As [`Ops::transfer_runs`], until the thread has synced its implicit operations.
+    /// The local side of each run is valid for its length, or null, until the thread has synced its implicit
+    /// operations.
     pub unsafe fn start_runs_implicit(
         &self,
         direction: Direction,
@@ -95,11 +99,15 @@ impl Ops {
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), UserError> {
         let completion = self.implicit_completion(direction == Direction::Get);
-        // SAFETY: the local side of each run is valid until the completion is done.
+        // SAFETY: the local side of each run is valid for its length or null until the thread's implicit operations are
+        // synced.
         unsafe { self.start_runs(direction, rank, runs, completion) }
     }
 
-    /// Does what hits, and starts the rest. Its parts count in `completion`.
+    /// Does the parts that hit, and starts the others, which count in `completion`.
+    ///
+    /// # Safety
+    /// The local side of each run is valid for its length, or null, until nothing is pending in `completion`.
     unsafe fn start_runs(
         &self,
         direction: Direction,
@@ -107,7 +115,7 @@ impl Ops {
         runs: impl Iterator<Item = Run>,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        // No bytes are nowhere, but not at a rank that does not exist.
+        // Also an empty transfer needs a rank that exists.
         self.space.pieces(rank, 0, 0)?;
         let mut missing = Vec::new();
         let mut buffered = Buffered::default();
@@ -116,7 +124,8 @@ impl Ops {
             let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
             if self.space.own_segment().overlaps(run.local, run.len_bytes) {
                 if run.len_bytes >= BUFFERED_BYTES_MAX {
-                    // SAFETY: the local side of the run is valid. Such a run is done when this returns, whatever the answer.
+                    // SAFETY: the local side of the run is valid. Since it lies in the own segment, the run is done on
+                    // return.
                     unsafe { self.at_once(operation, remote)? };
                 } else if !buffered.add(run) {
                     self.transfer_buffered(direction, rank, &mut buffered)?;
@@ -127,7 +136,7 @@ impl Ops {
             self.check_client(operation, run.len_bytes)?;
             for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
                 let copy = operation.copy(&piece);
-                // SAFETY: the local side of each run is valid until the completion is done.
+                // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
                 if unsafe { self.hit(&piece, &copy) } {
                     continue;
                 }
@@ -143,7 +152,7 @@ impl Ops {
         self.transfer_buffered(direction, rank, &mut buffered)
     }
 
-    /// Does runs between the rank's segment and the own one.
+    /// Does runs between the segment of `rank` and the own one.
     fn transfer_buffered(&self, direction: Direction, rank: u32, buffered: &mut Buffered) -> Result<(), UserError> {
         if buffered.runs.is_empty() {
             return Ok(());
@@ -155,7 +164,8 @@ impl Ops {
             |(offset_bytes, run): &(usize, Run)| Run { local: start + offset_bytes, remote: run.local, ..*run };
         let (own, runs) = (self.space.rank.0, std::mem::take(&mut buffered.runs));
         buffered.len_bytes = 0;
-        // SAFETY: each run has its own part of the buffer, which is not in any segment.
+        // SAFETY: each run has its own part of the buffer, which is as long as the run and lives until the transfers
+        // are done.
         unsafe {
             match direction {
                 Direction::Get => {
@@ -170,7 +180,7 @@ impl Ops {
         }
     }
 
-    /// Fetches the pages of these parts, and returns when they are complete.
+    /// Hands parts to the engine, and returns when they are complete.
     #[cold]
     fn finish_parts(&self, parts: &mut Vec<Part>) {
         let now = self.completions().begin();

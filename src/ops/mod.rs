@@ -1,4 +1,5 @@
-//! What a call does: gets, puts and memsets, blocking or not, of one range or of lists; pins and hints.
+//! The operations behind the client's calls: gets, puts and memsets, blocking or not, of one range or of lists; pins
+//! and hints.
 
 mod advice;
 mod bounce_buffer;
@@ -19,16 +20,16 @@ use crate::memory::AddressSpace;
 use crate::request::{Budget, Completions};
 use std::sync::Arc;
 
-/// Memory for copies of what non-blocking puts have left to write, in bytes.
+/// Memory for the copies of bytes that non-blocking puts have still to write, in bytes.
 const COPIES_BYTES: usize = 16 << 20;
 
 /// The operations of a rank that has attached.
 pub struct Ops {
     driver: Arc<Driver>,
     space: Arc<AddressSpace>,
-    /// The ranks to look at for a page besides its home: none without cooperative caching.
+    /// The ranks of this host that may have a page, apart from its home: none without cooperative caching.
     neighbours: Box<[usize]>,
-    /// Room for copies of what non-blocking puts have left to write.
+    /// Room for the copies of bytes that non-blocking puts have still to write.
     copies: Budget,
 }
 
@@ -48,7 +49,7 @@ impl Ops {
         &self.space
     }
 
-    /// What carries the operations out.
+    /// The driver of the engine that carries the operations out.
     pub fn driver(&self) -> &Arc<Driver> {
         &self.driver
     }

@@ -20,11 +20,11 @@ pub enum Implicit {
 /// The implicit operations of a thread.
 #[derive(Default)]
 struct Thread {
-    /// Where they count, once there are any.
+    /// All completions of the rank, once the thread has one.
     completions: Option<Arc<Completions>>,
     gets: Option<CompletionId>,
     puts: Option<CompletionId>,
-    /// The access region that is open.
+    /// Counts the implicit operations while an access region is open.
     region: Option<CompletionId>,
 }
 
@@ -37,7 +37,7 @@ impl Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         let Some(completions) = &self.completions else { return };
-        // What a thread leaves pending stays so: its operations still count there.
+        // A completion with pending operations is not given back: they still count there.
         for completion in [self.gets, self.puts, self.region].into_iter().flatten() {
             if completions.is_done(completion) {
                 completions.end(completion);
@@ -57,14 +57,16 @@ impl Ops {
     /// As [`Ops::transfer`].
     ///
     /// # Safety
-    /// As [`Ops::start`]; the completion is done when the handle has been synced.
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the handle has been synced; that of an
+    /// [`Operation::PutNow`] until this returns.
     pub unsafe fn start_explicit(&self, operation: Operation, remote: Remote) -> Result<Option<Handle>, UserError> {
-        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(None);
         }
         let completion = self.completions().begin();
-        // SAFETY: the client leaves its memory to the operation until the completion is done.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
+        // synced; it is not null, which `at_once` has checked.
         let started = unsafe { self.start(operation, remote, completion) };
         if self.completions().is_done(completion) {
             self.completions().end(completion);
@@ -79,18 +81,20 @@ impl Ops {
     /// As [`Ops::transfer`].
     ///
     /// # Safety
-    /// As [`Ops::start`]; the completion is done when the thread has synced its implicit operations.
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its implicit
+    /// operations; that of an [`Operation::PutNow`] until this returns.
     pub unsafe fn start_implicit(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
-        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
         let completion = self.implicit_completion(matches!(operation, Operation::Get(_)));
-        // SAFETY: the client leaves its memory to the operation until the completion is done.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
+        // synced; it is not null, which `at_once` has checked.
         unsafe { self.start(operation, remote, completion) }
     }
 
-    /// Where this thread's implicit operations count: gets, or puts and memsets.
+    /// The completion of this thread's implicit operations: of gets, or of puts and memsets.
     pub(super) fn implicit_completion(&self, is_get: bool) -> CompletionId {
         THREAD.with_borrow_mut(|thread| {
             thread.attach(self.driver.completions());
@@ -99,7 +103,7 @@ impl Ops {
         })
     }
 
-    /// Starts a get of at most eight bytes into a register of ours. Ends with [`Ops::wait_value`].
+    /// Starts a get of at most eight bytes into the completion. [`Ops::wait_value`] ends it.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
@@ -110,7 +114,7 @@ impl Ops {
         assert!(remote.len_bytes <= size_of::<u64>());
         let skipped = if cfg!(target_endian = "big") { size_of::<u64>() - remote.len_bytes } else { 0 };
         let low_order = value.as_ptr().cast::<u8>().wrapping_add(skipped);
-        // SAFETY: the value has room for eight bytes and belongs to the completion until it ends, in wait_value.
+        // SAFETY: the value has room for eight bytes, and belongs to this get until `wait_value` ends the completion.
         let started = unsafe {
             match self.at_once(Operation::Get(low_order), remote) {
                 Ok(false) => self.start(Operation::Get(low_order), remote, completion),
@@ -136,7 +140,7 @@ impl Ops {
         Ok(value)
     }
 
-    /// Waits for one operation. Its handle is dead then.
+    /// Waits for one operation. Its handle names nothing any more.
     ///
     /// # Errors
     /// The handle names no operation in flight.
@@ -146,7 +150,7 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether an operation is complete; its handle is dead then.
+    /// Whether an operation is complete. If so, its handle names nothing any more.
     ///
     /// # Errors
     /// The handle names no operation in flight.
@@ -195,7 +199,7 @@ impl Ops {
         })
     }
 
-    /// As [`Ops::test_implicit`], but looks once and does not work.
+    /// As [`Ops::test_implicit`], but without driving the engine.
     ///
     /// # Errors
     /// The thread's access region is open.
@@ -204,7 +208,7 @@ impl Ops {
         Ok(completions.iter().flatten().all(|completion| self.completions().is_done(*completion)))
     }
 
-    /// Opens this thread's access region: implicit operations count there from now on.
+    /// Opens this thread's access region, which counts implicit operations from now on.
     ///
     /// # Errors
     /// It is open already.

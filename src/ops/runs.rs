@@ -1,4 +1,4 @@
-//! What a transfer between two lists of regions comes to: runs that are contiguous on both sides.
+//! Splits a transfer between two lists of regions into runs that are contiguous on both sides.
 
 /// Some contiguous bytes of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub struct Run {
     pub len_bytes: usize,
 }
 
-/// Pairs the bytes of two sides up, each in the order of its regions, into the longest runs. What one side has more is left
-/// out.
+/// Pairs the bytes of two sides up, each in the order of its regions, into the longest runs. Bytes that only one side
+/// has are left out.
 pub fn runs(local: impl Iterator<Item = Region>, remote: impl Iterator<Item = Region>) -> impl Iterator<Item = Run> {
     let mut pairs = Pairs { local: Side::new(local), remote: Side::new(remote) };
     let mut next = pairs.next();
@@ -43,7 +43,7 @@ impl Run {
     }
 }
 
-/// The regions of a side, without empty ones, cut as the other side's are.
+/// The regions of a side without empty ones, cut where those of the other side end.
 struct Side<I> {
     regions: I,
     rest: Region,
@@ -96,7 +96,8 @@ pub struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// Regions of `counts[0]` bytes; `counts[i + 1]` blocks of level i, `strides[i]` bytes apart, make one of level i + 1.
+    /// Regions of `counts[0]` bytes; `counts[i + 1]` blocks of level i, `strides[i]` bytes apart, make one of level i +
+    /// 1.
     pub fn new(base: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
         let (first, counts) = counts.split_first().expect("the length of the regions comes first");
         let is_empty = *first == 0 || counts.contains(&0);

@@ -1,20 +1,21 @@
-//! Gets, puts and memsets: splits a range into pages; each is a hit, done here, or a miss, left to the engine.
+//! Gets, puts and memsets: splits a range into pages. A page that hits is done here, one that misses is left to the
+//! engine.
 
 use super::Ops;
 use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::{Completion, CompletionId, Copy, Part};
 
-/// What an operation does with the client's memory, from its first byte on.
+/// An operation, with the first byte of the client's memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
-    /// A get writes there.
+    /// A get, which writes the memory.
     Get(*mut u8),
-    /// A put reads there, and may go on reading until it is complete.
+    /// A put, which may read the memory until it is complete.
     Put(*const u8),
-    /// A put reads there, and is through with it when it has started.
+    /// A put that does not read the memory any more when it has been started.
     PutNow(*const u8),
-    /// A memset.
+    /// A memset of this byte.
     Set(u8),
 }
 
@@ -39,9 +40,9 @@ impl Operation {
 /// One side of an operation: `len_bytes` bytes at `address` of `rank`'s segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Remote {
-    /// The rank whose segment it is.
+    /// The rank that has the segment.
     pub rank: u32,
-    /// The first address, as the rank itself has it.
+    /// The first address, as that rank has it.
     pub address: usize,
     /// The length.
     pub len_bytes: usize,
@@ -57,22 +58,23 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null.
     #[inline]
     pub unsafe fn transfer(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
-        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
-        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which `at_once` has
+        // checked.
         unsafe { self.transfer_slowly(operation, remote) }
     }
 
-    /// Does an operation if it needs no waiting for a page: one within a page that hits, one of no bytes, and one between
-    /// segments, which is done through a buffer. Returns whether it is done.
+    /// Does an operation that misses no page: one of no bytes, or one within a page that hits. Also does one whose
+    /// client memory lies in the own segment, through a buffer. Returns whether it is done.
     ///
     /// # Errors
     /// As [`Ops::transfer`].
     ///
     /// # Safety
-    /// As [`Ops::transfer`].
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null.
     #[inline]
     pub(super) unsafe fn at_once(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
         let mut pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
@@ -81,15 +83,19 @@ impl Ops {
             return self.through_bounce_buffer(operation, remote).map(|()| true);
         }
         let Some(first) = pieces.next() else { return Ok(true) };
-        // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which was checked.
         Ok(first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &operation.copy(&first)) })
     }
 
-    /// An operation on several pages, or one that missed. Pages that have to be fetched are fetched side by side.
+    /// Does an operation on several pages, or one that missed. The pages that miss are fetched side by side.
+    ///
+    /// # Safety
+    /// The client's memory is valid for `remote.len_bytes` bytes.
     unsafe fn transfer_slowly(&self, operation: Operation, remote: Remote) -> Result<(), UserError> {
         let completion = self.completions().begin();
         let operation = if let Operation::PutNow(from) = operation { Operation::Put(from) } else { operation };
-        // SAFETY: the client's memory is valid for the whole range, and the completion is waited for.
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and this function waits for the
+        // completion.
         let started = unsafe { self.start(operation, remote, completion) };
         self.driver.finish(completion);
         started
@@ -101,7 +107,7 @@ impl Ops {
     /// As [`Ops::transfer`]; nothing is started then.
     ///
     /// # Safety
-    /// The client's memory is valid for `remote.len_bytes` bytes and stays so until the completion is done; the memory of a
+    /// The client's memory is valid for `remote.len_bytes` bytes until nothing is pending in `completion`; that of an
     /// [`Operation::PutNow`] until this returns.
     pub(super) unsafe fn start(
         &self,
@@ -111,11 +117,11 @@ impl Ops {
     ) -> Result<(), UserError> {
         let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
         if let Operation::PutNow(from) = operation {
-            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            // SAFETY: the client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
             return unsafe { self.start_put_now(from, remote, completion) };
         }
         let missing = pieces.filter(|piece| {
-            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
             !unsafe { self.hit(piece, &operation.copy(piece)) }
         });
         let mut missing = missing
@@ -128,17 +134,20 @@ impl Ops {
         Ok(())
     }
 
-    /// Starts a put that is through with the client's memory when this returns: what cannot be put at once is copied, as
-    /// far as there is room for copies, else waited for.
+    /// Starts a put that does not read the client's memory any more when this returns. Bytes for pages that miss are
+    /// copied; where there is no room for copies, this waits for the pages.
+    ///
+    /// # Safety
+    /// The client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
     unsafe fn start_put_now(&self, from: *const u8, remote: Remote, completion: CompletionId) -> Result<(), UserError> {
         let operation = Operation::Put(from);
         for piece in self.space.pieces(remote.rank, remote.address, remote.len_bytes)? {
-            // SAFETY: the client's memory is valid for the whole range, which the caller has promised.
+            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
             if unsafe { self.hit(&piece, &operation.copy(&piece)) } {
                 continue;
             }
             if let Some(room) = self.copies.take(piece.len_bytes) {
-                // SAFETY: the client's memory is valid for the whole range (`start`), so for this piece.
+                // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
                 let bytes = unsafe { std::slice::from_raw_parts(from.add(piece.start_bytes), piece.len_bytes) };
                 let copy = Copy::PutOwned(bytes.into(), room);
                 self.submit_one(piece, copy, completion);

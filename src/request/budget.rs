@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// So many bytes and no more.
+/// A number of bytes that may be taken.
 #[derive(Clone, Debug)]
 pub struct Budget {
     left_bytes: Arc<AtomicUsize>,
@@ -22,7 +22,7 @@ impl Budget {
         Budget { left_bytes: Arc::new(AtomicUsize::new(len_bytes)) }
     }
 
-    /// Takes bytes, if as many are left.
+    /// Takes bytes, if so many are left.
     pub fn take(&self, len_bytes: usize) -> Option<Reserved> {
         let less = |left: usize| left.checked_sub(len_bytes);
         self.left_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).ok()?;

@@ -1,7 +1,7 @@
-//! Completions: what a client waits for when it waits for operations.
+//! Completions, by which a client waits for operations.
 //!
 //! A completion counts the parts of operations that are under way. Completions live in an array that grows in blocks,
-//! each twice as large as the one before, and never moves or shrinks; free ones are used again.
+//! each twice as large as the one before. The array never moves or shrinks, and free completions are used again.
 
 use crate::error::UserError;
 use std::num::NonZeroU64;
@@ -19,7 +19,7 @@ const BLOCKS: usize = 23;
 pub struct Completion {
     /// Parts not done yet.
     pending: AtomicU64,
-    /// Odd while in use; a handle names the generation it was made in.
+    /// Odd while the completion is in use. A handle has the generation in which it was made.
     generation: AtomicU32,
     /// Where a get by value puts its bytes.
     value: AtomicU64,
@@ -29,7 +29,7 @@ pub struct Completion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionId(u32);
 
-/// Names a completion to the client. Never zero, and never the same twice within 2^31 uses of one completion.
+/// A completion as the client names it. Never zero, and not the same again within 2^31 uses of one completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(NonZeroU64);
 
@@ -59,7 +59,7 @@ struct Free {
     fresh: u32,
 }
 
-/// Block and place in it of a number.
+/// The block of a number, and its place there.
 fn place(number: u32) -> (usize, usize) {
     let shifted = u64::from(number) + u64::from(FIRST_BLOCK);
     let block = shifted.ilog2() - FIRST_BLOCK.ilog2();
@@ -84,7 +84,7 @@ impl Completions {
         CompletionId(number)
     }
 
-    /// Gives a completion with nothing pending back. Its handle is dead.
+    /// Gives back a completion with nothing pending. Its handle names nothing any more.
     pub fn end(&self, id: CompletionId) {
         let completion = self.at(id.0);
         assert!(self.is_done(id), "a completion ends when nothing is pending");
@@ -104,12 +104,12 @@ impl Completions {
         before == 1
     }
 
-    /// Whether nothing is pending; what the parts wrote is visible then.
+    /// Whether nothing is pending. If so, the bytes that the parts wrote are visible.
     pub fn is_done(&self, id: CompletionId) -> bool {
         self.at(id.0).pending.load(Ordering::Acquire) == 0
     }
 
-    /// The eight bytes where a get by value puts its result; zero at first if `clear` was called.
+    /// The eight bytes where a get by value puts its result.
     pub fn value(&self, id: CompletionId) -> &AtomicU64 {
         &self.at(id.0).value
     }
@@ -124,7 +124,7 @@ impl Completions {
     /// The completion that a handle names.
     ///
     /// # Errors
-    /// The handle was synced before, or never given out.
+    /// The handle was synced before, or never given to the client.
     pub fn find(&self, handle: Handle) -> Result<CompletionId, UserError> {
         let (generation, number) = ((handle.to_bits() >> 32) as u32, handle.to_bits() as u32);
         let (block, at) = place(number);

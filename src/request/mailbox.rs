@@ -1,4 +1,4 @@
-//! Where threads that fault leave requests for the helper thread, without a lock.
+//! The mailbox: threads that fault leave requests there for the helper thread, without a lock.
 
 use crate::sys::futex;
 use std::ptr::NonNull;
@@ -8,7 +8,7 @@ use vgasnet_protocol::coherence::Access;
 const WAITING: u32 = 0;
 const SERVED: u32 = 1;
 
-/// Hints that are kept at most; more are dropped.
+/// Hints that are kept; more are dropped.
 const HINTS: usize = 16;
 const NO_HINT: u32 = u32::MAX;
 
@@ -17,7 +17,7 @@ const NO_HINT: u32 = u32::MAX;
 pub struct Fault {
     /// The page's index.
     pub index: u32,
-    /// What the thread wants to do there.
+    /// The access that faulted.
     pub access: Access,
     /// The thread drives the engine itself while it waits.
     pub drives: bool,
@@ -26,55 +26,58 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A thread that `drives` the engine itself, or else leaves a request and sleeps.
+    /// A thread that `drives` the engine itself, or leaves a request and sleeps.
     pub fn new(index: u32, access: Access, drives: bool) -> Fault {
         Fault { index, access, drives, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
     }
 
-    /// Sleeps until the page is shown and pinned for this thread.
+    /// Sleeps until the page is mapped and pinned for this thread.
     pub fn wait(&self) {
         while !self.is_served() {
             futex::wait(&self.state, WAITING);
         }
     }
 
-    /// Whether the page is shown and pinned for this thread.
+    /// Whether the page is mapped and pinned for this thread.
     pub fn is_served(&self) -> bool {
         self.state.load(Ordering::Acquire) == SERVED
     }
 }
 
-/// Names a thread that waits to those who serve it.
+/// Names a waiting thread to those that serve it.
 #[derive(Debug)]
 pub struct FaultId(NonNull<Fault>);
 
-// SAFETY: the thread that it names does not go on until it is served, and what it names is read by one thread at a time.
+// SAFETY: the thread waits until it is served, so its fault stays; the fault's fields are constant or atomic.
 unsafe impl Send for FaultId {}
 
 impl FaultId {
-    /// What it waits for.
-    pub fn wants(&self) -> (u32, Access) {
-        // SAFETY: the thread waits, so its fault is there; it is served through this name alone.
-        let fault = unsafe { self.0.as_ref() };
-        (fault.index, fault.access)
-    }
-
-    /// The thread that waits. It outlives what is done with this name: it goes on when that is served.
+    /// The name of a thread that waits until it is served by this name.
     pub fn of(fault: &Fault) -> FaultId {
         FaultId(NonNull::from(fault))
     }
 
+    /// The page's index, and the access that faulted.
+    pub fn wants(&self) -> (u32, Access) {
+        (self.fault().index, self.fault().access)
+    }
+
     /// Whether the thread drives the engine while it waits.
     pub fn drives(&self) -> bool {
-        // SAFETY: as in `wants`.
-        unsafe { self.0.as_ref() }.drives
+        self.fault().drives
+    }
+
+    fn fault(&self) -> &Fault {
+        // SAFETY: the thread waits with its fault on the stack until `serve` consumes this one name of it.
+        unsafe { self.0.as_ref() }
     }
 
     /// Lets the thread go on.
     fn serve(self) {
-        // SAFETY: as in `wants`. Once the state is stored the fault may be gone; its address is only a name from then on.
-        let (state, sleeps) = unsafe { (&raw const (*self.0.as_ptr()).state, !(*self.0.as_ptr()).drives) };
-        // SAFETY: as above.
+        let sleeps = !self.drives();
+        // SAFETY: the thread waits with its fault on the stack until the state is stored.
+        let state = unsafe { &raw const (*self.0.as_ptr()).state };
+        // SAFETY: the fault is there until the state is stored. From then on its address only names the sleeper.
         unsafe { (*state).store(SERVED, Ordering::Release) };
         if sleeps {
             futex::wake_one(state);
@@ -82,7 +85,7 @@ impl FaultId {
     }
 }
 
-/// Threads that wait, and hints.
+/// The requests of threads that wait, and hints.
 #[derive(Debug)]
 pub struct Mailbox {
     newest: AtomicPtr<Fault>,
@@ -102,7 +105,7 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Leaves the request of a thread, which then waits. The reader is to be woken.
+    /// Leaves the request of a thread, which then wakes the helper and waits.
     pub fn post(&self, fault: &Fault) {
         let this = std::ptr::from_ref(fault).cast_mut();
         let mut newest = self.newest.load(Ordering::Relaxed);
@@ -115,25 +118,25 @@ impl Mailbox {
         }
     }
 
-    /// Notes that a page which was fetched ahead is used, if there is room.
+    /// Notes the first use of a page that was fetched ahead, if there is room.
     pub fn hint(&self, index: u32) {
         let leave =
             |hint: &AtomicU32| hint.compare_exchange(NO_HINT, index, Ordering::SeqCst, Ordering::Relaxed).is_ok();
         self.hints.iter().any(leave);
     }
 
-    /// Whether there is anything to take.
+    /// Whether there is a request or a hint.
     pub fn has_any(&self) -> bool {
         !self.newest.load(Ordering::SeqCst).is_null()
             || self.hints.iter().any(|hint| hint.load(Ordering::SeqCst) != NO_HINT)
     }
 
-    /// Whether threads sleep whose requests were taken.
+    /// Whether any thread whose request was taken still sleeps.
     pub fn has_sleepers(&self) -> bool {
         self.asleep.load(Ordering::SeqCst) > 0
     }
 
-    /// Lets a thread go on whose page is mapped and pinned.
+    /// Lets a thread go on, whose page is mapped and pinned now.
     pub fn serve(&self, fault: FaultId) {
         if !fault.drives() {
             self.asleep.fetch_sub(1, Ordering::SeqCst);
@@ -141,13 +144,12 @@ impl Mailbox {
         fault.serve();
     }
 
-    /// Takes the requests of threads that wait, for the engine to fetch their pages.
+    /// Takes the requests, for the engine to fetch the pages.
     pub fn take(&self) -> impl Iterator<Item = FaultId> + '_ {
         let mut next = self.newest.swap(std::ptr::null_mut(), Ordering::SeqCst);
         std::iter::from_fn(move || {
             let fault = FaultId(NonNull::new(next)?);
-            // SAFETY: the thread waits until it is served, which is after this.
-            next = unsafe { fault.0.as_ref() }.next.load(Ordering::Relaxed);
+            next = fault.fault().next.load(Ordering::Relaxed);
             self.asleep.fetch_add(1, Ordering::SeqCst);
             Some(fault)
         })

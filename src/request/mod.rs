@@ -1,5 +1,5 @@
-//! What ops, fault and am hand to the engine, and what comes back: the parts of operations, what a part copies, and the
-//! completions by which it tells that it is done.
+//! What ops and fault hand to the engine, and what comes back: the parts of operations, their copies, and the
+//! completions by which the engine tells that a part is done.
 
 mod budget;
 mod completions;
@@ -15,9 +15,9 @@ use vgasnet_protocol::coherence::{Access, PageId};
 /// The part of an operation that lies in one page.
 #[derive(Debug)]
 pub struct Part {
-    /// Where.
+    /// The bytes of the page.
     pub piece: Piece,
-    /// What.
+    /// What is done with them.
     pub copy: Copy,
     /// Who is told when it is done.
     pub completion: Completion,
@@ -28,7 +28,7 @@ pub struct Part {
 pub enum Completion {
     /// Nobody.
     None,
-    /// Whoever waits for all parts that count there.
+    /// Those who wait for all parts that this completion counts.
     Counted(CompletionId),
     /// The thread that faulted: its page is mapped and pinned.
     Fault(FaultId),
@@ -41,22 +41,22 @@ pub enum Copy {
     Get(*mut u8),
     /// From the client to the frame.
     Put(*const u8),
-    /// From a copy of the client's bytes to the frame, with the room that the copy takes.
+    /// From a copy of the client's bytes to the frame, with the room that this copy takes.
     PutOwned(Box<[u8]>, Reserved),
-    /// The same byte all over.
+    /// One byte, everywhere in the piece.
     Set(u8),
-    /// Nothing: maps the page in the segment and keeps it pinned, for a thread that faulted.
+    /// Nothing: maps the page in the segment and leaves it pinned, for a thread that faulted.
     MakeResident(Access),
     /// As [`Copy::MakeResident`], for the client until it unpins the page.
     Pin(Access),
 }
 
-// SAFETY: the pointers are to client memory that the client leaves to the operation until it has synced it, from
-// whatever thread that may be (GASNet specification 1.8, non-blocking transfers).
+// SAFETY: the pointers are to client memory, which the client leaves to the operation until it has synced that, from
+// any of its threads (GASNet specification 1.8, non-blocking transfers).
 unsafe impl Send for Copy {}
 
 impl Copy {
-    /// The access that the copy needs to its page.
+    /// The access to the page that the copy needs.
     pub fn access(&self) -> Access {
         match self {
             Copy::Get(_) => Access::Read,
@@ -65,7 +65,7 @@ impl Copy {
         }
     }
 
-    /// The access for which the page is to be mapped and pinned, if it is.
+    /// The access for which the page is mapped and stays pinned, if it does.
     pub fn mapped_access(&self) -> Option<Access> {
         match self {
             Copy::MakeResident(access) | Copy::Pin(access) => Some(*access),
@@ -76,13 +76,13 @@ impl Copy {
     /// Carries the copy out in a frame.
     ///
     /// # Safety
-    /// The page in the frame at `frame` is pinned for [`Copy::access`]; the piece is inside a page; the client's memory
-    /// is valid for as many bytes as the piece has.
+    /// The page in the frame at `frame` is pinned for [`Copy::access`], and the piece is inside that page. The client's
+    /// memory is valid for as many bytes as the piece has.
     #[inline]
     pub unsafe fn run(&self, frame: *mut u8, piece: &Piece) {
         let len_bytes = piece.len_bytes;
-        // SAFETY: the caller promises that all of these bytes are valid, and the pin keeps the frame this page's. Client
-        // and frame memory do not overlap: the client never sees the pool's addresses.
+        // SAFETY: the piece is inside the frame, which the pin leaves to this page. The client's memory has as many
+        // bytes, and does not overlap the frame: the client has no addresses of the pool.
         unsafe {
             let place = frame.add(piece.offset_bytes);
             match self {

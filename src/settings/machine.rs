@@ -1,9 +1,9 @@
-//! How much memory this process may still use: the machine's own figure, and the limits of its control groups.
+//! How much memory this process may still use: the machine's own figure, and the limits of control groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the defaults depend on.
+/// The properties of the machine on which defaults depend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Machine {
     /// Bytes of memory that all processes of this host together may still take without swapping: the lesser of
@@ -12,8 +12,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Looks at the machine now. A limit that cannot be read does not limit; without `/proc`, the kernel's count of
-    /// unused memory stands for `MemAvailable`, which is less, since it leaves out the file cache.
+    /// Looks at the machine now. A limit that cannot be read counts as none. Without `/proc`, the kernel's count of
+    /// unused memory stands in for `MemAvailable`; it is less, since it leaves out the file cache.
     pub fn observe() -> Machine {
         let read = |path: &Path| fs::read_to_string(path).ok();
         let machine = read(Path::new("/proc/meminfo"))
@@ -33,7 +33,7 @@ fn available_from_meminfo(text: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The files in which a version of cgroups says what a group may use and uses.
+/// The files of a version of cgroups that have a group's limit and usage.
 struct GroupFiles {
     limit: &'static str,
     usage: &'static str,
@@ -45,16 +45,16 @@ const V1: GroupFiles =
     GroupFiles { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file" };
 const V2: GroupFiles = GroupFiles { limit: "memory.max", usage: "memory.current", cache: "inactive_file" };
 
-/// The least that any memory group above this process has left, if any of them has a limit. `groups` and `mounts`
-/// are `/proc/self/cgroup` and `/proc/self/mountinfo`; `read` reads a file, or says that it is not there.
+/// The least memory that any group above this process has left, if any has a limit. `groups` and `mounts` are
+/// `/proc/self/cgroup` and `/proc/self/mountinfo`; `read` reads a file, if it is there.
 fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let mut least: Option<u64> = None;
     for line in mounts.lines() {
         let Some(mount) = parse_mount(line) else { continue };
         let Some(group) = group_path(groups, mount.is_v2) else { continue };
         let files = if mount.is_v2 { &V2 } else { &V1 };
-        // A container without a cgroup namespace sees the host's path but mounts its own group as the root, so the
-        // path below the mount does not exist there: then the mount's own root is the group.
+        // A container without a cgroup namespace sees the host's path, but mounts its own group as the root. The path
+        // does not exist below that mount then, and the mount's root is the group.
         let below = group.strip_prefix(mount.root.as_str()).unwrap_or(group).trim_start_matches('/');
         let mount_point = Path::new(&mount.point);
         let mut directory = PathBuf::from(mount_point);
@@ -70,8 +70,8 @@ fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<
     least
 }
 
-/// What one group has left: its limit less what it uses. File cache that the kernel gives up first counts as unused,
-/// as it does in `MemAvailable`; otherwise a group that has read large files would appear to be full.
+/// The memory that a group has left: its limit less its usage. File cache that the kernel drops first counts as unused,
+/// as in `MemAvailable`: otherwise a group that has read large files would appear to be full.
 fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> Option<String>) -> Option<u64> {
     let number = |name: &str| -> Option<u64> { read(&directory.join(name))?.trim().parse().ok() };
     let limit = number(files.limit)?;

@@ -1,4 +1,4 @@
-//! What environment variables set: one table, which is also the help text.
+//! The settings that environment variables make: one table, which is also the help text.
 
 mod machine;
 mod size;
@@ -16,8 +16,8 @@ pub const PAGE_BYTES_MIN: u64 = 64 << 10;
 pub const PAGE_BYTES_MAX: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
-/// The largest pool that is taken without being asked for, in bytes: more should be somebody's decision.
-pub const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
+/// The largest default pool, in bytes. A larger one has to be asked for.
+const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 
 /// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ const CONDUITS: &str = match (cfg!(feature = "mpi"), cfg!(feature = "gasnet")) {
     (true, true) => "smp, mpi or gasnet",
 };
 
-/// What has to be known before the ranks of a job know each other.
+/// The settings with which a conduit starts, before the ranks of the job know each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transport {
     /// The conduit that is asked for, if one is.
@@ -49,7 +49,7 @@ pub struct Transport {
     pub peer_memory: bool,
 }
 
-/// Which kind of storage operation a fault hits.
+/// The direction of a storage operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
     /// From the backing file into memory.
@@ -67,7 +67,7 @@ pub struct IoFault {
     pub nth: u64,
 }
 
-/// What the user configured, with the defaults filled in.
+/// The user's settings, with the defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The directory of the backing files: an absolute path, not checked for existence.
@@ -86,7 +86,7 @@ pub struct Config {
     pub io_fault: Option<IoFault>,
 }
 
-/// A variable: what `help` says of it, and what its value does.
+/// A variable: its help text, and what its value does.
 struct Variable {
     name: &'static str,
     meaning: &'static str,
@@ -214,8 +214,8 @@ impl Config {
     /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default.
     ///
     /// # Errors
-    /// An unknown `VGASNET_` name, a malformed value, or a pool that is under a page or over the rank's share of
-    /// the available memory.
+    /// An unknown `VGASNET_` name, a malformed value, or a pool that is smaller than a page or larger than the rank's
+    /// share of the available memory.
     ///
     /// # Panics
     /// If `ranks_on_host` is 0.
@@ -266,7 +266,7 @@ impl Config {
         .or_segment_limit(gasnet_limit_bytes))
     }
 
-    /// With this limit on the segment, raised to a page, where the user gave none.
+    /// Limits the segment to so many bytes, at least a page, unless the user has set a limit.
     pub fn or_segment_limit(self, limit_bytes: Option<u64>) -> Config {
         let limit_bytes = limit_bytes.map(|limit| limit.max(self.page_bytes));
         Config { segment_limit_bytes: self.segment_limit_bytes.or(limit_bytes), ..self }
@@ -295,14 +295,14 @@ impl Config {
     }
 }
 
-/// This process's environment for [`Config::from_env`]. Bytes that are not UTF-8 become U+FFFD, which no name and no
-/// size contains and hardly any directory, so that they are refused further on with their name.
+/// This process's environment, for [`Config::from_env`]. Bytes that are not UTF-8 become U+FFFD, which no valid name or
+/// size has, and hardly any directory: such a variable is refused with its name.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os().map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
 }
 
-/// The part of the configuration that a conduit needs to start. What makes no sense counts as not set: [`Config::from_env`]
-/// refuses it, when ranks can agree on who says so.
+/// The settings with which a conduit starts. A value that makes no sense counts as not set: [`Config::from_env`]
+/// refuses it later, when the ranks can agree on one that reports it.
 pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
     let mut wanted = Transport { conduit: None, peer_memory: true };
     for (name, value) in vars {

@@ -1,10 +1,11 @@
 //! Sizes as users write them.
+//!
+//! A size is decimal digits, then at most one of `K`, `M`, `G`, `T` in either case, for powers of 1024.
 
 /// `(suffix, bytes)`, largest first.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// The bytes that `text` stands for: decimal digits, then at most one of `K`, `M`, `G`, `T` in either case, which
-/// multiply by 1024, 1024², 1024³, 1024⁴. `256M` is 268,435,456. Spaces, signs, fractions, `B` and `iB` are refused.
+/// The bytes of a size: `256M` is 268,435,456. Spaces, signs, fractions, `B` and `iB` are refused.
 ///
 /// # Errors
 /// What is wrong with `text`, as the end of a sentence.
@@ -32,8 +33,8 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// `bytes` rounded down to at least three significant digits, in a form that [`parse_size`] takes. For measured
-/// amounts, which are rarely round, in lines that a user copies from: a value copied is never more than there is.
+/// `bytes` rounded down to at least three significant digits, in a form that [`parse_size`] takes. Lines for the user
+/// show measured amounts so: they are rarely round, and a value that the user copies is never more than there is.
 pub fn format_size_about(bytes: u64) -> String {
     match UNITS.iter().find(|(_, unit_bytes)| bytes / unit_bytes >= 100) {
         Some((_, unit_bytes)) => format_size(bytes / unit_bytes * unit_bytes),

@@ -1,7 +1,8 @@
-//! Memory that the kernel knows by an index and has pinned, so that an operation on it need not pin it again.
+//! Registered buffers: memory that the kernel has pinned and knows by an index, so that operations need not pin it
+//! again.
 //!
-//! The pool is registered bit by bit: the table of buffers is empty at first and has one place for each chunk of the
-//! pool, which is filled when an operation first uses the chunk. What is never used takes no memory.
+//! The pool is registered in chunks. The kernel's table has one place for each chunk, which is filled when an operation
+//! first uses the chunk. A chunk that is never used takes no memory.
 
 use io_uring::Submitter;
 use nix::sys::resource::{Resource, getrlimit};
@@ -16,10 +17,10 @@ const BUFFERS_MAX: usize = 1 << 14;
 /// The capability that exempts from the limit on locked memory, as its place in a set.
 const CAP_IPC_LOCK: u32 = 14;
 
-/// What takes a line for the user.
+/// Takes a line for the user.
 pub(super) type Sink = Box<dyn FnOnce(&str) + Send>;
 
-/// The memory that may be registered, and what of it is.
+/// The memory that may be registered, and which chunks of it are.
 #[derive(Default)]
 pub(super) struct Buffers {
     ranges: Vec<Range>,
@@ -29,7 +30,7 @@ pub(super) struct Buffers {
     registered_bytes: usize,
     /// The kernel refused a chunk, or the whole table. It is not asked again: that would cost each operation a call.
     is_refused: bool,
-    /// Takes the one line about what is not registered; `None` once there was one.
+    /// Takes the one line about a refusal or a limit; `None` once there was one.
     warn: Option<Sink>,
 }
 
@@ -68,8 +69,8 @@ impl Buffers {
         buffers
     }
 
-    /// The index of the chunk that has all of `len_bytes` bytes at `address`, if there is one and it is registered,
-    /// which this does where it can.
+    /// The index of the chunk that has all of `len_bytes` bytes at `address`. Registers the chunk, if it is not yet;
+    /// `None` if there is no such chunk or the kernel refuses.
     pub(super) fn index_of(&mut self, ring: &Submitter<'_>, address: usize, len_bytes: usize) -> Option<u16> {
         let (index, chunk) = self.chunk_of(address, len_bytes)?;
         if !self.is_registered[index] {
@@ -83,7 +84,7 @@ impl Buffers {
         self.registered_bytes
     }
 
-    /// The chunk that has the whole range, if one has: its index, and its address and length.
+    /// The chunk that has the whole range, if there is one: its index, and its address and length.
     fn chunk_of(&self, address: usize, len_bytes: usize) -> Option<(usize, (usize, usize))> {
         let range = self.ranges.partition_point(|range| range.address <= address).checked_sub(1)?;
         let range = self.ranges[range];
@@ -100,8 +101,8 @@ impl Buffers {
             return None;
         }
         let vector = libc::iovec { iov_base: address as *mut libc::c_void, iov_len };
-        // SAFETY: registering only pins the memory, which stays mapped (the promise that `RingStorage::register` asks
-        // for); it is accessed by operations, whose callers answer for it.
+        // SAFETY: registering only pins the memory, which stays mapped as long as the storage lives:
+        // `RingStorage::register` asks for that. Only operations access it, on conditions of their own.
         match unsafe { ring.register_buffers_update(index as u32, &[vector], None) } {
             Ok(()) => {
                 self.is_registered[index] = true;
@@ -138,12 +139,12 @@ impl Buffers {
     }
 }
 
-/// The smallest multiple of `page_bytes` that needs no more buffers than the kernel has.
+/// The length of a chunk: the smallest multiple of `page_bytes` that needs no more buffers than the kernel has.
 fn chunk_bytes(ranges: &[(*mut u8, usize)], page_bytes: usize) -> usize {
     let chunks =
         |pages: usize| ranges.iter().map(|(_, len_bytes)| len_bytes.div_ceil(pages * page_bytes)).sum::<usize>();
     assert!(ranges.len() <= BUFFERS_MAX / 2, "{} ranges to register; they are meant to be few", ranges.len());
-    // Each range wastes less than one chunk, so half of the buffers would do with chunks of twice this size.
+    // Each range wastes less than one chunk, and ranges are few: the right size is at most a little larger than this.
     let mut pages = (chunks(1) / BUFFERS_MAX).max(1);
     while chunks(pages) > BUFFERS_MAX {
         pages += 1;
@@ -166,8 +167,8 @@ fn place(ranges: &[(*mut u8, usize)], chunk_bytes: usize) -> (Vec<Range>, usize)
     (placed, count)
 }
 
-/// The limit on memory that this thread may pin, if it is under one. A capability in a user namespace does not exempt;
-/// it looks here as if it did, and then the kernel's refusal tells.
+/// The limit on memory that this thread may pin, if it is under one. A capability in a user namespace looks here as if
+/// it exempted. It does not, and the kernel's refusal tells then.
 fn memlock_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,14 +1,14 @@
-//! Makes one operation of a storage fail, to test what the rest does then.
+//! Makes one operation of a storage fail, for tests of I/O errors.
 
 use super::{Busy, Storage};
 use crate::settings::{IoDirection, IoFault};
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Any storage, of which one operation fails with `EIO`.
+/// Any storage, one operation of which fails with `EIO`.
 ///
-/// The operation does run, and only its result is replaced: so it takes its place in the depth, rings the doorbell,
-/// and ends when it would have ended. What a failed operation leaves behind is unspecified anyway.
+/// The operation does run, and only its result is replaced. So it counts in the depth, rings the doorbell, and ends
+/// when it would have ended. The bytes that a failed operation leaves behind are unspecified anyway.
 pub struct Faulty<S> {
     inner: S,
     direction: IoDirection,
@@ -43,14 +43,16 @@ impl<S: Storage> Faulty<S> {
 
 impl<S: Storage> Storage for Faulty<S> {
     unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the inner storage
+        // hands out.
         unsafe { self.inner.read(offset_bytes, memory, len_bytes, token) }?;
         self.count(IoDirection::Read, token);
         Ok(())
     }
 
     unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the inner storage
+        // hands out.
         unsafe { self.inner.write(offset_bytes, memory, len_bytes, token) }?;
         self.count(IoDirection::Write, token);
         Ok(())

@@ -1,4 +1,4 @@
-//! The backing file itself: a file without a name, whose space is reserved before it is used.
+//! The backing file: it has no name, and its space is reserved before it is used.
 
 use super::BLOCK_BYTES;
 use super::operation::Request;
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 /// From the kernel's `magic.h`; neither libc nor nix has it.
 const RAMFS_MAGIC: FsType = FsType(0x8584_58f6);
 
-/// A file on disk that nobody else can open and that is gone when it is closed, however the process ends.
+/// A file on disk that no other process can open. It is gone when it is closed, however the process ends.
 #[derive(Debug)]
 pub struct BackingFile {
     file: File,
@@ -31,13 +31,13 @@ pub struct BackingFile {
 impl BackingFile {
     /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and reserves its space.
     ///
-    /// It bypasses the page cache (`O_DIRECT`) where the file system allows. Where not, every write waits for the
-    /// disk (`O_DSYNC`): an error of a later write-back could not be told to anybody. That, and whatever else works
-    /// less well there than on a local disk, is in [`BackingFile::warnings`].
+    /// It bypasses the page cache (`O_DIRECT`) where the file system allows that. Elsewhere every write waits for the
+    /// disk (`O_DSYNC`): an error of a later write-back could not be reported. [`BackingFile::warnings`] has this, and
+    /// all else that works less well in `dir` than on a local disk.
     ///
     /// # Errors
-    /// A line that says what to change, where `dir` does not exist, is not a directory, cannot be written to, is on
-    /// a read-only file system, has less space than asked, or fails otherwise. A size that exceeds the free space is
+    /// A line that says what to change, if `dir` does not exist, is not a directory, cannot be written to, is on a
+    /// read-only file system, has less space than needed, or fails otherwise. A size that exceeds the free space is
     /// refused before any of it is taken.
     ///
     /// # Panics
@@ -66,12 +66,12 @@ impl BackingFile {
         self.is_direct
     }
 
-    /// A line for the user for each thing that works less well in this directory than on a local disk.
+    /// Lines for the user about what works less well in this directory than on a local disk.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// A second handle to the same file, for a second storage on it; its space is free when the last one is dropped.
+    /// A second handle to the same file, for a second storage on it. The space is free when the last handle is dropped.
     ///
     /// # Errors
     /// The system's, if it grants no descriptor.
@@ -85,15 +85,17 @@ impl BackingFile {
         })
     }
 
-    /// Does one request with a blocking call; the bytes moved.
+    /// Does one request with a blocking call. Returns the bytes that it moved.
     ///
     /// # Safety
-    /// The memory of the request is valid for the direction, and nothing else accesses it during the call.
+    /// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
+    /// Nothing else accesses it during the call.
     pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
         let Request { offset_bytes, pointer, len_bytes } = *request;
         let offset = libc::off_t::try_from(offset_bytes).expect("an offset inside a file fits the system's type");
         let descriptor = self.file.as_raw_fd();
-        // SAFETY: the caller answers for the memory, and the descriptor is open as long as the file lives.
+        // SAFETY: the memory is valid for the length and direction of the request, and the file keeps its descriptor
+        // open.
         let moved = unsafe {
             match direction {
                 IoDirection::Read => libc::pread(descriptor, pointer.cast(), len_bytes, offset),
@@ -110,11 +112,11 @@ impl AsFd for BackingFile {
     }
 }
 
-/// The bytes that an unprivileged process may still store in `dir`. Where files lie in memory, that is also at most
-/// the memory available.
+/// The bytes that an unprivileged process may still store in `dir`: where files lie in memory, at most the memory
+/// available.
 ///
 /// # Errors
-/// `dir` cannot be looked at, or is on a file system that does not say.
+/// `dir` cannot be looked at, or is on a file system that does not tell.
 pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
     check_directory(dir)?;
     let shown = dir.display();
@@ -134,8 +136,8 @@ pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
     }
 }
 
-/// The name of the file system of `dir` if its files lie in memory and not on a disk, so that a segment there takes
-/// the memory that it is meant to save.
+/// The name of the file system of `dir`, if its files lie in memory and not on a disk: a segment there takes the memory
+/// that it is meant to save.
 pub fn memory_file_system(dir: &Path) -> Option<&'static str> {
     match statfs(dir).ok()?.filesystem_type() {
         TMPFS_MAGIC => Some("tmpfs"),
@@ -170,7 +172,7 @@ fn open_nameless(dir: &Path, flags: i32) -> io::Result<File> {
     // With O_EXCL the file cannot be given a name later either. The standard library adds O_CLOEXEC.
     let options = libc::O_TMPFILE | libc::O_EXCL | flags;
     match OpenOptions::new().read(true).write(true).mode(0o600).custom_flags(options).open(dir) {
-        // EISDIR is what a kernel says that does not know O_TMPFILE.
+        // A kernel that does not know O_TMPFILE answers EISDIR.
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EISDIR)) => {
             open_and_unlink(dir, flags)
         }
@@ -190,7 +192,7 @@ fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
             OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(&path);
         match &opened {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            // A refused O_DIRECT is found out after the file has been made.
+            // O_DIRECT is refused only after the file has been made.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => drop(fs::remove_file(&path)),
             Err(_) => {}
             Ok(_) => fs::remove_file(&path)?,
@@ -199,7 +201,7 @@ fn open_and_unlink(dir: &Path, flags: i32) -> io::Result<File> {
     }
 }
 
-/// Refuses what cannot fit before any space is taken, and before a size limit of the process kills it by a signal.
+/// Refuses a size that cannot fit, before any space is taken, and before a size limit kills the process by a signal.
 fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
     let free_bytes = free_bytes(dir)?;
     if size_bytes > free_bytes {
@@ -216,7 +218,8 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
     Ok(())
 }
 
-/// Takes the space for the whole file; false where the file system cannot promise it and the file is merely that long.
+/// Reserves the space of the whole file. Returns false if the file system cannot do that, and the file is merely so
+/// long.
 fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     if size_bytes == 0 {
         return Ok(true);
@@ -232,7 +235,7 @@ fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     }
 }
 
-/// Whether direct I/O really works: some file systems take the flag and refuse the reads, or want larger blocks.
+/// Whether direct I/O works: some file systems take the flag but refuse the reads, or need larger blocks.
 fn reads_directly(file: &File) -> bool {
     #[repr(align(4096))]
     struct Block([u8; BLOCK_BYTES]);
@@ -241,7 +244,7 @@ fn reads_directly(file: &File) -> bool {
     !read.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
 }
 
-/// The same file, with the space that it has, through the page cache. It has no name but this.
+/// Opens the same file, with its space, through the page cache. Having no name, it is opened by its descriptor.
 fn reopen_buffered(file: &File) -> io::Result<File> {
     let same = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(same)

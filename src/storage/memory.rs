@@ -1,4 +1,4 @@
-//! A storage in memory, for the simulation: everything that real storage leaves open is drawn from a seed.
+//! A storage in memory, for simulations: the order, the time and the faults of operations are drawn from a seed.
 
 use super::operation::{Memory, Operation};
 use super::{BLOCK_BYTES, Busy, Storage};
@@ -11,11 +11,12 @@ use std::os::fd::BorrowedFd;
 /// How many polls an operation takes: from 1 to this.
 const POLLS_MAX: u64 = 4;
 
-/// What a read leaves in the memory until it completes, and for good if it fails, so that who looks too early sees it.
+/// The bytes that a read leaves in the memory until it completes, and for good if it fails: they give an early look
+/// away.
 const POISON: u8 = 0xDB;
 
-/// A sparse file in memory. Operations complete after a number of polls and in an order that follow from the seed and
-/// the calls alone; bytes move when an operation completes. It can be told to fail.
+/// A sparse file in memory. The seed and the calls alone decide after how many polls and in which order operations
+/// complete. Bytes move when an operation completes. Operations can be made to fail.
 pub struct MemoryStorage {
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
     size_bytes: u64,
@@ -81,7 +82,7 @@ impl MemoryStorage {
         self.faults.one_in = Some(one_in);
     }
 
-    /// The end of all faults. Operations in flight keep the outcome that they were given.
+    /// Ends all faults. Operations in flight keep the outcome that was drawn for them.
     pub fn heal(&mut self) {
         self.faults = Faults::default();
     }
@@ -115,8 +116,8 @@ impl MemoryStorage {
     fn copy_out(&self, operation: &Operation) {
         for (index, memory) in blocks_of(operation) {
             let source = self.blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block);
-            // SAFETY: `memory` is a block of the operation's memory, which the caller of `read` keeps valid for
-            // writes and leaves alone until `poll` hands out the token, which comes after this.
+            // SAFETY: `memory` is a block of the operation's memory, which is valid for writes and left alone until
+            // `poll` has handed out the token, which it does after this.
             unsafe { memory.pointer().copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
         }
     }
@@ -124,7 +125,8 @@ impl MemoryStorage {
     fn copy_in(&mut self, operation: &Operation, count: u64) {
         for (index, memory) in blocks_of(operation).take(count as usize) {
             let block = self.blocks.entry(index).or_insert_with(|| Box::new([0; BLOCK_BYTES]));
-            // SAFETY: as above, with the caller of `write` and reads.
+            // SAFETY: `memory` is a block of the operation's memory, which is valid for reads and not written until
+            // `poll` has handed out the token, which it does after this.
             unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory.pointer(), BLOCK_BYTES) };
         }
     }
@@ -157,7 +159,7 @@ impl Faults {
 impl Storage for MemoryStorage {
     unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
         self.start(IoDirection::Read, (offset_bytes, memory, len_bytes), token)?;
-        // SAFETY: the caller keeps the memory valid for writes and leaves it alone from this call on.
+        // SAFETY: `memory` is valid for writes of `len_bytes`, and left alone from this call on.
         unsafe { memory.write_bytes(POISON, len_bytes) };
         Ok(())
     }

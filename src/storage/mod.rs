@@ -50,17 +50,17 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-/// Asynchronous I/O on one backing file, with at most as many operations in flight as were fixed when it was made.
+/// Asynchronous I/O on one backing file, with a bound on operations in flight that is set when it is made.
 ///
-/// Any thread may call, one at a time; the thread that polls need not be the one that started the operation, which may
+/// Any thread may call, one at a time. The thread that polls need not be the one that started the operation, which may
 /// even have ended. Operations in flight are not ordered: two that overlap, one of them a write, must not be in flight
-/// together. Dropping a storage waits for what is in flight; results are lost, the memory is free afterwards.
+/// together. Dropping a storage waits for the operations in flight. Their results are lost, and their memory is free
+/// afterwards.
 ///
-/// A never-written part of the file reads as zeros.
+/// A part of the file that was never written reads as zeros.
 pub trait Storage: Send {
-    /// Starts reading `len_bytes` at `offset_bytes` of the file into `memory`. `token` comes back from [`poll`]
-    /// with the result and is unlike the token of any other operation in flight. After an error the contents of
-    /// the memory are unspecified.
+    /// Starts reading `len_bytes` at `offset_bytes` of the file into `memory`. `token`, which no other operation in
+    /// flight has, comes back from [`poll`] with the result. After an error the contents of the memory are unspecified.
     ///
     /// [`poll`]: Storage::poll
     ///
@@ -92,8 +92,8 @@ pub trait Storage: Send {
     /// token or the storage has been dropped.
     unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy>;
 
-    /// Hands every operation that has completed to `sink` as its token and result, each exactly once, and moves on
-    /// what only got half way. Never blocks; extra calls are harmless and cheap.
+    /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
+    /// operations that got only half way. Never blocks; extra calls are harmless and cheap.
     ///
     /// A result is an error with the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] where the file turned
     /// out shorter than it was made.
@@ -102,20 +102,22 @@ pub trait Storage: Send {
     /// How many operations were started and not yet handed out by [`Storage::poll`].
     fn in_flight(&self) -> usize;
 
-    /// A descriptor that is readable (`POLLIN`, level-triggered) while [`Storage::poll`] has something to do, so that
-    /// its caller can sleep. [`Storage::poll`] clears it; nobody else reads from it. `None` where completions only
-    /// ever appear inside [`Storage::poll`].
+    /// A descriptor that is readable (`POLLIN`, level-triggered) while [`Storage::poll`] has anything to do, so that
+    /// its caller can sleep. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete
+    /// only inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
 }
 
 impl<S: Storage + ?Sized> Storage for Box<S> {
     unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the boxed storage
+        // hands out.
         unsafe { (**self).read(offset_bytes, memory, len_bytes, token) }
     }
 
     unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the boxed storage
+        // hands out.
         unsafe { (**self).write(offset_bytes, memory, len_bytes, token) }
     }
 
@@ -135,7 +137,7 @@ impl<S: Storage + ?Sized> Storage for Box<S> {
 /// Takes a line for the user about something that works less well than it could.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What [`open`] needs to know.
+/// The arguments of [`open`].
 pub struct Options<'a> {
     /// The directory on whose file system the backing file lives.
     pub dir: &'a Path,
@@ -143,13 +145,12 @@ pub struct Options<'a> {
     pub size_bytes: u64,
     /// The bound on operations in flight, 1 to 4096.
     pub depth: usize,
-    /// Address and length in bytes of memory that most operations will use: the pool. It stays mapped as it is for
-    /// as long as the storage lives; where the kernel allows, a page of it is pinned when it is first used instead of
-    /// at each operation.
+    /// Address and length in bytes of the memory that most operations use, which is the pool. It stays mapped as long
+    /// as the storage lives. Where the kernel allows, a page of it is pinned by its first operation and not by each.
     pub buffers: &'a [(*mut u8, usize)],
     /// The length in bytes of most operations; each range of `buffers` begins with a page.
     pub page_bytes: usize,
-    /// An I/O error to make on purpose.
+    /// An I/O error to make, for tests.
     pub fault: Option<IoFault>,
     /// Called by [`open`], and by operations on the storage when the kernel refuses to pin more.
     pub warn: Warn,

@@ -1,19 +1,19 @@
-//! One operation in flight, and what a result of the kernel means for it.
+//! An operation in flight, and how the kernel's results move it on.
 
 use super::BLOCK_BYTES;
 use crate::settings::IoDirection;
 use std::io;
 
-/// The most that one request to the kernel asks for. The kernel itself moves at most 2 GiB less a page at once, and
-/// a length in an io_uring request has 32 bits.
+/// The longest request to the kernel, in bytes. The kernel moves at most 2 GiB less a page at once, and the length in
+/// an io_uring request has 32 bits.
 pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 
-/// Memory that the kernel (or a thread of ours) reads or writes for an operation.
+/// Memory that the kernel or a worker thread reads or writes for an operation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory(*mut u8);
 
-// SAFETY: the pointer is only used for the operation that it was given for, and whoever started that has promised
-// that nothing else accesses the memory until its end; which thread of ours does the access does not matter.
+// SAFETY: the pointer is used only for its operation, until whose end nothing else accesses the memory
+// (`Storage::read`). It does not matter which thread does.
 unsafe impl Send for Memory {}
 
 impl Memory {
@@ -37,7 +37,7 @@ pub(super) struct Operation {
     done_bytes: usize,
 }
 
-/// What to ask the kernel for next: a part of an operation.
+/// The part of an operation for which to ask the kernel next.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Request {
     pub(super) offset_bytes: u64,
@@ -45,12 +45,12 @@ pub(super) struct Request {
     pub(super) len_bytes: usize,
 }
 
-/// What a result means.
+/// How an operation goes on after a result.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The operation is over.
+    /// The operation is complete.
     Complete(io::Result<()>),
-    /// There is more to ask for.
+    /// The operation needs another request.
     Continue,
 }
 
@@ -74,7 +74,7 @@ impl Operation {
         Operation { direction, offset_bytes, memory: Memory::new(memory), len_bytes, token, done_bytes: 0 }
     }
 
-    /// The part to ask for next, of at most `len_bytes_max` (a multiple of the block).
+    /// The next request, of at most `len_bytes_max` (whole blocks).
     pub(super) fn request(&self, len_bytes_max: usize) -> Request {
         Request {
             offset_bytes: self.offset_bytes + self.done_bytes as u64,
@@ -83,7 +83,7 @@ impl Operation {
         }
     }
 
-    /// Takes what the kernel answered to the last request: the bytes it moved, or why it did not.
+    /// Takes the kernel's answer to the last request: the bytes that it moved, or an error.
     pub(super) fn advance(&mut self, result: io::Result<usize>) -> Step {
         let moved_bytes = match result {
             Ok(moved_bytes) => moved_bytes,
@@ -95,7 +95,7 @@ impl Operation {
         if done_bytes == self.len_bytes {
             return Step::Complete(Ok(()));
         }
-        // O_DIRECT takes up again only at a block; moving the part of a block a second time does no harm.
+        // O_DIRECT can continue only at a block; moving a part of a block a second time does no harm.
         let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
         if done_bytes == self.done_bytes {
             let kind = match self.direction {
@@ -109,8 +109,8 @@ impl Operation {
     }
 }
 
-/// Whether asking again is the right answer. io_uring cancels requests whose thread ends before they were begun; we
-/// never cancel any ourselves.
+/// Whether to ask again after this error. io_uring cancels requests that were not begun when their thread ended;
+/// nothing else cancels any.
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::ECANCELED))
 }
@@ -125,7 +125,8 @@ mod tests {
         Operation::new(direction, (8192, 0x10_0000 as *mut u8, len_bytes), 7, SIZE_BYTES)
     }
 
-    /// Gives `results` to an operation of four blocks; `(offset, len)` of the requests, and the outcome if it ended.
+    /// Gives `results` to an operation of four blocks. Returns `(offset, len)` of the requests, and the outcome if it
+    /// ended.
     fn run(results: Vec<io::Result<usize>>) -> (Vec<(u64, usize)>, Option<io::Result<()>>) {
         let mut operation = operation(IoDirection::Read, 4 * BLOCK_BYTES);
         let mut requests = Vec::new();

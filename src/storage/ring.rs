@@ -1,15 +1,15 @@
 //! The backing file through io_uring.
 //!
 //! Each operation is submitted at once, by an `io_uring_enter` of its own, so that the disk begins without waiting for
-//! the next poll. The call itself takes 2 µs; what it takes beyond that is the work on the operation, mostly pinning
-//! its memory (for 4 MiB 60 to 150 µs, 8 µs if registered), which a batch would not save. Operations over
-//! [`INLINE_BYTES_MAX`] are handed to a thread of the kernel instead: pinning 64 MiB takes milliseconds, and once
-//! the disk's queue is full the call blocks, 40 ms were seen.
+//! the next poll. The call itself takes 2 µs. The rest is work on the operation that a batch would not save, mostly
+//! pinning its memory: 60 to 150 µs for 4 MiB, 8 µs if registered. Operations over [`INLINE_BYTES_MAX`] go to a thread
+//! of the kernel instead: pinning 64 MiB takes milliseconds, and once the disk's queue is full the call blocks, for up
+//! to 40 ms as measured.
 //!
 //! The ring is set up without `SINGLE_ISSUER`, `DEFER_TASKRUN` and `COOP_TASKRUN`. Any thread may start an operation
-//! and then compute, or end, while another waits for it; with those flags the kernel would post the completion only
-//! when the first one next enters it. The price: a completion interrupts the thread that started the operation, so
-//! that a system call which is never restarted (`epoll_wait`) may there return `EINTR` without any signal.
+//! and then compute, or end, while another thread waits for it. With those flags the kernel would post the completion
+//! only when the first thread enters it again. The price: a completion interrupts the thread that started the
+//! operation, so a system call that is never restarted (`epoll_wait`) may return `EINTR` there without any signal.
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
@@ -21,19 +21,19 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::thread;
 
-/// The longest request in bytes that the submitting thread works on itself: a default page.
+/// The longest request that the submitting thread works on itself, in bytes: a default page.
 const INLINE_BYTES_MAX: usize = 4 << 20;
 
 /// The index of the backing file among the ring's registered files: it is the only one.
 const FILE: types::Fixed = types::Fixed(0);
 
-/// The kernel does not give us io_uring, or not enough of it.
+/// The kernel refuses io_uring, or does not have enough of it.
 #[derive(Debug)]
 pub struct Refused {
     /// The file, for another kind of storage.
     pub file: BackingFile,
-    /// Why: `ENOSYS` and `EPERM` where it is not permitted, `ENOMEM` where memory or `ulimit -l` is short,
-    /// [`io::ErrorKind::Unsupported`] where the kernel is too old for reads and writes (before 5.6).
+    /// `ENOSYS` or `EPERM` if it is not permitted, `ENOMEM` if memory or `ulimit -l` is short,
+    /// [`io::ErrorKind::Unsupported`] if the kernel is too old for reads and writes (before 5.6).
     pub error: io::Error,
 }
 
@@ -41,7 +41,7 @@ pub struct Refused {
 pub struct RingStorage {
     ring: IoUring,
     file: BackingFile,
-    /// The operations in flight; the index is what the kernel gives back with a completion.
+    /// The operations in flight. The kernel gives the index back with a completion.
     slots: Vec<Option<Operation>>,
     /// The indices of the empty slots.
     empty: Vec<usize>,
@@ -49,7 +49,7 @@ pub struct RingStorage {
     buffers: Buffers,
     /// [`RingStorage::register`] was called.
     takes_buffers: bool,
-    /// The most to ask the kernel for at once, in bytes: whole blocks.
+    /// The longest request, in bytes: whole blocks.
     pub(super) request_bytes_max: usize,
 }
 
@@ -77,13 +77,13 @@ impl RingStorage {
         }
     }
 
-    /// Lets memory of `ranges` (address, length in bytes) be pinned when an operation first uses it, so that later ones
-    /// need not pin it again: in chunks of `page_bytes`, or a multiple of that where there are more pages than the
-    /// kernel has room for. A chunk becomes resident with its first use, and stays pinned until the storage is dropped,
-    /// so the ranges have to stay mapped as they are until then. An operation that spans chunks works without.
+    /// Lets memory of `ranges` (address, length in bytes) stay pinned from the first operation on it, so that later
+    /// ones need not pin it again. A chunk is `page_bytes` long, or a multiple of that where there are more pages than
+    /// the kernel has room for. It becomes resident with its first use and stays pinned until the storage is dropped,
+    /// so the ranges have to stay mapped until then. An operation that spans chunks pins its memory itself.
     ///
-    /// Where the kernel refuses, operations work as before, and `warn` gets a line about it for the user: at most once,
-    /// now or at an operation.
+    /// If the kernel refuses, operations work as before, and `warn` gets a line for the user: at most once, now or at
+    /// an operation.
     ///
     /// # Panics
     /// If it was called before or operations are in flight.
@@ -98,7 +98,7 @@ impl RingStorage {
         self.buffers = Buffers::new(&self.ring.submitter(), ranges, page_bytes, Box::new(warn));
     }
 
-    /// How much of the ranges that [`RingStorage::register`] was given is pinned by now, in bytes.
+    /// How much of the ranges of [`RingStorage::register`] is pinned by now, in bytes.
     pub fn registered_bytes(&self) -> usize {
         self.buffers.registered_bytes()
     }
@@ -115,8 +115,8 @@ impl RingStorage {
     /// Puts the next request of the operation in `slot` into the submission queue.
     fn queue(&mut self, slot: usize) {
         let entry = self.entry(slot).user_data(slot as u64);
-        // SAFETY: the file is registered for as long as the ring lives. The memory is valid and left alone until
-        // `poll` hands the operation out or `drop` returns, and neither happens while the kernel has the request.
+        // SAFETY: the file is registered as long as the ring lives. The memory is valid and left alone until `poll`
+        // hands the operation out or `drop` returns, and neither happens while the kernel has the request.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue has room for one request for each slot");
     }
@@ -141,8 +141,9 @@ impl RingStorage {
         if is_inline { entry } else { entry.flags(squeue::Flags::ASYNC) }
     }
 
-    /// Gives the kernel what is queued. What it cannot take for want of memory stays queued for the next poll, which
-    /// a completion will bring about; without anything to complete, this function goes on until the kernel does.
+    /// Gives the kernel the queued requests. Those that it cannot take for want of memory stay queued until the next
+    /// poll, which a completion brings about. If nothing is in flight to complete, this tries until the kernel takes
+    /// them.
     fn submit(&mut self) {
         loop {
             let queued = self.ring.submission().len();
@@ -156,7 +157,7 @@ impl RingStorage {
         }
     }
 
-    /// Submits what is queued and waits for `want` completions; false if the kernel is too busy for that now.
+    /// Submits the queued requests and waits for `want` completions. Returns false if the kernel is too busy now.
     fn enter(&self, want: usize) -> bool {
         match self.ring.submitter().submit_and_wait(want) {
             Ok(_) => true,
@@ -166,14 +167,15 @@ impl RingStorage {
                 false
             }
             Err(error) => {
-                // Somebody closed our descriptor. The kernel may still write to memory that unwinding would free.
+                // The program has closed the ring's descriptor. The kernel may still write to memory that unwinding
+                // would free.
                 eprintln!("vgasnet: io_uring_enter: {error}: operations in flight can no longer be waited for");
                 std::process::abort();
             }
         }
     }
 
-    /// The next completion: its slot, and what the kernel says.
+    /// The next completion: its slot, and the kernel's answer.
     fn next_completion(&mut self) -> Option<(usize, io::Result<usize>)> {
         let completion = self.ring.completion().next()?;
         let result = match completion.result() {
@@ -183,7 +185,7 @@ impl RingStorage {
         Some((completion.user_data() as usize, result))
     }
 
-    /// Ends the operation in `slot`; its token.
+    /// Ends the operation in `slot`. Returns its token.
     fn retire(&mut self, slot: usize) -> u64 {
         let operation = self.slots[slot].take().expect("a completed slot holds an operation");
         self.empty.push(slot);
@@ -215,16 +217,16 @@ impl Storage for RingStorage {
         self.slots.len() - self.empty.len()
     }
 
-    /// The ring itself: it is readable exactly while its completion queue is not empty, so that there is nothing to
-    /// drain and no system call in a poll that finds nothing, which an event descriptor would need.
+    /// The ring itself, which is readable exactly while its completion queue is not empty. Unlike an event descriptor
+    /// it needs no draining, and no system call in a poll that finds nothing.
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the ring keeps the descriptor open for as long as it lives, which is longer than this borrow.
+        // SAFETY: the ring keeps the descriptor open as long as it lives, which is longer than this borrow.
         Some(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
     }
 }
 
 impl Drop for RingStorage {
-    /// Waits until the kernel has nothing of ours, since it would go on to write to memory that is free afterwards.
+    /// Waits until the kernel has no request: it would go on to write to memory that is free afterwards.
     fn drop(&mut self) {
         while self.in_flight() > 0 {
             self.enter(1);

@@ -1,4 +1,4 @@
-//! What needs a look inside: operations that take several requests, on the real backends and the real kernel.
+//! Tests that need a look inside: operations that take several requests, on the real backends and the real kernel.
 
 use super::*;
 use std::io::Write;
@@ -23,17 +23,18 @@ fn finish(storage: &mut dyn Storage) -> io::Result<()> {
     outcome.unwrap()
 }
 
-/// Each request being shorter than its operation, every operation is continued, at the right place or the bytes differ.
+/// Each request is shorter than its operation. So every operation is continued, and at the right place, or the bytes
+/// differ.
 fn write_and_read_in_parts(storage: &mut dyn Storage) {
     let mut written = vec![Block([0; BLOCK_BYTES]); 19];
     for (index, block) in written.iter_mut().enumerate() {
         block.0.fill(index as u8 + 1);
     }
     let mut read = vec![Block([0xFF; BLOCK_BYTES]); 19];
-    // SAFETY: both vectors are that long, outlive the operation, and are left alone until it is finished.
+    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
     unsafe { storage.write(BLOCK_BYTES as u64, written.as_ptr().cast(), LEN_BYTES, 5) }.unwrap();
     finish(storage).unwrap();
-    // SAFETY: as above.
+    // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
     unsafe { storage.read(BLOCK_BYTES as u64, read.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
     finish(storage).unwrap();
     assert!(read.iter().zip(&written).all(|(read, written)| read.0 == written.0));
@@ -75,9 +76,9 @@ fn a_file_that_became_shorter_is_an_error_after_a_short_read() {
     }
     for storage in &mut storage {
         let mut memory = vec![Block([0xFF; BLOCK_BYTES]); 19];
-        // SAFETY: the vector is that long, outlives the operation, and is left alone until it is finished.
+        // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
         unsafe { storage.read(0, memory.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
         assert_eq!(finish(storage).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-        assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "what there was has been read");
+        assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "the blocks that are left were read");
     }
 }

@@ -1,4 +1,4 @@
-//! The backing file through blocking calls on a few threads, for where io_uring is not permitted.
+//! The backing file through blocking calls on a few threads, where io_uring is not permitted.
 
 use super::file::BackingFile;
 use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use vgasnet_conduit::blocking_signals;
 
-/// Whole pages need few: with one thread the disk idles between operations, with this many it always has the next.
+/// Few threads are enough for whole pages: with one, the disk idles between operations; with so many, it has always the
+/// next.
 const THREADS_MAX: usize = 4;
 
 /// A backing file that a few threads read and write with `pread` and `pwrite`.
@@ -27,9 +28,9 @@ struct Shared {
     file: BackingFile,
     request_bytes_max: usize,
     work: Mutex<Work>,
-    /// Told of each operation that is queued, and of the end.
+    /// Notified of each operation that is queued, and of the end.
     queued: Condvar,
-    /// Holds a count exactly while `Work::completed` is not empty; both change under the lock.
+    /// Has a count exactly while `Work::completed` is not empty; both change under the lock.
     doorbell: EventFd,
 }
 
@@ -42,7 +43,7 @@ struct Work {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Work> {
-        self.work.lock().expect("nothing that holds this lock panics")
+        self.work.lock().expect("nothing panics under this lock")
     }
 }
 
@@ -58,7 +59,7 @@ impl ThreadStorage {
         ThreadStorage::with_requests_of(file, depth, REQUEST_BYTES_MAX)
     }
 
-    /// Asks the kernel for at most `request_bytes_max` (whole blocks) at once.
+    /// As [`ThreadStorage::new`], with requests of at most `request_bytes_max` (whole blocks).
     pub(super) fn with_requests_of(
         file: BackingFile,
         depth: usize,
@@ -73,7 +74,7 @@ impl ThreadStorage {
         });
         let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
         let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0 };
-        // The client's signal handlers belong on the client's threads; a new thread inherits the mask of its maker.
+        // The client's signal handlers belong on the client's threads. A new thread inherits the mask of its creator.
         blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
         Ok(storage)
     }
@@ -138,7 +139,8 @@ impl Storage for ThreadStorage {
 }
 
 impl Drop for ThreadStorage {
-    /// Forgets what no thread has begun and waits for the rest, so that no memory is accessed afterwards.
+    /// Drops the operations that no thread has begun and waits for the others, so that no memory is accessed
+    /// afterwards.
     fn drop(&mut self) {
         let mut work = self.shared.lock();
         work.is_stopping = true;
@@ -151,13 +153,13 @@ impl Drop for ThreadStorage {
     }
 }
 
-/// What a worker does until the end.
+/// The body of a worker thread.
 fn work(shared: &Shared) {
     loop {
         let mut guard = shared
             .queued
             .wait_while(shared.lock(), |work| work.queue.is_empty() && !work.is_stopping)
-            .expect("nothing that holds this lock panics");
+            .expect("nothing panics under this lock");
         let Some(mut operation) = guard.queue.pop_front() else { return };
         drop(guard);
         let result = run(shared, &mut operation);
@@ -172,8 +174,8 @@ fn work(shared: &Shared) {
 fn run(shared: &Shared, operation: &mut Operation) -> io::Result<()> {
     loop {
         let request = operation.request(shared.request_bytes_max);
-        // SAFETY: the request is a part of the operation's memory, which the caller of `read` or `write` keeps valid
-        // and leaves alone until the operation is handed out by `poll`; this thread has it until then.
+        // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
+        // until `poll` hands the operation out. This thread has it until then.
         let result = unsafe { shared.file.transfer(operation.direction, &request) };
         if let Step::Complete(result) = operation.advance(result) {
             return result;

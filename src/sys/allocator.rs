@@ -1,7 +1,8 @@
 //! The library's own heap.
 //!
-//! A load or store may miss its page anywhere in the client's code, also in malloc, which has its locks then. Whoever fetches
-//! the page, the faulting thread or the helper, allocates. So the library shares no heap with the client.
+//! A load or store may miss its page anywhere in the client's code, also in malloc while it has its locks. The thread
+//! that fetches the page, which is the faulting thread or the helper, allocates. So the library shares no heap with the
+//! client.
 
 #[global_allocator]
 static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -1,13 +1,14 @@
-//! Signals of the client that wait while a thread has something of the library's.
+//! Deferred signals: those of the client wait while a thread has a lock of the library, or is in the middle of its
+//! work.
 //!
-//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is entered
-//! through `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
+//! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called
+//! by `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
 //! again, and the thread goes on with all signals blocked until it gives the slot back.
 //!
-//! A handler must find the thread's slots without thread-local storage: the first use of that in a thread may allocate.
+//! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
-use super::client_signals::{ASYNCHRONOUS, Mask, change_mask};
-use super::thread_table as thread;
+use super::signal_mask::{ASYNCHRONOUS, Mask, change_mask, mask_in};
+use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -15,29 +16,29 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
-const SLOTS: usize = thread::PLACES;
+const SLOTS: usize = THREAD_TABLE_LEN;
 
-/// In a slot's owner: a handler of the client runs, and signals are not deferred.
+/// In a slot's owner, whose key is a multiple of 4: a handler of the client runs, and signals are not deferred.
 const HANDLING: usize = 2;
 
-/// In a slot's owner: signals were deferred until it is given back. Threads' names are multiples of 4.
-const WAITING: usize = 1;
+/// In a slot's owner: signals were deferred until the slot is given back.
+const DEFERRED: usize = 1;
 
 #[repr(align(64))]
 struct Slot {
-    /// The thread's name, or 0.
+    /// The thread's key with the bits above, or 0.
     owner: AtomicUsize,
     /// The thread's mask before a signal was deferred.
     before: Cell<Mask>,
 }
 
-// SAFETY: the mask is touched by the thread that owns the slot alone: by its signal handlers until they have blocked all
-// signals, and by the thread itself after that.
+// SAFETY: only the thread that owns the slot touches the mask: its signal handlers until they have blocked all signals,
+// and the thread itself after that.
 unsafe impl Sync for Slot {}
 
 static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicUsize::new(0), before: Cell::new(0) } }; SLOTS];
 
-/// No handler of the client runs in this thread while this exists.
+/// Defers signals while it exists: no handler of the client runs in this thread.
 pub struct SignalGuard {
     slot: Cell<Option<&'static Slot>>,
     /// The thread's mask, where there is no slot.
@@ -62,7 +63,7 @@ impl SignalGuard {
     }
 
     fn begin(&self) {
-        self.slot.set(take_slot(thread::name()));
+        self.slot.set(take_slot(thread_key()));
         if self.slot.get().is_none() {
             self.before.set(change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)));
         }
@@ -70,7 +71,7 @@ impl SignalGuard {
 
     fn end(&self) {
         match self.slot.take() {
-            Some(slot) => slot.give_back(thread::name()),
+            Some(slot) => slot.give_back(thread_key()),
             None => {
                 change_mask(libc::SIG_SETMASK, Some(self.before.get()));
             }
@@ -90,8 +91,8 @@ impl Drop for SignalGuard {
     }
 }
 
-/// A lock that this thread has. No handler of the client runs in the thread meanwhile: the handler might fault, and the fault
-/// might need the lock.
+/// A lock that this thread has, with signals deferred: a handler of the client might fault, and the fault need the
+/// lock.
 pub struct Signalproof<G> {
     guard: G,
     _signals: SignalGuard,
@@ -119,21 +120,21 @@ impl<G: DerefMut> DerefMut for Signalproof<G> {
     }
 }
 
-fn take_slot(name: usize) -> Option<&'static Slot> {
-    thread::places(name).map(|place| &TABLE[place]).find(|slot| {
+fn take_slot(owner: usize) -> Option<&'static Slot> {
+    places_of_thread(owner).map(|place| &TABLE[place]).find(|slot| {
         let is_free = slot.owner.load(Ordering::Relaxed) == 0;
-        is_free && slot.owner.compare_exchange(0, name, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        is_free && slot.owner.compare_exchange(0, owner, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })
 }
 
 impl Slot {
-    fn give_back(&self, name: usize) {
-        if self.owner.compare_exchange(name, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
+    fn give_back(&self, owner: usize) {
+        if self.owner.compare_exchange(owner, 0, Ordering::Release, Ordering::Relaxed).is_ok() {
             return;
         }
         let before = self.before.get();
         self.owner.store(0, Ordering::Release);
-        // Deferred signals come now.
+        // The deferred signals come now.
         change_mask(libc::SIG_SETMASK, Some(before));
     }
 }
@@ -141,12 +142,11 @@ impl Slot {
 /// Handlers of the client that run in threads for which the table has no room.
 static UNNOTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes that this thread runs a handler of the client. A handler that never returns but jumps leaves its slot taken for the
-/// thread's next ones.
-pub fn in_client_handler(body: impl FnOnce()) {
-    let name = thread::name() | HANDLING;
-    let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == name);
-    let slot = if is_noted { None } else { take_slot(name) };
+/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to the thread's next handlers.
+pub(super) fn in_client_handler(body: impl FnOnce()) {
+    let owner = thread_key() | HANDLING;
+    let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == owner);
+    let slot = if is_noted { None } else { take_slot(owner) };
     let unnoted = usize::from(!is_noted && slot.is_none());
     UNNOTED.fetch_add(unnoted, Ordering::Relaxed);
     body();
@@ -158,43 +158,44 @@ pub fn in_client_handler(body: impl FnOnce()) {
 
 /// Whether this thread defers signals or runs a handler of the client, or may do so.
 pub fn is_disturbed() -> bool {
-    let name = thread::name();
+    let key = thread_key();
     UNNOTED.load(Ordering::Relaxed) > 0
-        || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(WAITING | HANDLING) == name)
+        || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(DEFERRED | HANDLING) == key)
 }
 
 /// Defers a signal if the thread that it interrupts has a [`SignalGuard`]. Returns whether it does.
 ///
 /// # Safety
-/// The arguments are those of a handler.
-pub unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
-    let name = thread::name();
-    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !WAITING == name;
+/// `info` and `context` are what the kernel gave the calling handler for `signal`.
+pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
+    let key = thread_key();
+    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key;
     let Some(slot) = TABLE.iter().find(is_owned) else { return false };
     change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
-    // SAFETY: the caller's promise.
+    // SAFETY: `info` is the siginfo that the kernel gave for this signal.
     unsafe { send_again(signal, info) };
-    // SAFETY: the caller's promise; the mask in the context begins with the 64 signals that the kernel has.
+    // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
     unsafe {
-        let mask = (&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<Mask>();
-        // Of several that came at once, each on top of the one before, the last to be deferred interrupted the thread itself.
+        let mask = mask_in(context);
+        // When several came at once, each on top of the one before, the last to be deferred interrupted the thread
+        // itself.
         slot.before.set(mask.read());
         mask.write(mask.read() | ASYNCHRONOUS);
     }
-    slot.owner.store(name | WAITING, Ordering::Relaxed);
+    slot.owner.store(key | DEFERRED, Ordering::Relaxed);
     true
 }
 
 /// Sends a signal to this thread, as it came.
 ///
 /// # Safety
-/// The siginfo is valid.
+/// `info` points to the siginfo of `signal`.
 unsafe fn send_again(signal: c_int, info: *const libc::siginfo_t) {
-    // SAFETY: the caller's promise; the calls have no other conditions.
+    // SAFETY: `info` points to a siginfo, which the kernel copies; all else are numbers.
     unsafe {
         let (process, thread) = (libc::getpid(), libc::gettid());
         if libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info) != 0 {
-            // The kernel has no room for what came with it.
+            // The kernel has no room for the siginfo: the signal comes without it.
             libc::syscall(libc::SYS_tgkill, process, thread, signal);
         }
     }
@@ -205,10 +206,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn guards_nest_and_more_than_there_are_slots_exist() {
+    fn guards_nest_and_there_may_be_more_than_slots() {
         let guards: Vec<SignalGuard> = (0..SLOTS + 3).map(|_| SignalGuard::new()).collect();
-        let name = thread::name();
-        let owned = || TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) == name).count();
+        let key = thread_key();
+        let owned = || TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) == key).count();
         // Other tests have guards, too.
         assert!((SLOTS / 2..=SLOTS).contains(&owned()));
         guards.into_iter().rev().for_each(drop);

@@ -5,17 +5,17 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Sleeps while `word` is `value`, until [`wake_one`], or for no reason.
+/// Sleeps while `word` is `value`, until a wake-up; may also return for no reason.
 pub fn wait(word: &AtomicU32, value: u32) {
     wait_for(word, value, None);
 }
 
-/// As [`wait`], at most so long.
+/// As [`wait`], for at most `limit`.
 pub fn wait_for(word: &AtomicU32, value: u32, limit: Option<Duration>) {
     let limit = limit
         .map(|limit| libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() });
     let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: word and limit are valid for the call, which reads them and sleeps; it has no other effect.
+    // SAFETY: `word` and `limit` are valid for the call, which only reads them.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value, limit) };
 }
 
@@ -30,7 +30,7 @@ pub fn wake_all(word: &AtomicU32) {
 }
 
 fn wake(word: *const AtomicU32, threads: i32) {
-    // SAFETY: the kernel takes the address for a name and checks it; nothing is written there.
+    // SAFETY: the kernel compares the address with those of sleepers, and neither reads nor writes there.
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) };
 }
 
@@ -41,7 +41,7 @@ const CONTENDED: u32 = 2;
 
 /// A lock that a signal handler may take: it allocates nothing and has no thread-local state. All zero is a free lock.
 ///
-/// A handler that takes it must not interrupt a thread that has it. So whoever takes it defers the client's signals and
+/// A handler that takes it must not interrupt a thread that has it. So a thread that takes it defers signals first, and
 /// touches no memory that may fault.
 ///
 /// Source: Drepper, "Futexes Are Tricky" (2011), mutex 2.
@@ -114,14 +114,14 @@ impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread has the lock.
+        // SAFETY: the guard has the lock, so nobody writes the value while it is borrowed from the guard.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this thread has the lock, through this guard alone.
+        // SAFETY: the guard has the lock and is borrowed mutably, so nobody else has a reference to the value.
         unsafe { &mut *self.lock.value.get() }
     }
 }

@@ -3,8 +3,12 @@
 mod allocator;
 pub mod client_signals;
 mod deferred_signals;
+mod errno;
 pub mod futex;
+mod signal_functions;
+pub mod signal_mask;
 mod thread_table;
 
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed};
-pub use thread_table::{PLACES, name, places};
+pub use errno::{keep_errno, last_errno};
+pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

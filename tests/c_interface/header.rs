@@ -54,7 +54,7 @@ fn variables(header: &str) -> BTreeSet<String> {
     declarations.filter_map(|(_, rest)| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
-/// Functions of the C library that the library stands in for, to keep its handler of SIGSEGV (src/local/signals.rs).
+/// Functions of the C library that the library stands in for, to keep its handler of SIGSEGV (src/sys/signal_functions.rs).
 const STAND_INS: [&str; 9] = [
     "__sysv_signal",
     "bsd_signal",

@@ -2,7 +2,7 @@
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::BTreeMap;
-use vgasnet::engine::Held;
+use vgasnet::engine::Pending;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -55,7 +55,7 @@ impl Job {
         let (table, slots) = (&node.space.own.table, &node.space.slots);
         let copies: BTreeMap<PageId, (FrameId, Access)> =
             node.engine.protocol().cache.copies().map(|(page, frame, access)| (page, (frame, access))).collect();
-        let untaken = node.engine.held().work > 0;
+        let untaken = node.engine.pending().work > 0;
         let pins = self.pins_at(rank);
         for page in self.pages() {
             let slot = slots.of(page);
@@ -124,7 +124,7 @@ impl Job {
     /// What an engine holds is bounded by the job's frames and its client's operations.
     fn check_bounds(&self, rank: usize) {
         let node = &self.nodes[rank];
-        let held = node.engine.held();
+        let held = node.engine.pending();
         let frames = self.total_frames();
         let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
         let parts = parts + self.admissions_waiting(rank);
@@ -143,7 +143,8 @@ impl Job {
     /// Entries are for pages that are held or asked for; the newest bytes of a page are in its dirty owner's frame,
     /// or else on the disk, unless a new owner is being made.
     fn check_directories(&self) {
-        let held = |count: fn(&Held) -> usize| self.nodes.iter().map(|node| count(&node.engine.held())).sum::<usize>();
+        let held =
+            |count: fn(&Pending) -> usize| self.nodes.iter().map(|node| count(&node.engine.pending())).sum::<usize>();
         let entries: usize = self.nodes.iter().map(|node| node.engine.protocol().home.entries()).sum();
         let notices = NOTICES_MAX * self.nodes.len() + self.hub.in_flight() + held(|held| held.messages);
         let most = self.total_frames() + notices;
@@ -177,7 +178,7 @@ impl Job {
             let protocol = node.engine.protocol();
             let is_quiet = protocol.home.is_quiet() && protocol.cache.is_quiet() && !node.engine.storage().is_busy();
             assert!(is_quiet && protocol.cache.flushed(), "r{rank} is stuck:\n{protocol:#?}");
-            assert_eq!(node.engine.held(), Held::default(), "r{rank} holds something for nobody");
+            assert_eq!(node.engine.pending(), Pending::default(), "r{rank} holds something for nobody");
             assert!(node.tasks.is_empty() && node.operations.is_empty(), "operations of r{rank} wait forever");
             assert!(node.threads.is_empty() && node.holders.is_empty(), "threads of r{rank} wait forever");
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} keeps room for copies");

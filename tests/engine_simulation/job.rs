@@ -154,7 +154,7 @@ impl Job {
         let node = &self.nodes[rank];
         !node.asleep
             || node.engine.is_held_up()
-            || node.engine.held().work > 0
+            || node.engine.pending().work > 0
             || node.engine.storage().storage().in_flight() > 0
             || node.space.own.table.unpin_notices() != node.notices_seen
             || self.hub.has_news(Rank(rank as u32))

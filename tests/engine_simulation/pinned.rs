@@ -47,5 +47,9 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_held() {
     }
     let piece = Piece { page: page(FRAMES), offset_bytes: 0, len_bytes: 1, start_bytes: 0 };
     node.engine.submit(Part { piece, copy: Copy::Set(2), completion: Completion::None });
-    assert_eq!(node.engine.held().closing, 1, "the held one was used the longest time ago, but might be held for ever");
+    assert_eq!(
+        node.engine.pending().closing,
+        1,
+        "the held one was used the longest time ago, but might be held for ever"
+    );
 }

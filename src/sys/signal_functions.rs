@@ -1,0 +1,124 @@
+//! The functions by which a client handles and blocks signals: these stand in for the C library's in the whole process.
+//!
+//! `sigaction`, `signal` with its other names, `sigset`, `sigprocmask` and `pthread_sigmask` do what POSIX says, except
+//! that signals that an instruction raises are never blocked.
+
+use super::client_signals::{__sigaction, Wanted, action, change, disposition};
+use super::errno::set_errno;
+use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, to_mask};
+use std::ffi::c_int;
+
+/// As POSIX `sigaction`.
+///
+/// # Safety
+/// `new` is null or valid for reads, `old` null or valid for writes of an action. A handler in `new` is one.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // Read before the lock is taken: the client's memory may fault.
+    // SAFETY: `new` is null or points to an action.
+    let wanted = unsafe { new.as_ref() }.map(Wanted::of);
+    let Some(disposition) = disposition(signal) else {
+        // SAFETY: both pointers are null or point to actions, as this function asks for.
+        return unsafe { __sigaction(signal, new, old) };
+    };
+    match change(signal, disposition, wanted) {
+        // SAFETY: `old` is null or points to room for an action.
+        Ok(before) => unsafe {
+            if let Some(old) = old.as_mut() {
+                *old = before.to_action();
+            }
+            0
+        },
+        Err(errno) => {
+            set_errno(errno);
+            -1
+        }
+    }
+}
+
+/// Installs a handler as the `signal` functions do; returns the one before.
+fn install_simply(signal: c_int, handler: usize, flags: c_int, mask: Mask) -> usize {
+    let (new, mut old) = (action(handler, flags, mask), Wanted::DEFAULT.to_action());
+    // SAFETY: both are actions of this function's own.
+    let status = unsafe { sigaction(signal, &raw const new, &raw mut old) };
+    if status == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+}
+
+/// Defines functions of the kind of `signal`.
+macro_rules! signal_functions {
+    ($($name:ident: $flags:expr, $mask:expr;)*) => {
+        $(
+            /// As the C library's function of this name; see signal(2).
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(signal: c_int, handler: usize) -> usize {
+                let mask: fn(c_int) -> Mask = $mask;
+                install_simply(signal, handler, $flags, if (1..=64).contains(&signal) { mask(signal) } else { 0 })
+            }
+        )*
+    };
+}
+
+signal_functions! {
+    signal: libc::SA_RESTART, bit;
+    bsd_signal: libc::SA_RESTART, bit;
+    ssignal: libc::SA_RESTART, bit;
+    sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER, |_| 0;
+    __sysv_signal: libc::SA_RESETHAND | libc::SA_NODEFER, |_| 0;
+}
+
+/// In place of a handler: the signal is to be blocked.
+const SIG_HOLD: usize = 2;
+
+/// As POSIX `sigset`: sets the disposition of a signal and unblocks it, or blocks it.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
+    let Some(disposition) = disposition(signal) else {
+        set_errno(libc::EINVAL);
+        return libc::SIG_ERR;
+    };
+    let (how, wanted) = match handler {
+        SIG_HOLD => (libc::SIG_BLOCK, None),
+        handler => (libc::SIG_UNBLOCK, Some(Wanted { handler, ..Wanted::DEFAULT })),
+    };
+    let Ok(before) = change(signal, disposition, wanted) else { return libc::SIG_ERR };
+    let mask = change_mask(how, Some(bit(signal) & ASYNCHRONOUS));
+    if mask & bit(signal) != 0 { SIG_HOLD } else { before.handler }
+}
+
+/// As POSIX `pthread_sigmask`, but signals that an instruction raises are never blocked.
+///
+/// # Safety
+/// `new` is null or valid for reads, `old` null or valid for writes of a signal set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    if !new.is_null() && ![libc::SIG_BLOCK, libc::SIG_UNBLOCK, libc::SIG_SETMASK].contains(&how) {
+        return libc::EINVAL;
+    }
+    // SAFETY: `new` is null or points to a signal set.
+    let new = unsafe { new.as_ref() }.map(to_mask);
+    let unblockable = if how == libc::SIG_UNBLOCK { RESERVED } else { RESERVED | SYNCHRONOUS };
+    let before = change_mask(how, new.map(|mask| mask & !unblockable));
+    if !old.is_null() {
+        // SAFETY: `old` points to room for a signal set, which begins with the kernel's mask.
+        unsafe {
+            libc::sigemptyset(old);
+            old.cast::<Mask>().write(before);
+        }
+    }
+    0
+}
+
+/// As POSIX `sigprocmask`, but signals that an instruction raises are never blocked.
+///
+/// # Safety
+/// `new` is null or valid for reads, `old` null or valid for writes of a signal set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: both pointers are null or point to signal sets, as this function asks for.
+    let error = unsafe { pthread_sigmask(how, new, old) };
+    if error == 0 {
+        return 0;
+    }
+    set_errno(error);
+    -1
+}

@@ -1,0 +1,45 @@
+//! Sets of signals, and the mask of those that a thread blocks.
+
+use std::ffi::{c_int, c_void};
+
+/// A set of signals as the kernel has it: signal `n` is bit `n - 1`.
+pub type Mask = u64;
+
+/// Signals that an instruction raises. They must reach their handler at once: blocked, they end the process.
+pub(super) const SYNCHRONOUS: Mask =
+    bit(libc::SIGSEGV) | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE) | bit(libc::SIGTRAP);
+
+/// Signals that the C library keeps to itself (nptl(7)).
+pub(super) const RESERVED: Mask = bit(32) | bit(33);
+
+/// All other signals. They come from elsewhere and can wait.
+pub const ASYNCHRONOUS: Mask = !(SYNCHRONOUS | RESERVED);
+
+/// The set of one signal.
+pub(super) const fn bit(signal: c_int) -> Mask {
+    1 << (signal - 1)
+}
+
+/// The kernel's part of a signal set.
+pub(super) fn to_mask(set: &libc::sigset_t) -> Mask {
+    // SAFETY: on Linux a signal set begins with the kernel's mask, of 64 signals.
+    unsafe { std::ptr::from_ref(set).cast::<Mask>().read() }
+}
+
+/// Changes this thread's mask, if one is given; returns what it was.
+pub(super) fn change_mask(how: c_int, mask: Option<Mask>) -> Mask {
+    let mut before: Mask = 0;
+    let new = mask.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: both masks have the size that is given, and the call keeps neither.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, new, &raw mut before, size_of::<Mask>()) };
+    before
+}
+
+/// The mask that the interrupted thread gets back when a signal handler returns.
+///
+/// # Safety
+/// `context` is the ucontext of a signal handler.
+pub unsafe fn mask_in(context: *mut c_void) -> *mut Mask {
+    // SAFETY: `context` is a ucontext, whose signal set begins with the kernel's mask, of 64 signals.
+    unsafe { (&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast() }
+}
