@@ -141,177 +141,106 @@ fn bytes_of(elements: usize, element_bytes: usize) -> Result<usize, Refusal> {
     })
 }
 
-entry_points! {
-    unsafe fn vgasnet_coll_broadcast(
+/// Defines a collective blocking and non-blocking, in that order, from one body that makes its [`Call`].
+macro_rules! collectives {
+    ($($blocking:ident $nonblocking:ident($($argument:ident: $type:ty),* $(,)?) $call:block)*) => {
+        entry_points! {$(
+            unsafe fn $blocking($($argument: $type),*) {
+                collective($call)
+            }
+
+            unsafe fn $nonblocking($($argument: $type),*) -> OperationPointer {
+                start($call)
+            }
+        )*}
+    };
+}
+
+collectives! {
+    vgasnet_coll_broadcast vgasnet_coll_broadcast_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_broadcast_nb(
-        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_broadcastM(
+    vgasnet_coll_broadcastM vgasnet_coll_broadcastM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::List(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_broadcastM_nb(
-        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_scatter(
+    vgasnet_coll_scatter vgasnet_coll_scatter_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_scatter_nb(
-        team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_scatterM(
+    vgasnet_coll_scatterM vgasnet_coll_scatterM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::List(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_scatterM_nb(
-        team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::List(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_gather(
+    vgasnet_coll_gather vgasnet_coll_gather_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_gather_nb(
-        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_gatherM(
+    vgasnet_coll_gatherM vgasnet_coll_gatherM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::List(from), None)
     }
 
-    unsafe fn vgasnet_coll_gatherM_nb(
-        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::List(from), None))
-    }
-
-    unsafe fn vgasnet_coll_gather_all(
+    vgasnet_coll_gather_all vgasnet_coll_gather_all_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_gather_all_nb(
-        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_gather_allM(
+    vgasnet_coll_gather_allM vgasnet_coll_gather_allM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+        call(&asked, &Addresses::List(to), &Addresses::List(from), None)
     }
 
-    unsafe fn vgasnet_coll_gather_allM_nb(
-        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
-    }
-
-    unsafe fn vgasnet_coll_exchange(
+    vgasnet_coll_exchange vgasnet_coll_exchange_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    unsafe fn vgasnet_coll_exchange_nb(
-        team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), None))
-    }
-
-    unsafe fn vgasnet_coll_exchangeM(
+    vgasnet_coll_exchangeM vgasnet_coll_exchangeM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        collective(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
+        call(&asked, &Addresses::List(to), &Addresses::List(from), None)
     }
 
-    unsafe fn vgasnet_coll_exchangeM_nb(
-        team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        start(call(&asked, &Addresses::List(to), &Addresses::List(from), None))
-    }
-
-    unsafe fn vgasnet_coll_reduce(
+    vgasnet_coll_reduce vgasnet_coll_reduce_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
+        call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument)))
     }
 
-    unsafe fn vgasnet_coll_reduce_nb(
-        team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
-        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument))))
-    }
-
-    unsafe fn vgasnet_coll_reduceM(
+    vgasnet_coll_reduceM vgasnet_coll_reduceM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        collective(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
-    }
-
-    unsafe fn vgasnet_coll_reduceM_nb(
-        team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
-        element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
-    ) -> OperationPointer {
-        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        start(call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument))))
+        call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument)))
     }
 }
 

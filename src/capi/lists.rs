@@ -164,124 +164,63 @@ unsafe fn start_implicit(
     Ok(unsafe { ops.start_runs_implicit(direction, node, runs) }?)
 }
 
-entry_points! {
-    unsafe fn vgasnet_putv_bulk(
+/// Defines a transfer blocking, non-blocking with a handle and implicit, in that order, from one body that pairs its lists up.
+macro_rules! list_transfers {
+    ($($blocking:ident $explicit:ident $implicit:ident($($argument:ident: $type:ty),* $(,)?) of $node:ident $transfer:block)*) => {
+        entry_points! {$(
+            unsafe fn $blocking($($argument: $type),*) {
+                transfer($node, $transfer)
+            }
+
+            unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                start($node, $transfer)
+            }
+
+            unsafe fn $implicit($($argument: $type),*) {
+                start_implicit($node, $transfer)
+            }
+        )*}
+    };
+}
+
+list_transfers! {
+    vgasnet_putv_bulk vgasnet_putv_nb_bulk vgasnet_putv_nbi_bulk(
         node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
-    ) {
-        transfer(node, put(vectors((to_count, to), (from_count, from))))
+    ) of node {
+        put(vectors((to_count, to), (from_count, from)))
     }
 
-    unsafe fn vgasnet_getv_bulk(
+    vgasnet_getv_bulk vgasnet_getv_nb_bulk vgasnet_getv_nbi_bulk(
         to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
-    ) {
-        transfer(node, get(vectors((to_count, to), (from_count, from))))
+    ) of node {
+        get(vectors((to_count, to), (from_count, from)))
     }
 
-    unsafe fn vgasnet_puti_bulk(
+    vgasnet_puti_bulk vgasnet_puti_nb_bulk vgasnet_puti_nbi_bulk(
         node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
         from: *const *mut c_void, from_len: usize,
-    ) {
-        transfer(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    ) of node {
+        put(indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
-    unsafe fn vgasnet_geti_bulk(
+    vgasnet_geti_bulk vgasnet_geti_nb_bulk vgasnet_geti_nbi_bulk(
         to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
         from: *const *mut c_void, from_len: usize,
-    ) {
-        transfer(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
+    ) of node {
+        get(indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
-    unsafe fn vgasnet_puts_bulk(
+    vgasnet_puts_bulk vgasnet_puts_nb_bulk vgasnet_puts_nbi_bulk(
         node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
-    ) {
-        transfer(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
+    ) of node {
+        put(strided((to, to_strides), (from, from_strides), counts, levels))
     }
 
-    unsafe fn vgasnet_gets_bulk(
+    vgasnet_gets_bulk vgasnet_gets_nb_bulk vgasnet_gets_nbi_bulk(
         to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
-    ) {
-        transfer(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
-    }
-
-    unsafe fn vgasnet_putv_nb_bulk(
-        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
-    ) -> OperationPointer {
-        start(node, put(vectors((to_count, to), (from_count, from))))
-    }
-
-    unsafe fn vgasnet_getv_nb_bulk(
-        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
-    ) -> OperationPointer {
-        start(node, get(vectors((to_count, to), (from_count, from))))
-    }
-
-    unsafe fn vgasnet_puti_nb_bulk(
-        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
-    ) -> OperationPointer {
-        start(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
-    }
-
-    unsafe fn vgasnet_geti_nb_bulk(
-        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
-    ) -> OperationPointer {
-        start(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
-    }
-
-    unsafe fn vgasnet_puts_nb_bulk(
-        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
-    ) -> OperationPointer {
-        start(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
-    }
-
-    unsafe fn vgasnet_gets_nb_bulk(
-        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
-    ) -> OperationPointer {
-        start(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
-    }
-
-    unsafe fn vgasnet_putv_nbi_bulk(
-        node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
-    ) {
-        start_implicit(node, put(vectors((to_count, to), (from_count, from))))
-    }
-
-    unsafe fn vgasnet_getv_nbi_bulk(
-        to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
-    ) {
-        start_implicit(node, get(vectors((to_count, to), (from_count, from))))
-    }
-
-    unsafe fn vgasnet_puti_nbi_bulk(
-        node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
-    ) {
-        start_implicit(node, put(indexed((to_count, to, to_len), (from_count, from, from_len))))
-    }
-
-    unsafe fn vgasnet_geti_nbi_bulk(
-        to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
-        from: *const *mut c_void, from_len: usize,
-    ) {
-        start_implicit(node, get(indexed((to_count, to, to_len), (from_count, from, from_len))))
-    }
-
-    unsafe fn vgasnet_puts_nbi_bulk(
-        node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
-    ) {
-        start_implicit(node, put(strided((to, to_strides), (from, from_strides), counts, levels)))
-    }
-
-    unsafe fn vgasnet_gets_nbi_bulk(
-        to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
-        counts: *const usize, levels: usize,
-    ) {
-        start_implicit(node, get(strided((to, to_strides), (from, from_strides), counts, levels)))
+    ) of node {
+        get(strided((to, to_strides), (from, from_strides), counts, levels))
     }
 }
