@@ -35,7 +35,7 @@ pub(crate) struct Address {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<_> = self.hosts.iter().map(IpAddr::to_string).collect();
-        write!(f, "{:032x}@{}@{}@{}", u128::from_be_bytes(self.cookie), self.unix_name, self.port, hosts.join(","))
+        write!(f, "{:032x}@{}@{}@{}", self.cookie, self.unix_name, self.port, hosts.join(","))
     }
 }
 
@@ -44,7 +44,7 @@ impl Address {
     pub(crate) fn parse(text: &str) -> Option<Address> {
         let mut fields = text.split('@');
         let cookie = fields.next().filter(|digits| digits.len() == 32)?;
-        let cookie = u128::from_str_radix(cookie, 16).ok()?.to_be_bytes();
+        let cookie = u128::from_str_radix(cookie, 16).ok()?;
         let unix_name = fields.next()?.to_owned();
         let port = fields.next()?.parse().ok()?;
         let hosts = fields.next()?.split(',').filter(|host| !host.is_empty());
@@ -80,7 +80,7 @@ pub(crate) struct Listeners {
 
 impl Listeners {
     pub(crate) fn open() -> io::Result<Listeners> {
-        let cookie = random()?.to_be_bytes();
+        let cookie = random()?;
         let unix_name = format!("vgasnet-launcher-{:032x}", random()?);
         let unix = UnixListener::bind_addr(&UnixAddress::from_abstract_name(&unix_name)?)?;
         // Hosts without version 6 of the protocol have version 4.
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn an_address_survives_its_own_text() {
         for hosts in [vec![], vec!["10.0.0.1".parse().unwrap(), "fd00::1".parse().unwrap()]] {
-            let address = Address { cookie: [0xa5; 16], unix_name: "a-name".to_owned(), port: 4711, hosts };
+            let address = Address { cookie: 0xa5, unix_name: "a-name".to_owned(), port: 4711, hosts };
             assert_eq!(Address::parse(&address.to_string()), Some(address));
         }
     }

@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use vgasnet_conduit::launchers::{MPI_RANK_VARIABLES, SLURM_RANK_VARIABLE};
 use vgasnet_hybrid::Report;
-use vgasnet_smp::RankState;
+use vgasnet_protocol::RankState;
 
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
@@ -147,7 +147,7 @@ impl Agent {
             Address::parse(&text).ok_or_else(|| format!("{LAUNCHER_VARIABLE}={text} does not name a launcher"))?;
         let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);
         let rank = variables.find_map(|name| std::env::var(name).ok()?.parse().ok());
-        let hello = Event::Hello { cookie: address.cookie, rank, host: host_name() };
+        let hello = Event::Hello { cookie: address.cookie, rank };
         let found = address.streams().find_map(|stream| greet(stream, &hello));
         let (supervisor, timeout) = found
             .ok_or_else(|| format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()))?;
@@ -165,7 +165,7 @@ impl Agent {
             Err(error) => {
                 let name = program.first().map(|name| name.to_string_lossy()).unwrap_or_default();
                 let why = format!("\"{name}\": {error}");
-                self.supervisor.send(&Event::CannotStart { status: cannot_run_status(&error), why });
+                self.supervisor.send_text(&Event::CannotStart { status: cannot_run_status(&error) }, &why);
             }
         }
     }
@@ -263,7 +263,7 @@ impl Child {
 fn greet(stream: Stream, hello: &Event) -> Option<(Connection, Duration)> {
     let late = Instant::now() + WELCOME_PATIENCE;
     let mut connection = Connection::new(stream).ok()?;
-    connection.send(hello);
+    connection.send_text(hello, &host_name());
     while connection.is_open() && Instant::now() < late {
         let mut watched = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
         let _ = poll(&mut watched, timeout_until(late));

@@ -5,7 +5,9 @@ use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use crate::wire::{Malformed, Message};
+use vgasnet_protocol::wire::{Layout, Malformed};
+
+use crate::wire::{frame, take};
 
 /// The most bytes that may wait to be sent. A peer that lets more pile up is about to be given up.
 const OUTGOING_BYTES_MAX: usize = 64 << 10;
@@ -76,15 +78,20 @@ impl Connection {
     }
 
     /// Sends a message, now or when there is room.
-    pub(crate) fn send(&mut self, message: &impl Message) {
+    pub(crate) fn send(&mut self, message: &impl Layout) {
+        self.send_text(message, "");
+    }
+
+    /// As [`Connection::send`], with a text.
+    pub(crate) fn send_text(&mut self, message: &impl Layout, text: &str) {
         if self.is_open && self.outgoing.len() < OUTGOING_BYTES_MAX {
-            self.outgoing.extend(message.encode());
+            self.outgoing.extend(frame(message, text));
             self.flush();
         }
     }
 
     /// Sends a sign of life, unless other messages wait, which are one too.
-    pub(crate) fn beat(&mut self, beat: &impl Message) {
+    pub(crate) fn beat(&mut self, beat: &impl Layout) {
         if self.outgoing.is_empty() {
             self.send(beat);
         }
@@ -126,8 +133,13 @@ impl Connection {
     }
 
     /// The next message that has come whole. Malformed bytes close the connection.
-    pub(crate) fn next<M: Message>(&mut self) -> Option<M> {
-        match M::take(&mut self.incoming) {
+    pub(crate) fn next<M: Layout>(&mut self) -> Option<M> {
+        self.next_with_text().map(|(message, _)| message)
+    }
+
+    /// As [`Connection::next`], with the message's text.
+    pub(crate) fn next_with_text<M: Layout>(&mut self) -> Option<(M, String)> {
+        match take(&mut self.incoming) {
             Ok(message) => message,
             Err(Malformed) => {
                 self.is_open = false;

@@ -22,7 +22,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use vgasnet_smp::RankState;
+use vgasnet_protocol::{RankState, messages};
 
 /// How long processes may take to end.
 #[derive(Clone, Copy, Debug)]
@@ -57,13 +57,15 @@ const LATE: Duration = Duration::from_secs(1);
 /// The status when the time limit ends a job, as timeout(1) has it.
 const TIME_LIMIT_STATUS: i32 = 124;
 
-/// How a rank ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// It exited with this status.
-    Status(i32),
-    /// This signal killed it.
-    Signal(i32),
+messages! {
+    /// How a rank ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum End {
+        /// It exited with this status.
+        0 => Status(status: i32),
+        /// This signal killed it.
+        1 => Signal(signal: i32),
+    }
 }
 
 impl End {
@@ -129,15 +131,17 @@ pub(crate) struct Decision {
     pub(crate) say: Option<String>,
 }
 
-/// An order for a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// A signal that the launcher got.
-    Forward(i32),
-    /// To clean up and end.
-    Quit,
-    /// SIGKILL.
-    Kill,
+messages! {
+    /// An order for a rank.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Order {
+        /// A signal that the launcher got.
+        0 => Forward(signal: i32),
+        /// To clean up and end.
+        1 => Quit,
+        /// SIGKILL.
+        2 => Kill,
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

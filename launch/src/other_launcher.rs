@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::unistd::Pid;
-use vgasnet_smp::RankState;
+use vgasnet_protocol::RankState;
 
 use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
 use crate::process::Process;

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command};
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
-use vgasnet_smp::RankState;
+use vgasnet_protocol::RankState;
 
 use crate::exit_policy::{End, Order};
 use crate::say;

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use vgasnet_smp::RankState;
+use vgasnet_protocol::RankState;
 
 use crate::exit_policy::{End, Order};
 use crate::process::Process;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use vgasnet_smp::RankState;
+use vgasnet_protocol::RankState;
 
 use crate::connection::Connection;
 use crate::exit_policy::RankView;

@@ -9,6 +9,7 @@ use std::process::Command;
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt, sockopt};
 use vgasnet_hybrid::{AGENT_VARIABLE, Report};
+use vgasnet_protocol::wire::{Layout, decode};
 
 /// The end of a socket at which reports arrive.
 pub(crate) struct Reports {
@@ -31,7 +32,7 @@ impl Reports {
     /// The next report that makes sense, and the process that has sent it.
     pub(crate) fn next(&mut self) -> Option<(Report, u32)> {
         loop {
-            let mut bytes = [0; Report::BYTES + 1];
+            let mut bytes = [0; Report::BYTES_MAX + 1];
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let mut space = cmsg_space!(UnixCredentials, RawFd);
             let fd = self.socket.as_raw_fd();
@@ -45,7 +46,7 @@ impl Reports {
                     _ => {}
                 }
             }
-            if let Some(report) = Report::from_bytes(&bytes[..count]) {
+            if let Ok(report) = decode::<Report>(&bytes[..count]) {
                 return Some((report, sender));
             }
         }

@@ -5,7 +5,8 @@ use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
-use vgasnet_smp::{RankState, raise_descriptor_limit};
+use vgasnet_protocol::RankState;
+use vgasnet_smp::raise_descriptor_limit;
 
 use crate::address::{LAUNCHER_VARIABLE, Listeners};
 use crate::connection::{Connection, Stream};
@@ -174,8 +175,8 @@ impl Supervisor {
         self.unauthenticated.extend(new.map(|peer| (peer, late)));
         for (mut peer, late) in std::mem::take(&mut self.unauthenticated) {
             peer.fill();
-            match peer.next() {
-                Some(Event::Hello { cookie, rank, host }) if cookie == self.listeners.address.cookie => {
+            match peer.next_with_text() {
+                Some((Event::Hello { cookie, rank }, host)) if cookie == self.listeners.address.cookie => {
                     self.welcome(peer, rank, host);
                 }
                 None if peer.is_open() && Instant::now() < late => self.unauthenticated.push((peer, late)),
@@ -207,8 +208,10 @@ impl Supervisor {
             entry.heard = Instant::now();
         }
         let mut at = rank;
-        while let Some(event) = self.table.entries[at].as_mut().and_then(|entry| entry.connection.next()) {
-            at = self.on_event(at, event);
+        while let Some((event, text)) =
+            self.table.entries[at].as_mut().and_then(|entry| entry.connection.next_with_text())
+        {
+            at = self.on_event(at, event, &text);
         }
         let entry = self.table.entries[at].as_mut().expect("it was there");
         if !entry.connection.is_open() && entry.child == ChildStatus::Running {
@@ -217,7 +220,7 @@ impl Supervisor {
     }
 
     /// Takes in an event of the agent of `rank`. Returns its rank, which that may change.
-    fn on_event(&mut self, rank: usize, event: Event) -> usize {
+    fn on_event(&mut self, rank: usize, event: Event, text: &str) -> usize {
         let entry = self.table.entries[rank].as_mut().expect("somebody has said it");
         match event {
             Event::Started { pid } => entry.pid = pid,
@@ -230,9 +233,9 @@ impl Supervisor {
                 let decision = self.policy.on_end(rank, end, &self.table.view(), Instant::now());
                 self.take(decision);
             }
-            Event::CannotStart { status, why } => {
+            Event::CannotStart { status } => {
                 entry.child = ChildStatus::Ended;
-                let text = format!("cannot start rank {rank} of {}, {why}", self.table.entries.len());
+                let text = format!("cannot start rank {rank} of {}, {text}", self.table.entries.len());
                 self.break_down(status, text);
             }
             Event::Hello { .. } | Event::Beat => {}

@@ -21,8 +21,10 @@ pub mod barrier;
 pub mod coherence;
 pub mod collectives;
 mod rank;
+mod rank_state;
 pub mod replacement;
 pub mod streams;
 pub mod wire;
 
 pub use rank::Rank;
+pub use rank_state::RankState;

@@ -90,7 +90,7 @@ macro_rules! layout_as_in_memory {
     )*};
 }
 
-layout_as_in_memory!(bool, u8, u32, u64, i32);
+layout_as_in_memory!(bool, u8, u32, u64, u128, i32);
 
 impl<T: Layout> Layout for Option<T> {
     const BYTES_MAX: usize = bool::BYTES_MAX + T::BYTES_MAX;

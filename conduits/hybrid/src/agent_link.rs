@@ -14,48 +14,22 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_smp::RankState;
-use zerocopy::little_endian::{U32, U64};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
+use vgasnet_protocol::wire::encode;
+use vgasnet_protocol::{RankState, messages};
 
 use crate::network::Network;
 
 /// The environment variable that says how to reach the agent: `DESCRIPTOR:INODE` of an inherited socket.
 pub const AGENT_VARIABLE: &str = "VGASNET_AGENT";
 
-/// A rank's report to its agent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// How far it has come.
-    pub state: RankState,
-    /// Its number, as soon as it knows.
-    pub rank: Option<u32>,
-}
-
-/// A [`Report`] on its way.
-#[derive(FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-struct Layout {
-    state: U64,
-    /// `u32::MAX` for none.
-    rank: U32,
-}
-
-impl Report {
-    /// The length of a report, in bytes.
-    pub const BYTES: usize = size_of::<Layout>();
-
-    /// The bytes that an agent gets.
-    pub fn to_bytes(self) -> [u8; Report::BYTES] {
-        let Report { state, rank } = self;
-        zerocopy::transmute!(Layout { state: state.encode().into(), rank: rank.unwrap_or(u32::MAX).into() })
-    }
-
-    /// The report of these bytes, if they are one.
-    pub fn from_bytes(bytes: &[u8]) -> Option<Report> {
-        let Layout { state, rank } = Layout::read_from_bytes(bytes).ok()?;
-        let rank = Some(rank.get()).filter(|rank| *rank != u32::MAX);
-        Some(Report { state: RankState::decode(state.get()), rank })
+messages! {
+    /// A rank's report to its agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Report {
+        /// How far it has come.
+        pub state: RankState,
+        /// Its number, as soon as it knows.
+        pub rank: Option<u32>,
     }
 }
 
@@ -85,14 +59,14 @@ fn agent() -> Option<&'static UnixDatagram> {
 pub(crate) fn report(state: RankState, rank: Option<u32>) {
     if let Some(agent) = agent() {
         // It fails when the agent is gone, which ends this process too.
-        let _ = agent.send(&Report { state, rank }.to_bytes());
+        let _ = agent.send(&encode(&Report { state, rank }));
     }
 }
 
 /// Passes the agent, if there is one, a descriptor. The agent keeps it open until it ends.
 pub fn pass_descriptor(descriptor: BorrowedFd<'_>) {
     let Some(agent) = agent() else { return };
-    let report = Report { state: RankState::Initialised, rank: None }.to_bytes();
+    let report = encode(&Report { state: RankState::Initialised, rank: None });
     let descriptors = [descriptor.as_raw_fd()];
     let parts = [ControlMessage::ScmRights(&descriptors)];
     // It fails when the agent is gone, which ends this process too.
@@ -175,6 +149,7 @@ fn adopt(value: &str) -> Option<UnixDatagram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use vgasnet_protocol::wire::{Malformed, decode};
 
     #[test]
     fn reports_survive_the_way() {
@@ -182,12 +157,12 @@ mod tests {
             use RankState::{Attached, Exiting, Initialised};
             for state in [Initialised, Attached, Exiting(-1), Exiting(7)] {
                 let report = Report { state, rank };
-                assert_eq!(Report::from_bytes(&report.to_bytes()), Some(report));
+                assert_eq!(decode(&encode(&report)), Ok(report));
             }
         }
-        assert_eq!(Report::from_bytes(&[0; 11]), None);
-        assert_eq!(Report::from_bytes(&[0; 13]), None);
-        assert_eq!(Report::from_bytes(&[]), None);
+        for other in [&[0][..], &[0, 0, 0], &[4, 0], &[]] {
+            assert_eq!(decode::<Report>(other), Err(Malformed));
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use std::time::Duration;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
 };
-use vgasnet_smp::{RankState, SmpConduit};
+use vgasnet_protocol::RankState;
+use vgasnet_smp::SmpConduit;
 
 use crate::agent_link::{self, is_copy, open_agent_link, report};
 use crate::backoff::{self, Backoff, Rest};

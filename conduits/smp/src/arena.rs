@@ -24,8 +24,8 @@ use vgasnet_conduit::{EXCHANGE_BYTES_MAX, RegionSizes};
 use crate::barrier::Barrier;
 use crate::bell::Bell;
 use crate::mapping::{Mapping, page_bytes};
-use crate::rank_state::RankState;
 use crate::ring::{INBOX_LINES, Ring};
+use vgasnet_protocol::RankState;
 
 /// The arena's name where the system shows one (`/proc/<pid>/maps`).
 const NAME: &CStr = c"vgasnet-smp";

@@ -14,8 +14,8 @@ use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
-use crate::rank_state::RankState;
 use crate::ring::MESSAGE_BYTES_MAX;
+use vgasnet_protocol::RankState;
 
 /// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_ARRIVALS_MAX: usize = 64;

@@ -10,8 +10,8 @@ use vgasnet_conduit::{ConduitError, Seat};
 
 use crate::RANKS_MAX;
 use crate::arena::Control;
-use crate::rank_state::RankState;
 use crate::rendezvous::ask;
+use vgasnet_protocol::RankState;
 
 /// The environment variable that makes a process a rank. The launcher sets it; without it, a process is a job of its own.
 pub const JOB_VARIABLE: &str = "VGASNET_SMP_JOB";

@@ -12,14 +12,12 @@ mod completions;
 mod conduit;
 mod job;
 mod mapping;
-mod rank_state;
 mod rendezvous;
 mod ring;
 mod sync;
 
 pub use conduit::SmpConduit;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
-pub use rank_state::RankState;
 pub use rendezvous::{Joined, Rendezvous, join, random};
 
 /// The largest number of ranks in a job.

@@ -28,7 +28,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 use crate::arena::Control;
 use crate::conduit::SmpConduit;
 use crate::job::{Job, JobVariable, Objects, raise_descriptor_limit};
-use crate::rank_state::RankState;
+use vgasnet_protocol::RankState;
 
 /// How long the ranks of a host may take to come, and each of them to take its descriptors.
 const PATIENCE: Duration = Duration::from_secs(60);
