@@ -6,7 +6,7 @@
 
 pub mod am;
 pub mod capi;
-pub mod coll;
+mod coll;
 pub mod engine;
 pub mod error;
 mod fault;

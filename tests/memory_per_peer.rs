@@ -1,4 +1,4 @@
-//! What a rank keeps in memory for each rank of its job: at most 4 KiB, besides buffers, whatever the number of ranks.
+//! The memory of a rank for each rank of its job: at most 4 KiB, apart from buffers, however many ranks there are.
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
@@ -15,7 +15,7 @@ use vgasnet_conduit::{
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::barrier::Name;
 
-/// What is promised for each peer, in bytes.
+/// The promised limit for each peer, in bytes.
 const PER_PEER_BYTES_MAX: usize = 4096;
 
 const PAGE_BYTES: usize = 64 << 10;
@@ -43,6 +43,10 @@ unsafe extern "C" {
 
 /// Bytes that are allocated on this thread's heap, each block as large as its size class.
 fn live_bytes() -> usize {
+    /// Adds an area to the sum.
+    ///
+    /// # Safety
+    /// `area` points to an area, and `sum` to a `usize` that nothing else uses.
     unsafe extern "C" fn add(
         _heap: *const c_void,
         area: *const HeapArea,
@@ -50,24 +54,24 @@ fn live_bytes() -> usize {
         _block_size: usize,
         sum: *mut c_void,
     ) -> bool {
-        // SAFETY: mimalloc calls this with an area and with the pointer that it was given below, to a sum.
+        // SAFETY: mimalloc calls this with a valid area, and with the pointer to `sum` that it was given below.
         unsafe { *sum.cast::<usize>() += (*area).used * (*area).block_size };
         true
     }
     let mut sum = 0_usize;
-    // SAFETY: the heap is this thread's, which does nothing else meanwhile; the sum outlives the call.
+    // SAFETY: the heap is this thread's own, `add` has the type of a visitor, and `sum` outlives the call.
     assert!(unsafe { mi_heap_visit_blocks(mi_heap_get_default(), false, add, (&raw mut sum).cast()) });
     sum
 }
 
-/// Rank 0 of a job whose other ranks are far away and silent.
+/// The conduit of rank 0 of a job whose other ranks are on other hosts and silent.
 struct Lone {
     ranks: u32,
     pool: Region,
     table: Region,
 }
 
-/// Memory that costs only what is touched, and stays.
+/// Mapped memory, of which only the touched part becomes resident. It stays mapped.
 fn region(len_bytes: usize) -> Region {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
@@ -163,7 +167,7 @@ fn busy_rank(ranks: u32) -> Runtime {
 
 #[test]
 fn at_most_4_kib_for_each_rank_of_the_job() {
-    // What is made once, and by the first runtime only.
+    // The first runtime allocates what all share.
     drop(busy_rank(2));
     let cost = |ranks| {
         let before = live_bytes();
@@ -176,6 +180,6 @@ fn at_most_4_kib_for_each_rank_of_the_job() {
     let (first, second) = ((some - few) / 1000, (many - some) / 3000);
     println!("bytes for each rank of the job: {first} up to 1,100 ranks, {second} up to 4,100");
     assert!(first <= PER_PEER_BYTES_MAX && second <= PER_PEER_BYTES_MAX);
-    // Were there anything that grows with the square, the second thousand would cost more than the first.
+    // If anything grew with the square of the ranks, more ranks would cost more each.
     assert!(second <= first + first / 2 + 16, "{first} bytes, then {second}");
 }

@@ -17,7 +17,7 @@ use vgasnet::storage::{Busy, Faulty, MemoryStorage, Storage};
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;
 
-/// Gives the `operations` (offset, page of `pages`) to `storage` as fast as it takes them; all must succeed.
+/// Gives the `operations` (offset, page of `pages`) to `storage` as fast as that takes them. All must succeed.
 fn run(storage: &mut dyn Storage, direction: IoDirection, pages: &mut Pages, operations: &[(u64, usize)]) {
     let mut completed = vec![false; operations.len()];
     let mut next = 0;
@@ -43,7 +43,7 @@ fn bytes_come_back_from_where_they_were_put() {
     for page_bytes in [PAGE_BYTES, 4 << 20] {
         let count = if page_bytes == PAGE_BYTES { 100 } else { 20 };
         each_storage((2 * count * page_bytes) as u64, DEPTH, |storage| {
-            // Every other page of the file, in an order that jumps about; 37 is prime to both counts.
+            // Every other page of the file, not in order; 37 is prime to both counts.
             let places: Vec<_> = (0..count).map(|i| ((i * 37 % count * 2 * page_bytes) as u64, i)).collect();
             let mut pages = Pages::new(count, page_bytes);
             for page in 0..count {
@@ -57,7 +57,7 @@ fn bytes_come_back_from_where_they_were_put() {
             }
             let between: Vec<_> = places.iter().map(|&(place, page)| (place + page_bytes as u64, page)).collect();
             run(storage, IoDirection::Read, &mut back, &between);
-            assert!((0..count).all(|page| back.is_zero(page)), "what was never written is zeros");
+            assert!((0..count).all(|page| back.is_zero(page)), "pages that were never written are zeros");
         });
     }
 }
@@ -122,7 +122,7 @@ fn a_poll_with_nothing_to_do_is_harmless() {
 }
 
 #[test]
-fn the_nth_operation_fails_as_told() {
+fn the_nth_operation_fails() {
     for (direction, other) in [(IoDirection::Read, IoDirection::Write), (IoDirection::Write, IoDirection::Read)] {
         support::each_owned((8 * PAGE_BYTES) as u64, 4, |storage| {
             let mut storage = Faulty::new(storage, IoFault { direction, nth: 3 });
@@ -187,7 +187,7 @@ fn operations_outlive_the_thread_that_started_them() {
     });
 }
 
-/// The tokens in the order and with the results that `storage` hands them out, poll by poll.
+/// The tokens that `storage` hands out, in order, with the number of the poll and the error.
 fn transcript(storage: &mut MemoryStorage) -> Vec<(usize, u64, Option<i32>)> {
     let mut pages = Pages::new(DEPTH, PAGE_BYTES);
     for page in 0..DEPTH {
@@ -219,7 +219,7 @@ fn the_twin_in_memory_follows_from_its_seed() {
 }
 
 #[test]
-fn the_twin_in_memory_fails_as_told() {
+fn the_twin_in_memory_fails_as_set() {
     let failed = |storage: &mut MemoryStorage| {
         let mut tokens: Vec<_> =
             transcript(storage).into_iter().filter(|line| line.2.is_some()).map(|line| line.1).collect();

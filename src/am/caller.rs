@@ -12,7 +12,7 @@ pub fn is_in_handler() -> bool {
 }
 
 /// Runs `handler` as a handler.
-pub fn in_handler(handler: impl FnOnce()) {
+pub(super) fn in_handler(handler: impl FnOnce()) {
     let before = IN_HANDLER.replace(true);
     handler();
     IN_HANDLER.set(before);

@@ -18,7 +18,7 @@ pub const WINDOW_COST: u32 = 128 << 10;
 
 /// Requests and their cost; in one word, so that both change together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Amount {
+pub(super) struct Amount {
     /// How many.
     pub requests: u32,
     /// Bytes of payload.
@@ -37,7 +37,7 @@ impl Amount {
 
 /// The windows of one rank at all others, and the credit that it owes them.
 #[derive(Debug)]
-pub struct Flow {
+pub(super) struct Flow {
     sent: Box<[AtomicU64]>,
     owed: Box<[AtomicU64]>,
     /// The ranks that are owed credit, each once. Some may have got it by now.
@@ -49,14 +49,14 @@ pub struct Flow {
 
 impl Flow {
     /// Nothing sent, nothing owed, among `ranks` ranks.
-    pub fn new(ranks: u32) -> Flow {
+    pub(super) fn new(ranks: u32) -> Flow {
         let none = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
         let is_creditor = (0..ranks).map(|_| AtomicBool::new(false)).collect();
         Flow { sent: none(), owed: none(), creditors: Mutex::new(Vec::new()), is_creditor, returns: AtomicU64::new(0) }
     }
 
     /// Takes credit for a request, if there is some.
-    pub fn take(&self, to: Rank, cost: u32) -> bool {
+    pub(super) fn take(&self, to: Rank, cost: u32) -> bool {
         let more = |bits| {
             let Amount { requests, cost: sent } = Amount::of(bits);
             let fits = requests < WINDOW_REQUESTS && (requests == 0 || sent.saturating_add(cost) <= WINDOW_COST);
@@ -67,7 +67,7 @@ impl Flow {
 
     /// Takes credit back. Returns whether it had been taken.
     #[must_use]
-    pub fn give_back(&self, from: Rank, back: Amount) -> bool {
+    pub(super) fn give_back(&self, from: Rank, back: Amount) -> bool {
         let less = |bits| {
             let Amount { requests, cost } = Amount::of(bits);
             Some(Amount { requests: requests.checked_sub(back.requests)?, cost: cost.checked_sub(back.cost)? }.bits())
@@ -78,13 +78,13 @@ impl Flow {
     }
 
     /// How often credit has come back. A sender that found none looks again when this has changed.
-    pub fn returns(&self) -> u64 {
+    pub(super) fn returns(&self) -> u64 {
         self.returns.load(Ordering::SeqCst)
     }
 
     /// Notes that a request of `from` was handled and not replied to. Returns the credit to give back now, if it is
     /// much.
-    pub fn on_handled(&self, from: Rank, cost: u32) -> Option<Amount> {
+    pub(super) fn on_handled(&self, from: Rank, cost: u32) -> Option<Amount> {
         let owed = &self.owed[from.index()];
         let more = Amount { requests: 1, cost }.bits();
         let before = Amount::of(owed.fetch_add(more, Ordering::AcqRel));
@@ -98,7 +98,7 @@ impl Flow {
     }
 
     /// Takes all credit that is owed, to be given back when there is nothing else to do.
-    pub fn pay_all(&self) -> Vec<(Rank, Amount)> {
+    pub(super) fn pay_all(&self) -> Vec<(Rank, Amount)> {
         let creditors = std::mem::take(&mut *self.creditors.lock().unwrap_or_else(PoisonError::into_inner));
         let pay = |rank: Rank| {
             // In this order: credit that is owed from now on lists the rank again.

@@ -12,7 +12,7 @@ const SPARE_MAX: usize = 16;
 
 /// Bytes that are aligned for any type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Payload {
+pub(super) struct Payload {
     /// At least as long as the bytes.
     words: Vec<u128>,
     len_bytes: usize,
@@ -20,7 +20,7 @@ pub struct Payload {
 
 impl Payload {
     /// A copy of `bytes`.
-    pub fn from_bytes(bytes: &[u8]) -> Payload {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Payload {
         let mut payload = Payload::of_length(bytes.len(), Vec::new());
         payload.write(0, bytes);
         payload
@@ -36,12 +36,12 @@ impl Payload {
     }
 
     /// The length.
-    pub fn len_bytes(&self) -> usize {
+    pub(super) fn len_bytes(&self) -> usize {
         self.len_bytes
     }
 
     /// The first byte; a handler may write there.
-    pub fn as_mut_ptr(&mut self) -> *mut u8 {
+    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
         self.words.as_mut_ptr().cast()
     }
 
@@ -54,7 +54,7 @@ impl Payload {
 
 /// A message that is complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Incoming {
+pub(super) struct Incoming {
     /// Its sender.
     pub from: Rank,
     /// Its head.
@@ -84,7 +84,7 @@ pub struct Backlog {
 
 /// The messages that have arrived at a rank and whose handlers have not run.
 #[derive(Debug, Default)]
-pub struct HandlerQueue {
+pub(super) struct HandlerQueue {
     partial: HashMap<(Rank, u32), Partial>,
     ready: VecDeque<Incoming>,
     spare: Vec<Vec<u128>>,
@@ -93,7 +93,7 @@ pub struct HandlerQueue {
 impl HandlerQueue {
     /// Takes the head of a message with the first bytes of its payload. Returns whether the message is complete now;
     /// `None` if it makes no sense.
-    pub fn add_first(&mut self, from: Rank, head: Head, args: Args, bytes: &[u8]) -> Option<bool> {
+    pub(super) fn add_first(&mut self, from: Rank, head: Head, args: Args, bytes: &[u8]) -> Option<bool> {
         let total_bytes = if head.is_placed { 0 } else { head.payload_bytes as usize };
         if bytes.len() > total_bytes || total_bytes > PAYLOAD_BYTES_MAX {
             return None;
@@ -111,7 +111,7 @@ impl HandlerQueue {
     }
 
     /// Takes more of a payload; answers as [`HandlerQueue::add_first`].
-    pub fn add_fragment(&mut self, from: Rank, id: u32, offset_bytes: usize, bytes: &[u8]) -> Option<bool> {
+    pub(super) fn add_fragment(&mut self, from: Rank, id: u32, offset_bytes: usize, bytes: &[u8]) -> Option<bool> {
         if offset_bytes > PAYLOAD_BYTES_MAX || bytes.len() > PAYLOAD_BYTES_MAX - offset_bytes {
             return None;
         }
@@ -147,19 +147,19 @@ impl HandlerQueue {
     }
 
     /// The message that became complete first.
-    pub fn take(&mut self) -> Option<Incoming> {
+    pub(super) fn take(&mut self) -> Option<Incoming> {
         self.ready.pop_front()
     }
 
     /// Takes the memory of a payload back, for the next one.
-    pub fn recycle(&mut self, payload: Payload) {
+    pub(super) fn recycle(&mut self, payload: Payload) {
         if !payload.words.is_empty() && self.spare.len() < SPARE_MAX {
             self.spare.push(payload.words);
         }
     }
 
     /// The messages that are complete and were not taken.
-    pub fn backlog(&self) -> Backlog {
+    pub(super) fn backlog(&self) -> Backlog {
         let payload_bytes = self.ready.iter().map(|incoming| incoming.payload.len_bytes()).sum();
         Backlog { messages: self.ready.len(), payload_bytes }
     }

@@ -89,7 +89,7 @@ impl Handlers {
 
 /// What a handler gets before its arguments.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub(super) struct Frame {
     /// Names the message inside the handler.
     pub token: *mut c_void,
     /// The first byte of the payload, unless the message is a [`Category::Short`].
@@ -156,13 +156,13 @@ mod tests {
         static SEEN: RefCell<Vec<i64>> = const { RefCell::new(Vec::new()) };
     }
 
-    unsafe extern "C" fn none() {}
+    extern "C" fn none() {}
 
-    unsafe extern "C" fn short_of_three(token: *mut c_void, a: i32, b: u32, c: i64) {
+    extern "C" fn short_of_three(token: *mut c_void, a: i32, b: u32, c: i64) {
         SEEN.with_borrow_mut(|seen| seen.extend([token.addr() as i64, a.into(), b.into(), c]));
     }
 
-    unsafe extern "C" fn medium_of_nine(
+    extern "C" fn medium_of_nine(
         token: *mut c_void,
         payload: *mut c_void,
         bytes: usize,

@@ -13,7 +13,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args};
 
 /// The library's own handler: gets the arguments, the payload and its length. It sends nothing.
-pub type LibraryHandler = Box<dyn Fn(&Args, *mut c_void, usize) + Send + Sync>;
+pub(super) type LibraryHandler = Box<dyn Fn(&Args, *mut c_void, usize) + Send + Sync>;
 
 /// The Active Messages that a rank has received, with their handlers and flow control.
 pub struct Messages {
@@ -49,7 +49,7 @@ impl Messages {
     }
 
     /// Sets the library's own handler. Called once.
-    pub fn set_library_handler(&self, handler: LibraryHandler) {
+    pub(crate) fn set_library_handler(&self, handler: LibraryHandler) {
         assert!(self.library.set(handler).is_ok(), "the library has one handler");
     }
 
@@ -68,7 +68,7 @@ impl Messages {
     }
 
     /// How often credit for requests has come back.
-    pub fn credit_returns(&self) -> u64 {
+    pub(crate) fn credit_returns(&self) -> u64 {
         self.flow.returns()
     }
 

@@ -19,11 +19,11 @@ mod send;
 
 pub use caller::is_in_handler;
 pub use flow::{WINDOW_COST, WINDOW_REQUESTS};
-pub use handler_queue::{Backlog, HandlerQueue, PAYLOAD_BYTES_MAX, Payload};
+pub use handler_queue::{Backlog, PAYLOAD_BYTES_MAX};
 pub use handler_safe_lock::HandlerSafeLock;
 pub(crate) use handlers::LIBRARY;
 pub use handlers::{BadEntry, CLIENT_FIRST, Entry, Handlers};
-pub use messages::{LibraryHandler, Messages};
+pub use messages::Messages;
 pub use run::Token;
 pub use send::{Destination, Envelope, LONG_BYTES_MAX};
 

@@ -1,9 +1,9 @@
 //! Running handlers, in threads that called in.
 
-use super::handler_queue::Incoming;
+use super::handler_queue::{Incoming, Payload};
 use super::handlers::{self, Frame, LIBRARY};
 use super::send::{Destination, Envelope};
-use super::{Am, Payload, caller};
+use super::{Am, caller};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use std::cell::Cell;

@@ -2,9 +2,7 @@
 
 use super::barrier::{answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{
-    Found, OperationPointer, array, from_pointer, not_ready, to_pointer, try_sweep, wait_all, wait_some,
-};
+use super::sync::{Found, OperationPointer, array, not_ready, to_pointer, try_sweep, wait_all, wait_one, wait_some};
 use crate::coll::{Call, ReduceFunction, Reducer, Syncs};
 use crate::error::UserError;
 use std::ffi::{c_int, c_uint, c_void};
@@ -141,93 +139,95 @@ fn bytes_of(elements: usize, element_bytes: usize) -> Result<usize, Refusal> {
     })
 }
 
-/// Defines a collective blocking and non-blocking, in that order, from one body that makes its [`Call`].
+/// Defines the blocking and the non-blocking function of each collective. The body is its [`Call`].
 macro_rules! collectives {
-    ($($blocking:ident $nonblocking:ident($($argument:ident: $type:ty),* $(,)?) $call:block)*) => {
-        entry_points! {$(
-            unsafe fn $blocking($($argument: $type),*) {
-                collective($call)
-            }
+    ($($blocking:ident, $starting:ident($($argument:ident: $type:ty),* $(,)?) $call:block)*) => {
+        entry_points! {
+            $(
+                unsafe fn $blocking($($argument: $type),*) {
+                    collective($call)
+                }
 
-            unsafe fn $nonblocking($($argument: $type),*) -> OperationPointer {
-                start($call)
-            }
-        )*}
+                unsafe fn $starting($($argument: $type),*) -> OperationPointer {
+                    start($call)
+                }
+            )*
+        }
     };
 }
 
 collectives! {
-    vgasnet_coll_broadcast vgasnet_coll_broadcast_nb(
+    vgasnet_coll_broadcast, vgasnet_coll_broadcast_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_broadcastM vgasnet_coll_broadcastM_nb(
+    vgasnet_coll_broadcastM, vgasnet_coll_broadcastM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
         call(&asked, &Addresses::List(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_scatter vgasnet_coll_scatter_nb(
+    vgasnet_coll_scatter, vgasnet_coll_scatter_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_scatterM vgasnet_coll_scatterM_nb(
+    vgasnet_coll_scatterM, vgasnet_coll_scatterM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
         call(&asked, &Addresses::List(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_gather vgasnet_coll_gather_nb(
+    vgasnet_coll_gather, vgasnet_coll_gather_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_gatherM vgasnet_coll_gatherM_nb(
+    vgasnet_coll_gatherM, vgasnet_coll_gatherM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::List(from), None)
     }
 
-    vgasnet_coll_gather_all vgasnet_coll_gather_all_nb(
+    vgasnet_coll_gather_all, vgasnet_coll_gather_all_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_gather_allM vgasnet_coll_gather_allM_nb(
+    vgasnet_coll_gather_allM, vgasnet_coll_gather_allM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
         call(&asked, &Addresses::List(to), &Addresses::List(from), None)
     }
 
-    vgasnet_coll_exchange vgasnet_coll_exchange_nb(
+    vgasnet_coll_exchange, vgasnet_coll_exchange_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         call(&asked, &Addresses::One(to), &Addresses::One(from), None)
     }
 
-    vgasnet_coll_exchangeM vgasnet_coll_exchangeM_nb(
+    vgasnet_coll_exchangeM, vgasnet_coll_exchangeM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
         let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
         call(&asked, &Addresses::List(to), &Addresses::List(from), None)
     }
 
-    vgasnet_coll_reduce vgasnet_coll_reduce_nb(
+    vgasnet_coll_reduce, vgasnet_coll_reduce_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
@@ -235,7 +235,7 @@ collectives! {
         call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument)))
     }
 
-    vgasnet_coll_reduceM vgasnet_coll_reduceM_nb(
+    vgasnet_coll_reduceM, vgasnet_coll_reduceM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
@@ -306,8 +306,7 @@ fn id(team: TeamPointer) -> u64 {
 
 entry_points! {
     fn vgasnet_coll_wait_sync(pointer: OperationPointer) {
-        let ops = attached()?.ops();
-        Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
+        wait_one(pointer)
     }
 
     fn vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {

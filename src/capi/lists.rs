@@ -111,29 +111,29 @@ unsafe fn strided<'a>(
     Ok((side(to, to_strides), side(from, from_strides)))
 }
 
-type Sides<T, F> = Result<(T, F), Refusal>;
+/// A transfer: its direction, the rank, and its runs.
+type Transfer<R> = (Direction, u32, R);
 
 fn put<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
-    sides: Sides<T, F>,
-) -> Result<(Direction, impl Iterator<Item = Run>), Refusal> {
-    sides.map(|(to, from)| (Direction::Put, runs(from, to)))
+    node: u32,
+    sides: Result<(T, F), Refusal>,
+) -> Result<Transfer<impl Iterator<Item = Run>>, Refusal> {
+    sides.map(|(to, from)| (Direction::Put, node, runs(from, to)))
 }
 
 fn get<T: Iterator<Item = Region>, F: Iterator<Item = Region>>(
-    sides: Sides<T, F>,
-) -> Result<(Direction, impl Iterator<Item = Run>), Refusal> {
-    sides.map(|(to, from)| (Direction::Get, runs(to, from)))
+    node: u32,
+    sides: Result<(T, F), Refusal>,
+) -> Result<Transfer<impl Iterator<Item = Run>>, Refusal> {
+    sides.map(|(to, from)| (Direction::Get, node, runs(to, from)))
 }
 
 /// Does a transfer.
 ///
 /// # Safety
 /// The local side of each run is valid for its length, or null.
-unsafe fn transfer(
-    node: u32,
-    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
-) -> Result<(), Refusal> {
-    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+unsafe fn transfer(transfer: Result<Transfer<impl Iterator<Item = Run>>, Refusal>) -> Result<(), Refusal> {
+    let (ops, (direction, node, runs)) = (attached()?.ops(), transfer?);
     // SAFETY: the local side of each run is valid for its length, or null.
     Ok(unsafe { ops.transfer_runs(direction, node, runs) }?)
 }
@@ -142,11 +142,8 @@ unsafe fn transfer(
 ///
 /// # Safety
 /// The local side of each run is valid for its length, or null, until the handle has been synced.
-unsafe fn start(
-    node: u32,
-    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
-) -> Result<OperationPointer, Refusal> {
-    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+unsafe fn start(transfer: Result<Transfer<impl Iterator<Item = Run>>, Refusal>) -> Result<OperationPointer, Refusal> {
+    let (ops, (direction, node, runs)) = (attached()?.ops(), transfer?);
     // SAFETY: the local side of each run is valid for its length, or null, until the handle has been synced.
     Ok(to_pointer(unsafe { ops.start_runs_explicit(direction, node, runs) }?))
 }
@@ -155,72 +152,71 @@ unsafe fn start(
 ///
 /// # Safety
 /// The local side of each run is valid for its length, or null, until the thread has synced its implicit operations.
-unsafe fn start_implicit(
-    node: u32,
-    transfer: Result<(Direction, impl Iterator<Item = Run>), Refusal>,
-) -> Result<(), Refusal> {
-    let (ops, (direction, runs)) = (attached()?.ops(), transfer?);
+unsafe fn start_implicit(transfer: Result<Transfer<impl Iterator<Item = Run>>, Refusal>) -> Result<(), Refusal> {
+    let (ops, (direction, node, runs)) = (attached()?.ops(), transfer?);
     // SAFETY: the local side of each run is valid for its length, or null, until the implicit operations are synced.
     Ok(unsafe { ops.start_runs_implicit(direction, node, runs) }?)
 }
 
-/// Defines a transfer blocking, non-blocking with a handle and implicit, in that order, from one body that pairs its lists up.
-macro_rules! list_transfers {
-    ($($blocking:ident $explicit:ident $implicit:ident($($argument:ident: $type:ty),* $(,)?) of $node:ident $transfer:block)*) => {
-        entry_points! {$(
-            unsafe fn $blocking($($argument: $type),*) {
-                transfer($node, $transfer)
-            }
+/// Defines the blocking, the explicit and the implicit function of each transfer. The body is its [`Transfer`].
+macro_rules! transfers {
+    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
+        entry_points! {
+            $(
+                unsafe fn $blocking($($argument: $type),*) {
+                    transfer($transfer)
+                }
 
-            unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
-                start($node, $transfer)
-            }
+                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                    start($transfer)
+                }
 
-            unsafe fn $implicit($($argument: $type),*) {
-                start_implicit($node, $transfer)
-            }
-        )*}
+                unsafe fn $implicit($($argument: $type),*) {
+                    start_implicit($transfer)
+                }
+            )*
+        }
     };
 }
 
-list_transfers! {
-    vgasnet_putv_bulk vgasnet_putv_nb_bulk vgasnet_putv_nbi_bulk(
+transfers! {
+    vgasnet_putv_bulk, vgasnet_putv_nb_bulk, vgasnet_putv_nbi_bulk(
         node: u32, to_count: usize, to: *const MemoryVector, from_count: usize, from: *const MemoryVector,
-    ) of node {
-        put(vectors((to_count, to), (from_count, from)))
+    ) {
+        put(node, vectors((to_count, to), (from_count, from)))
     }
 
-    vgasnet_getv_bulk vgasnet_getv_nb_bulk vgasnet_getv_nbi_bulk(
+    vgasnet_getv_bulk, vgasnet_getv_nb_bulk, vgasnet_getv_nbi_bulk(
         to_count: usize, to: *const MemoryVector, node: u32, from_count: usize, from: *const MemoryVector,
-    ) of node {
-        get(vectors((to_count, to), (from_count, from)))
+    ) {
+        get(node, vectors((to_count, to), (from_count, from)))
     }
 
-    vgasnet_puti_bulk vgasnet_puti_nb_bulk vgasnet_puti_nbi_bulk(
+    vgasnet_puti_bulk, vgasnet_puti_nb_bulk, vgasnet_puti_nbi_bulk(
         node: u32, to_count: usize, to: *const *mut c_void, to_len: usize, from_count: usize,
         from: *const *mut c_void, from_len: usize,
-    ) of node {
-        put(indexed((to_count, to, to_len), (from_count, from, from_len)))
+    ) {
+        put(node, indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
-    vgasnet_geti_bulk vgasnet_geti_nb_bulk vgasnet_geti_nbi_bulk(
+    vgasnet_geti_bulk, vgasnet_geti_nb_bulk, vgasnet_geti_nbi_bulk(
         to_count: usize, to: *const *mut c_void, to_len: usize, node: u32, from_count: usize,
         from: *const *mut c_void, from_len: usize,
-    ) of node {
-        get(indexed((to_count, to, to_len), (from_count, from, from_len)))
+    ) {
+        get(node, indexed((to_count, to, to_len), (from_count, from, from_len)))
     }
 
-    vgasnet_puts_bulk vgasnet_puts_nb_bulk vgasnet_puts_nbi_bulk(
+    vgasnet_puts_bulk, vgasnet_puts_nb_bulk, vgasnet_puts_nbi_bulk(
         node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
-    ) of node {
-        put(strided((to, to_strides), (from, from_strides), counts, levels))
+    ) {
+        put(node, strided((to, to_strides), (from, from_strides), counts, levels))
     }
 
-    vgasnet_gets_bulk vgasnet_gets_nb_bulk vgasnet_gets_nbi_bulk(
+    vgasnet_gets_bulk, vgasnet_gets_nb_bulk, vgasnet_gets_nbi_bulk(
         to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
-    ) of node {
-        get(strided((to, to_strides), (from, from_strides), counts, levels))
+    ) {
+        get(node, strided((to, to_strides), (from, from_strides), counts, levels))
     }
 }

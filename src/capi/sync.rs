@@ -34,7 +34,7 @@ pub(super) fn to_pointer<T>(handle: Option<Handle>) -> *mut T {
     std::ptr::without_provenance_mut(handle.map_or(0, Handle::to_bits) as usize)
 }
 
-pub(super) fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
+fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
     Handle::from_bits(pointer.addr() as u64)
 }
 
@@ -53,6 +53,12 @@ impl Found {
     pub(super) fn some(self) -> bool {
         self.complete > 0 || self.pending == 0
     }
+}
+
+/// Waits for an operation.
+pub(super) fn wait_one(pointer: OperationPointer) -> Result<(), Refusal> {
+    let ops = attached()?.ops();
+    Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
 }
 
 /// Waits for all of the operations, and invalidates their handles.
@@ -145,8 +151,7 @@ fn test_implicit_once(which: Implicit) -> Result<c_int, Refusal> {
 
 entry_points! {
     fn vgasnet_wait_syncnb(pointer: OperationPointer) {
-        let ops = attached()?.ops();
-        Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
+        wait_one(pointer)
     }
 
     fn vgasnet_try_syncnb(pointer: OperationPointer) -> c_int {

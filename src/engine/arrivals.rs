@@ -1,4 +1,4 @@
-//! What arrives from the conduit: decoded and noted by the sink, then acted on.
+//! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
 
 use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
 use crate::error::UserError;

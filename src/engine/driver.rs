@@ -80,7 +80,7 @@ impl Driver {
         }
     }
 
-    /// Where everything is.
+    /// The job's address space.
     #[inline]
     pub fn space(&self) -> &Arc<AddressSpace> {
         &self.space
@@ -141,7 +141,7 @@ impl Driver {
     }
 
     /// As [`Driver::step`], unless there is plainly nothing to do. Returns whether anything was done.
-    pub fn step_if_needed(&self) -> bool {
+    pub(super) fn step_if_needed(&self) -> bool {
         let is_quiet = self.arrivals_visible && !self.conduit.has_arrivals() && !self.unfinished.load(Ordering::SeqCst);
         !is_quiet && self.step()
     }

@@ -19,7 +19,7 @@ mod work;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
-pub use pins::{PinSet, TooManyPins};
+pub use pins::TooManyPins;
 pub use storage_server::StorageServer;
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
@@ -30,6 +30,7 @@ use crate::memory::{AddressSpace, Closing, Frames};
 use crate::request::{Copy, Part};
 use arrivals::Arrived;
 use outbox::Outbox;
+use pins::PinSet;
 use prefetch::Prefetch;
 use slab::Slab;
 use std::collections::VecDeque;

@@ -7,26 +7,26 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
 
 /// The messages of one engine on their way to the conduit, in order.
-pub struct Outbox {
+pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
     waiting: VecDeque<(Rank, Vec<u8>)>,
 }
 
 impl Outbox {
     /// No messages yet, for this conduit.
-    pub fn new(conduit: Arc<dyn Conduit>) -> Outbox {
+    pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
         Outbox { conduit, waiting: VecDeque::new() }
     }
 
     /// Sends a message, now or when the conduit has room.
-    pub fn send(&mut self, to: Rank, bytes: &[u8]) {
+    pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
         if !self.waiting.is_empty() || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.push_back((to, bytes.to_vec()));
         }
     }
 
     /// Sends waiting messages, as far as there is room. Returns whether any was sent.
-    pub fn flush(&mut self) -> bool {
+    pub(super) fn flush(&mut self) -> bool {
         let before = self.waiting.len();
         while let Some((to, bytes)) = self.waiting.front() {
             if self.conduit.send(*to, bytes, &[], Urgency::Now) == Err(Busy) {
@@ -38,17 +38,17 @@ impl Outbox {
     }
 
     /// Takes a barrier's messages, which begin with `tag`.
-    pub fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
+    pub(super) fn for_barrier(&mut self, tag: u8) -> impl FnMut(Rank, BarrierMessage) + '_ {
         move |to, message| self.send(to, &message.encode(tag))
     }
 
     /// Whether nothing waits.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
     /// How many messages wait.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 }

@@ -8,7 +8,7 @@ use vgasnet_protocol::coherence::{Access, PageId};
 
 /// Pages that stay in the pool because the client has pinned them.
 #[derive(Debug)]
-pub struct PinSet {
+pub(super) struct PinSet {
     pages: HashMap<u32, Pin>,
     pages_max: u32,
 }

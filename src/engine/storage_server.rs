@@ -72,12 +72,12 @@ impl StorageServer {
     }
 
     /// Starts bringing a page from the file into a frame of `to`.
-    pub fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
+    pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
         self.start(Operation { direction: Direction::Load, page, peer: to, frame, staging: None }, work);
     }
 
     /// Starts bringing a page from a frame of `from` into the file.
-    pub fn store(&mut self, page: PageId, from: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
+    pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
         self.start(Operation { direction: Direction::Store, page, peer: from, frame, staging: None }, work);
     }
 
@@ -85,7 +85,7 @@ impl StorageServer {
     ///
     /// # Errors
     /// An operation failed. No other copy of the page is accounted for, so the job cannot go on.
-    pub fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
+    pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
         if self.storage.in_flight() == 0 {
             return Ok(false);
         }
@@ -106,7 +106,7 @@ impl StorageServer {
     }
 
     /// A transfer that this server asked for is complete.
-    pub fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+    pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
         match self.operations[id].direction {
             Direction::Load => events.push_back(self.finish(id)),
             Direction::Store => self.fetched.push_back(id),
@@ -210,6 +210,6 @@ fn token(id: usize) -> Token {
 }
 
 /// The operation that a token names, if it is one of this server's.
-pub fn operation_of(token: Token) -> Option<usize> {
+pub(super) fn operation_of(token: Token) -> Option<usize> {
     (token.0 % 2 == 1).then_some(token.0 as usize / 2)
 }

@@ -34,7 +34,7 @@ pub enum Work {
 ///
 /// # Safety
 /// The frame is reserved for a page that has not been opened, so nothing else uses it.
-pub unsafe fn clear(space: &AddressSpace, frame: FrameId) {
+pub(super) unsafe fn clear(space: &AddressSpace, frame: FrameId) {
     let pool = &space.own.pool;
     // SAFETY: the frame is inside the pool, and reserved for a page that has not been opened.
     unsafe { std::ptr::write_bytes(pool.frame(frame), 0, pool.page_bytes()) };

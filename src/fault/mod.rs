@@ -35,7 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::coherence::Access;
 
-/// What the handlers know.
+/// The rank's part in a fault, for the handlers.
 struct Scene {
     view: Arc<SegmentView>,
     driver: Arc<Driver>,
@@ -106,7 +106,7 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
     });
 }
 
-/// What the interrupted instruction did, where the processor tells.
+/// The access of the interrupted instruction, where the processor tells.
 ///
 /// # Safety
 /// `context` is the ucontext of a handler of SIGSEGV.

@@ -15,7 +15,7 @@ const THREADS: usize = THREAD_TABLE_LEN;
 /// Pages that one instruction needs, which are fetched in turn: two operands, each across a border.
 const ADDRESSES: usize = 4;
 
-/// What a thread faulted for last.
+/// The last faults of a thread.
 #[repr(align(64))]
 struct Last {
     /// The thread's key, or 0 if the entry is free. A thread that has ended leaves its entry to the next one with its

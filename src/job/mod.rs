@@ -93,7 +93,7 @@ pub fn job() -> Option<&'static Job> {
     JOB.get()
 }
 
-/// Where a rank runs.
+/// The place of a rank.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -200,12 +200,12 @@ impl Job {
         &self.conduit
     }
 
-    /// What the user configured.
+    /// The user's settings.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Where the ranks run, in order.
+    /// The places of all ranks, in order.
     pub fn places(&self) -> impl Iterator<Item = Place> {
         let shares_memory = self.conduit.capabilities().peer_memory && self.config.peer_memory;
         (0..self.conduit.ranks()).map(move |rank| {

@@ -93,7 +93,7 @@ impl Runtime {
         Runtime { driver, ops, am, coll }
     }
 
-    /// Where everything is.
+    /// The job's address space.
     #[inline]
     pub fn space(&self) -> &AddressSpace {
         self.ops.space()
@@ -117,7 +117,7 @@ impl Runtime {
     }
 
     /// The collectives of teams.
-    pub fn coll(&self) -> &Coll {
+    pub(crate) fn coll(&self) -> &Coll {
         &self.coll
     }
 }

@@ -49,14 +49,14 @@ pub struct RankMemory {
     pub pool: Pool,
 }
 
-/// Where everything is.
+/// The job's segments, and the memory of ranks that is mapped here.
 #[derive(Debug)]
 pub struct AddressSpace {
     /// This rank.
     pub rank: Rank,
     /// Every rank's segment.
     pub segments: Box<[Segment]>,
-    /// Where pages are in a page table.
+    /// The slots of pages in a page table.
     pub slots: Slots,
     /// This rank's own memory.
     pub own: RankMemory,
@@ -72,11 +72,11 @@ pub struct AddressSpace {
 pub struct Piece {
     /// The page.
     pub page: PageId,
-    /// Where in the page it starts.
+    /// Its start in the page.
     pub offset_bytes: usize,
     /// Its length.
     pub len_bytes: usize,
-    /// Where in the range it starts.
+    /// Its start in the range.
     pub start_bytes: usize,
 }
 

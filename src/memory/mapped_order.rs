@@ -29,7 +29,7 @@ struct Order {
 }
 
 /// The frames that are mapped in the segment.
-pub struct MappedOrder {
+pub(super) struct MappedOrder {
     mapper: Box<dyn PageMapper>,
     order: Lock<Order>,
     count_max: u32,
@@ -37,7 +37,7 @@ pub struct MappedOrder {
 
 impl MappedOrder {
     /// A mapper that has mapped nothing yet, and never maps more than `count_max` of `frames` frames, at least one.
-    pub fn new(mapper: Box<dyn PageMapper>, frames: u32, count_max: u32) -> MappedOrder {
+    pub(super) fn new(mapper: Box<dyn PageMapper>, frames: u32, count_max: u32) -> MappedOrder {
         let unmapped = Entry { page: NONE, access: Access::Read, older: NONE, newer: NONE };
         let by_frame = vec![unmapped; frames as usize].into();
         let order = Lock::new(Order { by_frame, oldest: NONE, newest: NONE, count: 0 });
@@ -49,7 +49,7 @@ impl MappedOrder {
     ///
     /// # Errors
     /// The system's error number, if it has no room for a mapping even when all other pages are unmapped.
-    pub fn map(
+    pub(super) fn map(
         &self,
         index: u32,
         frame: FrameId,
@@ -86,23 +86,23 @@ impl MappedOrder {
     ///
     /// # Errors
     /// The system's error number.
-    pub fn unmap(&self, frame: FrameId) -> Result<(), i32> {
+    pub(super) fn unmap(&self, frame: FrameId) -> Result<(), i32> {
         let mut order = self.order.lock();
         if order.by_frame[frame.0 as usize].page == NONE { Ok(()) } else { self.unmap_in(&mut order, frame.0) }
     }
 
     /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left.
-    pub fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
+    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
         self.unmap_oldest(&mut self.order.lock(), count, may_unmap);
     }
 
     /// Whether some frame is mapped as page `index`.
-    pub fn is_mapped(&self, index: u32) -> bool {
+    pub(super) fn is_mapped(&self, index: u32) -> bool {
         self.order.lock().by_frame.iter().any(|entry| entry.page == index)
     }
 
     /// How many frames are mapped.
-    pub fn count(&self) -> u32 {
+    pub(super) fn count(&self) -> u32 {
         self.order.lock().count
     }
 

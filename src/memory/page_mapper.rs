@@ -146,7 +146,7 @@ impl PageMapper for RemapMapper {
     }
 }
 
-/// Maps the pool a second time, with the same place within 4 MiB, so that whole page tables can be moved.
+/// Maps the pool a second time, at a multiple of 4 MiB, so that page tables can be moved as a whole.
 fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
     let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -156,7 +156,7 @@ fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize
     if reserved == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // A frame's page table entries fill whole tables here as in the pool, where both begin at a multiple of 4 MiB.
+    // Frames of 4 MiB then fill whole page tables.
     let start = reserved.expose_provenance().next_multiple_of(ALIGN_BYTES);
     // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
     unsafe { map_again(pool, len_bytes, start) }?;

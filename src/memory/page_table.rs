@@ -35,7 +35,7 @@ const HEADER_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(usize);
 
-/// Where each rank's pages begin in every rank's page table.
+/// The first slot of each rank's pages, which is the same in every rank's page table.
 #[derive(Clone, Debug)]
 pub struct Slots {
     /// One more than there are ranks.
@@ -135,7 +135,7 @@ impl PageTable {
 
     /// Adds a pin to a page that the caller has pinned.
     #[inline]
-    pub fn pin_again(&self, slot: Slot) {
+    pub(super) fn pin_again(&self, slot: Slot) {
         let before = self.word(slot).fetch_add(PIN, Ordering::Relaxed);
         debug_assert!(before & PINS != 0);
     }
@@ -201,7 +201,7 @@ impl PageTable {
     }
 
     /// Whether the page is closed as soon as nobody has it pinned.
-    pub fn is_closing(&self, slot: Slot) -> bool {
+    pub(super) fn is_closing(&self, slot: Slot) -> bool {
         self.word(slot).load(Ordering::Relaxed) & CLOSING != 0
     }
 
@@ -254,7 +254,7 @@ mod model {
         frame: UnsafeCell<u64>,
     }
 
-    // SAFETY: the model checker watches who uses the frame.
+    // SAFETY: the model checker reports conflicting accesses to the frame.
     unsafe impl Sync for Page {}
 
     const SLOT: Slot = Slot(0);

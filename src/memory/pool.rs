@@ -20,7 +20,7 @@ pub struct Pool {
 
 impl Pool {
     /// Memory that the stamps of `frames` frames need, in bytes; a multiple of 64.
-    pub fn stamp_bytes(frames: u32) -> usize {
+    pub(super) fn stamp_bytes(frames: u32) -> usize {
         (HEADER_BYTES + frames as usize * size_of::<AtomicU64>()).next_multiple_of(64)
     }
 
@@ -30,7 +30,7 @@ impl Pool {
         Pool { memory, stamps, page_bytes }
     }
 
-    /// Where in the pool a frame starts, in bytes.
+    /// The offset of a frame in the pool.
     pub fn offset_bytes(&self, frame: FrameId) -> usize {
         frame.0 as usize * self.page_bytes
     }
@@ -60,7 +60,7 @@ impl Pool {
     }
 
     /// The stamp of the frame's last use; it only grows.
-    pub fn last_use(&self, frame: FrameId) -> u64 {
+    pub(super) fn last_use(&self, frame: FrameId) -> u64 {
         self.stamp(frame).load(Ordering::Relaxed)
     }
 

@@ -134,7 +134,7 @@ impl SegmentView {
 
     /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.
     /// Called when frames are needed.
-    pub fn age(&self) {
+    pub(super) fn age(&self) {
         self.mapped.shrink(self.frames - self.frames / 4, &|index| self.may_unmap(index));
     }
 

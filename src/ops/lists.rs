@@ -20,7 +20,7 @@ const BUFFERED_RUNS_MAX: usize = 1024;
 /// The bytes of runs that go through a buffer together. A run of as many bytes goes by itself.
 const BUFFERED_BYTES_MAX: usize = 64 << 10;
 
-/// What a transfer does.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the rank to local memory.

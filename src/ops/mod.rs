@@ -43,7 +43,7 @@ impl Ops {
         Ops { driver, space, neighbours, copies: Budget::new(COPIES_BYTES) }
     }
 
-    /// Where everything is.
+    /// The job's address space.
     #[inline]
     pub fn space(&self) -> &AddressSpace {
         &self.space

@@ -21,7 +21,7 @@ pub struct Completion {
     pending: AtomicU64,
     /// Odd while the completion is in use. A handle has the generation in which it was made.
     generation: AtomicU32,
-    /// Where a get by value puts its bytes.
+    /// The result of a get by value.
     value: AtomicU64,
 }
 

@@ -1,5 +1,5 @@
-//! What ops and fault hand to the engine, and what comes back: the parts of operations, their copies, and the
-//! completions by which the engine tells that a part is done.
+//! Requests of ops and fault to the engine: the parts of operations, their copies, and the completions by which the
+//! engine tells that a part is done.
 
 mod budget;
 mod completions;
@@ -17,24 +17,24 @@ use vgasnet_protocol::coherence::{Access, PageId};
 pub struct Part {
     /// The bytes of the page.
     pub piece: Piece,
-    /// What is done with them.
+    /// The copy to or from them.
     pub copy: Copy,
-    /// Who is told when it is done.
+    /// Told when the part is done.
     pub completion: Completion,
 }
 
-/// Who is told when a part is done.
+/// The one that is told when a part is done.
 #[derive(Debug)]
 pub enum Completion {
     /// Nobody.
     None,
-    /// Those who wait for all parts that this completion counts.
+    /// All threads that wait for this completion, which counts the part.
     Counted(CompletionId),
     /// The thread that faulted: its page is mapped and pinned.
     Fault(FaultId),
 }
 
-/// What a part does between a frame and the client's memory.
+/// The copy of a part, between a frame and the client's memory.
 #[derive(Debug)]
 pub enum Copy {
     /// From the frame to the client.

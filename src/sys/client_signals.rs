@@ -21,7 +21,7 @@ unsafe extern "C" {
     pub(super) fn __sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int;
 }
 
-/// What the client wants done with a signal. Signal handlers read it at any time.
+/// The client's disposition of a signal. Signal handlers read it at any time.
 pub(super) struct Disposition {
     /// Counts changes; odd while one is under way.
     version: AtomicUsize,
@@ -41,7 +41,7 @@ pub(super) struct Wanted {
 /// Signals are counted from 1.
 const SIGNALS: usize = 64;
 
-/// Whether the library's handlers are installed. Whoever changes a disposition has this lock.
+/// Whether the library's handlers are installed. A thread that changes a disposition has this lock.
 static INSTALLED: Lock<bool> = Lock::new(false);
 
 /// By signal. The entry of a signal that the library does not handle itself counts only while the kernel has

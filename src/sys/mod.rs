@@ -1,4 +1,4 @@
-//! What wraps the system: waiting in the kernel, the client's signals, the library's heap.
+//! Wrappers of the system: waiting in the kernel, the client's signals, the library's heap.
 
 mod allocator;
 pub mod client_signals;

@@ -1,4 +1,4 @@
-/* Hints about ranges that are in use change no byte, and pages that are not needed leave the pool. */
+/* Hints about ranges in use change no byte, and pages that are not needed leave the pool. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 static vgasnet_node_t me, ranks;
 static size_t page, pages, stripe_bytes;
-/* What this rank's stripes hold: one in every page of every segment. */
+/* The bytes of this rank's stripes: one stripe in every page of every segment. */
 static unsigned char *model, *got;
 
 static void advise(uint64_t *state) {
@@ -19,7 +19,7 @@ static void advise(uint64_t *state) {
     CHECK(vgasnet_advise(at(me, begin), len, VGASNET_ADVISE_WILLNEED + (int)random_below(state, 4)) == VGASNET_OK);
 }
 
-/* Stores to or loads from a stripe of the own segment, puts to or gets from another. */
+/* Stores to or loads from a stripe of the own segment; puts to or gets from a stripe of another. */
 static void use_stripe(uint64_t *state) {
     vgasnet_node_t target = (vgasnet_node_t)random_below(state, ranks);
     size_t number = (size_t)random_below(state, pages), len = 1 + random_length(state, stripe_bytes - 1);
@@ -37,7 +37,7 @@ static void use_stripe(uint64_t *state) {
     }
 }
 
-/* A page is not there for the kernel once it has left. */
+/* The kernel cannot access a page that has left the pool. */
 static int is_there(const int *ends, size_t number) {
     unsigned char byte;
     ssize_t wrote = write(ends[1], at(me, number * page), 1);
@@ -46,7 +46,7 @@ static int is_there(const int *ends, size_t number) {
     return wrote == 1;
 }
 
-/* Pages that were stored to and then are not needed leave, and are as they were. */
+/* Pages that were stored to and are not needed any more leave the pool, with their bytes. */
 static void leave(uint64_t *state) {
     int ends[2];
     CHECK(pipe(ends) == 0);
@@ -54,7 +54,7 @@ static void leave(uint64_t *state) {
         store_word(at(me, number * page + page - 8), random_word(state));
         memcpy(model + number * 8, at(me, number * page + page - 8), 8);
     }
-    /* A hint about a page that is just moving is lost, so it is given until it is followed. */
+    /* A hint about a page that is on its way is lost, so the hint is repeated until the page leaves. */
     do {
         CHECK(vgasnet_advise(at(me, 0), 2 * page, VGASNET_ADVISE_DONTNEED) == VGASNET_OK);
         sched_yield();

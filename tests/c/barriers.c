@@ -1,4 +1,4 @@
-/* The barrier: ids, flags, tries; and that a put before it is seen after it. */
+/* The barrier: ids, flags and tries, and puts before it that are seen after it. */
 #include "check.h"
 
 #define ANONYMOUS VGASNET_BARRIERFLAG_ANONYMOUS
@@ -36,7 +36,7 @@ static void names(int (*go)(int id, int flags)) {
     CHECK_EQ(go(0, 0), VGASNET_OK);
 }
 
-/* Another id at the wait than at the notify: a mismatch here, and for nobody else. */
+/* Another id at the wait than at the notify: a mismatch at this rank only. */
 static void wait_differs(void) {
     vgasnet_barrier_notify(1, 0);
     CHECK_EQ(vgasnet_barrier_wait(me == 0 ? 2 : 1, 0), me == 0 ? VGASNET_ERR_BARRIER_MISMATCH : VGASNET_OK);
@@ -44,7 +44,7 @@ static void wait_differs(void) {
     CHECK_EQ(vgasnet_barrier_wait(1, ANONYMOUS), VGASNET_OK);
 }
 
-/* Nobody passes before all have come: rank 0 comes when all others have tried in vain. */
+/* No rank passes before all have come: rank 0 comes when all others have tried in vain. */
 static void nobody_passes_early(void) {
     if (me != 0) {
         vgasnet_barrier_notify(3, 0);
@@ -58,7 +58,7 @@ static void nobody_passes_early(void) {
     CHECK_EQ(vgasnet_barrier_wait(3, 0), VGASNET_OK);
 }
 
-/* What all have put before a barrier, all see after it; between notify and wait other work goes on. */
+/* All ranks see after a barrier what any has put before it; other work goes on between notify and wait. */
 static void visibility(void) {
     uintptr_t base = 2 * page_bytes();
     for (uint64_t round = 1; round <= 20; ++round) {

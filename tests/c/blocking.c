@@ -1,7 +1,6 @@
-/* Blocking gets and puts of all lengths and alignments, from every rank to every rank, across page borders.
- *
- * Each rank writes its own area in every segment; the areas lie end to end and share pages. What a rank does there is
- * decided by a seed, so that every other rank can do the same in its own memory and compare. */
+/* Blocking gets and puts of all lengths and alignments, from every rank to every rank, across page borders. Each
+ * rank writes its own area in every segment. The areas lie end to end and share pages. A seed decides what a rank
+ * does there, so every other rank can do the same in its own memory and compare. */
 #include "check.h"
 
 #define OPERATIONS 120
@@ -14,7 +13,7 @@ static void *area(vgasnet_node_t target, vgasnet_node_t writer, size_t offset) {
     return at(target, writer * area_bytes + offset);
 }
 
-/* Puts through one of the functions that put. */
+/* Puts through one of the put functions. */
 static void put_somehow(uint64_t *state, vgasnet_node_t target, vgasnet_node_t writer, size_t offset, size_t len) {
     vgasnet_register_value_t value = 0;
     void *there = area(target, writer, offset);
@@ -39,7 +38,7 @@ static void get_and_compare(vgasnet_node_t target, vgasnet_node_t writer, size_t
     CHECK_EQ(buffer[len], 0xee);
 }
 
-/* Goes through what the writer does to its area of the target: in the model only, or (as the writer) there too. */
+/* Does all that the writer does to its area of the target: in the model, and if this is the writer, there too. */
 static void play(vgasnet_node_t target, vgasnet_node_t writer, int for_real) {
     uint64_t content = mixed(1, target, writer), choice = content + 1, other = content + 2;
     memset(model, 0, area_bytes);

@@ -1,4 +1,5 @@
-/* What all test programs share: checks that end the job, random numbers, start and barrier. Valid as C99 and as C++. */
+/* The common part of all test programs: checks that end the job, random numbers, start and barrier. Valid as C99 and
+ * as C++. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -29,7 +30,7 @@ static inline void check_equal(const char *file, int line, const char *what, uin
     vgasnet_exit(1);
 }
 
-/* Bytes that were got against bytes that were put. */
+/* Compares bytes that were got with bytes that were put. */
 static inline void check_bytes(const unsigned char *is, const unsigned char *should, size_t len, const char *what) {
     size_t at = 0;
     if (memcmp(is, should, len) == 0) return;
@@ -57,7 +58,7 @@ static inline uint64_t random_word(uint64_t *state) {
     return z ^ (z >> 31);
 }
 
-/* Uniform enough from 0 to limit - 1. */
+/* From 0 to limit - 1, nearly uniform. */
 static inline uint64_t random_below(uint64_t *state, uint64_t limit) { return random_word(state) % limit; }
 
 static inline void random_bytes(uint64_t *state, unsigned char *to, size_t len) {
@@ -112,7 +113,7 @@ static inline void barrier(void) {
     CHECK(vgasnet_barrier_wait(0, VGASNET_BARRIERFLAG_ANONYMOUS) == VGASNET_OK);
 }
 
-/* Init and attach with this much of a segment. */
+/* Calls init and attach, with so large a segment. */
 static inline void start(int *argc, char ***argv, uintptr_t segment_bytes) {
     if (vgasnet_init(argc, argv) != VGASNET_OK) exit(1);
     CHECK(vgasnet_attach(NULL, 0, segment_bytes, 0) == VGASNET_OK);

@@ -52,8 +52,8 @@ static void ends(int status) {
     expect(child, status);
 }
 
-/* Exits with 3 if it starts with the signals blocked and ignored that the rank started with: of 1 to 28, which are the
- * last seven digits. The C library has others for itself. */
+/* Exits with 3 if it starts with the same signals blocked and ignored as the rank did. Only signals 1 to 28 count, which are
+ * the last seven digits: the C library has some of the others for itself. */
 static char script[400];
 
 static void write_script(void) {

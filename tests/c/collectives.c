@@ -1,4 +1,5 @@
-/* Collectives of random kinds, sizes, roots, flags and places, in teams of all shapes, against what they should give. */
+/* Collectives of random kinds, sizes, roots, flags and places, in teams of all shapes, compared with the expected
+ * bytes. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -8,7 +9,7 @@ enum { BATCHES = 12, BATCH_MAX = 40, FUNCTIONS = 2 };
 
 typedef enum { BROADCAST, SCATTER, GATHER, GATHER_ALL, EXCHANGE, REDUCE, KINDS } Kind;
 
-/* A collective as every rank of the team draws it, and this rank's memory for it. */
+/* A collective, drawn alike by every rank of the team, and this rank's memory for it. */
 typedef struct {
     Kind kind;
     uint64_t seed;
@@ -21,12 +22,12 @@ typedef struct {
     vgasnet_coll_handle_t handle;
 } Collective;
 
-/* A team, with a stream of random numbers that its ranks share, and one of this rank's own. */
+/* A team, with random numbers that its ranks share, and random numbers of this rank's own. */
 typedef struct {
     vgasnet_team_handle_t handle;
     vgasnet_image_t me, ranks;
     uint64_t shared, own;
-    /* The part of the own segment that this team uses, and how far it is used. */
+    /* The part of the own segment for this team, and its used length. */
     uintptr_t base, size, used;
 } Team;
 
@@ -37,7 +38,7 @@ static int is_in_segment(const unsigned char *memory, size_t size) {
 
 static size_t segment_bytes;
 
-/* Memory in the segment is written and read by puts and gets, so that a pool of one page does. */
+/* Puts and gets write and read memory in the segment, so that a pool of one page is enough. */
 static void write_to(unsigned char *memory, const unsigned char *from, size_t len) {
     if (is_in_segment(memory, segment_bytes)) vgasnet_put(vgasnet_mynode(), memory, (void *)(uintptr_t)from, len);
     else if (len > 0) memcpy(memory, from, len);
@@ -54,7 +55,7 @@ static void release(unsigned char *memory) {
     if (!is_in_segment(memory, segment_bytes)) free(memory);
 }
 
-/* What rank `from` has for rank `to`. The elements of a reduction are maps x -> a x + b, which do not commute. */
+/* The bytes from rank `from` for rank `to`. The elements of a reduction are maps x -> a x + b, which do not commute. */
 static void block(const Collective *its, vgasnet_image_t from, vgasnet_image_t to, unsigned char *bytes) {
     uint64_t state = its->seed ^ (((uint64_t)from << 20) + to) * UINT64_C(0x9e3779b97f4a7c15);
     random_bytes(&state, bytes, its->len);
@@ -138,7 +139,7 @@ static void prepare(Team *team, Collective *its, size_t most) {
     write_to(its->src, bytes, its->src_len);
     free(bytes);
     if (has_dst) expect(team, its);
-    /* With SINGLE a list has every rank's entry, of which the own one matters. */
+    /* With SINGLE a list has every rank's entry, and only the own one matters. */
     for (int i = 0; i < 64; ++i) its->lists[0][i] = its->lists[1][i] = NULL;
     its->lists[0][its->flags & VGASNET_COLL_SINGLE ? team->me : 0] = its->dst;
     its->lists[1][its->flags & VGASNET_COLL_SINGLE ? team->me : 0] = its->src;
@@ -210,7 +211,7 @@ static void compare(Collective *its) {
     release(its->src), release(its->dst), free(its->expected);
 }
 
-/* Whichever way handles are synced, all of them are in the end. */
+/* All handles are synced in the end, by any of the functions. */
 static void sync_all(Team *team, Collective *all, int count) {
     vgasnet_coll_handle_t handles[BATCH_MAX];
     int way = (int)random_below(&team->own, 5);
@@ -240,7 +241,7 @@ static void team_barrier(const Team *team, int id) {
     }
 }
 
-/* One after the other, or all at once, which are more than the window of a team. */
+/* One after the other, or all at once, which are more than a team's limit of collectives under way. */
 static void batch(Team *team, int number) {
     static const size_t mosts[] = {600, 4000, 40000, 150000};
     size_t most = mosts[random_below(&team->shared, 4)] / (1 + team->ranks / 4);
@@ -272,7 +273,7 @@ static Team use(vgasnet_team_handle_t handle, uint64_t seed, uintptr_t base, uin
     return team;
 }
 
-/* What a rank does before it calls is done before anything moves; what it gets has moved everywhere. */
+/* Puts before the call are done before any bytes move, and after the call the bytes have arrived on all ranks. */
 static void all_sync(const Team *all) {
     vgasnet_node_t me = vgasnet_mynode(), ranks = vgasnet_nodes();
     int flags = VGASNET_COLL_IN_ALLSYNC | VGASNET_COLL_OUT_ALLSYNC | VGASNET_COLL_SINGLE;
@@ -304,7 +305,7 @@ static void *in_thread(void *argument) {
     return NULL;
 }
 
-/* Two threads, each with a team of its own of all ranks. */
+/* Two threads, each with its own team of all ranks. */
 static void threads(const Team *all) {
     vgasnet_team_handle_t handles[2];
     Team teams[2];

@@ -1,15 +1,15 @@
-/* Ranks that fight over a page, its own rank by loads and stores and the others by gets and puts: all get on. And ranks
- * that wait for a word of their own segment by loading it over and over see what another one puts there. */
+/* Ranks that fight over a page, its own rank by loads and stores and the others by gets and puts: all make progress.
+ * Ranks that wait for a word of their own segment by loading it over and over see the put of another rank. */
 #include "local.h"
 
-/* What each rank does to a page at least before the others let go of it. */
+/* The least that each rank does to a page before the others stop. */
 #define OPERATIONS 120
 #define HANDOVERS 25
 
 static vgasnet_node_t me, ranks;
 
-/* Each rank counts up a word of its own, until every rank has counted far enough. Nobody stops before, so each of them
- * gets so far against all the others. */
+/* Each rank counts up its own word, until every rank has counted far enough. No rank stops before, so each gets so
+ * far against all others. */
 static void fight(vgasnet_node_t home) {
     uint64_t *counts = (uint64_t *)allocate(ranks * sizeof *counts), least_count = 0, mine = 0;
     void *word = at(home, 8 * me);
@@ -33,7 +33,7 @@ static void fight(vgasnet_node_t home) {
     barrier();
 }
 
-/* A flag of a handover, and bytes that are put before it. Both lie on pages that take turns. */
+/* The flag of a handover, and bytes that are put before it. Both lie on pages that change from handover to handover. */
 static uintptr_t flag_at(uint64_t number) { return number % 3 * page_bytes() + 512; }
 static uintptr_t bytes_at(uint64_t number) { return number % 2 * page_bytes() + page_bytes() - 100; }
 

@@ -1,11 +1,11 @@
-/* All ranks fight over one page, where each has counters in bytes of its own: none is ever lost or goes back. */
+/* All ranks fight over one page, in whose bytes each has its own counters: no count is lost or goes back. */
 #include "check.h"
 
 #define ROUNDS 150
 
 static vgasnet_node_t me, ranks;
 
-/* In the middle of the page single bytes side by side; at its end words that reach into the next page. */
+/* Single bytes side by side in the middle of the page, and words at its end that reach into the next page. */
 static void *byte_of(vgasnet_node_t rank) { return at(0, page_bytes() / 2 + rank); }
 static void *word_of(vgasnet_node_t rank) { return at(0, page_bytes() - 4 + 8 * rank); }
 

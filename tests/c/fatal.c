@@ -19,7 +19,7 @@ static void wait_without_notify(void) { vgasnet_barrier_wait(0, 0); }
 static void try_without_notify(void) { vgasnet_barrier_try(0, 0); }
 static void end_without_begin(void) { vgasnet_end_nbi_accessregion(); }
 
-/* To itself, and to the first rank, which tells it when it takes the message. */
+/* To itself, and to the first rank, which reports the error when it takes the message. */
 static void no_handler(void) { vgasnet_AMRequestShort0(vgasnet_mynode(), 200); }
 static void no_handler_there(void) { vgasnet_AMRequestShort0(0, 201); }
 
@@ -38,7 +38,7 @@ static void sync_in_region(void) {
     vgasnet_try_syncnbi_puts();
 }
 
-/* A handle that was synced, or names nothing: its bits are made up. */
+/* A handle that was synced, or made-up bits that name nothing. */
 static void dead_handle(void) {
     vgasnet_handle_t handles[2];
     uintptr_t bits = 12345;
@@ -47,7 +47,7 @@ static void dead_handle(void) {
     vgasnet_try_syncnb_all(handles, 2);
 }
 
-/* Pages on disk, of which the pool has room for few: a get of all of them is hardly ever complete at once. */
+/* Pages on disk, for few of which the pool has room: a get of all of them is hardly ever complete at once. */
 static void twice_in_array(void) {
     vgasnet_handle_t handles[2];
     vgasnet_node_t me = vgasnet_mynode();
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     if (vgasnet_attach(NULL, 0, 16 * page_bytes(), 0) != VGASNET_OK) return 3;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)
         if (strcmp(argv[1], errors[i].name) == 0 && vgasnet_mynode() == vgasnet_nodes() - 1) errors[i].make();
-    /* A rank that takes a message in a barrier may have let the others pass it. */
+    /* A rank that takes a message in a barrier may have let the others pass that. */
     if (strcmp(argv[1], "no-handler-there") == 0 && vgasnet_mynode() == 0) VGASNET_BLOCKUNTIL(0);
     /* The last rank notified once where it notifies twice. */
     barrier();

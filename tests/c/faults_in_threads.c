@@ -1,13 +1,13 @@
-/* Several threads of each rank on random pages of a small pool, with loads, stores, functions of the C library, and
- * gets and puts whose local side lies in the own segment too. Each thread has stripes of bytes of its own in every page
- * of every segment; stripes of all threads of all ranks lie side by side. */
+/* Several threads of each rank on random pages of a small pool. They load and store, call functions of the C
+ * library, and get and put, also with a local side in the own segment. Each thread has its own stripes of bytes in
+ * every page of every segment. Stripes of all threads of all ranks lie side by side. */
 #include <pthread.h>
 
 #include "local.h"
 
 #define THREADS 6
 #define OPERATIONS 1000
-/* Bytes of a stripe: not a multiple of anything that a processor moves at once. */
+/* Bytes of a stripe: not a multiple of any length that a processor moves at once. */
 #define STRIPE 23
 /* Stripes of one thread in a page. */
 #define STRIPES 8
@@ -18,11 +18,11 @@ static size_t pages;
 struct worker {
     size_t number;
     uint64_t state;
-    /* What the stripes hold. */
+    /* The bytes of the stripes. */
     unsigned char *model;
 };
 
-/* A stripe, as the segment has it and as the model does. */
+/* A stripe in the segment and in the model. */
 struct stripe {
     vgasnet_node_t target;
     unsigned char *place, *model;
@@ -40,7 +40,7 @@ static struct stripe any_stripe(struct worker *worker, vgasnet_node_t target) {
     return stripe;
 }
 
-/* One access by instructions or by the library to a stripe of the own segment. */
+/* An access to a stripe of the own segment, by instructions or by the C library. */
 static void touch(struct worker *worker, struct stripe stripe) {
     unsigned char bytes[STRIPE];
     size_t len = 1 + (size_t)random_below(&worker->state, PIECE_MAX);
@@ -64,7 +64,7 @@ static void touch(struct worker *worker, struct stripe stripe) {
     }
 }
 
-/* From a stripe of the own segment to any of this thread's. */
+/* From a stripe of the own segment to any stripe of this thread. */
 static void put(struct worker *worker, struct stripe from, struct stripe to) {
     vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;
     switch (random_below(&worker->state, 4)) {
@@ -85,7 +85,7 @@ static void put(struct worker *worker, struct stripe from, struct stripe to) {
     vgasnet_wait_syncnbi_puts();
 }
 
-/* From any stripe of this thread's to one of the own segment. */
+/* From any stripe of this thread to one of the own segment. */
 static void get(struct worker *worker, struct stripe from, struct stripe to) {
     vgasnet_handle_t handle = VGASNET_INVALID_HANDLE;
     switch (random_below(&worker->state, 3)) {
@@ -104,7 +104,7 @@ static void get(struct worker *worker, struct stripe from, struct stripe to) {
     check_bytes(to.place, to.model, STRIPE, "got into a stripe");
 }
 
-/* A count that all threads of the rank share, one in each page, behind the stripes of its first row. */
+/* A count that all threads of the rank share, in each page, after the first row of stripes. */
 static uint64_t *tally(size_t page) { return (uint64_t *)at(me, page * page_bytes() + page_bytes() / STRIPES - 8); }
 
 static void *work(void *argument) {

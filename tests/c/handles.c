@@ -1,4 +1,4 @@
-/* Explicit handles: more than 65,535 operations in flight, synced in any order and by every function that syncs. */
+/* Explicit handles: more than 65,535 operations in flight, synced in any order by all functions that sync. */
 #include "check.h"
 
 #define IN_FLIGHT 70000
@@ -10,8 +10,8 @@ static vgasnet_handle_t handles[IN_FLIGHT];
 static vgasnet_node_t me, ranks;
 static uint64_t state;
 
-/* Where word i of this rank is kept. Words of all ranks lie side by side; those of one rank go round the segments and
- * round pages of each, so that hardly one finds its page in a small pool. */
+/* The place of word i of this rank. Words of all ranks lie side by side. Those of one rank go through the segments
+ * and through the pages of each, so that hardly any finds its page in a small pool. */
 static vgasnet_node_t rank_of(size_t i) { return (vgasnet_node_t)((i + me) % ranks); }
 static uintptr_t stripe_bytes(void) {
     uintptr_t least = (IN_FLIGHT / STRIPES + 1) * (uintptr_t)ranks * 8;
@@ -27,7 +27,7 @@ static size_t valid(const vgasnet_handle_t *array, size_t count) {
     return found;
 }
 
-/* Syncs part of the array by a function chosen at random; what it does not find complete stays in the array. */
+/* Syncs a part of the array by a random function. Handles of operations that are not complete stay in the array. */
 static void sync_some(vgasnet_handle_t *array, size_t count) {
     size_t before = valid(array, count), one = (size_t)random_below(&state, count);
     int answer;

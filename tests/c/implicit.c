@@ -7,7 +7,7 @@ static vgasnet_node_t me, ranks;
 static size_t block_bytes;
 static unsigned char *sent, *got, *source;
 
-/* Block i of this rank is in the next rank's segment, at an odd place, next to block i of itself there. */
+/* Block i of this rank is in the next rank's segment, at an odd address. */
 static vgasnet_node_t target(void) { return (me + 1) % ranks; }
 static void *place(size_t i) { return at(target(), 1 + i * block_bytes); }
 
@@ -54,7 +54,8 @@ static void tries(void) {
     while (vgasnet_try_syncnbi_all() == VGASNET_ERR_NOT_READY) {}
 }
 
-/* The source is overwritten as soon as a put returns that allows it. There is more to copy than is kept at once. */
+/* The source is overwritten as soon as a put returns that allows this. The library has no room for copies of all
+ * sources. */
 static void sources_used_again(void) {
     vgasnet_handle_t handles[BLOCKS];
     new_blocks(2);
@@ -74,7 +75,7 @@ static void sources_used_again(void) {
     compare("source used again");
 }
 
-/* What starts in a region is synced by its handle; what started before, by the implicit syncs. */
+/* The handle of a region syncs the operations of the region; the implicit syncs sync those from before it. */
 static void regions(void) {
     vgasnet_handle_t handles[3];
     new_blocks(3);

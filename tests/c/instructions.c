@@ -1,4 +1,4 @@
-/* Instructions that use several pages at once, or repeat themselves, on pages of which the pool has room for few. */
+/* Instructions that use several pages at once, or repeat themselves, in a pool with room for few pages. */
 #include <pthread.h>
 
 #include "local.h"
@@ -14,12 +14,12 @@ static size_t page, pages;
 
 static unsigned char *own(size_t offset) { return (unsigned char *)at(me, offset); }
 
-/* Touches every other page, so that those at hand are others. */
+/* Touches every other page, so that the pool has other pages than those of the instruction. */
 static void use_others(void) {
     for (size_t i = 0; i < pages; ++i) (void)load_word(own(i * page));
 }
 
-/* A word across a border to a word across another: four pages, two of them to be written. */
+/* A word across a border is copied to a word across another border: four pages, two of them written. */
 static void four_pages_at_once(uint64_t *state) {
     for (size_t i = 1; i + 4 < pages; ++i) {
         for (size_t before = 1; before < 8; ++before) {
@@ -50,7 +50,7 @@ static void *move_across(void *argument) {
     return NULL;
 }
 
-/* Several threads, each with four pages at once, where the pool may have no more than four. */
+/* Several threads, each with four pages at once, in a pool that may have no more than four. */
 static void four_pages_at_once_in_threads(void) {
     pthread_t threads[THREADS];
     size_t numbers[THREADS];
@@ -79,7 +79,7 @@ static void repeated(uint64_t *state) {
     CHECK(*own(9) == 0x5a && memcmp(own(9), own(10), pages * page - 19) == 0);
 }
 
-/* Reading, computing and writing in one instruction, with the flags and the address that come of it. */
+/* Reads, computes and writes in one instruction, and checks the flags and the address after it. */
 static void read_and_write(uint64_t *state) {
     for (size_t i = 0; i + 1 < pages; ++i) {
         uint64_t *word = (uint64_t *)own(i * page + 8 * random_below(state, page / 8));
@@ -105,7 +105,7 @@ static void read_and_write(uint64_t *state) {
 
 static uint64_t add_three(uint64_t number) { return number + 3; }
 
-/* A call through a pointer that lies in the segment. */
+/* A call through a pointer in the segment. */
 static void called_through(void) {
     uint64_t (*volatile *pointer)(uint64_t) = (uint64_t (*volatile *)(uint64_t))own(2 * page + 8);
     *pointer = add_three;
@@ -113,7 +113,7 @@ static void called_through(void) {
     CHECK_EQ((*pointer)(4), 7);
 }
 
-/* Eight words of eight pages by one instruction. */
+/* One instruction loads eight words from eight pages. */
 __attribute__((target("avx2"))) static void gathered(uint64_t *state) {
     const int step = (int)(page / 4);
     uint32_t is[8], should[8];
@@ -128,7 +128,7 @@ __attribute__((target("avx2"))) static void gathered(uint64_t *state) {
     CHECK(memcmp(is, should, sizeof is) == 0);
 }
 
-/* 32 bytes across borders, and a store of which only the half in one page is asked for. */
+/* 32 bytes across borders, and a store that writes only the half in one page. */
 __attribute__((target("avx2"))) static void wide(uint64_t *state) {
     unsigned char bytes[32], got[32];
     for (size_t i = 1; i + 1 < pages; ++i) {

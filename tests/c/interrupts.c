@@ -1,6 +1,6 @@
-/* Signal handlers that count in the segment, on pages that are not mapped, whatever they interrupt: gets and puts that
- * miss, loads and stores, barriers. interrupts FLAGS MASK: FLAGS is restart, none, or sigset for the function of that name,
- * MASK is all or none. */
+/* Signal handlers that count in the segment, on pages that are not mapped, whatever they interrupt: gets and puts
+ * that miss, loads and stores, barriers. interrupts FLAGS MASK: FLAGS is restart, none, or sigset for the function
+ * of that name; MASK is all or none. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -11,15 +11,15 @@
 
 #include "local.h"
 
-/* Signals that another thread sends, and ticks of a timer, to be handled at least. */
+/* Least numbers of handled signals: those that another thread sends, and the ticks of a timer. */
 #define SENT 320
 #define TICKS 160
 #define ROUNDS_MIN 60
-/* Signals that count in one page before the next one has its turn: a handler that missed every time would leave the
+/* Signals that count in one page before the next page has its turn: a handler that missed every time would leave the
  * main thread no time between ticks. */
 #define TURN 16
 
-/* sigset is what this is about. */
+/* sigset is what this program tests. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static vgasnet_node_t me, ranks;
@@ -27,10 +27,10 @@ static size_t pages;
 static pthread_t main_thread;
 static volatile sig_atomic_t ticks, received;
 
-/* Pages take turns: where the number-th signal of a kind is counted. */
+/* The place where signal `number` of a kind is counted: pages take turns. */
 static size_t page_of(sig_atomic_t number) { return (size_t)number / TURN * 7 % pages; }
 
-/* Nobody else uses these words. */
+/* Only this function uses these words. */
 static void *count_at(size_t kind, size_t page) {
     return at(me, page * page_bytes() + page_bytes() / 2 + 8 * kind);
 }
@@ -52,7 +52,7 @@ static void on_sent(int signal) {
     ++received;
 }
 
-/* One signal after the other, each when the one before was handled. This thread takes none itself. */
+/* Sends one signal after the other, each when the one before has been handled. This thread itself takes none. */
 static void *send(void *argument) {
     sigset_t all;
     sigfillset(&all);
@@ -76,7 +76,7 @@ static void install(int signal, void (*handler)(int), const char *flags, const c
     action.sa_handler = handler;
     action.sa_flags = strcmp(flags, "restart") == 0 ? SA_RESTART : 0;
     if (strcmp(mask, "all") == 0) sigfillset(&action.sa_mask);
-    /* Else they interrupt each other. */
+    /* Otherwise the handlers interrupt each other. */
     if (strcmp(mask, "all") != 0) sigemptyset(&action.sa_mask);
     CHECK(sigaction(signal, &action, NULL) == 0);
 }

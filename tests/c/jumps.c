@@ -1,5 +1,5 @@
-/* Handlers that leave by siglongjmp whatever they interrupted: here, loads and stores that wait for their pages. An
- * access that was left has happened or not, and nothing of it stays behind that another thread could wait for. */
+/* Handlers that leave loads and stores that wait for their pages by siglongjmp. Such an access has happened or not,
+ * and leaves nothing behind for which another thread could wait. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -15,7 +15,7 @@ static size_t pages;
 static uint64_t *model, state;
 static sigjmp_buf back;
 static volatile sig_atomic_t jumps, may_jump, is_over;
-/* The access that is under way: a word, and what it will be if the store happens. */
+/* The access under way: a word, and its value after the store. */
 static volatile size_t page_under_way;
 static volatile uint64_t word_under_way;
 
@@ -48,7 +48,7 @@ static void use_words(void) {
     }
 }
 
-/* A thread that is started with all signals blocked, with words of its own. */
+/* A thread that starts with all signals blocked, with its own words. */
 static void *use_others(void *argument) {
     uint64_t seed = mixed(32, me, 1), *words = (uint64_t *)allocate(pages * sizeof *words);
     while (!is_over) {
@@ -96,7 +96,7 @@ int main(int argc, char **argv) {
     CHECK(pthread_join(other, NULL) == 0);
     for (size_t page = 0; page + 1 < pages; ++page)
         CHECK(memcmp(word_at(page), &model[page], sizeof model[page]) == 0);
-    /* Accesses that were left keep no page: as many as ever can be pinned. */
+    /* Accesses that were left leave no page pinned: as many pages as ever can be pinned. */
     size_t most = least(pool_pages() * 3 / 4, pool_pages() - 4);
     CHECK(vgasnet_pin(at(me, 0), most * page_bytes(), VGASNET_PIN_WRITE) == VGASNET_OK);
     for (size_t page = 0; page + 1 < pages; ++page) CHECK(memcmp(word_at(page), &model[page], 8) == 0);

@@ -1,7 +1,6 @@
 /* Segments of eight pools: each rank loads from and stores to its own, while the others get from it and put to it.
- *
- * Segments are cut into chunks that share pages. A seed decides who writes which chunk in a round, so every rank knows
- * what is where. In a round a chunk is written by one rank, or read by any. */
+ * Segments are cut into chunks that share pages. A seed decides which rank writes which chunk in a round, so every
+ * rank knows the bytes of all chunks. In a round a chunk is written by one rank, or read by any. */
 #include "local.h"
 
 #define ROUNDS 6
@@ -11,14 +10,14 @@ static size_t chunk_bytes, chunks;
 /* The round in which a chunk was last written; 0: never, so it is zeros. */
 static uint64_t *written_in;
 static unsigned char *model;
-/* A place of the own segment behind all chunks, to get to and to put from. */
+/* A place in the own segment, after all chunks, as the local side of gets and puts. */
 static unsigned char *scratch;
 
 static unsigned char *chunk_at(vgasnet_node_t target, size_t chunk) {
     return (unsigned char *)at(target, chunk * chunk_bytes);
 }
 
-/* Who writes a chunk in a round; no rank if it is not less than ranks. */
+/* The writer of a chunk in a round; none if it is not less than ranks. */
 static vgasnet_node_t writer_of(vgasnet_node_t target, size_t chunk, uint64_t round) {
     return (vgasnet_node_t)(mixed(20 + target, chunk, round) % (2 * ranks));
 }
@@ -29,7 +28,7 @@ static void model_chunk(vgasnet_node_t target, size_t chunk, uint64_t round) {
     if (round > 0) random_bytes(&state, model, chunk_bytes);
 }
 
-/* Goes through a chunk in pieces of all sizes, a half of them first and the other half then. */
+/* Stores a chunk in pieces of all sizes: a random half of them first, then the others. */
 static void store_chunk(uint64_t *state, unsigned char *chunk) {
     for (uint64_t half = 0, seed = *state; half < 2; ++half) {
         *state = seed;
@@ -137,7 +136,7 @@ int main(int argc, char **argv) {
     around_borders(&state);
     barrier();
     for (uint64_t round = 1; round <= ROUNDS; ++round) play_round(&state, round);
-    /* Written by anyone, read by the segment's own rank, then by the next one. */
+    /* Written by any rank, then read by the segment's own rank, then by the next one. */
     for (vgasnet_node_t i = 0; i < 2 && i < ranks; ++i) {
         vgasnet_node_t target = (me + i) % ranks;
         for (size_t chunk = 0; chunk < chunks; ++chunk) {

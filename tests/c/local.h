@@ -1,4 +1,4 @@
-/* What programs that load from and store to their own segment share. */
+/* The common part of programs that load from and store to their own segment. */
 #ifndef LOCAL_H
 #define LOCAL_H
 
@@ -7,7 +7,7 @@
 /* The longest access that load_piece and store_piece make. */
 #define PIECE_MAX 16
 
-/* Copies 1 to 16 bytes with the few instructions that a compiler makes for a constant length. */
+/* Copies 1 to 16 bytes by the few instructions that a compiler emits for a constant length. */
 static inline void copy_piece(void *to, const void *from, size_t len) {
     switch (len) {
 #define CASE(n) \

@@ -1,6 +1,6 @@
-/* Loads and stores that miss while malloc's locks are held, with one arena for all threads: in signal handlers that interrupt
- * malloc and free, and in ordinary code under a lock of the client's. Whoever fetches the page must not need what the
- * faulting thread holds. malloc_faults [ordinary]: without handlers. */
+/* Loads and stores that miss while malloc's locks are taken, with one arena for all threads: in signal handlers that
+ * interrupt malloc and free, and in ordinary code under a lock of the client. The thread that fetches the page must
+ * not need a lock of the faulting thread. malloc_faults [ordinary]: without handlers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,7 +24,7 @@ static void *count_at(size_t kind, uint64_t number) {
     return at(me, (number * 7 % pages) * page_bytes() + 8 * kind);
 }
 
-/* A page that has left the pool: the next one has not been used for a whole round. */
+/* Counts in a page that has left the pool: each page is used only once in a round. */
 static void count(size_t kind, uint64_t number) {
     void *word = count_at(kind, number);
     store_word(word, load_word(word) + 1);

@@ -1,4 +1,4 @@
-/* Loads and stores of words at random in a pool of more pages than the system allows mappings. */
+/* Loads and stores of random words, in a pool with more pages than the system allows mappings. */
 #include <time.h>
 
 #include "local.h"
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
     uses = (uint32_t *)allocate(pages * sizeof *uses);
     stores = (uint32_t *)allocate(pages * sizeof *stores);
     uint64_t state = mixed(29, me, 0);
-    /* First most accesses find a new page, then most find one that is there. */
+    /* At first most accesses find a new page, later most find one that is mapped. */
     use_at_random(&state, pages);
     use_at_random(&state, pages / 8);
     for (size_t page = 0; page < pages; ++page)

@@ -1,5 +1,5 @@
-/* Threads that block every signal, handlers that block every signal, and a stack of its own for handlers: the segment
- * works there as anywhere. masks PART: the parts are in main. */
+/* Threads that block every signal, handlers that block every signal, and handlers on an alternate stack: the segment
+ * works there too. masks PART: see main. */
 #define _DEFAULT_SOURCE
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static void attach(void) {
     me = vgasnet_mynode();
 }
 
-/* Blocks everything in one of the ways that there are. */
+/* Blocks all signals in one of the possible ways. */
 static void block_all(int way) {
     sigset_t all;
     sigfillset(&all);
@@ -53,7 +53,7 @@ static void on_signal(int signal) {
     use_segment((uint64_t)handled % 4);
 }
 
-/* Signals that are blocked and can be stay so. */
+/* Signals that are blocked, and can be, stay blocked. */
 static void check_still_blocked(void) {
     sig_atomic_t before = handled;
     sigset_t pending, now;
@@ -99,7 +99,7 @@ static void threads(void) {
     }
 }
 
-/* All signals are blocked before the library is there. */
+/* All signals are blocked before the library starts. */
 static void before_attach(void) {
     block_all(1);
     attach();
@@ -109,7 +109,7 @@ static void before_attach(void) {
     check_still_blocked();
 }
 
-/* Handlers that block every signal while they run, and use the segment. */
+/* Handlers that use the segment and block every signal while they run. */
 static void handlers(void) {
     struct sigaction action;
     attach();
@@ -124,14 +124,14 @@ static void handlers(void) {
     }
 }
 
-/* A signal that is sent to the process while the client's threads block it waits for one of them: the library's threads
- * run no handler of the client's. */
+/* A signal to the process that the client's threads block waits for one of them: the library's threads run no
+ * handler of the client. */
 static void only_client_threads(void) {
     attach();
     signal(SIGUSR1, on_signal);
     block_all(1);
     CHECK(kill(getpid(), SIGUSR1) == 0);
-    /* The helper thread is woken, over and over. */
+    /* Wakes the helper thread over and over. */
     for (int i = 0; i < 20; ++i) use_segment(11);
     barrier();
     CHECK(handled == 0);
@@ -154,7 +154,7 @@ static int overflow(const volatile unsigned char *outer, unsigned depth) {
     return is_jumping ? 0 : overflow(some, depth + 1) + some[0];
 }
 
-/* A handler on a stack of its own, which is what is left when the thread's stack is full. */
+/* A handler on an alternate stack, when the thread's own stack is full. */
 static void own_stack(void) {
     struct sigaction action;
     stack_t own;
@@ -181,7 +181,7 @@ static void *use(void *argument) {
     return argument;
 }
 
-/* Threads with the smallest stacks that there are. */
+/* Threads with the smallest possible stacks. */
 static void small_stacks(void) {
     pthread_attr_t attributes;
     pthread_t thread;

@@ -1,5 +1,5 @@
-/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag has to get the data.  Each
- * rank sends to the next. Where the data are, where the flag is and how they are put changes from round to round. */
+/* Messages through segments: a put of data, then a put of a flag. A rank that gets the flag has to get the data.
+ * Each rank sends to the next. The places of data and flag and the way to put them change from round to round. */
 #include <sched.h>
 
 #include "check.h"
@@ -10,7 +10,7 @@ static vgasnet_node_t me, ranks;
 static size_t room;
 static unsigned char *bytes, *got;
 
-/* Homes, places and contents of the message that a sender sends in a round. */
+/* Homes, places and contents of a sender's message in a round. */
 struct message {
     vgasnet_node_t data_home, flag_home, reader_flag_home;
     uintptr_t data, flag, reader_flag;
@@ -27,7 +27,7 @@ static struct message message_of(vgasnet_node_t sender, uint64_t round) {
     message.reader_flag_home = (vgasnet_node_t)random_below(&state, ranks);
     message.len = random_length(&state, room - 64);
     message.data = area + (size_t)random_below(&state, room - 64 - message.len + 1);
-    /* Flags keep a number of the round, and each round has one of its own in each of four places of an area. */
+    /* Flags have the number of the round. Each round has its own flag in each of four places of an area. */
     message.flag = area + room - 64 + 8 * (round % 4);
     message.reader_flag = area + room - 32 + 8 * (round % 4);
     message.content = random_word(&state);

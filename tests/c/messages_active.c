@@ -1,4 +1,5 @@
-/* Active Messages: every category and number of arguments, both ways, between all pairs, and more than fits at once. */
+/* Active Messages: every category and number of arguments, both ways, between all pairs, and more than a window of
+ * them. */
 #include "check.h"
 
 enum { SHORT = 200, MEDIUM, LONG, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY, SILENT, FLOOD, FLOOD_REPLY };
@@ -6,11 +7,11 @@ enum { ARGS = 16, LONGEST = 200000, FLOOD_EACH = 3000 };
 
 static vgasnet_node_t me, ranks;
 static vgasnet_hsl_t lock = VGASNET_HSL_INITIALIZER;
-/* What handlers have seen, under the lock. */
+/* What handlers have noted, under the lock. */
 static uint64_t replies, silent, flooded;
 static unsigned char *out;
 
-/* The bytes of a payload differ with its sender and its length. */
+/* The bytes of a payload depend on its sender and its length. */
 static unsigned char byte_of(vgasnet_node_t from, size_t len, size_t at) {
     return (unsigned char)(from * 31 + len * 7 + at * 13 + (at >> 8));
 }
@@ -36,14 +37,14 @@ static void count(uint64_t *counter) {
     vgasnet_hsl_unlock(&lock);
 }
 
-/* Where a rank puts its Longs in another one's segment. */
+/* The place of a rank's Longs in the segment of another. */
 static void *place(vgasnet_node_t at_rank, vgasnet_node_t from) { return at(at_rank, page_bytes() / 2 + from * (size_t)LONGEST); }
 
 static void on_short(vgasnet_token_t token, vgasnet_handlerarg_t a0, vgasnet_handlerarg_t a1) {
     CHECK_EQ(a0, source(token));
     CHECK(a1 == -7);
     CHECK(vgasnet_AMReplyShort1(token, SHORT_REPLY, (vgasnet_handlerarg_t)me) == VGASNET_OK);
-    /* Once is enough, and no request may come from a handler. */
+    /* Once is enough, and a handler may not send requests. */
     CHECK(vgasnet_AMReplyShort0(token, SHORT_REPLY) == VGASNET_ERR_BAD_ARG);
     CHECK(vgasnet_AMRequestShort0(me, SILENT) == VGASNET_ERR_BAD_ARG);
 }
@@ -87,7 +88,7 @@ static void on_long_reply(vgasnet_token_t token, void *buf, size_t len, vgasnet_
     count(&replies);
 }
 
-/* The most arguments that there are: the number, then -1, -2, ... */
+/* The largest number of arguments: the number itself, then -1, -2, ... */
 static void on_silent(vgasnet_token_t token, vgasnet_handlerarg_t a0, vgasnet_handlerarg_t a1, vgasnet_handlerarg_t a2,
                       vgasnet_handlerarg_t a3, vgasnet_handlerarg_t a4, vgasnet_handlerarg_t a5, vgasnet_handlerarg_t a6,
                       vgasnet_handlerarg_t a7, vgasnet_handlerarg_t a8, vgasnet_handlerarg_t a9, vgasnet_handlerarg_t a10,
@@ -133,7 +134,7 @@ static void one_of_each(vgasnet_node_t target) {
           VGASNET_OK);
 }
 
-/* Everybody sends everybody else more than the windows hold, of all lengths. */
+/* Every rank sends every other rank more than the windows allow, of all lengths. */
 static void flood(void) {
     uint64_t state = mixed(3, me, 0), expected = 0, before = replies;
     for (int n = 0; n < FLOOD_EACH; ++n) {

@@ -1,5 +1,5 @@
-/* Pinned ranges: system calls use them, other pages come and go around them, and a bound that is kept.
- * Prints how many of its calls are errors, each of which the library says in one line. */
+/* Pinned ranges: system calls use them, other pages come and go around them, and their number is bounded. Prints how
+ * many of its calls are errors: the library reports each in one line. */
 #define _DEFAULT_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ static size_t page, pages, most, errors;
 
 static void *own(size_t offset) { return at(me, offset); }
 
-/* Every page is loaded from, and the last of each four stored to, at a word that is used for nothing else. */
+/* Loads from every page, and stores to the last of each four, at a word that nothing else uses. */
 static void use_others(void) {
     static uint64_t stores = 0;
     ++stores;
@@ -30,20 +30,21 @@ static void refused(int is, int should) {
     ++errors;
 }
 
-/* A file without a name that holds these bytes. */
+/* A file without a name that has these bytes. */
 static FILE *file_of(const unsigned char *bytes, size_t len) {
     FILE *file = tmpfile();
     CHECK(file != NULL && fwrite(bytes, 1, len, file) == len && fflush(file) == 0);
     return file;
 }
 
-/* Takes the last words of the pages before `end`, which use_others stores to, into a copy of what begins at `begin`. */
+/* Updates a copy of the bytes from `begin` on with the last words of the pages before `end`, to which use_others
+ * stores. */
 static void copy_last_words(unsigned char *bytes, size_t begin, size_t end) {
     for (size_t border = (begin / page + 1) * page; border < end; border += page)
         memcpy(bytes + border - 8 - begin, own(border - 8), 8);
 }
 
-/* A range of pinned pages as the kernel's destination and source. */
+/* A range of pinned pages as the destination and the source of the kernel. */
 static void system_calls(uint64_t *state) {
     unsigned char *bytes = (unsigned char *)allocate(most * page), *got = (unsigned char *)allocate(most * page);
     for (int i = 0; i < ROUNDS; ++i) {
@@ -72,7 +73,7 @@ static void system_calls(uint64_t *state) {
     free(got);
 }
 
-/* A page that nobody has touched is not there for the kernel, unless it is pinned. */
+/* The kernel cannot access a page that nobody has touched, unless it is pinned. */
 static void untouched(void) {
     int ends[2];
     unsigned char bytes[4] = {1, 2, 3, 4};
@@ -90,25 +91,25 @@ static void untouched(void) {
 /* As many pages as are allowed, and one more. */
 static void bound(void) {
     CHECK(vgasnet_pin(own(3), most * page - 3, VGASNET_PIN_WRITE) == VGASNET_OK);
-    /* They count once, so they may be pinned again; any other is too much. */
+    /* Pages count once, so these may be pinned again. Any other page is too much. */
     CHECK(vgasnet_pin(own(0), most * page, VGASNET_PIN_READ) == VGASNET_OK);
     refused(vgasnet_pin(own(most * page), 1, VGASNET_PIN_READ), VGASNET_ERR_RESOURCE);
     refused(vgasnet_pin(own(page), most * page, VGASNET_PIN_WRITE), VGASNET_ERR_RESOURCE);
     use_others();
     refused(vgasnet_unpin(own(most * page), 1), VGASNET_ERR_BAD_ARG);
-    /* Of the refused ranges nothing is pinned: what is pinned was pinned twice, and is unpinned twice. */
+    /* No page of a refused range is pinned. The pinned pages were pinned twice, and are unpinned twice. */
     CHECK(vgasnet_unpin(own(0), most * page) == VGASNET_OK);
     CHECK(vgasnet_unpin(own(0), most * page) == VGASNET_OK);
     for (size_t i = 0; i <= most; ++i) refused(vgasnet_unpin(own(i * page + 7), 1), VGASNET_ERR_BAD_ARG);
     refused(vgasnet_pin(own(page - 1), most * page, VGASNET_PIN_READ), VGASNET_ERR_RESOURCE);
     for (size_t i = 0; i <= most; ++i) refused(vgasnet_unpin(own(i * page), page), VGASNET_ERR_BAD_ARG);
-    /* The room is there again, elsewhere too. */
+    /* There is room again, also for other pages. */
     CHECK(vgasnet_pin(own((pages - most) * page), most * page, VGASNET_PIN_WRITE) == VGASNET_OK);
     use_others();
     CHECK(vgasnet_unpin(own((pages - most) * page), most * page) == VGASNET_OK);
 }
 
-/* A range that was pinned several times is there for the kernel until the last pin is undone. */
+/* The kernel can access a range that was pinned several times until the last pin is undone. */
 static void pins_add_up(void) {
     unsigned char bytes[100], got[100];
     for (int times = 1; times <= 4; ++times) {
@@ -165,7 +166,7 @@ static void *store_one(void *word) {
     return NULL;
 }
 
-/* Another thread stores to a page that is pinned to read: it may have to wait, and all else goes on. */
+/* Another thread stores to a page that is pinned for reading: it may have to wait, and all else goes on. */
 static void stores_wait(void) {
     for (uint64_t i = 1; i <= ROUNDS; ++i) {
         pthread_t thread;
@@ -180,7 +181,7 @@ static void stores_wait(void) {
     }
 }
 
-/* A page of rank 0 is pinned while another rank puts to it and gets from it: neither's bytes are lost. */
+/* A page of rank 0 is pinned while another rank puts to it and gets from it: the bytes of neither are lost. */
 static void others_wait(void) {
     for (uint64_t round = 1; round <= ROUNDS; ++round) {
         size_t at_page = 5 + round % 2;

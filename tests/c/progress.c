@@ -1,5 +1,5 @@
-/* A rank that computes still serves its pages, and a rank with nothing to do costs nothing. The figures are printed; the
-   bounds are those that the library promises. */
+/* A rank that computes still serves its pages, and a rank with nothing to do takes no processor time. The figures
+ * are printed. The bounds are the library's promises. */
 #include "check.h"
 #include <sys/resource.h>
 #include <time.h>
@@ -26,7 +26,7 @@ static void sleep_for(double time) {
     while (nanosleep(&left, &left) != 0) {}
 }
 
-/* Rank 0 writes its own segment, then computes for two seconds without a call while rank 1 reads it. */
+/* Rank 0 writes its own segment, then computes for two seconds without a call, while rank 1 reads the segment. */
 static void serve_while_computing(unsigned char *buffer) {
     uintptr_t offset;
     double begin;
@@ -51,7 +51,8 @@ static void serve_while_computing(unsigned char *buffer) {
     barrier();
 }
 
-/* All but rank 0 wait in a barrier, and rank 0's helper waits for something to do: nobody uses a fiftieth of a core, also where it cannot sleep. */
+/* All ranks but 0 wait in a barrier, and rank 0's helper has nothing to do: each uses less than a fiftieth of a
+ * core, even where it cannot sleep. */
 static void idle(void) {
     const double time = 2;
     double before;

@@ -1,4 +1,4 @@
-/* Several threads of each rank at once, with all kinds of operations, on pages that all of them use. */
+/* Several threads of each rank at once, with all kinds of operations, on pages that all threads use. */
 #include <pthread.h>
 
 #include "check.h"

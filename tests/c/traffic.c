@@ -1,5 +1,5 @@
-/* Every rank writes and reads all of rank 0's segment, which is several pools long.
-   traffic SEGMENT_MIB ROUNDS [die]: with `die` the last rank kills itself after one round. */
+/* Every rank writes and reads all of rank 0's segment, which is several pools long. traffic SEGMENT_MIB ROUNDS
+ * [die]: with `die` the last rank kills itself after one round. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@ static vgasnet_node_t me, ranks;
 /* The low-order bytes of a value. */
 static uint64_t low(uint64_t value, size_t len) { return len == 8 ? value : value & ((UINT64_C(1) << 8 * len) - 1); }
 
-/* A value between two bytes that have to stay as they are. */
+/* A value between two bytes that must not change. */
 static void put_one(uint64_t form, vgasnet_node_t target, uintptr_t offset, uint64_t value, size_t len) {
     unsigned char around[10];
     vgasnet_memset(target, at(target, offset - 1), 0xaa, len + 2);
@@ -58,7 +58,7 @@ static void memsets(uint64_t *state, vgasnet_node_t target, uintptr_t base, size
     free(got);
 }
 
-/* Many gets by value in flight, ended in another order. */
+/* Many gets by value in flight, synced in another order. */
 static void many_gets(uint64_t *state, vgasnet_node_t target, uintptr_t base, size_t len) {
     vgasnet_valget_handle_t handles[GETS];
     uint64_t expected[GETS];

@@ -1,16 +1,16 @@
-/* Vector, indexed and strided transfers of random shapes, in all forms, against a copy byte by byte. */
+/* Vector, indexed and strided transfers of random shapes, in all forms, compared with copies byte by byte. */
 #include "check.h"
 
 enum { REGIONS_MAX = 40, LEVELS_MAX = 4, ROUNDS = 40 };
 
 static uint64_t state;
 static vgasnet_node_t me, ranks;
-/* Each rank has an area of this size in every segment, and a model of what it holds. */
+/* Each rank has an area of this size in every segment, and a model of its bytes. */
 static size_t area;
 static unsigned char **model;
 static unsigned char *local;
 
-/* Regions of one side, as offsets: in the area or in local memory. */
+/* Regions of one side, as offsets in the area or in local memory. */
 typedef struct {
     size_t count;
     size_t at[REGIONS_MAX];
@@ -19,7 +19,7 @@ typedef struct {
 
 static unsigned char *remote(vgasnet_node_t rank, size_t offset) { return (unsigned char *)at(rank, me * area + offset); }
 
-/* Distinct regions in order, with gaps or without, that have `total` bytes. */
+/* Distinct regions in order, with `total` bytes, with or without gaps. */
 static void random_list(List *list, size_t total, size_t count) {
     size_t slack = area - total, place = 0;
     list->count = count;
@@ -35,7 +35,7 @@ static void random_list(List *list, size_t total, size_t count) {
     }
 }
 
-/* What every transfer comes to. */
+/* Does the transfer byte by byte, in the models. */
 static void copy_lists(const List *to, unsigned char *destination, const List *from, const unsigned char *source) {
     size_t i = 0, done = 0;
     for (size_t j = 0; j < from->count; ++j) {
@@ -46,7 +46,7 @@ static void copy_lists(const List *to, unsigned char *destination, const List *f
     }
 }
 
-/* Started in one of the three forms, and synced soon. */
+/* Starts a transfer in one of the three forms, and syncs it soon. */
 static void sync(int form, vgasnet_handle_t handle) {
     if (form == 1) vgasnet_wait_syncnb(handle);
     if (form == 2) vgasnet_wait_syncnbi_all();
@@ -91,7 +91,7 @@ static void random_indices(List *list, size_t count, size_t len) {
 }
 
 static void indexed(vgasnet_node_t rank, int put, int form) {
-    /* a counts of b times `unit` bytes on one side, b counts of a times as many on the other. */
+    /* One side has a regions of b times `unit` bytes, the other b regions of a times `unit` bytes. */
     size_t a = 1 + (size_t)random_below(&state, 6), b = 1 + (size_t)random_below(&state, 6);
     size_t unit = random_length(&state, area / 40), here_len = b * unit, there_len = a * unit;
     List here, there;
@@ -125,7 +125,7 @@ static void indexed(vgasnet_node_t rank, int put, int form) {
     }
 }
 
-/* Strides that let blocks of `count` lie apart in at most an area; in C's order of loops. */
+/* Strides with which blocks of `count` lie apart in at most an area; in C's order of loops. */
 static int random_strides(size_t *strides, const size_t *count, size_t levels) {
     size_t extent = count[0];
     for (size_t i = 0; i < levels; ++i) {
@@ -177,7 +177,7 @@ static void strided(vgasnet_node_t rank, int put, int form) {
     }
 }
 
-/* The local side in the own segment, behind the areas: a matrix of the peer becomes a column here, and goes back. */
+/* The local side is in the own segment, after the areas: a matrix of the peer becomes a column here, and goes back. */
 static void own_segment(vgasnet_node_t rank) {
     size_t rows = area / 64, count[2], here = 16, there = 48;
     unsigned char *own = (unsigned char *)at(me, ranks * area), *back = (unsigned char *)allocate(rows * 16);
@@ -193,7 +193,8 @@ static void own_segment(vgasnet_node_t rank) {
     free(back);
 }
 
-/* Several in flight at once, in an access region and out of it, and more pieces than are fetched side by side. */
+/* Several transfers in flight at once, inside and outside an access region, with more pieces than are fetched side
+ * by side. */
 static void many(vgasnet_node_t rank) {
     size_t half = area / 2, count[2], one = 1, three = 3;
     vgasnet_handle_t handles[2];
@@ -230,7 +231,7 @@ int main(int argc, char **argv) {
     size_t segment;
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
-    /* Together several pools, and no multiple of a page. */
+    /* Several pools together, and not a multiple of a page. */
     area = 3 * pool_bytes() / ranks + 1000;
     if (area > 400000) area = 400000;
     segment = (ranks + 1) * area;

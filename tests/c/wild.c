@@ -1,5 +1,5 @@
-/* Accesses that no segment can answer. wild PART: the last rank loads or stores beyond its segment, or with a pool that
- * is too small for loads and stores at all, while the others wait for it. */
+/* Accesses outside every segment. wild PART: the last rank loads or stores beyond its segment, or in a pool that is
+ * too small for loads and stores, while the others wait for it. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 static sigjmp_buf back;
 static void *volatile faulted_at;
 
-/* What it is about to touch, for the test to compare with what the library says. */
+/* Prints what it is about to touch, so that the test can compare the library's line. */
 static unsigned char *announce(uintptr_t beyond) {
     vgasnet_seginfo_t segments[64];
     vgasnet_node_t me = vgasnet_mynode();
@@ -48,7 +48,7 @@ static void jump(int signal, siginfo_t *info, void *context) {
     siglongjmp(back, 1);
 }
 
-/* A client with a handler gets this fault like any outside the segment, and may go on. */
+/* A client with a handler gets this fault like any other outside the segment, and may go on. */
 static void handled(void) {
     struct sigaction action;
     unsigned char *volatile place = announce(0);
@@ -65,7 +65,7 @@ static void handled(void) {
     }
 }
 
-/* The first load is of the first page, and the pool may be too small even for that. */
+/* The first load is of the first page, for which the pool may already be too small. */
 static void first_load(void) { CHECK_EQ(load_word(at(vgasnet_mynode(), 0)), 0); }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,6 @@
-//! What users and machines get wrong: each ends with one line that says what, where, what is allowed and what to change,
-//! with a non-zero status, without a hang, and with nothing left in the storage folder. The C interface's own misuse is in
-//! `programs.rs`.
+//! What users and machines get wrong: each ends with one line that says what, where, what is allowed and what to
+//! change, with a non-zero status, without a hang, and with nothing left in the storage folder. The C interface's own
+//! misuse is in `programs.rs`.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{entries, finish, fresh_dir, say_not_run};
@@ -93,7 +93,8 @@ fn may_mount(test: &str) -> bool {
     let mut probe = Command::new("true");
     let dir: PathBuf = fresh_dir();
     let target = dir.clone();
-    // SAFETY: as in `run_in`.
+    // SAFETY: between fork and exec this makes system calls and allocates a path or two, in a process whose other
+    // threads are not running; the child's allocator is not shared with the parent's.
     unsafe { probe.pre_exec(move || mount_apart(&target, "tmpfs", "size=1m")) };
     let may = probe.status().is_ok_and(|status| status.success());
     std::fs::remove_dir(&dir).expect("an empty directory of ours");

@@ -1,5 +1,5 @@
-//! Clients of GASNet-1, the programs of `tests/gasnet/`: they compile as they are, with every compiler and in every thread
-//! mode, and run with segments of several times their memory.
+//! Clients of GASNet-1, the programs of `tests/gasnet/`: they compile as they are, with every compiler and in every
+//! thread mode, and run with segments of several times their memory.
 
 use crate::support::compile::source_dir;
 use crate::support::gasnet::{Compiler, Mode, program};

@@ -54,7 +54,8 @@ fn variables(header: &str) -> BTreeSet<String> {
     declarations.filter_map(|(_, rest)| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
-/// Functions of the C library that the library stands in for, to keep its handler of SIGSEGV (src/sys/signal_functions.rs).
+/// Functions of the C library for which the library stands in, to keep its handler of SIGSEGV
+/// (src/sys/signal_functions.rs).
 const STAND_INS: [&str; 9] = [
     "__sysv_signal",
     "bsd_signal",
@@ -113,7 +114,7 @@ fn the_configuration_is_in_the_library() {
     }
 }
 
-/// The names of GASNet's that the headers for its clients define as others: "#define gasnet_init vgasnet_init".
+/// The names of GASNet that the headers for its clients define as others: "#define gasnet_init vgasnet_init".
 fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");

@@ -1,5 +1,5 @@
-//! Jobs over MPI on two hosts, which are network namespaces of this machine joined by a cable that the test can shape and
-//! cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
+//! Jobs over MPI on two hosts, which are network namespaces of this machine joined by a cable that the test can shape
+//! and cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
 
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! Loads from and stores to the own segment: the C programs of `tests/c/` that make them, as jobs.
+//! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Ended, Setup, conduit, run, say_not_run, some_of};
@@ -19,14 +19,14 @@ const SETUPS: [Setup; 6] = [
     small(4, 9, false, true),
 ];
 
-/// Both with the pages of neighbours used in place and without, and a rank that is alone.
+/// With and without the use of neighbours' pages in place, and a rank that is alone.
 const FEW_SETUPS: [Setup; 3] = [SETUPS[0], SETUPS[1], SETUPS[4]];
 
 const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
 }
 
-/// Pages of the default size.
+/// A setup with pages of the default size.
 const fn large(ranks: u32, pool_pages: u64) -> Setup {
     Setup { ranks, page_bytes: 4 * MIB, pool_pages, peer_memory: true, cooperative: true }
 }
@@ -148,11 +148,11 @@ fn ranks_that_fight_over_a_page_or_wait_for_a_word() {
     run_in("contention", &[], SETUPS);
 }
 
-/// A number of lines that a rank's program announces, and that the library is to write.
+/// Checks that the library writes as many lines as a rank's program expects.
 fn check_error_lines(ended: &Ended, ranks: u32) {
-    let announced: usize =
+    let expected: usize =
         ended.stdout.lines().filter_map(|line| line.strip_prefix("errors ")?.parse::<usize>().ok()).sum();
-    assert!(announced >= 40 * ranks as usize, "{ended}");
+    assert!(expected >= 40 * ranks as usize, "{ended}");
     let calls = ["vgasnet_pin", "vgasnet_unpin", "vgasnet_advise"];
     for line in ended.stderr.lines() {
         let (rank, rest) = line.strip_prefix("vgasnet: rank ").and_then(|rest| rest.split_once(": ")).expect(line);
@@ -162,7 +162,7 @@ fn check_error_lines(ended: &Ended, ranks: u32) {
             "{line}"
         );
     }
-    assert_eq!(ended.stderr.lines().count(), announced, "{ended}");
+    assert_eq!(ended.stderr.lines().count(), expected, "{ended}");
 }
 
 #[test]
@@ -178,7 +178,8 @@ fn hints_change_no_byte() {
     run_in("advice", &[], [large(2, 4)]);
 }
 
-/// The one line that the last rank's library writes before it ends by SIGSEGV, and the launcher's behind it.
+/// Checks the line that the last rank's library writes before the rank ends by SIGSEGV, and the launcher's line after
+/// it.
 fn dies_saying(part: &str, setup: Setup) -> (String, Ended) {
     let ended = run(&program("wild"), &[part], setup);
     ended.expect(128 + 11);
@@ -202,10 +203,10 @@ fn a_wild_access_says_where_and_ends_the_rank() {
     ] {
         let (line, ended) = dies_saying(part, setup);
         // "touches ADDRESS beyond BASE to END"
-        // MPI's launcher may have something to say, too.
-        let announced = ended.stdout.lines().find(|line| line.starts_with("touches ")).expect("a line");
-        let announced: Vec<_> = announced.split_whitespace().collect();
-        let [_, address, _, base, _, end] = announced[..] else { panic!("{ended}") };
+        // MPI's launcher may write lines, too.
+        let touched = ended.stdout.lines().find(|line| line.starts_with("touches ")).expect("a line");
+        let touched: Vec<_> = touched.split_whitespace().collect();
+        let [_, address, _, base, _, end] = touched[..] else { panic!("{ended}") };
         assert!(line.contains(base) && line.contains(end), "{ended}");
         // A function of the library may begin anywhere.
         assert!(part == "in-library" || line.contains(address), "{ended}");

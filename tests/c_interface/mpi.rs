@@ -1,4 +1,4 @@
-//! Programs that use MPI besides vgasnet: whoever starts it, whoever ends it.
+//! Programs that use MPI as well as vgasnet. Either may start and end MPI.
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{Setup, conduit, run, say_not_run};

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Every value of each setting with every value of each other, but not all combinations.
+/// Every value of each setting with every value of each other setting, but not all combinations.
 const SETUPS: [Setup; 14] = [
     small(1, 1, true, true),
     small(1, 7, false, false),
@@ -191,7 +191,7 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
     }
 }
 
-/// Errors that `fatal` makes: its argument, the function that reports it, and what it says.
+/// Errors that `fatal` makes: its argument, the function that reports the error, and the line.
 const ERRORS: [(&str, &str, &str); 21] = [
     ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
     ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),

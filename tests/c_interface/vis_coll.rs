@@ -9,7 +9,7 @@ const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool
     Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
 }
 
-/// Shapes of trees, with each setting of the rest.
+/// Numbers of ranks with different trees, with each value of the other settings.
 const SETUPS: [Setup; 11] = [
     small(1, 1, true, true),
     small(2, 1, false, true),
@@ -44,7 +44,7 @@ fn collectives_in_teams_of_all_shapes() {
     run_everywhere("collectives");
 }
 
-/// Errors that the programs make: program, argument, the function that reports it, and what it says.
+/// Errors that the programs make: program, argument, the function that reports the error, and the line.
 const ERRORS: [(&str, &str, &str, &str); 16] = [
     ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
     ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),

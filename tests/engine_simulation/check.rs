@@ -1,4 +1,4 @@
-//! What holds after every step, and what holds when nothing is under way.
+//! The invariants: those that hold after every step, and those that hold when nothing is under way.
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use vgasnet::engine::Pending;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Notices of clean evictions that a rank puts off at most.
+/// Notices of clean evictions that a rank may keep before it sends them.
 const NOTICES_MAX: usize = 16;
 
 impl Job {
@@ -40,7 +40,7 @@ impl Job {
 
     fn check_frame(&self, rank: usize, frame: FrameId, page: PageId) {
         let memory = self.nodes[rank].space.own.pool.frame(frame);
-        // SAFETY: the frame lies in the pool, and nobody writes while this thread looks.
+        // SAFETY: the frame lies in the pool, and no other thread writes there.
         let bytes = unsafe { std::slice::from_raw_parts(memory, PAGE_BYTES) };
         let newest = self.model.page(page);
         if bytes != newest {
@@ -49,7 +49,7 @@ impl Job {
         }
     }
 
-    /// What the page table lets be used is what the protocol has opened, and exactly those who use it have pinned it.
+    /// The page table lets those pages be pinned that the protocol has opened, and has exactly the pins of their users.
     fn check_words(&self, rank: usize) {
         let node = &self.nodes[rank];
         let (table, slots) = (&node.space.own.table, &node.space.slots);
@@ -72,7 +72,7 @@ impl Job {
         }
     }
 
-    /// Those who use pages of this rank's pool.
+    /// The pins of each page in this rank's pool, counted by their users.
     fn pins_at(&self, rank: usize) -> BTreeMap<PageId, u32> {
         let mut pins = BTreeMap::new();
         let uses = self.nodes.iter().flat_map(|node| node.operations.iter().filter_map(|operation| operation.in_use()));
@@ -80,7 +80,7 @@ impl Job {
             *pins.entry(using.piece.page).or_default() += 1;
         }
         for task in &self.nodes[rank].tasks {
-            let admitted = match task {
+            let done = match task {
                 Task::Copies { page, done, .. } => {
                     *pins.entry(*page).or_default() += 1;
                     done
@@ -88,17 +88,17 @@ impl Job {
                 Task::Finish(parts) => parts,
                 _ => continue,
             };
-            for part in admitted.iter().filter(|part| part.copy.mapped_access().is_some()) {
+            for part in done.iter().filter(|part| part.copy.mapped_access().is_some()) {
                 *pins.entry(part.piece.page).or_default() += 1;
             }
         }
-        for page in self.kept_pages(rank).chain(self.held_pages(rank).map(|(page, ..)| page)) {
+        for page in self.access_pins(rank).chain(self.client_pins(rank).map(|(page, ..)| page)) {
             *pins.entry(page).or_default() += 1;
         }
         pins
     }
 
-    /// A page in use stays where it is, with the rights that its user needs.
+    /// A page in use stays in its frame, with the rights that its user needs.
     fn check_uses(&self, rank: usize) {
         for using in self.nodes[rank].operations.iter().filter_map(|operation| operation.in_use()) {
             self.check_use(using.rank, using.piece.page, using.frame, using.access);
@@ -121,32 +121,35 @@ impl Job {
         self.shape.ranks.iter().map(|rank| rank.frames as usize).sum()
     }
 
-    /// What an engine holds is bounded by the job's frames and its client's operations.
+    /// The job's frames and the client's operations bound what is pending in an engine.
     fn check_bounds(&self, rank: usize) {
         let node = &self.nodes[rank];
-        let held = node.engine.pending();
+        let pending = node.engine.pending();
         let frames = self.total_frames();
         let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
-        let parts = parts + self.admissions_waiting(rank);
+        let parts = parts + self.mappings_awaited(rank);
         let own_frames = self.shape.ranks[rank].frames as usize;
-        // A frame has at most one transfer towards it and one out of it to a file. Per frame of the job a home has an answer
-        // to give and an invalidation, and per notice put off an invalidation that finds nothing.
+        // A frame has at most one transfer towards it, and one from it to a file. A home has an answer and an
+        // invalidation to send for each frame of the job, and for each notice that is still kept an invalidation that
+        // finds nothing.
         let notices = (NOTICES_MAX + 1) * self.nodes.len();
-        assert!(held.parts <= parts, "{held:?} for {parts} parts");
-        assert!(held.transfers <= frames && held.storage_operations <= 2 * frames, "{held:?}, {frames} frames");
-        assert!(held.closing <= own_frames, "{held:?}, {own_frames} own frames");
-        assert!(held.ahead <= 2 * own_frames, "{held:?}, {own_frames} own frames");
-        assert!(held.work <= 2 * frames + 2 * own_frames + parts, "{held:?}, {frames} frames, {parts} parts");
-        assert!(held.messages <= 4 * frames + notices, "{held:?}, {frames} frames");
+        assert!(pending.parts <= parts, "{pending:?} for {parts} parts");
+        assert!(
+            pending.transfers <= frames && pending.storage_operations <= 2 * frames,
+            "{pending:?}, {frames} frames"
+        );
+        assert!(pending.closing <= own_frames, "{pending:?}, {own_frames} own frames");
+        assert!(pending.ahead <= 2 * own_frames, "{pending:?}, {own_frames} own frames");
+        assert!(pending.work <= 2 * frames + 2 * own_frames + parts, "{pending:?}, {frames} frames, {parts} parts");
+        assert!(pending.messages <= 4 * frames + notices, "{pending:?}, {frames} frames");
     }
 
-    /// Entries are for pages that are held or asked for; the newest bytes of a page are in its dirty owner's frame,
-    /// or else on the disk, unless a new owner is being made.
+    /// Directories have entries only for pages that have holders or are asked for. The newest bytes of a page are in its
+    /// dirty owner's frame, or else on the disk, unless a transaction is making a new owner.
     fn check_directories(&self) {
-        let held =
-            |count: fn(&Pending) -> usize| self.nodes.iter().map(|node| count(&node.engine.pending())).sum::<usize>();
+        let messages: usize = self.nodes.iter().map(|node| node.engine.pending().messages).sum();
         let entries: usize = self.nodes.iter().map(|node| node.engine.protocol().home.entries()).sum();
-        let notices = NOTICES_MAX * self.nodes.len() + self.hub.in_flight() + held(|held| held.messages);
+        let notices = NOTICES_MAX * self.nodes.len() + self.hub.in_flight() + messages;
         let most = self.total_frames() + notices;
         assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
         for page in self.pages() {
@@ -171,17 +174,17 @@ impl Job {
         written.is_some_and(|bytes| bytes == self.model.page(page))
     }
 
-    /// What holds when nothing can happen: every operation was completed, and every copy is known to its home.
+    /// Checks what holds when nothing can happen: every operation is complete, and every copy is known to its home.
     pub fn check_quiet(&mut self) {
         assert_eq!(self.hub.in_flight(), 0);
         for (rank, node) in self.nodes.iter().enumerate() {
             let protocol = node.engine.protocol();
             let is_quiet = protocol.home.is_quiet() && protocol.cache.is_quiet() && !node.engine.storage().is_busy();
             assert!(is_quiet && protocol.cache.flushed(), "r{rank} is stuck:\n{protocol:#?}");
-            assert_eq!(node.engine.pending(), Pending::default(), "r{rank} holds something for nobody");
+            assert_eq!(node.engine.pending(), Pending::default(), "work for nobody is pending at r{rank}");
             assert!(node.tasks.is_empty() && node.operations.is_empty(), "operations of r{rank} wait forever");
-            assert!(node.threads.is_empty() && node.holders.is_empty(), "threads of r{rank} wait forever");
-            assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} keeps room for copies");
+            assert!(node.threads.is_empty() && node.pinners.is_empty(), "threads of r{rank} wait forever");
+            assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} has not given back room for copies");
             for (page, _, _) in protocol.cache.copies() {
                 let home = &self.nodes[page.home.index()].engine.protocol().home;
                 let dirty_owner = home.dirty_owner(page.index) == Some(Rank(rank as u32));
@@ -190,21 +193,21 @@ impl Job {
                     "{page:?} is not r{rank}'s"
                 );
                 assert_eq!(protocol.cache.dirty_frame(page).is_some(), dirty_owner, "who accounts for {page:?}");
-                assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is shut at r{rank}");
+                assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is not open at r{rank}");
             }
         }
-        self.check_let_go();
-        // Ranks had time to tell of what they evicted.
+        self.check_unpinned();
+        // Ranks had time to tell homes of their evictions.
         for page in self.pages() {
             for holder in self.nodes[page.home.index()].engine.protocol().home.holders(page.index) {
                 let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
-                assert!(copies.any(|copy| copy.0 == page), "{page:?} has {holder:?} down as a holder");
+                assert!(copies.any(|copy| copy.0 == page), "{holder:?} has no copy of {page:?}");
             }
         }
         self.check();
     }
 
-    /// After a flush of every rank: the disks have the newest bytes.
+    /// Checks, after a flush of every rank, that the disks have the newest bytes.
     pub fn check_disks(&self) {
         for page in self.pages() {
             let home = &self.nodes[page.home.index()];

@@ -1,13 +1,11 @@
-//! Operations of client threads, one step at a time, as `Runtime::start` does them: each piece is a hit here or at a
+//! Operations of client threads, one step at a time, as `Ops::start` does them: each piece is a hit here or at a
 //! neighbour, or is left to the engine.
 
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::collections::VecDeque;
-use vgasnet::memory::Pinned;
-use vgasnet::memory::{AddressSpace, Piece};
-use vgasnet::request::CompletionId;
-use vgasnet::request::{Completion, Copy, Part};
+use vgasnet::memory::{AddressSpace, Piece, Pinned};
+use vgasnet::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// What an operation does.
@@ -15,7 +13,7 @@ use vgasnet_protocol::coherence::{Access, FrameId};
 pub enum What {
     Get,
     Put,
-    /// A put that is through with the client's memory when it has started.
+    /// A put that does not read the client's memory any more when it has been started.
     PutNow,
     Set(u8),
 }
@@ -48,14 +46,14 @@ enum Stage {
     Look(Piece, VecDeque<usize>),
     Pinned(Use),
     Copied(Use),
-    /// The engine has the pieces that are missing.
+    /// The engine has the pieces that missed.
     Waits,
 }
 
 /// A page that an operation uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Use {
-    /// In whose pool.
+    /// The rank that has it in its pool.
     pub rank: usize,
     pub frame: FrameId,
     pub piece: Piece,
@@ -159,8 +157,8 @@ impl Job {
         let space = &self.nodes[rank].space;
         let memory = space.memories[using.rank].expect("it was looked at");
         memory.pool.touch(using.frame);
-        // SAFETY: the page is pinned in that frame with the access that the copy needs; the piece was cut by the address
-        // space, and the operation's memory is as long as its range.
+        // SAFETY: the page is pinned in that frame for the access that the copy needs. The address space cut the piece,
+        // and the operation's memory is as long as its range.
         unsafe { self.model.copy(copy, memory.pool.frame(using.frame), &using.piece) };
         self.seen.at_neighbours += u64::from(using.rank != rank);
         if using.ahead && memory.table.take_ahead(space.slots.of(using.piece.page)) {
@@ -170,7 +168,7 @@ impl Job {
         }
     }
 
-    /// Leaves what is missing to the engine.
+    /// Leaves the pieces that missed to the engine.
     fn submit(&mut self, rank: usize, at: usize) {
         let node = &mut self.nodes[rank];
         let operation = &mut node.operations[at];
@@ -190,7 +188,7 @@ impl Job {
     }
 }
 
-/// Where a page may be usable without the engine: here, at its home, at any other neighbour.
+/// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
 fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
     let (own, home) = (space.rank.index(), piece.page.home.index());
     let is_neighbour = |at: &usize| *at != own && space.memories[*at].is_some();
@@ -198,7 +196,7 @@ fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDequ
     [own].into_iter().chain([home].into_iter().chain(others).filter(is_neighbour)).collect()
 }
 
-/// Pieces are the range, in order, and none leaves its page.
+/// Checks that the pieces are the range, in order, and that none leaves its page.
 fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
     let mut next = 0;
     for piece in pieces {
@@ -210,8 +208,8 @@ fn check_pieces(range: Range, pieces: &VecDeque<Piece>) {
     assert_eq!(next, range.len_bytes);
 }
 
-/// What an operation on this range begins with: in whole cache lines each line has one value, so that a page torn between
-/// two of them maps; else anything.
+/// The first bytes of an operation's memory. In a range of whole cache lines each line has one value, so that bytes
+/// torn between two lines are noticed; elsewhere they are random.
 pub fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
     if range.start_bytes % 64 == 0 && range.len_bytes % 64 == 0 {
         let first = random.u8(..);

@@ -16,14 +16,15 @@ const REQUESTS: usize = 80;
 const REQUEST: u8 = 200;
 const REPLY: u8 = 201;
 
-/// Payloads of the senders in turn, in bytes. The last one fills a mapper before its requests are as many as may wait.
+/// Payloads of the senders in turn, in bytes. The last ones fill a window before its requests are as many as may wait.
 const SIZES: [usize; 4] = [0, 100, 700, 4096];
 
-/// Far more than a run takes.
+/// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What the target has seen of each sender's requests, a bit each, and how many those were.
+/// A bit for each request of each sender that the target has handled.
 static SEEN: [[AtomicU64; 2]; RANKS] = [const { [const { AtomicU64::new(0) }; 2] }; RANKS];
+/// How many requests the target has handled.
 static HANDLED: AtomicUsize = AtomicUsize::new(0);
 static REPLIES: [AtomicUsize; RANKS] = [const { AtomicUsize::new(0) }; RANKS];
 /// The target, whose handlers reply.
@@ -46,7 +47,7 @@ fn handle(token: *mut c_void, sender: i32, number: i32) {
     assert_eq!(SEEN[sender][number / 64].fetch_or(bit, Ordering::Relaxed) & bit, 0, "{sender} {number} came twice");
     HANDLED.fetch_add(1, Ordering::Relaxed);
     if number % 2 == 1 {
-        // SAFETY: it is the handler's own token, and there is no payload.
+        // SAFETY: the token is the first argument of the handler that this thread runs, and there is no payload.
         unsafe {
             let token = Token::of_handler(token).expect("a token");
             let target = TARGET.get().expect("it runs");
@@ -60,7 +61,7 @@ extern "C" fn on_short(token: *mut c_void, sender: i32, number: i32) {
 }
 
 extern "C" fn on_medium(token: *mut c_void, bytes: *const u8, len_bytes: usize, sender: i32, number: i32) {
-    // SAFETY: the payload of the message that is handled.
+    // SAFETY: the payload of the message is valid for its length while the handler runs.
     let payload = unsafe { std::slice::from_raw_parts(bytes, len_bytes) };
     assert_eq!(len_bytes, size_of_payloads(sender as usize));
     assert!(payload.iter().all(|byte| *byte == (sender + number) as u8), "{sender} {number}");
@@ -73,7 +74,7 @@ extern "C" fn on_reply(_token: *mut c_void, sender: i32) {
 
 /// A function as the handler table has it.
 fn erased(function: *const ()) -> Option<unsafe extern "C" fn()> {
-    // SAFETY: the table only keeps it; it is called as what it is.
+    // SAFETY: the table keeps the function under this type, and it is called with its own type.
     Some(unsafe { std::mem::transmute::<*const (), unsafe extern "C" fn()>(function) })
 }
 
@@ -88,17 +89,17 @@ fn send_all(runtime: &Runtime, sender: usize) {
     runtime.driver().wait_until(&|| REPLIES[sender].load(Ordering::Relaxed) == REQUESTS / 2);
 }
 
-/// How many requests of a sender may wait.
-fn mapper(sender: usize) -> usize {
+/// How many requests of a sender may wait at the target.
+fn window(sender: usize) -> usize {
     let by_cost = (WINDOW_COST as usize).checked_div(size_of_payloads(sender)).unwrap_or(usize::MAX);
     by_cost.min(WINDOW_REQUESTS as usize)
 }
 
-/// Handles nothing until every sender has to wait, then everything. What waits is never more than the mappers hold.
+/// Handles nothing until every sender has to wait, then everything. Never more requests wait than the windows allow.
 fn receive_all(target: &Runtime) {
     let senders = 1..RANKS;
-    let most: usize = senders.clone().map(mapper).sum();
-    let most_bytes: usize = senders.clone().map(|sender| mapper(sender) * size_of_payloads(sender)).sum();
+    let most: usize = senders.clone().map(window).sum();
+    let most_bytes: usize = senders.clone().map(|sender| window(sender) * size_of_payloads(sender)).sum();
     while target.am().messages().backlog().messages < most {
         thread::sleep(Duration::from_millis(1));
     }
@@ -138,7 +139,7 @@ fn play() {
         };
         let threads: Vec<_> = Box::leak(senders.into_boxed_slice()).iter().enumerate().map(start).collect();
         receive_all(target);
-        // Credit and replies that are still on their way need nobody's call.
+        // Credit and replies that are still on their way need no call at the target.
         threads.into_iter().for_each(|thread| thread.join().expect("a sender is content"));
     });
     assert_eq!(target.am().messages().backlog(), Backlog::default());
@@ -147,7 +148,7 @@ fn play() {
 #[test]
 fn a_thousand_ranks_send_to_one() {
     let (done, watch) = channel();
-    // A rank that hangs would keep the test from ending: its thread is left behind then.
+    // A rank that hangs would keep the test from ending, so its thread is not joined then.
     let player = thread::spawn(move || {
         play();
         done.send(()).expect("the test waits");

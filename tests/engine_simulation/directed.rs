@@ -6,8 +6,7 @@ use crate::mapper;
 use crate::touch::Instruction;
 use fastrand::Rng;
 use vgasnet::error::UserError;
-use vgasnet::memory;
-use vgasnet::memory::FRAMES_MIN;
+use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
     Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Protocol, ToCache, ToHome,
@@ -29,7 +28,7 @@ pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
     Job::new(shape, &mut Rng::with_seed(1))
 }
 
-/// Everything happens in turn until nothing can.
+/// Lets everything happen in turn until nothing can.
 pub fn settle(job: &mut Job) -> Result<(), UserError> {
     loop {
         let mut worked = false;
@@ -58,11 +57,12 @@ pub fn settle(job: &mut Job) -> Result<(), UserError> {
     }
 }
 
-/// What an operation costs, done from beginning to end.
+/// The traffic of an operation, from its start to its end.
 pub fn cost(job: &mut Job, rank: usize, what: What, range: Range) -> Traffic {
     cost_of(job, |job| job.start(rank, what, range, &mut Rng::with_seed(2)))
 }
 
+/// The traffic of what `start` sets off.
 pub fn cost_of(job: &mut Job, start: impl FnOnce(&mut Job)) -> Traffic {
     let before = job.hub.traffic();
     start(job);
@@ -108,7 +108,7 @@ fn neighbours_share_one_copy() {
 }
 
 #[test]
-fn a_load_or_store_costs_what_a_get_or_put_costs_and_once_shown_nothing() {
+fn a_load_or_store_costs_what_a_get_or_put_costs_and_once_mapped_nothing() {
     for (what, instruction) in [(What::Get, Instruction::load(LINE)), (What::Put, Instruction::store(LINE))] {
         let [mut called, mut touched] = [(); 2].map(|()| {
             let mut job = far_apart(3, 2, FRAMES_MIN);
@@ -152,7 +152,7 @@ fn an_io_error_is_told_with_its_page() {
 }
 
 #[test]
-fn a_copy_that_was_given_up_before_its_home_knew_of_it_is_not_remembered() {
+fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
     let mut home = Protocol::new(page.home, 1, 1, true);
     let mut tell = |body| {

@@ -1,4 +1,4 @@
-//! A rank's disk: the storage in memory, which the test looks into as well.
+//! A rank's disk: a storage in memory, into which the test can look.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,14 +6,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
 use vgasnet::storage::{BLOCK_BYTES, Busy, MemoryStorage, Storage};
 
-/// Both the engine's storage and the test's view of it.
+/// The engine's storage, and the test's view of it.
 #[derive(Clone)]
 pub struct Disk(Arc<Mutex<State>>);
 
 struct State {
     storage: MemoryStorage,
     pending: HashMap<u64, Pending>,
-    /// What was written, by offset.
+    /// The blocks that were written, by offset.
     written: HashMap<u64, Vec<u8>>,
     failed: Option<(&'static str, u64)>,
 }
@@ -23,7 +23,7 @@ struct State {
 struct Pending {
     verb: &'static str,
     offset_bytes: u64,
-    /// The address of what is written; it is of no use for a read.
+    /// The address of the bytes of a write.
     source: Option<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Disk {
         Disk(Arc::new(Mutex::new(State { storage, pending: HashMap::new(), written: HashMap::new(), failed: None })))
     }
 
-    /// The first operation that failed and that the engine was told of.
+    /// The first failed operation of which the engine was told.
     pub fn failed(&self) -> Option<(&'static str, u64)> {
         self.state().failed
     }
@@ -50,13 +50,13 @@ impl Disk {
         change(&mut self.state().storage);
     }
 
-    /// Reads a block from the storage, when nothing is in flight. The end of all faults.
+    /// Reads a block from the storage, when nothing is in flight. Ends all faults.
     pub fn read_block(&self, index: u32) -> Vec<u8> {
         let mut block = Box::new(Block([0xEE; BLOCK_BYTES]));
         let storage = &mut self.state().storage;
         assert_eq!(storage.in_flight(), 0);
         storage.heal();
-        // SAFETY: the block is as long and aligned as that; it is looked at only after the token has come back.
+        // SAFETY: the block has `BLOCK_BYTES` bytes, and is looked at only after the token has come back.
         unsafe { storage.read(offset_of(index), block.0.as_mut_ptr(), BLOCK_BYTES, 0) }.expect("nothing is in flight");
         while storage.in_flight() > 0 {
             storage.poll(&mut |_, result| result.expect("the disk is whole"));
@@ -83,7 +83,8 @@ impl State {
 impl Storage for Disk {
     unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
         let mut state = self.state();
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the inner storage
+        // hands out.
         unsafe { state.storage.read(offset_bytes, memory, len_bytes, token)? };
         state.note(token, Pending { verb: "read", offset_bytes, source: None }, len_bytes);
         Ok(())
@@ -91,7 +92,8 @@ impl Storage for Disk {
 
     unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
         let mut state = self.state();
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the inner storage
+        // hands out.
         unsafe { state.storage.write(offset_bytes, memory, len_bytes, token)? };
         let source = Some(memory.expose_provenance());
         state.note(token, Pending { verb: "write", offset_bytes, source }, len_bytes);
@@ -107,7 +109,7 @@ impl Storage for Disk {
                 failed.get_or_insert((verb, offset_bytes));
             } else if let Some(source) = source {
                 let source = std::ptr::with_exposed_provenance::<u8>(source);
-                // SAFETY: whoever started the write leaves its memory alone until the sink below has the token.
+                // SAFETY: the write's memory has a block and is left alone until the sink below has the token.
                 let bytes = unsafe { std::slice::from_raw_parts(source, BLOCK_BYTES) };
                 written.insert(offset_bytes, bytes.to_vec());
             }

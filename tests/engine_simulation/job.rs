@@ -1,10 +1,10 @@
-//! A job: its shape, its ranks, and what the threads of a rank do besides the client's calls.
+//! A job: its shape, its ranks, and the work of a rank's threads for the engine.
 
 use crate::client::Operation;
 use crate::disk::Disk;
 use crate::mapper::{self, Mapper};
 use crate::model::Model;
-use crate::pins::Holder;
+use crate::pins::Pinner;
 use crate::seen::Seen;
 use crate::touch::Thread;
 use fastrand::Rng;
@@ -12,13 +12,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::memory::SegmentView;
-use vgasnet::memory::Slots;
-use vgasnet::memory::{self, STAGING_FRAMES};
-use vgasnet::memory::{AddressSpace, Segment};
-use vgasnet::request::Budget;
-use vgasnet::request::Completions;
-use vgasnet::request::{Completion, Mailbox, Part};
+use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES, Segment, SegmentView, Slots};
+use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
@@ -26,10 +21,10 @@ use vgasnet_sim::{Hub, Settings};
 
 pub const PAGE_BYTES: usize = 4096;
 
-/// Room for copies of what puts have left to write, a rank.
+/// Room of a rank for the copies of bytes that puts have still to write.
 pub const COPIES_BYTES: usize = 64 << 10;
 
-/// What a job is like.
+/// The shape of a job.
 #[derive(Clone, Debug)]
 pub struct Shape {
     /// Pages and frames of each rank.
@@ -41,7 +36,7 @@ pub struct Shape {
     pub mapper: mapper::Settings,
 }
 
-/// Nobody here sends Active Messages.
+/// Refuses all messages: nobody here sends Active Messages.
 struct Deaf;
 
 impl Receiver for Deaf {
@@ -61,7 +56,7 @@ pub struct Node {
     /// Work that threads of this rank have taken and not finished.
     pub tasks: Vec<Task>,
     pub operations: Vec<Operation>,
-    /// What loads and stores in the own segment find.
+    /// The mappings that loads and stores in the own segment find.
     pub mapper: Mapper,
     pub threads: Vec<Thread>,
     pub threads_started: u64,
@@ -69,12 +64,12 @@ pub struct Node {
     pub turn: Option<u64>,
     /// Requests of threads that faulted.
     pub mailbox: Mailbox,
-    pub holders: Vec<Holder>,
+    pub pinners: Vec<Pinner>,
     pub barrier: Phase,
     /// How many barriers this rank has come to, and how many it has passed.
     pub notified: u32,
     pub passed: u32,
-    /// Nobody drives the engine until there is a reason to.
+    /// No thread drives the engine until there is a reason to.
     asleep: bool,
     notices_seen: u32,
 }
@@ -87,7 +82,7 @@ pub enum Phase {
     Notified,
 }
 
-/// Work that a thread has taken, as far as it is not done.
+/// Work that a thread has taken and not finished.
 #[derive(Debug)]
 pub enum Task {
     Copies {
@@ -135,21 +130,21 @@ impl Job {
             .flat_map(move |home| (0..pages[home]).map(move |index| PageId { home: Rank(home as u32), index }))
     }
 
-    /// A thread drives the engine of `rank` once.
+    /// Drives the engine of `rank` once.
     pub fn drive(&mut self, rank: usize) -> Result<(), UserError> {
         let node = &mut self.nodes[rank];
         let notices = node.space.own.table.unpin_notices();
         let worked = node.engine.drive()?;
-        assert_eq!(node.disk.failed(), None, "an I/O error was kept from the job");
-        // As the helper does: it sleeps after a drive that found nothing and left nothing.
+        assert_eq!(node.disk.failed(), None, "the job was not told of an I/O error");
+        // Like the helper, which sleeps after a drive that found nothing.
         node.asleep = !worked;
         node.notices_seen = notices;
         let _ = node.engine.take_event();
         Ok(())
     }
 
-    /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as [`vgasnet::engine::Driver`] has
-    /// them sleep.
+    /// Whether the threads of `rank` have a reason to drive its engine, if they sleep as the threads of
+    /// [`vgasnet::engine::Driver`] do.
     pub fn is_awake(&self, rank: usize) -> bool {
         let node = &self.nodes[rank];
         !node.asleep
@@ -160,12 +155,12 @@ impl Job {
             || self.hub.has_news(Rank(rank as u32))
     }
 
-    /// Somebody at `rank` called the engine, and drives it next.
+    /// Wakes a thread of `rank` to drive the engine, which somebody has called.
     pub fn rouse(&mut self, rank: usize) {
         self.nodes[rank].asleep = false;
     }
 
-    /// A thread of `rank` takes a piece of work. Returns whether there was one.
+    /// Lets a thread of `rank` take a piece of work. Returns whether there was one.
     pub fn take(&mut self, rank: usize) -> bool {
         let node = &mut self.nodes[rank];
         let Some(work) = node.engine.take_work() else { return false };
@@ -178,7 +173,7 @@ impl Job {
         true
     }
 
-    /// The thread that has this task goes on with it.
+    /// Does the next step of a task.
     pub fn go_on(&mut self, rank: usize, task: usize) {
         let task = self.nodes[rank].tasks.swap_remove(task);
         let next = self.step(rank, task);
@@ -194,7 +189,8 @@ impl Job {
                     self.unpin(rank, page);
                     return Some(Task::Finish(done));
                 };
-                // SAFETY: the engine pinned the page for this part; its memory belongs to an operation that waits.
+                // SAFETY: the engine pinned the page for this part, whose memory belongs to an operation that waits for
+                // it.
                 unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
                 if let Some(access) = part.copy.mapped_access() {
                     node.view().map_and_pin(page.index, frame, access).expect("there is room for a mapping");
@@ -216,7 +212,7 @@ impl Job {
             }
             Task::Clear { page, frame } => {
                 let memory = node.space.own.pool.frame(frame);
-                // SAFETY: the frame is inside the pool, and reserved for a page that is not open yet.
+                // SAFETY: the frame is inside the pool, and reserved for a page that has not been opened.
                 unsafe { memory.write_bytes(0, PAGE_BYTES) };
                 Some(Task::Cleared(page))
             }
@@ -241,7 +237,7 @@ impl Job {
         }
     }
 
-    /// Ends a use of `page` in the pool of `rank`.
+    /// Undoes a pin of `page` in the pool of `rank`.
     pub fn unpin(&mut self, rank: usize, page: PageId) {
         let space = &self.nodes[rank].space;
         if space.own.table.unpin(space.slots.of(page)) {
@@ -285,7 +281,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         threads_started: 0,
         turn: None,
         mailbox: Mailbox::default(),
-        holders: Vec::new(),
+        pinners: Vec::new(),
         barrier: Phase::Away,
         notified: 0,
         passed: 0,

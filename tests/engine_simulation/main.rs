@@ -1,9 +1,9 @@
-//! Whole engines under a simulated network and simulated disks, driven by one thread that draws what happens next from a
-//! seed.
+//! Whole engines under a simulated network and simulated disks, driven by one thread that draws what happens next from
+//! a seed.
 //!
-//! The protocol's own simulation has one thing happen at a time to state machines; here are the engine, the storage
-//! server, page tables, pools and completions around it, and client threads that pin and copy while all of that goes on.
-//! Others load from and store to their rank's segment, through a mapper that notes what it maps.
+//! The protocol's own simulation has only state machines, to which one thing happens at a time. Here the engine, the
+//! storage server, page tables, pools and completions are around them. Client threads pin and copy meanwhile; others
+//! load from and store to their rank's segment, through a mapper that notes what it maps.
 //!
 //! A failure prints the command that replays it. `ENGINE_SIM_SEEDS` sets how many seeds a run tries, `ENGINE_SIM_FIRST`
 //! where it begins, `ENGINE_SIM_SEED` runs one.

@@ -1,36 +1,35 @@
-//! A rank's own segment as memory: a mapper that notes which frame it maps where, instead of mapping it.
+//! A page mapper that only notes which frame is mapped where.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::memory::RankMemory;
-use vgasnet::memory::Slots;
+use vgasnet::memory::{RankMemory, Slots};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// What a job's mappers are like.
+/// The limits of a job's mappers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Pages that are mapped at a time.
+    /// Pages that may be mapped at a time.
     pub mapped_max: u32,
-    /// Mappings that the system has left over; it finds room for another one where some page was unmapped just before.
+    /// Mappings for which the system has room. Beyond that it refuses at first, and finds room at the second attempt.
     pub room: usize,
-    /// Processors run single instructions: a visit ends when its instruction is through.
+    /// The processor has single steps: a page stays pinned until its instruction is through.
     pub steps: bool,
 }
 
 impl Settings {
-    /// Mappers that show every frame of any pool.
+    /// Mappers that may map every frame of any pool.
     pub const WIDE: Settings = Settings { mapped_max: u32::MAX, room: usize::MAX, steps: true };
 }
 
-/// What a page of the segment maps.
+/// The frame as which a page of the segment is mapped, and with which rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub frame: FrameId,
     pub access: Access,
 }
 
-/// Both the engine's mapper and the test's view through it.
+/// The engine's mapper, and the test's view of it.
 #[derive(Clone)]
 pub struct Mapper(Arc<Inner>);
 
@@ -55,17 +54,17 @@ impl Mapper {
         Mapper(Arc::new(Inner { rank, memory, slots, settings, state: Mutex::default() }))
     }
 
-    /// What a load or store at page `index` finds.
+    /// The mapping that a load or store at page `index` finds.
     pub fn at(&self, index: u32) -> Option<Mapping> {
         self.state().pages.get(&index).copied()
     }
 
-    /// Whether a load or store goes through.
+    /// Whether a load or store at page `index` does not fault.
     pub fn allows(&self, index: u32, access: Access) -> bool {
         self.at(index).is_some_and(|mapped| mapped.access >= access)
     }
 
-    /// All that is mapped.
+    /// All pages that are mapped.
     pub fn pages(&self) -> Vec<(u32, Mapping)> {
         self.state().pages.iter().map(|(index, mapped)| (*index, *mapped)).collect()
     }
@@ -94,15 +93,15 @@ impl vgasnet::memory::PageMapper for Mapper {
         let Settings { mapped_max, room, .. } = self.0.settings;
         let mut state = self.state();
         let before = instead.map(|access| Mapping { frame, access });
-        assert_eq!(state.pages.get(&index).copied(), before, "page {index} is not mapped as it was believed to be");
-        assert!(self.is_pinned(index), "page {index} is mapped and may be closed at any moment");
+        assert_eq!(state.pages.get(&index).copied(), before, "page {index} is not mapped as its caller believes");
+        assert!(self.is_pinned(index), "page {index} is mapped but not pinned, and may be closed at any moment");
         if before.is_none() {
             let twice = state.pages.iter().find(|(_, mapped)| mapped.frame == frame);
             assert!(twice.is_none(), "{frame:?} is mapped as page {index} and as {twice:?}");
             let is_full = state.pages.len() >= mapped_max.max(1) as usize;
             assert!(!is_full || state.pages.keys().all(|other| self.is_pinned(*other)), "more pages than {mapped_max}");
         }
-        // Pages that are in use cannot be unmapped, so the second attempt succeeds however many they are.
+        // The second attempt succeeds, even if all other pages are pinned and could not be unmapped for it.
         state.has_refused = state.pages.len() >= room && !state.has_refused;
         if state.has_refused {
             state.refusals += 1;
@@ -115,7 +114,7 @@ impl vgasnet::memory::PageMapper for Mapper {
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         let mut state = self.state();
         assert_eq!(state.pages.remove(&index), Some(Mapping { frame, access }), "page {index} is unmapped as another");
-        assert!(!self.is_pinned(index), "page {index} is unmapped from somebody who keeps it");
+        assert!(!self.is_pinned(index), "page {index} is unmapped while it is pinned");
         state.unmapped += 1;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What every byte of every segment has to be.
+//! The model: the newest bytes of every segment.
 
 use crate::job::PAGE_BYTES;
 use vgasnet::memory::Piece;
@@ -11,7 +11,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Segments of so many pages, all zeros.
+    /// Segments with these numbers of pages, all zeros.
     pub fn new(pages: impl Iterator<Item = u32>) -> Model {
         let segment = |pages| (0..pages).map(|_| Box::new([0; PAGE_BYTES])).collect();
         Model { pages: pages.map(segment).collect() }
@@ -21,16 +21,17 @@ impl Model {
         &self.pages[page.home.index()][page.index as usize]
     }
 
-    /// Carries a copy out in the frame at `frame`, compares what it read, and notes what it wrote.
+    /// Carries a copy out in the frame at `frame`, compares the bytes that it read, and notes those that it wrote.
     ///
     /// # Safety
-    /// As [`Copy::run`].
+    /// The page in the frame at `frame` is pinned for [`Copy::access`], and the piece is inside that page. The client's
+    /// memory is valid for as many bytes as the piece has.
     pub unsafe fn copy(&mut self, copy: &Copy, frame: *mut u8, piece: &Piece) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the page is pinned for the copy, and the client's memory is as long as the piece.
         unsafe { copy.run(frame, piece) };
         let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
         let newest = &mut self.pages[piece.page.home.index()][piece.page.index as usize][range];
-        // SAFETY: the caller's promise covers the client's memory; one thread does everything here.
+        // SAFETY: the client's memory is as long as the piece, and no other thread uses it.
         let client = |memory: *const u8| unsafe { std::slice::from_raw_parts(memory, piece.len_bytes) };
         match copy {
             Copy::Get(to) => {

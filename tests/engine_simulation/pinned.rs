@@ -1,11 +1,10 @@
-//! Pins whose outcome is known in advance: what does not wait for a page that the client has pinned.
+//! Runs with pins whose outcome is known in advance: what does not wait for a page that the client has pinned.
 
 use crate::client::{Range, What};
 use crate::directed::{LINE, cost, cost_of, far_apart, settle};
 use crate::job::PAGE_BYTES;
 use crate::touch::Instruction;
-use vgasnet::memory::FRAMES_MIN;
-use vgasnet::memory::Piece;
+use vgasnet::memory::{FRAMES_MIN, Piece};
 use vgasnet::request::{Completion, Copy, Part};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, PageId};
@@ -13,17 +12,17 @@ use vgasnet_protocol::coherence::{Access, PageId};
 const FRAMES: u32 = FRAMES_MIN + 1;
 
 #[test]
-fn a_flush_leaves_a_held_page_for_later() {
+fn a_flush_leaves_a_pinned_page_for_later() {
     let mut job = far_apart(2, 2, FRAMES);
     cost_of(&mut job, |job| job.spawn(0, vec![Instruction::store(LINE)]));
     let engine = &mut job.nodes[0].engine;
-    engine.add_pins(1..=1).expect("one page may be held");
+    engine.add_pins(1..=1).expect("one page may be pinned");
     assert!(engine.pin_now(1, Access::Write), "it was stored to just now");
     engine.flush();
-    assert!(engine.is_flushed(), "what is held is written back when it is not held any more");
+    assert!(engine.is_flushed(), "a pinned page is written back when it is unpinned");
     assert!(engine.remove_pins(1..=1));
     assert!(!engine.is_flushed());
-    job.leave_page(0, 1);
+    job.unpin_page(0, 1);
     job.rouse(0);
     settle(&mut job).expect("the disks are whole");
     assert!(job.nodes[0].engine.is_flushed());
@@ -31,7 +30,7 @@ fn a_flush_leaves_a_held_page_for_later() {
 }
 
 #[test]
-fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_held() {
+fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_pinned_by_the_client() {
     let mut job = far_apart(2, FRAMES + 1, FRAMES);
     // Not in order, so that nothing is fetched ahead.
     for index in [0, 2, 4, 1, 3] {
@@ -39,7 +38,7 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_held() {
     }
     let node = &mut job.nodes[0];
     let page = |index| PageId { home: Rank(0), index };
-    node.engine.add_pins(0..=0).expect("one page may be held");
+    node.engine.add_pins(0..=0).expect("one page may be pinned");
     assert!(node.engine.pin_now(0, Access::Write), "it is in the pool");
     for index in 1..FRAMES {
         let pinned = node.space.own.table.pin(node.space.slots.of(page(index)), Access::Read);
@@ -47,9 +46,5 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_held() {
     }
     let piece = Piece { page: page(FRAMES), offset_bytes: 0, len_bytes: 1, start_bytes: 0 };
     node.engine.submit(Part { piece, copy: Copy::Set(2), completion: Completion::None });
-    assert_eq!(
-        node.engine.pending().closing,
-        1,
-        "the held one was used the longest time ago, but might be held for ever"
-    );
+    assert_eq!(node.engine.pending().closing, 1, "page 0 was used the longest time ago, but may stay pinned for ever");
 }

@@ -1,4 +1,4 @@
-//! What a rank's client says of its own segment: pins and hints, as `Runtime::pin`, `unpin` and `advise` carry them out.
+//! Pins and hints of a rank's client for its own segment, as `Ops::pin`, `unpin` and `advise` carry them out.
 
 use crate::client::{Range, contents};
 use crate::job::{Job, PAGE_BYTES};
@@ -9,7 +9,7 @@ use vgasnet::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_protocol::coherence::{Access, PageId};
 
 /// A thread that pins a range, uses it, and unpins it.
-pub struct Holder {
+pub struct Pinner {
     pages: RangeInclusive<u32>,
     access: Access,
     /// Pages of the range that are pinned, from its start on.
@@ -21,19 +21,19 @@ pub struct Holder {
 enum Stage {
     /// Before the range is fetched.
     Counted,
-    /// Goes on with the next page.
+    /// Before the next page is pinned.
     Next,
-    /// The next page cannot be pinned at once.
+    /// The next page is not open.
     Missed,
     Waits(CompletionId),
-    Holds,
-    /// The engine knows that the range is not held any more; pages are let go from the end of the range on.
-    Releases {
+    Pinned,
+    /// The engine's pin set does not have the range any more. The pages are unpinned from the end of the range on.
+    Unpins {
         closing: bool,
     },
 }
 
-impl Holder {
+impl Pinner {
     fn next(&self) -> u32 {
         self.pages.start() + self.pinned
     }
@@ -41,36 +41,36 @@ impl Holder {
 
 impl Job {
     /// The client of `rank` pins pages of its segment, if so many may be pinned.
-    pub fn hold(&mut self, rank: usize, pages: RangeInclusive<u32>, access: Access) {
+    pub fn pin(&mut self, rank: usize, pages: RangeInclusive<u32>, access: Access) {
         let node = &mut self.nodes[rank];
         match node.engine.add_pins(pages.clone()) {
-            Ok(()) => node.holders.push(Holder { pages, access, pinned: 0, stage: Stage::Counted }),
+            Ok(()) => node.pinners.push(Pinner { pages, access, pinned: 0, stage: Stage::Counted }),
             Err(_) => self.seen.too_many += 1,
         }
     }
 
-    /// A thread that pins goes on. Returns `false` where it has to wait.
-    pub fn advance_holder(&mut self, rank: usize, at: usize, random: &mut Rng) -> bool {
+    /// Does the next step of a thread that pins. Returns `false` if it has to wait.
+    pub fn advance_pinner(&mut self, rank: usize, at: usize, random: &mut Rng) -> bool {
         let node = &mut self.nodes[rank];
-        let holder = &mut node.holders[at];
-        match holder.stage {
+        let pinner = &mut node.pinners[at];
+        match pinner.stage {
             Stage::Counted => {
-                holder.stage = Stage::Next;
-                node.engine.fetch(holder.pages.clone());
+                pinner.stage = Stage::Next;
+                node.engine.fetch(pinner.pages.clone());
                 self.rouse(rank);
             }
-            Stage::Next if holder.next() > *holder.pages.end() => holder.stage = Stage::Holds,
-            Stage::Next if node.engine.pin_now(holder.next(), holder.access) => holder.pinned += 1,
-            Stage::Next => holder.stage = Stage::Missed,
+            Stage::Next if pinner.next() > *pinner.pages.end() => pinner.stage = Stage::Pinned,
+            Stage::Next if node.engine.pin_now(pinner.next(), pinner.access) => pinner.pinned += 1,
+            Stage::Next => pinner.stage = Stage::Missed,
             Stage::Missed => {
                 let completion = node.completions.begin();
                 node.completions.add(completion);
-                holder.stage = Stage::Waits(completion);
-                let (index, access) = (holder.next(), holder.access);
+                pinner.stage = Stage::Waits(completion);
+                let (index, access) = (pinner.next(), pinner.access);
                 let piece = Piece::of_page(PageId { home: node.space.rank, index });
                 let (copy, completion) = (Copy::Pin(access), Completion::Counted(completion));
                 node.engine.submit(Part { piece, copy, completion });
-                self.seen.holds_waited += 1;
+                self.seen.pins_waited += 1;
                 self.rouse(rank);
             }
             Stage::Waits(completion) => {
@@ -78,69 +78,68 @@ impl Job {
                     return false;
                 }
                 node.completions.end(completion);
-                holder.pinned += 1;
-                holder.stage = Stage::Next;
+                pinner.pinned += 1;
+                pinner.stage = Stage::Next;
             }
-            Stage::Holds if random.u32(0..8) > 0 => self.use_held(rank, at, random),
-            Stage::Holds => {
-                holder.stage = Stage::Releases { closing: false };
-                assert!(node.engine.remove_pins(holder.pages.clone()), "a range that is held is released");
+            Stage::Pinned if random.u32(0..8) > 0 => self.use_pinned(rank, at, random),
+            Stage::Pinned => {
+                pinner.stage = Stage::Unpins { closing: false };
+                assert!(node.engine.remove_pins(pinner.pages.clone()), "a pinned range can be unpinned");
                 self.rouse(rank);
             }
-            Stage::Releases { closing } => self.release(rank, at, closing),
+            Stage::Unpins { closing } => self.unpin_next(rank, at, closing),
         }
         true
     }
 
-    /// A page is let go; after the last one, the engine is kicked if it waits for any of them.
-    fn release(&mut self, rank: usize, at: usize, closing: bool) {
+    /// Unpins a page. After the last one, notifies the engine if that waits for any of them.
+    fn unpin_next(&mut self, rank: usize, at: usize, closing: bool) {
         let node = &mut self.nodes[rank];
-        let holder = &mut node.holders[at];
-        if holder.pinned > 0 {
-            holder.pinned -= 1;
+        let pinner = &mut node.pinners[at];
+        if pinner.pinned > 0 {
+            pinner.pinned -= 1;
             let view = node.space.view.as_ref().expect("it was pinned there");
-            holder.stage = Stage::Releases { closing: view.unpin(holder.next()) | closing };
+            pinner.stage = Stage::Unpins { closing: view.unpin(pinner.next()) | closing };
             return;
         }
         if closing {
             self.seen.deferred_closes += 1;
             node.space.own.table.notify_unpinned();
         }
-        node.holders.swap_remove(at);
+        node.pinners.swap_remove(at);
     }
 
-    /// A device loads from a range that is pinned, or stores there: it does not fault.
-    fn use_held(&mut self, rank: usize, at: usize, random: &mut Rng) {
-        let holder = &self.nodes[rank].holders[at];
-        let (first, pages) = (*holder.pages.start() as usize, holder.pages.clone().count());
+    /// A device loads from a pinned range, or stores there, without faults.
+    fn use_pinned(&mut self, rank: usize, at: usize, random: &mut Rng) {
+        let pinner = &self.nodes[rank].pinners[at];
+        let (first, pages) = (*pinner.pages.start() as usize, pinner.pages.clone().count());
         let len_bytes = random.usize(1..=64);
         let start_bytes = first * PAGE_BYTES + random.usize(0..=pages * PAGE_BYTES - len_bytes);
         let range = Range { home: rank, start_bytes, len_bytes };
-        let access = if random.bool() { Access::Read } else { holder.access };
+        let access = if random.bool() { Access::Read } else { pinner.access };
         let mut bytes = contents(range, random);
         self.access(rank, range, &mut bytes, access);
     }
 
-    /// Pages that are pinned at `rank` because its client said so, how they may be used, and whether they are on the way
-    /// to be let go.
-    pub fn held_pages(&self, rank: usize) -> impl Iterator<Item = (PageId, Access, bool)> + '_ {
+    /// The pages that the client of `rank` has pinned, for which access, and whether it is unpinning them.
+    pub fn client_pins(&self, rank: usize) -> impl Iterator<Item = (PageId, Access, bool)> + '_ {
         let node = &self.nodes[rank];
-        node.holders.iter().flat_map(|holder| {
-            let has_next = matches!(holder.stage, Stage::Waits(completion) if node.completions.is_done(completion));
-            let of = |at| PageId { home: node.space.rank, index: holder.pages.start() + at };
-            let is_released = matches!(holder.stage, Stage::Releases { .. });
-            (0..holder.pinned + u32::from(has_next)).map(move |at| (of(at), holder.access, is_released))
+        node.pinners.iter().flat_map(|pinner| {
+            let has_next = matches!(pinner.stage, Stage::Waits(completion) if node.completions.is_done(completion));
+            let of = |at| PageId { home: node.space.rank, index: pinner.pages.start() + at };
+            let is_unpinning = matches!(pinner.stage, Stage::Unpins { .. });
+            (0..pinner.pinned + u32::from(has_next)).map(move |at| (of(at), pinner.access, is_unpinning))
         })
     }
 
-    /// How many threads of `rank` wait for the engine to show a page.
-    pub fn admissions_waiting(&self, rank: usize) -> usize {
+    /// How many threads of `rank` wait for the engine to map a page.
+    pub fn mappings_awaited(&self, rank: usize) -> usize {
         let node = &self.nodes[rank];
-        let holds = node.holders.iter().filter(|holder| matches!(holder.stage, Stage::Waits(_))).count();
-        holds + node.threads.iter().filter(|thread| thread.waits()).count()
+        let pinners = node.pinners.iter().filter(|pinner| matches!(pinner.stage, Stage::Waits(_))).count();
+        pinners + node.threads.iter().filter(|thread| thread.waits()).count()
     }
 
-    /// The client of `rank` says what it will do with pages of its segment.
+    /// The client of `rank` gives a hint about pages of its segment.
     pub fn advise(&mut self, rank: usize, pages: &RangeInclusive<u32>, random: &mut Rng) {
         let engine = &mut self.nodes[rank].engine;
         match random.u32(0..4) {

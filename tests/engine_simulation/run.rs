@@ -8,22 +8,21 @@ use crate::touch::Instruction;
 use fastrand::Rng;
 use std::ops::AddAssign;
 use vgasnet::error::UserError;
-use vgasnet::memory;
-use vgasnet::memory::FRAMES_MIN;
+use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_sim::Settings;
 
-/// More steps than any run needs: a run that is still busy then does not end.
+/// More steps than any run needs: a run that takes more does not end.
 const STEPS_MAX: usize = 400_000;
 
 /// Instructions of a thread.
 const INSTRUCTIONS_MAX: usize = 12;
 
-/// Tries at random before what can happen is looked for.
+/// Random draws before a step looks for anything that can happen.
 const TRIES: usize = 64;
 
-/// What runs have been through.
+/// Counts of what happened in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub steps: u64,
@@ -65,21 +64,22 @@ impl Summary {
     }
 }
 
-/// The one who draws.
+/// Draws what happens next.
 struct Fate {
     random: Rng,
     operations_left: usize,
-    /// How many operations a rank has under way at once, and how much work is in its threads' hands.
+    /// The operations that a rank has under way at once.
     operations_at_once: usize,
+    /// The work that a rank's threads have taken at once.
     tasks_at_once: usize,
-    /// How many threads of a rank load and store, or pin, at once; none in some runs.
+    /// The threads of a rank that load and store at once, and those that pin; none in some runs.
     threads_at_once: usize,
-    /// Ranks whose pages everybody wants.
+    /// The first so many ranks have the pages that most operations use.
     hot: usize,
     barriers: u32,
-    /// Where in the segment of rank 0 each rank's scan is.
+    /// The page of rank 0 at which each rank's scan is.
     scans: Vec<u32>,
-    /// Engines are driven without a reason too, as threads do that wait for something else.
+    /// Engines are also driven without a reason, as by threads that wait for something else.
     drives_idly: bool,
     /// No operation is left to start.
     settling: bool,
@@ -93,7 +93,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     random.shuffle(&mut hosts);
     let (pages_max, frames_min, frames_max) = match random.u32(0..4) {
         0 => (12, 1, 9),
-        // Few more than loads and stores need.
+        // Few frames more than loads and stores need.
         1 | 2 => (random.u32(2..=10), FRAMES_MIN, random.u32(FRAMES_MIN..=8)),
         _ => (random.u32(1..=4), 1, random.u32(1..=4)),
     };
@@ -112,7 +112,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         busy_percent: [0, 10, 50][random.usize(0..3)],
     };
     let steps = random.u32(0..4) > 0;
-    // Without single steps, an instruction's pages stay only if all of them may be mapped.
+    // Without single steps, an instruction gets all its pages only if all of them may be mapped.
     let few = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
     let mapper = mapper::Settings {
         mapped_max: if random.bool() { u32::MAX } else { few },
@@ -215,7 +215,7 @@ impl Fate {
         self.leave(job, summary)
     }
 
-    /// Every rank's program ends; nobody believes it before it is so.
+    /// Ends every rank's program. No rank believes that all have ended before they have.
     fn leave(&mut self, job: &mut Job, summary: &mut Summary) -> Outcome {
         let mut order: Vec<usize> = (0..job.nodes.len()).collect();
         self.random.shuffle(&mut order);
@@ -265,7 +265,7 @@ impl Fate {
         Ok(!self.settling)
     }
 
-    /// Something of this kind happens at a rank, if it can.
+    /// Makes something of this kind happen at a rank, if it can. Returns whether it did.
     fn try_kind(&mut self, job: &mut Job, rank: usize, kind: u32) -> Result<bool, (usize, UserError)> {
         let tasks = job.nodes[rank].tasks.len();
         Ok(match kind {
@@ -289,13 +289,13 @@ impl Fate {
             19..24 => self.touch_some(job, rank),
             24 => job.take_mail(rank),
             25 => self.spawn_some(job, rank),
-            26 => self.hold_some(job, rank),
-            27..29 => self.advance_some_holder(job, rank),
+            26 => self.pin_or_advise_some(job, rank),
+            27..29 => self.advance_some_pinner(job, rank),
             _ => false,
         })
     }
 
-    /// Some operation of `rank` that need not wait goes on.
+    /// Does a step of some operation of `rank` that need not wait.
     fn advance_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let count = job.nodes[rank].operations.len();
         let first = if count == 0 { 0 } else { self.random.usize(0..count) };
@@ -314,7 +314,7 @@ impl Fate {
         }
         self.operations_left -= 1;
         if random.u32(0..4) == 0 {
-            // A scan page by page, which read-ahead finds out.
+            // A scan page by page, which the stream detection finds.
             let index = self.scans[rank];
             self.scans[rank] = (index + 1) % job.shape.ranks[0].pages;
             let range = Range { home: 0, start_bytes: index as usize * PAGE_BYTES, len_bytes: 64 };
@@ -333,7 +333,7 @@ impl Fate {
         true
     }
 
-    /// Some thread of `rank` that loads and stores and need not wait goes on.
+    /// Does a step of some thread of `rank` that loads and stores and need not wait.
     fn touch_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let count = job.nodes[rank].threads.len();
         let first = if count == 0 { 0 } else { self.random.usize(0..count) };
@@ -348,7 +348,7 @@ impl Fate {
         self.operations_left -= 1;
         let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
         let (index, other, count) = (random.u32(0..pages), random.u32(0..pages), random.usize(1..=INSTRUCTIONS_MAX));
-        // Most stay at their pages, which they find mapped.
+        // Most threads stay at their pages, which they find mapped.
         let stays = random.u32(0..4) > 0;
         let instruction = |_| {
             let mut range = |index| {
@@ -364,9 +364,9 @@ impl Fate {
     }
 
     /// The client of `rank` pins a few pages of its segment, or gives a hint.
-    fn hold_some(&mut self, job: &mut Job, rank: usize) -> bool {
+    fn pin_or_advise_some(&mut self, job: &mut Job, rank: usize) -> bool {
         let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
-        let has_room = job.nodes[rank].holders.len() < self.threads_at_once;
+        let has_room = job.nodes[rank].pinners.len() < self.threads_at_once;
         if self.operations_left == 0 || !has_room || pages == 0 || random.u32(0..2) == 0 {
             return false;
         }
@@ -378,18 +378,18 @@ impl Fate {
         if none || random.bool() {
             job.advise(rank, &range, random);
         } else {
-            job.hold(rank, range, if random.bool() { Access::Read } else { Access::Write });
+            job.pin(rank, range, if random.bool() { Access::Read } else { Access::Write });
         }
         true
     }
 
-    fn advance_some_holder(&mut self, job: &mut Job, rank: usize) -> bool {
-        let count = job.nodes[rank].holders.len();
+    fn advance_some_pinner(&mut self, job: &mut Job, rank: usize) -> bool {
+        let count = job.nodes[rank].pinners.len();
         let first = if count == 0 { 0 } else { self.random.usize(0..count) };
-        (0..count).any(|at| job.advance_holder(rank, (first + at) % count, &mut self.random))
+        (0..count).any(|at| job.advance_pinner(rank, (first + at) % count, &mut self.random))
     }
 
-    /// The client of `rank` comes to a barrier, or goes on from it.
+    /// Lets the client of `rank` come to a barrier, or go on from it.
     fn barrier(&mut self, job: &mut Job, rank: usize) -> bool {
         let cooperative = job.shape.cooperative;
         let node = &mut job.nodes[rank];

@@ -7,8 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
-use vgasnet::memory;
-use vgasnet::memory::Segment;
+use vgasnet::memory::{self, Segment};
 use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::{Busy, MemoryStorage, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
@@ -16,38 +15,41 @@ use vgasnet_sim::{Hub, Settings};
 
 const FRAMES: u32 = 2;
 
-/// A storage in memory that rings while it has something in flight, as a real one does when that is complete.
+/// A storage in memory whose doorbell rings while operations are in flight, as a real one's does when they are
+/// complete.
 struct Ringing {
     storage: MemoryStorage,
-    bell: EventFd,
+    doorbell: EventFd,
 }
 
 impl Ringing {
     fn new(storage: MemoryStorage) -> Ringing {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        Ringing { storage, bell: EventFd::from_value_and_flags(0, flags).expect("a descriptor is left") }
+        Ringing { storage, doorbell: EventFd::from_value_and_flags(0, flags).expect("a descriptor is left") }
     }
 
     fn ring(&self) {
-        self.bell.write(1).expect("its count is far from its end");
+        self.doorbell.write(1).expect("its count is far from its end");
     }
 }
 
 impl Storage for Ringing {
     unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
         self.ring();
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the inner storage
+        // hands out.
         unsafe { self.storage.read(offset_bytes, memory, len_bytes, token) }
     }
 
     unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
         self.ring();
-        // SAFETY: the caller keeps the same promises to this function.
+        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the inner storage
+        // hands out.
         unsafe { self.storage.write(offset_bytes, memory, len_bytes, token) }
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
-        let _ = self.bell.read();
+        let _ = self.doorbell.read();
         self.storage.poll(sink);
         if self.storage.in_flight() > 0 {
             self.ring();
@@ -59,7 +61,7 @@ impl Storage for Ringing {
     }
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.bell.as_fd())
+        Some(self.doorbell.as_fd())
     }
 }
 
@@ -68,7 +70,7 @@ fn fail(call: &str, error: &UserError) -> ! {
     std::process::abort()
 }
 
-/// Where a rank's segment begins.
+/// The first address of a rank's segment.
 pub fn base(rank: usize) -> usize {
     (rank + 1) << 32
 }

@@ -42,17 +42,17 @@ counters! {
     crowded,
     /// Faults that the engine served.
     faults,
-    /// Threads that waited for the turn until they had no patience left.
+    /// Threads that waited for the turn as long as they may.
     turns_waited,
-    /// Faults that told of a page that was fetched ahead.
+    /// Faults that were the first use of a page that was fetched ahead.
     hints,
     /// Mappings that the system refused at first.
     refusals,
     /// Pages that were unmapped.
     unmapped,
     /// Pins that waited for a page.
-    holds_waited,
-    /// Pins that closing a page waited for.
+    pins_waited,
+    /// Unpinned ranges for which a deferred close waited.
     deferred_closes,
     /// Pins that were too many.
     too_many,

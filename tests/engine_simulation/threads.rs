@@ -1,5 +1,5 @@
-//! Whole runtimes with their own threads on the simulated conduit: nothing is lost, late or slept through when client
-//! threads lead, follow and hand over to the helper.
+//! Whole runtimes with their own threads on the simulated conduit: no byte and no wake-up is lost while client threads
+//! drive, wait and hand over to the helper.
 
 use crate::job::PAGE_BYTES;
 use crate::runtimes::{base, start};
@@ -15,10 +15,10 @@ const PAGES: u32 = 4;
 const THREADS: usize = 2;
 const OPERATIONS: u64 = 150;
 
-/// Far more than a run takes.
+/// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where a writer's cell is in the page `page` of the job: a place that no one else writes.
+/// The cell of a writer in the page `page` of the job, which nobody else writes.
 fn cell(writer: usize, page: usize) -> Remote {
     let (rank, index) = (page / PAGES as usize, page % PAGES as usize);
     Remote { rank: rank as u32, address: base(rank) + index * PAGE_BYTES + writer * 8, len_bytes: 8 }
@@ -26,18 +26,18 @@ fn cell(writer: usize, page: usize) -> Remote {
 
 fn get(runtime: &Runtime, remote: Remote) -> u64 {
     let mut bytes = [0; 8];
-    // SAFETY: the bytes are as many as the cell has.
+    // SAFETY: there are as many bytes as the cell has.
     unsafe { runtime.ops().transfer(Operation::Get(bytes.as_mut_ptr()), remote) }.expect("inside the segment");
     u64::from_le_bytes(bytes)
 }
 
 fn put(runtime: &Runtime, remote: Remote, value: u64) {
-    // SAFETY: as in `get`.
+    // SAFETY: there are as many bytes as the cell has, and they live until the put is complete.
     unsafe { runtime.ops().transfer(Operation::Put(value.to_le_bytes().as_ptr()), remote) }
         .expect("inside the segment");
 }
 
-/// One client thread: counts its own cells up, reads them back, and sees those of others only grow.
+/// A client thread: counts its own cells up, reads them back, and checks that those of others only grow.
 fn client(runtime: &Runtime, writer: usize, writers: usize, pages: usize, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut own = vec![0; pages];
@@ -87,7 +87,7 @@ fn play(settings: &Settings, cooperative: bool) {
 #[test]
 fn runtimes_with_threads_lose_nothing() {
     let (done, watch) = channel();
-    // A rank that hangs would keep the test from ending: its thread is left behind then.
+    // A rank that hangs would keep the test from ending, so its thread is not joined then.
     thread::spawn(move || {
         for seed in 0..8 {
             let hosts: Vec<u32> = [vec![0, 0, 1], vec![0, 1], vec![0, 0, 0, 0]][seed as usize % 3].clone();

@@ -1,22 +1,21 @@
-//! Threads that load from and store to their rank's segment, one step at a time, as the processor and `local::fault` do it.
+//! Threads that load from and store to their rank's segment, one step at a time, as the processor and `src/fault` do
+//! it.
 
 use crate::client::{Range, contents};
 use crate::job::{Job, Node};
 use fastrand::Rng;
-use vgasnet::memory::Piece;
-use vgasnet::memory::{PageAccess, SegmentView};
-use vgasnet::request::Copy;
-use vgasnet::request::{Fault, Part};
+use vgasnet::memory::{PageAccess, Piece, SegmentView};
+use vgasnet::request::{Copy, Fault, Part};
 use vgasnet_protocol::coherence::{Access, PageId};
 
-/// Steps that a thread waits for the turn at most.
+/// The most steps that a thread waits for the turn.
 const TURN_PATIENCE: u32 = 40;
 
-/// One instruction: it does all of this, or it faults and does nothing.
+/// An instruction, which does all of this, or faults and does nothing.
 #[derive(Clone, Debug)]
 pub struct Instruction {
     load: Option<Range>,
-    /// What is loaded, or if nothing is, something else.
+    /// It stores the bytes that it loads, or others if it loads none.
     store: Option<Range>,
 }
 
@@ -25,11 +24,12 @@ pub struct Thread {
     name: u64,
     instructions: Vec<Instruction>,
     stage: Stage,
-    /// It does a single step; these pages are pinned until that is through.
+    /// It is in a single step.
     is_stepping: bool,
+    /// Pages that stay pinned until the step is through.
     kept: Vec<u32>,
-    /// Pages whose visit ends before anything else is done.
-    leaving: Vec<u32>,
+    /// Pages that it unpins before it does anything else.
+    unpinning: Vec<u32>,
     /// The present instruction has faulted.
     has_faulted: bool,
 }
@@ -45,7 +45,7 @@ enum Stage {
 }
 
 impl Instruction {
-    /// Something that is done to `range`, or from there to `other`.
+    /// A load or store of `range`, or one from there to `other`.
     pub fn random(random: &mut Rng, range: Range, other: Range) -> Instruction {
         let (load, store) = match random.u32(0..8) {
             0..3 => (Some(range), None),
@@ -64,7 +64,7 @@ impl Instruction {
         Instruction { load: None, store: Some(range) }
     }
 
-    /// Pages and rights that it needs, in the order in which the processor looks for them.
+    /// The pages that it needs, with the access, in the order of the processor.
     fn needs(&self, node: &Node) -> Vec<(u32, Access)> {
         let of = |range: &Option<Range>, access| {
             let pieces = range.map(|range| pieces(node, range)).unwrap_or_default();
@@ -81,10 +81,10 @@ impl Thread {
             Stage::Waits(fault) if fault.is_served() => Some(fault.index),
             _ => None,
         };
-        self.kept.iter().chain(&self.leaving).copied().chain(served)
+        self.kept.iter().chain(&self.unpinning).copied().chain(served)
     }
 
-    /// Whether the engine may have it down as waiting.
+    /// Whether the engine may have its request.
     pub fn waits(&self) -> bool {
         matches!(&self.stage, Stage::Waits(fault) if !fault.is_served())
     }
@@ -103,7 +103,7 @@ impl Node {
 }
 
 impl Job {
-    /// A thread of `rank` starts, whose instructions are done one after another.
+    /// Starts a thread of `rank`, which runs these instructions in order.
     pub fn spawn(&mut self, rank: usize, mut instructions: Vec<Instruction>) {
         instructions.reverse();
         let node = &mut self.nodes[rank];
@@ -114,17 +114,17 @@ impl Job {
             stage: Stage::Run,
             is_stepping: false,
             kept: Vec::new(),
-            leaving: Vec::new(),
+            unpinning: Vec::new(),
             has_faulted: false,
         });
     }
 
-    /// A thread goes on. Returns `false` where it has to wait.
+    /// Does the next step of a thread. Returns `false` if it has to wait.
     pub fn advance_thread(&mut self, rank: usize, at: usize, random: &mut Rng) -> bool {
         let node = &mut self.nodes[rank];
         let thread = &mut node.threads[at];
-        if let Some(index) = thread.leaving.pop() {
-            self.leave_page(rank, index);
+        if let Some(index) = thread.unpinning.pop() {
+            self.unpin_page(rank, index);
             return true;
         }
         match std::mem::replace(&mut thread.stage, Stage::Run) {
@@ -145,7 +145,7 @@ impl Job {
         true
     }
 
-    /// The processor tries an instruction.
+    /// Runs an instruction, which may fault.
     fn run(&mut self, rank: usize, at: usize, instruction: &Instruction, random: &mut Rng) {
         let node = &mut self.nodes[rank];
         let missing = instruction.needs(node).into_iter().find(|(index, access)| !node.mapper.allows(*index, *access));
@@ -159,7 +159,7 @@ impl Job {
         self.seen.silent += u64::from(!std::mem::take(&mut thread.has_faulted));
         // The single step raises SIGTRAP.
         if std::mem::take(&mut thread.is_stepping) {
-            thread.leaving.append(&mut thread.kept);
+            thread.unpinning.append(&mut thread.kept);
             node.turn = node.turn.filter(|owner| *owner != thread.name);
         }
         let mut bytes = match instruction.store {
@@ -175,7 +175,7 @@ impl Job {
         }
     }
 
-    /// Loads or stores bytes of the own segment through what the mapper maps.
+    /// Loads or stores bytes of the own segment through the mappings.
     pub fn access(&mut self, rank: usize, range: Range, bytes: &mut [u8], access: Access) {
         for piece in pieces(&self.nodes[rank], range) {
             let mapped = self.nodes[rank].mapper.at(piece.page.index).filter(|mapped| mapped.access >= access);
@@ -184,16 +184,17 @@ impl Job {
             let memory = bytes[piece.start_bytes..][..piece.len_bytes].as_mut_ptr();
             let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
             let frame = self.nodes[rank].space.own.pool.frame(frame);
-            // SAFETY: the frame lies in the pool, and `bytes` has as many as the piece; one thread does everything here.
+            // SAFETY: the frame lies in the pool and has the page for this access. `bytes` has as many as the piece,
+            // and no other thread runs.
             unsafe { self.model.copy(&copy, frame, &piece) };
         }
     }
 
-    /// The handler of SIGSEGV, until it is through or has to wait.
+    /// Runs the handler of SIGSEGV, until it is through or has to wait.
     fn on_fault(&mut self, rank: usize, at: usize, index: u32, access: Access, random: &mut Rng) {
         let (steps, node) = (self.shape.mapper.steps, &mut self.nodes[rank]);
         let view = node.view();
-        // Processors that do not run single steps do not tell what the instruction did either.
+        // Processors without single steps do not tell the access of a fault either.
         let access = if steps { access } else { view.more_than_mapped(index) };
         let accessed = view.access(index, access);
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
@@ -203,7 +204,7 @@ impl Job {
         match accessed {
             PageAccess::Pinned { crowded: false, .. } if !thread.is_stepping => {
                 self.seen.accesses += 1;
-                thread.leaving.push(index);
+                thread.unpinning.push(index);
             }
             PageAccess::Pinned { crowded, .. } => {
                 self.seen.crowded += u64::from(crowded);
@@ -211,7 +212,7 @@ impl Job {
             }
             PageAccess::Missed => {
                 self.seen.faults += 1;
-                thread.leaving.append(&mut thread.kept);
+                thread.unpinning.append(&mut thread.kept);
                 let patience = if steps { random.u32(1..=TURN_PATIENCE) } else { 0 };
                 thread.stage = Stage::Turn(index, access, patience);
             }
@@ -219,7 +220,8 @@ impl Job {
         }
     }
 
-    /// A thread that has no page pinned waits while another one has the turn, but not for ever, and then for the engine.
+    /// A thread without pinned pages waits while another one has the turn, but not for ever. It then leaves its
+    /// request.
     fn take_turn(&mut self, rank: usize, at: usize, wants: (u32, Access), patience: u32) {
         let node = &mut self.nodes[rank];
         let thread = &mut node.threads[at];
@@ -237,19 +239,19 @@ impl Job {
         thread.stage = Stage::Waits(fault);
     }
 
-    /// The handler returns, with the page pinned until the instruction is through where the processor can do that.
+    /// The handler returns. With single steps the page stays pinned until the instruction is through.
     fn keep(&mut self, rank: usize, at: usize, index: u32) {
         let thread = &mut self.nodes[rank].threads[at];
         if self.shape.mapper.steps {
             thread.is_stepping = true;
             thread.kept.push(index);
         } else {
-            thread.leaving.push(index);
+            thread.unpinning.push(index);
         }
     }
 
-    /// Ends a visit of a page of the own segment.
-    pub fn leave_page(&mut self, rank: usize, index: u32) {
+    /// Undoes a pin of a page of the own segment.
+    pub fn unpin_page(&mut self, rank: usize, index: u32) {
         let node = &self.nodes[rank];
         if node.view().unpin(index) {
             self.seen.notices += 1;
@@ -257,7 +259,7 @@ impl Job {
         }
     }
 
-    /// The helper thread looks into the mailbox. Returns whether there was anything.
+    /// The helper thread takes requests and hints from the mailbox. Returns whether there were any.
     pub fn take_mail(&mut self, rank: usize) -> bool {
         let node = &mut self.nodes[rank];
         if !node.mailbox.has_any() {
@@ -275,8 +277,8 @@ impl Job {
         true
     }
 
-    /// Pages of the own segment that are pinned at `rank` by threads that load and store.
-    pub fn kept_pages(&self, rank: usize) -> impl Iterator<Item = PageId> + '_ {
+    /// The pages of the own segment that threads of `rank` have pinned to load and store.
+    pub fn access_pins(&self, rank: usize) -> impl Iterator<Item = PageId> + '_ {
         let node = &self.nodes[rank];
         let of = move |index| PageId { home: node.space.rank, index };
         node.threads.iter().flat_map(|thread| thread.pins()).map(of)

@@ -8,7 +8,7 @@ use vgasnet::storage::{BackingFile, RingStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 
-/// A ring on a file of `pages`, if there are rings here.
+/// A ring on a file of `pages` pages, if this machine has io_uring.
 fn ring(pages: usize) -> Option<RingStorage> {
     let file = BackingFile::create(&disk(), (pages * PAGE_BYTES) as u64).unwrap();
     let ring = RingStorage::new(file, 4).ok();
@@ -18,7 +18,7 @@ fn ring(pages: usize) -> Option<RingStorage> {
     ring
 }
 
-/// Memory shared as a pool is, untouched at first. Tests drop it after the storage that uses it.
+/// Shared memory, like a pool's, untouched at first. Tests drop it after the storage that uses it.
 struct Mapping(*mut u8, usize);
 
 impl Mapping {
@@ -40,19 +40,19 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the mapping is this value's own, and no storage uses it any more.
+        // SAFETY: the mapping is this value's own, and the storage that used it was dropped before.
         unsafe { libc::munmap(self.0.cast(), self.1) };
     }
 }
 
-/// The limit on locked memory is one for all of a user's threads: tests take turns.
+/// Lets tests take turns: the limit on locked memory is one for all threads of a user.
 fn locked_memory() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn never(line: &str) {
-    panic!("this is under any limit: {line}");
+    panic!("so little memory is under any limit: {line}");
 }
 
 fn finish(ring: &mut RingStorage) {
@@ -133,20 +133,20 @@ fn a_large_pool_becomes_resident_only_where_it_is_used() {
     ring.register(&[(pool.0, POOL_BYTES)], CHUNK_BYTES, |_| {});
     assert_eq!(pool.resident_bytes(), 0);
     for chunk in [255, 3] {
-        // SAFETY: the chunk is inside the mapping, which nothing else uses, and the operation ends before it does.
+        // SAFETY: the chunk is inside the mapping, which nothing else uses and which outlives the operation.
         unsafe { ring.read(0, pool.0.add(chunk * CHUNK_BYTES), CHUNK_BYTES, 0) }.unwrap();
         finish(&mut ring);
     }
     assert_eq!(pool.resident_bytes(), 2 * CHUNK_BYTES);
 }
 
-/// Takes `CAP_IPC_LOCK` from the calling thread, which exempts root from `ulimit -l`.
+/// Takes `CAP_IPC_LOCK` from the calling thread. The capability exempts root from `ulimit -l`.
 fn drop_ipc_lock() {
     const VERSION_3: u32 = 0x2008_0522;
     const IPC_LOCK: u32 = 14;
     let header = [VERSION_3, 0];
     let mut sets = [0u32; 6];
-    // SAFETY: both arrays have the layout of version 3 (two times three words), and live during the calls.
+    // SAFETY: the header and the sets have the layout of version 3 (two times three words), and live during the calls.
     unsafe {
         assert_eq!(libc::syscall(libc::SYS_capget, header.as_ptr(), sets.as_mut_ptr()), 0);
         sets[0] &= !(1 << IPC_LOCK);
@@ -154,7 +154,7 @@ fn drop_ipc_lock() {
     }
 }
 
-/// Uses more memory than a limit allows that binds the calling thread: the lines about it, what was pinned, the limit.
+/// Uses more memory than the calling thread may lock. Returns the warnings, the bytes that were pinned, and the limit.
 fn warnings_beyond_the_limit() -> Option<(Vec<String>, usize, u64)> {
     drop_ipc_lock();
     let (limit_bytes, _) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_MEMLOCK).unwrap();
@@ -182,7 +182,7 @@ fn warnings_beyond_the_limit() -> Option<(Vec<String>, usize, u64)> {
 }
 
 #[test]
-fn a_limit_on_locked_memory_is_foreseen_and_lived_with() {
+fn a_limit_on_locked_memory_is_foreseen_and_storage_works() {
     let _memory = locked_memory();
     let limited = thread::spawn(|| {
         let Some((lines, registered_bytes, limit_bytes)) = warnings_beyond_the_limit() else { return };
@@ -194,7 +194,7 @@ fn a_limit_on_locked_memory_is_foreseen_and_lived_with() {
 }
 
 #[test]
-fn a_refusal_that_nobody_foresaw_is_told_once_when_it_comes() {
+fn an_unforeseen_refusal_is_reported_once() {
     let _memory = locked_memory();
     let mapping = Mapping::new(3 * PAGE_BYTES);
     let Some(mut ring) = ring(4) else { return };
@@ -205,7 +205,7 @@ fn a_refusal_that_nobody_foresaw_is_told_once_when_it_comes() {
     ring.register(&[(mapping.0, mapping.1)], PAGE_BYTES, move |line| sink.lock().unwrap().push(line.to_owned()));
     // The kernel pins memory for writing to it, which the first two pages do not permit.
     for page in [2, 0, 1] {
-        // SAFETY: the page is inside the mapping, which nothing else uses, and the operation ends before it does.
+        // SAFETY: the page is inside the mapping, which nothing else uses and which outlives the operation.
         unsafe { ring.write(0, mapping.0.add(page * PAGE_BYTES), PAGE_BYTES, 0) }.unwrap();
         finish(&mut ring);
         assert_eq!(lines.lock().unwrap().len(), usize::from(page < 2));

@@ -1,4 +1,5 @@
-//! Directories that are wrong, full, read-only or less able than a disk; kernels that refuse.
+//! Directories that are wrong, full, read-only or on file systems with fewer features than a disk's; kernels that
+//! refuse.
 
 use crate::support::{Pages, disk, settle, skip};
 use nix::mount::{MsFlags, mount};
@@ -18,7 +19,7 @@ fn refusal(dir: &Path, size_bytes: u64) -> String {
     line
 }
 
-/// Runs `body` in a thread with mounts of its own, which vanish with it, and an empty directory to mount on.
+/// Runs `body` with an empty directory to mount on, in a thread whose mounts are its own and end with it.
 fn with_own_mounts(name: &str, body: impl FnOnce(&Path) + Send) {
     let dir = disk().join(name);
     fs::create_dir_all(&dir).unwrap();
@@ -40,7 +41,7 @@ fn mount_kind(kind: &str, dir: &Path, options: &str) {
     mount(Some("none"), dir, Some(kind), MsFlags::empty(), Some(options)).unwrap();
 }
 
-/// What [`open`] makes for a file of some pages; its warnings go into `warnings`.
+/// The storage that [`open`] makes for a file of so many pages. Its warnings go into `warnings`.
 fn open_with(
     dir: &Path,
     buffers: &[(*mut u8, usize)],
@@ -54,7 +55,7 @@ fn open_with(
     open(&Options { dir, size_bytes, depth: 4, buffers, page_bytes: PAGE_BYTES, fault, warn }).unwrap()
 }
 
-/// Writes and reads one page through whatever [`open`] chooses there; its warnings.
+/// Writes and reads one page through the storage that [`open`] chooses. Returns the warnings.
 fn round_trip(dir: &Path) -> Vec<String> {
     let mut pages = Pages::new(2, PAGE_BYTES);
     let buffers = [pages.range()];
@@ -74,7 +75,7 @@ fn round_trip(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_fault_asked_for_is_made() {
+fn a_fault_is_made_on_request() {
     let fault = Some(IoFault { direction: IoDirection::Read, nth: 2 });
     let mut storage = open_with(&disk(), &[], 1, fault, &Arc::default());
     let mut pages = Pages::new(1, PAGE_BYTES);
@@ -117,7 +118,7 @@ fn the_file_is_reserved_direct_and_nameless() {
     }
     let mut stat = std::mem::MaybeUninit::<libc::stat>::uninit();
     use std::os::fd::{AsFd, AsRawFd};
-    // SAFETY: the descriptor is open and `stat` has room; it is filled in when the call returns 0.
+    // SAFETY: the descriptor is open, and `stat` has room and is filled in when the call returns 0.
     let blocks = unsafe {
         assert_eq!(libc::fstat(file.as_fd().as_raw_fd(), stat.as_mut_ptr()), 0);
         stat.assume_init().st_blocks
@@ -137,7 +138,7 @@ fn more_than_there_is_is_refused_without_taking_any() {
 }
 
 #[test]
-fn a_full_disk_is_told_at_creation() {
+fn a_full_disk_is_reported_at_creation() {
     with_own_mounts("full", |dir| {
         mount_kind("tmpfs", dir, "size=8m");
         assert_eq!(free_bytes(dir).unwrap(), 8 << 20);
@@ -159,7 +160,7 @@ fn a_full_disk_is_told_at_creation() {
 }
 
 #[test]
-fn a_read_only_file_system_is_told() {
+fn a_read_only_file_system_is_reported() {
     with_own_mounts("read-only", |dir| {
         let none: Option<&str> = None;
         mount(Some(dir), dir, none, MsFlags::MS_BIND, none).unwrap();
@@ -181,7 +182,7 @@ fn a_tmpfs_works_and_is_warned_of() {
 
 /// A ramfs has neither direct I/O nor reservations nor a size.
 #[test]
-fn a_file_system_that_can_do_little_works_with_warnings() {
+fn a_file_system_with_few_features_works_with_warnings() {
     with_own_mounts("ramfs", |dir| {
         mount_kind("ramfs", dir, "mode=700");
         assert!(free_bytes(dir).unwrap() > 0);
@@ -204,7 +205,7 @@ fn forbid_rings(errno: i32) {
         statement((libc::BPF_RET | libc::BPF_K) as u16, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
-    // SAFETY: the kernel copies the program during the call, and the filter outlives it.
+    // SAFETY: the kernel copies the program during the call, which the filter outlives.
     unsafe {
         assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
         assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &program), 0);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use vgasnet::settings::IoDirection;
 use vgasnet::storage::{BLOCK_BYTES, BackingFile, Busy, MemoryStorage, RingStorage, Storage, ThreadStorage};
 
-/// A disk; the folder that Cargo makes for this test.
+/// A directory on a disk: the one that Cargo makes for this test.
 pub fn disk() -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
 }
 
-/// Says that something was not tested, on the real stderr: the test harness hides what `eprintln` says.
+/// Says that a test is skipped, on the real stderr: the test harness hides the output of `eprintln`.
 pub fn skip(why: &str) {
     io::stderr().write_all(format!("SKIPPED: {why}\n").as_bytes()).unwrap();
 }
@@ -51,7 +51,7 @@ pub fn is_readable(storage: &dyn Storage, limit: Duration) -> bool {
     }
 }
 
-/// Polls, and sleeps before if there is a doorbell; something must be in flight.
+/// Polls, and first sleeps if there is a doorbell. At least one operation must be in flight.
 pub fn settle(storage: &mut dyn Storage, sink: &mut dyn FnMut(u64, io::Result<()>)) {
     if storage.doorbell().is_some() {
         assert!(is_readable(storage, Duration::from_secs(20)), "asleep with {} in flight", storage.in_flight());
@@ -91,7 +91,8 @@ impl Pages {
     ) -> Result<(), Busy> {
         let memory: *mut u8 = self.page(page).as_mut_ptr().cast();
         let len_bytes = self.blocks_per_page * BLOCK_BYTES;
-        // SAFETY: the page is that long, and stays until the operation ends; see above.
+        // SAFETY: the page has `len_bytes` bytes. Tests keep it and leave it alone until the operation has been handed
+        // out or the storage dropped.
         unsafe {
             match direction {
                 IoDirection::Read => storage.read(offset_bytes, memory, len_bytes, token),

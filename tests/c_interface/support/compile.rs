@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the library needs of the system when it is linked statically: `rustc --print native-static-libs`.
+/// The system's libraries that a static link needs: `rustc --print native-static-libs`.
 pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
-/// The language that a source is compiled as.
+/// The language as which a source is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     C99,
@@ -77,8 +77,8 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
         Linking::Shared => {
             let shared = library("libvgasnet.so");
             let dir = shared.parent().expect("a library is in a directory");
-            // The older kind of path has precedence over LD_LIBRARY_PATH, by which cargo names another directory too; the
-            // library there is that of the last `cargo build`.
+            // The older kind of path has precedence over LD_LIBRARY_PATH, by which cargo names another directory too;
+            // the library there is that of the last `cargo build`.
             let path = format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display());
             command.arg("-L").arg(dir).arg("-lvgasnet").arg(path);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A compiler and the language that it is told.
+/// A compiler and its language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
     GccC99,
@@ -15,7 +15,7 @@ pub enum Compiler {
     ClangCxx17,
 }
 
-/// What the client says of its threads.
+/// The thread mode of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     Seq,
@@ -24,7 +24,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The macro that says it.
+    /// The macro for it.
     pub fn define(self) -> &'static str {
         match self {
             Mode::Seq => "-DGASNET_SEQ",
@@ -49,7 +49,7 @@ impl Compiler {
         command
     }
 
-    /// Whether this machine has it. If not, that is said loudly, once a test.
+    /// Whether this machine has it. If not, says loudly that the test is skipped.
     pub fn is_here(self) -> bool {
         let command = self.command();
         let is_here = Command::new(command.get_program()).arg("--version").output().is_ok();
@@ -60,7 +60,7 @@ impl Compiler {
         is_here
     }
 
-    /// What the compiler says of a source, and whether it takes it.
+    /// Whether the compiler takes a source, and its output.
     pub fn check(self, source: &Path, options: &[&str]) -> (bool, String) {
         let output = self.command().arg("-fsyntax-only").args(options).arg(source).output().expect("a compiler");
         (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())

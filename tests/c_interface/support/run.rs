@@ -114,7 +114,8 @@ pub fn conduit() -> String {
     std::env::var("CHECK_CONDUIT").unwrap_or_else(|_| "smp".to_owned())
 }
 
-/// `vgasnetrun`, or the command that `CHECK_LAUNCHER` names with `vgasnetrun` as its first argument: it may run that elsewhere.
+/// `vgasnetrun`, or the command that `CHECK_LAUNCHER` names with `vgasnetrun` as its first argument: it may run that
+/// elsewhere.
 fn launcher() -> Command {
     let vgasnetrun = tool("vgasnetrun");
     let Some(other) = std::env::var_os("CHECK_LAUNCHER") else { return Command::new(vgasnetrun) };
@@ -123,8 +124,9 @@ fn launcher() -> Command {
     command
 }
 
-/// What a program is run with: all that there is over shared memory. Over a network, where jobs take their time to start, a third
-/// of it, unless `CHECK_ALL` is set: what goes wrong there has to do with the network, or goes wrong here, too.
+/// What a program is run with: all that there is over shared memory. Over a network, where jobs take their time to
+/// start, a third of it, unless `CHECK_ALL` is set: what goes wrong there has to do with the network, or goes wrong
+/// here, too.
 pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
     let all: Vec<T> = all.into_iter().collect();
     let takes_all = all.len() < 2 || conduit() == "smp" || std::env::var_os("CHECK_ALL").is_some();
