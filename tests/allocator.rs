@@ -1,5 +1,7 @@
 //! An ordinary allocator works inside a segment: `examples/allocator.rs`, as a job.
 
+mod tools;
+
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -16,7 +18,7 @@ fn example(name: &str) -> PathBuf {
 }
 
 fn run(ranks: u64, page_bytes: u64, pool_bytes: u64) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    let mut command = Command::new(tools::tool("vgasnetrun"));
     command.env("VGASNET_STORAGE_DIR", env!("CARGO_TARGET_TMPDIR"));
     command.env("VGASNET_PAGE_SIZE", page_bytes.to_string()).env("VGASNET_POOL_SIZE", pool_bytes.to_string());
     command.args(["-n", &ranks.to_string()]).arg(example("allocator")).stdin(Stdio::null());

@@ -16,20 +16,13 @@ use std::time::{Duration, Instant};
 
 use support::compile::{Language, Linking, build, source_dir};
 use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run};
+use support::tools::tool;
 
 /// Far more than the end of a job takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the ranks run over.
+/// The conduit of the ranks.
 const CONDUIT: &str = if cfg!(feature = "gasnet") { "gasnet" } else { "mpi" };
-
-/// Whether one process makes all ranks, by copying itself.
-fn is_copied() -> bool {
-    #[cfg(feature = "gasnet")]
-    return vgasnet_gasnet::conduit_name() == "gasnet-smp";
-    #[cfg(not(feature = "gasnet"))]
-    false
-}
 
 /// Whether each rank finds its number in its environment.
 fn is_numbered() -> bool {
@@ -61,7 +54,7 @@ fn start(ranks: u32, program: &[&str]) -> Job {
 
 fn start_reading(ranks: u32, program: &[&str], stdin: Stdio) -> Job {
     let storage = fresh_dir();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    let mut command = Command::new(tool("vgasnetrun"));
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
         command.env_remove(name);
     }
@@ -110,7 +103,7 @@ impl Job {
     }
 }
 
-/// Files of vgasnet have no name, so all there can be are those of MPI, whose jobs clean up.
+/// Files of vgasnet have no name. All others are MPI's, and MPI's jobs clean up.
 fn is_of_others(name: &OsString) -> bool {
     let path = Path::new("/dev/shm").join(name);
     let processes = std::fs::read_dir("/proc").expect("it exists").flatten();
@@ -197,16 +190,15 @@ fn a_rank_that_never_initialises_ends_the_job() {
 #[test]
 fn programs_that_are_no_ranks_simply_run() {
     let ended = start(3, &["sh", "-c", "echo out; echo err >&2"]).end();
-    let times = if is_copied() { 1 } else { 3 };
-    assert_eq!((ended.status, ended.stdout), (Some(0), "out\n".repeat(times)));
-    assert_eq!(ended.stderr, "err\n".repeat(times));
+    assert_eq!((ended.status, ended.stdout), (Some(0), "out\n".repeat(3)));
+    assert_eq!(ended.stderr, "err\n".repeat(3));
 }
 
 #[test]
 fn what_is_typed_reaches_the_first_rank() {
     let terminal = nix::pty::openpty(None, None).expect("a terminal");
     let mut master = std::fs::File::from(terminal.master);
-    // The second character ends the input, as it does for whoever sits there.
+    // The second character ends the input, as it does for a user at a terminal.
     master.write_all(b"typed\n\x04").expect("room");
     let job = start_reading(1, &["sh", "-c", "cat; echo read"], terminal.slave.into());
     let ended = job.end();
@@ -241,7 +233,7 @@ fn a_killed_launcher_takes_everything_along() {
     let mut job = start(3, &[&rank_program(), "waits"]);
     let mut pids = job.pids(3);
     pids.extend(descendants(job.child.id() as i32));
-    assert!(pids.len() > if is_copied() { 3 } else { 3 + 3 } && pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
+    assert!(pids.len() > 3 + 3 && pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
     job.signal(libc::SIGKILL);
     let ended = job.end();
     assert_eq!(ended.status, None, "{ended:?}");
@@ -265,9 +257,6 @@ fn ranks_in_scripts_end_with_the_job() {
 
 #[test]
 fn a_killed_agent_ends_the_job() {
-    if is_copied() {
-        return say_not_run("a_killed_agent_ends_the_job", "the first rank starts the others, without agents");
-    }
     let mut job = start(3, &[&rank_program(), "waits"]);
     let pids = job.pids(3);
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pids[0])).expect("a rank");
@@ -282,11 +271,8 @@ fn a_killed_agent_ends_the_job() {
 
 #[test]
 fn a_time_out_that_makes_no_sense_is_refused() {
-    if is_copied() {
-        return say_not_run("a_time_out_that_makes_no_sense_is_refused", "there is nobody on another host to wait for");
-    }
     for value in ["4", "3601", "soon", ""] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+        let mut command = Command::new(tool("vgasnetrun"));
         let output = command.env("VGASNET_HOST_TIMEOUT", value).args(["--conduit", CONDUIT, "true"]).output();
         let output = output.expect("vgasnetrun starts");
         assert_eq!(output.status.code(), Some(2));

@@ -1,16 +1,16 @@
 //! `vgasnetrun` as its users see it. The ranks are small shell scripts that never initialise.
 
+mod tools;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-const LAUNCHER: &str = env!("CARGO_BIN_EXE_vgasnetrun");
 
 /// Far more than a test takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(args: &[&str]) -> Child {
-    let mut command = Command::new(LAUNCHER);
+    let mut command = Command::new(tools::tool("vgasnetrun"));
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("vgasnetrun starts")
 }

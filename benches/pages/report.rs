@@ -1,5 +1,8 @@
 //! Runs the program, and prints its results.
 
+#[path = "../../tests/tools/mod.rs"]
+mod tools;
+
 use crate::network;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,7 +34,7 @@ fn build() -> PathBuf {
 }
 
 fn measure(program: &Path, variables: &[(&str, &str)]) -> Samples {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+    let mut command = Command::new(tools::tool("vgasnetrun"));
     command.args(["--conduit", network::CONDUIT, "-n", "2"]).arg(program).arg(PAGES.to_string());
     command.envs(variables.iter().copied()).envs([APART]);
     command.env("VGASNET_PAGE_SIZE", PAGE_BYTES.to_string());

@@ -37,7 +37,7 @@ fn launcher_of(mpicc: &str) -> String {
     }
 }
 
-/// The flags that an MPI's compiler wrapper passes on. MPICH and Open MPI and what comes of them understand `-show`.
+/// The flags that an MPI's compiler wrapper passes on. MPICH, Open MPI and their kin understand `-show`.
 fn flags_of(mpicc: &str) -> Vec<String> {
     let advice = "install MPI (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the C compiler wrapper of the site's MPI";
     let output = Command::new(mpicc).arg("-show").output();

@@ -1,7 +1,7 @@
 //! Active Messages as bytes.
 //!
-//! A request or reply begins with its [`Head`] and arguments and carries as much of its payload as the conduit's messages
-//! hold; the rest follows in fragments, which may overtake it.
+//! A request or reply begins with its [`Head`] and arguments and carries as much of its payload as the conduit's
+//! messages hold. The rest follows in fragments, which may overtake it.
 //!
 //! ```text
 //! ┌──────┬────────────────┬─────────┐   ┌──────────────┬─────────┐   ┌────────┐
@@ -19,21 +19,21 @@ pub const TAG_FRAGMENT: u8 = 41;
 /// First byte of a return of credit.
 pub const TAG_CREDIT: u8 = 42;
 
-/// The most arguments that a message has (GASNet-1, E.1).
+/// The most arguments of a message (GASNet-1, E.1).
 pub const ARGS_MAX: usize = 16;
 
-/// The most bytes that come before a payload.
+/// The most bytes before a payload.
 pub const HEAD_BYTES_MAX: usize = size_of::<Head>() + size_of::<[i32; ARGS_MAX]>();
 
-/// What a handler is given besides its arguments.
+/// The payload that a handler gets besides its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Category {
-    /// Nothing.
+    /// None.
     Short,
-    /// A payload in a buffer.
+    /// One in a buffer.
     Medium,
-    /// A payload in the target's segment.
+    /// One in the target's segment.
     Long,
 }
 
@@ -45,14 +45,13 @@ pub struct Args {
 }
 
 impl Args {
-    /// Up to [`ARGS_MAX`] arguments; `None` if they are more.
+    /// These arguments; `None` if there are more than [`ARGS_MAX`].
     pub fn new(args: &[i32]) -> Option<Args> {
-        let mut values = [0; ARGS_MAX];
-        values.get_mut(..args.len())?.copy_from_slice(args);
-        Some(Args { values, len: args.len() as u8 })
+        Args::from_bytes(args.as_bytes())
     }
 
-    /// As many arguments as these bytes fill, the last one with zeros behind them; `None` if they are too many.
+    /// As many arguments as these bytes fill, with zeros behind them in the last one; `None` if that is more than
+    /// [`ARGS_MAX`].
     pub fn from_bytes(bytes: &[u8]) -> Option<Args> {
         let mut values = [0; ARGS_MAX];
         values.as_mut_bytes().get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -70,60 +69,60 @@ impl Args {
     }
 }
 
-/// All of a request or reply but its arguments and payload.
+/// The first bytes of a request or reply. Its arguments follow, then its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub struct Head {
     /// [`TAG_MESSAGE`].
     pub tag: u8,
-    /// Which handler.
+    /// The handler's index in the target's table.
     pub handler: u8,
-    /// What the handler is given.
+    /// The kind of payload.
     pub category: Category,
-    /// A reply; else a request.
+    /// It is a reply; else a request.
     pub is_reply: bool,
     /// The payload is in the target's segment already, and not in the message.
     pub is_placed: bool,
-    /// How many arguments follow.
+    /// How many arguments follow; at most [`ARGS_MAX`].
     pub args: u8,
-    /// Names the message among those of its sender.
+    /// Names the message among those of its sender, for its fragments.
     pub id: u32,
-    /// The length of the payload.
+    /// The length of the whole payload.
     pub payload_bytes: u32,
-    /// Of a reply: what the answered request had cost.
+    /// Of a reply: the credit in bytes that comes back for the request.
     pub cost: u32,
-    /// Of a [`Category::Long`]: where the payload belongs.
+    /// Of a [`Category::Long`]: the address in the target's segment where the payload belongs.
     pub address: u64,
 }
 
-/// What comes before the rest of a payload.
+/// The first bytes of a fragment. A part of the payload follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub struct FragmentHead {
     /// [`TAG_FRAGMENT`].
     pub tag: u8,
-    /// Of which message.
+    /// The [`Head::id`] of its message.
     pub id: u32,
-    /// Where in the payload.
+    /// Where the part starts in the payload.
     pub offset_bytes: u32,
 }
 
-/// Requests were handled and not replied to.
+/// Returns the credit of requests that were handled without a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C, packed)]
 pub struct Credit {
     /// [`TAG_CREDIT`].
     pub tag: u8,
-    /// How many.
+    /// How many requests.
     pub requests: u32,
-    /// What they had cost.
+    /// Their credit in bytes.
     pub cost: u32,
 }
 
-/// What arrived.
+/// An Active Message, or a part of one, that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmMessage<'a> {
-    /// A request or reply, with the first bytes of its payload.
+    /// The beginning of a request or reply, with the first bytes of its payload.
     First(Head, Args, &'a [u8]),
     /// More of a payload.
     Fragment(FragmentHead, &'a [u8]),
@@ -132,7 +131,7 @@ pub enum AmMessage<'a> {
 }
 
 impl Head {
-    /// The bytes that come first; how many they are.
+    /// Writes the head and its arguments to the front of `buffer`. Returns how many bytes they are.
     pub fn encode(&self, args: &Args, buffer: &mut [u8; HEAD_BYTES_MAX]) -> usize {
         let (head, rest) = buffer.split_at_mut(size_of::<Head>());
         head.copy_from_slice(Head { args: args.len, ..*self }.as_bytes());
@@ -142,7 +141,7 @@ impl Head {
     }
 }
 
-/// What a message says; `None` if it makes no sense.
+/// Reads a message; `None` if its bytes are none.
 pub fn decode(bytes: &[u8]) -> Option<AmMessage<'_>> {
     let mut rest = bytes;
     match *bytes.first()? {
@@ -163,7 +162,7 @@ mod tests {
     use alloc::vec::Vec;
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn every_message_survives_encoding() {
         for len in 0..=ARGS_MAX {
             let args: Vec<i32> = (0..len as i32).map(|n| n * -77_777).collect();
             let args = Args::new(&args).expect("not too many");

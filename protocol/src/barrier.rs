@@ -1,31 +1,36 @@
-//! The split-phase barrier, as a state machine without I/O.
+//! The split-phase barrier, as a state machine.
+//!
+//! ```text
+//!           notify             Released came, or at the root every Arrived            finish
+//!   Between ───────▶ Notified ────────────────────────────────────────────▶ Released ───────▶ Between
+//! ```
 //!
 //! Ranks form a tree. A rank that has notified and heard from all its children tells its parent; the root sends the
-//! outcome back down. A phase costs 2 (n - 1) messages.
+//! outcome back down. A phase costs 2 (n - 1) messages among n ranks.
 //!
 //! Source: GASNet specification 1.8, barriers; the rule for ids and flags is the one GASNet has had since 1.20.
 
-use crate::wire::{self, Encoded, Layout, Malformed};
+use crate::wire::{self, Encoded, Malformed};
 use crate::{Rank, messages};
 
-/// Children of a rank in the tree.
+/// The most children of a rank in the tree.
 const CHILDREN_MAX: u32 = 4;
 
 messages! {
-    /// What ranks say about a phase: alone in [`Barrier::notify`], together in the outcome.
+    /// The name of a phase: as one rank gives it in [`Barrier::notify`], or as all ranks together do in the outcome.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Name {
-        /// Any id will do.
+        /// No id: it matches any.
         0 => Anonymous,
         /// This id.
         1 => Id(id: i32),
-        /// The ids differ, or somebody asked for a mismatch.
+        /// Ids differ, or a rank asked for a mismatch.
         2 => Mismatch,
     }
 }
 
 impl Name {
-    /// What two ranks, or two parts of the tree, say together.
+    /// The name that two ranks, or two parts of the tree, give together.
     fn join(self, other: Name) -> Name {
         match (self, other) {
             (Name::Anonymous, name) | (name, Name::Anonymous) => name,
@@ -39,10 +44,18 @@ messages! {
     /// A message between a rank and its parent or child in the tree.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum BarrierMessage {
-        /// To the parent: everyone below has notified.
+        /// To the parent: all ranks of this part of the tree have notified, with this name together.
         0 => Arrived(name: Name),
-        /// To a child: everyone has notified.
+        /// To a child: all ranks have notified, with this name together.
         1 => Released(outcome: Name),
+    }
+}
+
+messages! {
+    /// A message of one of the driver's barriers.
+    struct Tagged {
+        tag: u8,
+        message: BarrierMessage,
     }
 }
 
@@ -53,7 +66,7 @@ pub enum Misuse {
     NotifiedTwice,
     /// A wait or try without a notify.
     NotNotified,
-    /// The result is asked for where no barrier has just matched.
+    /// A result where no barrier has just matched.
     NoResult,
 }
 
@@ -62,12 +75,12 @@ pub enum Misuse {
 pub struct Barrier {
     rank: u32,
     ranks: u32,
-    /// Children that have arrived for the phase being gathered.
+    /// Children that have arrived for the next phase to be released.
     arrived: u32,
-    /// What they say together, with this rank once it has notified.
+    /// The name that they give together, with this rank once it has notified.
     gathered: Name,
     phase: Phase,
-    /// What the last barrier was called, if it matched.
+    /// The name of the last phase, if it matched.
     last: Option<Name>,
 }
 
@@ -75,19 +88,22 @@ pub struct Barrier {
 enum Phase {
     /// The client has not notified.
     Between,
-    /// It has, with this name.
+    /// The client has notified, with this name.
     Notified(Name),
-    /// Everyone has; the client does not know yet.
+    /// All ranks have notified; the client has not ended the phase.
     Released { own: Name, outcome: Name },
 }
 
 impl Barrier {
-    /// A barrier among `ranks` ranks.
+    /// The part of rank `rank` in a barrier among ranks `0..ranks`.
     pub fn new(rank: Rank, ranks: u32) -> Barrier {
         Barrier { rank: rank.0, ranks, arrived: 0, gathered: Name::Anonymous, phase: Phase::Between, last: None }
     }
 
-    /// The client arrives. Messages to send are handed to `send`.
+    /// The client notifies. `send` gets the messages that follow.
+    ///
+    /// # Errors
+    /// [`Misuse::NotifiedTwice`] if the client has not ended the phase before.
     pub fn notify(&mut self, name: Name, send: &mut dyn FnMut(Rank, BarrierMessage)) -> Result<(), Misuse> {
         if self.phase != Phase::Between {
             return Err(Misuse::NotifiedTwice);
@@ -98,7 +114,10 @@ impl Barrier {
         Ok(())
     }
 
-    /// A message came.
+    /// A message came. `send` gets the messages that follow.
+    ///
+    /// # Panics
+    /// The barrier was released before this rank has notified, so another rank has broken the protocol.
     pub fn on_message(&mut self, message: BarrierMessage, send: &mut dyn FnMut(Rank, BarrierMessage)) {
         match message {
             BarrierMessage::Arrived(name) => {
@@ -110,17 +129,21 @@ impl Barrier {
         }
     }
 
-    /// Whether the client has notified, and not ended the phase.
+    /// Whether the client has notified and not ended the phase.
     pub fn is_in_phase(&self) -> bool {
         self.phase != Phase::Between
     }
 
-    /// Whether everyone has notified.
+    /// Whether all ranks have notified and the client may end the phase.
     pub fn is_released(&self) -> bool {
         matches!(self.phase, Phase::Released { .. })
     }
 
-    /// Ends the phase if everyone has notified: whether the names match as seen from here.
+    /// Ends the phase if all ranks have notified: whether their names match, and match the `name` that the client waits
+    /// with. `None` if the phase goes on.
+    ///
+    /// # Errors
+    /// [`Misuse::NotNotified`] if the client has not notified.
     pub fn finish(&mut self, name: Name) -> Result<Option<bool>, Misuse> {
         match self.phase {
             Phase::Between => Err(Misuse::NotNotified),
@@ -135,12 +158,15 @@ impl Barrier {
         }
     }
 
-    /// What the barrier was called that has just ended and matched; the same on every rank.
+    /// The name of the phase that has just ended; the same on every rank.
+    ///
+    /// # Errors
+    /// [`Misuse::NoResult`] if no phase has ended, the last one did not match, or the client has notified again.
     pub fn result(&self) -> Result<Name, Misuse> {
         self.last.filter(|_| self.phase == Phase::Between).ok_or(Misuse::NoResult)
     }
 
-    /// An id given at the wait counts only where some rank named one.
+    /// The name that the wait counts with: an id counts only if some rank has notified with one.
     fn named_at_wait(&self, name: Name, outcome: Name) -> Name {
         if outcome == Name::Anonymous && name != Name::Mismatch { Name::Anonymous } else { name }
     }
@@ -151,7 +177,7 @@ impl Barrier {
         (first..end).map(|child| Rank(child as u32))
     }
 
-    /// Tells the parent, or everyone, once this part of the tree is complete.
+    /// Tells the parent, or releases all ranks from the root, once this part of the tree is complete.
     fn pass_on(&mut self, send: &mut dyn FnMut(Rank, BarrierMessage)) {
         let complete = matches!(self.phase, Phase::Notified(_)) && self.arrived as usize == self.children().count();
         if !complete {
@@ -180,18 +206,15 @@ impl Barrier {
 impl BarrierMessage {
     /// The message as bytes, the first of which is `tag`.
     pub fn encode(self, tag: u8) -> Encoded {
-        let mut bytes = Encoded::new();
-        tag.write(&mut bytes);
-        self.write(&mut bytes);
-        bytes
+        wire::encode(&Tagged { tag, message: self })
     }
 
-    /// Reads what [`BarrierMessage::encode`] wrote behind the tag.
+    /// Reads what [`BarrierMessage::encode`] wrote, with any tag.
     ///
     /// # Errors
     /// The bytes are something else.
     pub fn decode(bytes: &[u8]) -> Result<BarrierMessage, Malformed> {
-        wire::decode(bytes.get(1..).ok_or(Malformed)?)
+        wire::decode(bytes).map(|Tagged { message, .. }| message)
     }
 }
 
@@ -251,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_passes_before_all_have_come() {
+    fn no_rank_passes_before_all_have_come() {
         for ranks in 1..=40 {
             let mut job = Job::new(ranks, u64::from(ranks));
             for phase in 0..5 {
@@ -302,7 +325,7 @@ mod tests {
         assert_eq!(job.phase(&[(id(5), id(5)), (id(6), id(6)), (id(5), id(5))]), [false; 3]);
         assert_eq!(job.phase(&[(A, A), (id(5), id(5)), (A, A)]), [true; 3]);
         assert_eq!(job.phase(&[(A, A), (M, M), (id(1), id(1))]), [false; 3]);
-        // Named at the notify, anonymous at the wait; and the other way round, with the others' id and with another.
+        // An id at the notify only; then at the wait only, the others' id or a different one.
         assert_eq!(job.phase(&[(id(5), A), (id(5), id(5)), (id(5), A)]), [true; 3]);
         assert_eq!(job.phase(&[(A, id(5)), (id(5), id(5)), (A, id(6))]), [true, true, false]);
         assert_eq!(job.phase(&[(A, id(5)), (A, id(6)), (A, A)]), [true; 3]);

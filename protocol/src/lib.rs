@@ -1,13 +1,13 @@
-//! The state machines of vgasnet: what a rank answers to what happens, without I/O.
+//! The state machines of vgasnet: events in, actions out, no I/O.
 //!
-//! Nothing here does I/O or knows a clock, a thread, a lock or unsafe code. The crate is built without the standard library
-//! and depends on no crate that has it, so the compiler enforces that. Whoever drives a machine (the engine, the
-//! simulations, the exploration, the model of the cluster) hands it events and carries its actions out.
+//! There is no clock, thread, lock or unsafe code in here either. The crate is built without the standard library and
+//! depends on no crate that has it, so the compiler enforces that. A driver (the engine, the simulations, the
+//! exploration) hands events to a machine and carries its actions out.
 //!
-//! - [`coherence`]: who holds which copy of a page, and who may write.
-//! - [`barrier`] and [`collectives`]: what ranks tell each other to meet, and to move data together.
-//! - [`streams`] and [`replacement`]: which pages will be read next, and which frame to give up.
-//! - [`wire`]: messages as bytes, with layouts that `zerocopy` derives; [`active_message`] has those of Active Messages.
+//! - [`coherence`]: the copies of pages, and the right to write.
+//! - [`barrier`] and [`collectives`]: how ranks meet, and how they move data together.
+//! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
+//! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -21,8 +21,10 @@ pub mod barrier;
 pub mod coherence;
 pub mod collectives;
 mod rank;
+mod rank_state;
 pub mod replacement;
 pub mod streams;
 pub mod wire;
 
 pub use rank::Rank;
+pub use rank_state::RankState;

@@ -1,4 +1,4 @@
-//! Which frame to give up, and when: policies without I/O.
+//! The frame to give up, and the time to do so.
 
 use crate::coherence::FrameId;
 use alloc::collections::BinaryHeap;
@@ -7,11 +7,13 @@ use core::cmp::Reverse;
 
 /// The frames of a pool, the least recently used first.
 ///
-/// Each frame has a stamp, which grows when the frame is used. A frame is filed under the stamp it had when last looked at.
-/// So a frame that comes up with the stamp it is filed under is the least recently used of all.
+/// Each frame has a stamp, which grows when the frame is used. A frame is filed under the stamp that it had when it was
+/// looked at last. So the least recently used frame is the first one in the heap that still has the stamp it is filed
+/// under.
 #[derive(Debug)]
 pub struct Lru {
     filed: BinaryHeap<Reverse<(u64, FrameId)>>,
+    /// Frames that [`Lru::find`] has looked at; empty between calls.
     passed_over: Vec<Reverse<(u64, FrameId)>>,
 }
 
@@ -21,7 +23,7 @@ impl Lru {
         Lru { filed: (0..frames).map(|frame| Reverse((0, FrameId(frame)))).collect(), passed_over: Vec::new() }
     }
 
-    /// The least recently used frame that `suits`, where `stamp_of` tells the frames' stamps now.
+    /// The least recently used frame that `suits`; `None` if no frame does. `stamp_of` gives the stamps of now.
     pub fn find(
         &mut self,
         stamp_of: impl Fn(FrameId) -> u64,
@@ -45,25 +47,28 @@ impl Lru {
     }
 }
 
-/// The most frames, and their most bytes, that are kept free.
+/// The most frames that are kept free.
 const RESERVE_FRAMES_MAX: u32 = 32;
+/// The most bytes of such frames.
 const RESERVE_BYTES_MAX: usize = 32 << 20;
 
-/// How many frames are to be free: evictions run ahead of need, so that a miss finds a free frame and dirty pages are
-/// written back several at a time.
+/// The frames to keep free: evictions run ahead of need, so that a miss finds a free frame and dirty pages are written
+/// back several at a time.
 ///
-/// A page that finds no free frame shows that the pool is too small for what is being used. From then on, for as many pages
-/// as twice the reserve, each page that takes a frame starts evictions until so many frames are free or on their way to be.
-/// A working set that fits the pool has no such page, and a burst that did not fit costs it few pages.
+/// A page that finds no free frame shows that the pool is smaller than the working set. Then evictions run ahead for
+/// twice as many pages as the reserve has frames: each page that takes a frame starts evictions until the whole reserve
+/// is free or being evicted. A working set that fits the pool has no such page, and one burst beyond the pool costs few
+/// pages.
 #[derive(Debug)]
 pub struct Reserve {
+    /// How large it is.
     frames: u32,
     /// Pages that may still start evictions.
     pages_left: u32,
 }
 
 impl Reserve {
-    /// For a pool of `frames` frames: an eighth of it at most.
+    /// The reserve of a pool of `frames` frames: an eighth of them at most.
     pub fn new(frames: u32, page_bytes: usize) -> Reserve {
         let frames = (frames / 8).min((RESERVE_BYTES_MAX / page_bytes) as u32).min(RESERVE_FRAMES_MAX);
         Reserve { frames, pages_left: 0 }
@@ -79,7 +84,7 @@ impl Reserve {
         self.pages_left = self.pages_left.saturating_sub(1);
     }
 
-    /// Whether another eviction is to be started, where so many frames are free or on their way to be.
+    /// Whether another eviction is to be started, where `free` frames are free or being evicted.
     pub fn wants_more(&self, free: u32) -> bool {
         self.pages_left > 0 && free < self.frames
     }
@@ -111,9 +116,9 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone_and_what_does_not_is_made_room_for() {
+    fn evictions_run_ahead_only_after_a_shortage() {
         let mut reserve = Reserve::new(64, 4 << 20);
-        assert!(!reserve.wants_more(0), "nothing was too much yet");
+        assert!(!reserve.wants_more(0), "there was no shortage yet");
         reserve.on_shortage();
         assert!(reserve.wants_more(7) && !reserve.wants_more(8));
         (0..15).for_each(|_| reserve.on_taken());

@@ -1,55 +1,55 @@
-//! Which pages will be read next: a policy without I/O.
+//! The pages that will be read next.
 //!
-//! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it; each time a
-//! page that was fetched ahead is used, the window moves on.
+//! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it. The window
+//! moves on each time a page in it is used for the first time.
 
 use crate::Rank;
 use crate::coherence::PageId;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-/// Streams that are told apart. A stream that is not among the last so many is forgotten.
+/// Streams that are told apart; of more, those that moved on last are remembered.
 const STREAMS: usize = 8;
 
 /// Consecutive misses that make a stream.
 const MISSES_MIN: u32 = 3;
 
-/// Bytes that are fetched ahead, at least one page.
+/// Bytes of the window. Of larger pages it has one; in a small pool it has fewer pages ([`Streams::new`]).
 const WINDOW_BYTES: usize = 8 << 20;
 
-/// Pages read in order, and how far ahead of them was fetched.
+/// Pages that are read in order, or a few misses that may become such.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     home: Rank,
-    /// The page that comes next, if this is a stream.
+    /// The index of the page that comes next.
     next: u32,
     misses: u32,
-    /// The first page not fetched ahead yet.
+    /// The index of the first page that is not fetched ahead yet.
     ahead: u32,
 }
 
 /// The streams that one rank reads.
 #[derive(Debug)]
 pub struct Streams {
+    /// In pages; 0 fetches nothing ahead.
     window: u32,
-    /// The most recent one last.
+    /// The one that moved on last is at the end.
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// A policy for pages of this size and a pool of `frames` frames, of which at most a quarter is used ahead.
+    /// Streams of pages of this size. At most a quarter of the pool's `frames` is used ahead.
     pub fn new(page_bytes: usize, frames: u32) -> Streams {
         let window = (WINDOW_BYTES / page_bytes).max(1).min(frames as usize / 4) as u32;
         Streams { window, streams: Vec::with_capacity(STREAMS) }
     }
 
-    /// Pages from `page` on will be read in order: the first miss starts the stream.
+    /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
     pub fn expect(&mut self, page: PageId) {
-        self.forget_oldest();
-        self.streams.push(Stream { home: page.home, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
+        self.remember(Stream { home: page.home, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
     }
 
-    /// An access missed `page`, in a segment of `pages` pages: the indices to fetch ahead.
+    /// An access missed `page`, in a segment of `pages` pages. Returns the indices of the pages to fetch ahead.
     pub fn on_miss(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         if self.window == 0 {
             return None;
@@ -57,19 +57,17 @@ impl Streams {
         let known = self.streams.iter().position(|stream| stream.home == page.home && stream.next == page.index);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
-            None => {
-                self.forget_oldest();
-                Stream { home: page.home, next: page.index, misses: 0, ahead: page.index + 1 }
-            }
+            None => Stream { home: page.home, next: page.index, misses: 0, ahead: page.index + 1 },
         };
         stream.next = page.index + 1;
         stream.misses += 1;
         let range = if stream.misses < MISSES_MIN { None } else { self.extend(&mut stream, page.index, pages) };
-        self.streams.push(stream);
+        self.remember(stream);
         range
     }
 
-    /// A page that was fetched ahead is used for the first time: the indices to fetch ahead now.
+    /// A page that was fetched ahead is used for the first time, in a segment of `pages` pages. Returns the indices of
+    /// the pages to fetch ahead now.
     pub fn on_use(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         let window = self.window;
         let is_in = |stream: &Stream| {
@@ -79,18 +77,19 @@ impl Streams {
         let mut stream = self.streams.remove(at);
         stream.next = stream.next.max(page.index + 1);
         let range = self.extend(&mut stream, page.index, pages);
-        self.streams.push(stream);
+        self.remember(stream);
         range
     }
 
-    /// Makes room for a stream.
-    fn forget_oldest(&mut self) {
+    /// Adds the stream that has moved on last.
+    fn remember(&mut self, stream: Stream) {
         if self.streams.len() == STREAMS {
             self.streams.remove(0);
         }
+        self.streams.push(stream);
     }
 
-    /// Moves the window to just behind `index`.
+    /// Moves the window to begin behind `index`. Returns the part that is not fetched yet.
     fn extend(&self, stream: &mut Stream, index: u32, pages: u32) -> Option<RangeInclusive<u32>> {
         let first = stream.ahead.max(index + 1);
         let last = index.saturating_add(self.window).min(pages - 1);

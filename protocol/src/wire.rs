@@ -1,25 +1,28 @@
 //! Messages as bytes.
 //!
-//! A message is a tag byte and its fields, one behind the other without gaps. The layouts of the fields are derived by
-//! `zerocopy`; [`messages!`](crate::messages) adds the tags. Numbers are in the byte order of the machine: all ranks of a job
-//! run the same build.
+//! A message is its fields, one behind the other without gaps. Where it may be of several kinds, a tag byte comes
+//! first. `zerocopy` derives the layouts of plain values; [`messages!`](crate::messages) puts them together. All ranks
+//! of a job run the same build, so numbers are in the byte order of the machine.
 
 use zerocopy::{Immutable, IntoBytes, TryFromBytes};
 
-/// The bytes are no message.
+/// The bytes are not a message: unknown tag, too few or too many bytes, or a field with a value that its type lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed;
 
-/// A value with a layout of its own.
+/// A value that can be part of a message.
 pub trait Layout: Sized {
-    /// Appends the value.
+    /// The most bytes that a value takes.
+    const BYTES_MAX: usize;
+
+    /// Appends the value: [`Layout::BYTES_MAX`] bytes at most.
     fn write(&self, to: &mut Encoded);
 
-    /// Takes the value off the front; `None` if the bytes there are no such value.
+    /// Takes a value off the front; `None` if no such value is there, and then `from` may have lost bytes.
     fn read(from: &mut &[u8]) -> Option<Self>;
 }
 
-/// Bytes of the longest message.
+/// The most bytes of an encoded message. [`encode`] does not compile for a type with a longer layout.
 pub const MESSAGE_BYTES_MAX: usize = 48;
 
 /// A message as bytes.
@@ -30,22 +33,11 @@ pub struct Encoded {
 }
 
 impl Encoded {
-    /// No bytes yet.
-    pub fn new() -> Encoded {
-        Encoded { bytes: [0; MESSAGE_BYTES_MAX], len_bytes: 0 }
-    }
-
-    /// Appends a value as it lies in memory.
+    /// Appends a value as it lies in memory. The layout being written counts it, so there is room.
     pub fn push(&mut self, value: &(impl IntoBytes + Immutable)) {
         let bytes = value.as_bytes();
         self.bytes[self.len_bytes..][..bytes.len()].copy_from_slice(bytes);
         self.len_bytes += bytes.len();
-    }
-}
-
-impl Default for Encoded {
-    fn default() -> Encoded {
-        Encoded::new()
     }
 }
 
@@ -57,27 +49,52 @@ impl core::ops::Deref for Encoded {
     }
 }
 
-/// Takes a value off the front of some bytes, as it lies in memory.
+/// Writes a whole message.
+pub fn encode<T: Layout>(message: &T) -> Encoded {
+    const { assert!(T::BYTES_MAX <= MESSAGE_BYTES_MAX, "MESSAGE_BYTES_MAX is too small for a message") }
+    let mut encoded = Encoded { bytes: [0; MESSAGE_BYTES_MAX], len_bytes: 0 };
+    message.write(&mut encoded);
+    encoded
+}
+
+/// Reads a whole message.
+///
+/// # Errors
+/// The bytes are not exactly one message of this type.
+pub fn decode<T: Layout>(mut bytes: &[u8]) -> Result<T, Malformed> {
+    T::read(&mut bytes).filter(|_| bytes.is_empty()).ok_or(Malformed)
+}
+
+/// Takes a value off the front of some bytes, as it lies in memory; `None` if no such value is there.
 pub fn take<T: TryFromBytes>(from: &mut &[u8]) -> Option<T> {
     let (value, rest) = T::try_read_from_prefix(from).ok()?;
     *from = rest;
     Some(value)
 }
 
-/// Reads a whole message; what is left over makes it malformed.
-pub fn decode<T: Layout>(mut bytes: &[u8]) -> Result<T, Malformed> {
-    let message = T::read(&mut bytes).ok_or(Malformed)?;
-    if bytes.is_empty() { Ok(message) } else { Err(Malformed) }
+/// Gives types the layout that they have in memory. They derive zerocopy's `TryFromBytes`, `IntoBytes` and `Immutable`.
+#[macro_export]
+macro_rules! layout_as_in_memory {
+    ($($type:ty),* $(,)?) => {$(
+        impl $crate::wire::Layout for $type {
+            const BYTES_MAX: usize = size_of::<$type>();
+
+            fn write(&self, to: &mut $crate::wire::Encoded) {
+                to.push(self);
+            }
+
+            fn read(from: &mut &[u8]) -> Option<Self> {
+                $crate::wire::take(from)
+            }
+        }
+    )*};
 }
 
-/// Writes a whole message.
-pub fn encode(message: &impl Layout) -> Encoded {
-    let mut bytes = Encoded::new();
-    message.write(&mut bytes);
-    bytes
-}
+layout_as_in_memory!(bool, u8, u32, u64, u128, i32);
 
 impl<T: Layout> Layout for Option<T> {
+    const BYTES_MAX: usize = bool::BYTES_MAX + T::BYTES_MAX;
+
     fn write(&self, to: &mut Encoded) {
         to.push(&self.is_some());
         if let Some(value) = self {
@@ -90,45 +107,34 @@ impl<T: Layout> Layout for Option<T> {
     }
 }
 
-/// Gives types the layout that they have in memory, which `zerocopy` has derived.
+/// Declares a struct or an enum with a [`Layout`]. All of its fields have one, too.
+///
+/// A struct is its fields in the order of declaration. An enum is the set of the kinds of a message: each has a tag,
+/// and named fields (`2 => Text { len: u32 }`), one field (`1 => Number(number: u64)`), or none (`0 => Nothing`).
 #[macro_export]
-macro_rules! layout_as_in_memory {
-    ($($type:ty),* $(,)?) => {$(
-        impl $crate::wire::Layout for $type {
-            fn write(&self, to: &mut $crate::wire::Encoded) {
-                to.push(self);
-            }
+macro_rules! messages {
+    ($(#[$about:meta])* $visibility:vis struct $name:ident {$(
+        $(#[$about_field:meta])*
+        $field_visibility:vis $field:ident: $type:ty
+    ),* $(,)?}) => {
+        $(#[$about])*
+        $visibility struct $name {$(
+            $(#[$about_field])*
+            $field_visibility $field: $type
+        ),*}
 
-            fn read(from: &mut &[u8]) -> Option<Self> {
-                $crate::wire::take(from)
-            }
-        }
-    )*};
-}
+        impl $crate::wire::Layout for $name {
+            const BYTES_MAX: usize = 0 $(+ <$type as $crate::wire::Layout>::BYTES_MAX)*;
 
-layout_as_in_memory!(bool, u8, u32, u64, i32);
-
-/// Gives a struct the layouts of its fields, one behind the other.
-#[macro_export]
-macro_rules! layout_of_fields {
-    ($type:ident { $($field:ident),* $(,)? }) => {
-        impl $crate::wire::Layout for $type {
             fn write(&self, to: &mut $crate::wire::Encoded) {
                 $($crate::wire::Layout::write(&self.$field, to);)*
             }
 
             fn read(from: &mut &[u8]) -> Option<Self> {
-                $(let $field = $crate::wire::Layout::read(from)?;)*
-                Some($type { $($field),* })
+                Some($name { $($field: $crate::wire::Layout::read(from)?),* })
             }
         }
     };
-}
-
-/// Declares the messages of a set: an enum whose variants have a tag and named fields, each of which has a
-/// [`Layout`](crate::wire::Layout).
-#[macro_export]
-macro_rules! messages {
     ($(#[$about:meta])* $visibility:vis enum $set:ident {$(
         $(#[$about_kind:meta])*
         $tag:literal => $kind:ident $({$(
@@ -146,6 +152,18 @@ macro_rules! messages {
         ),*}
 
         impl $crate::wire::Layout for $set {
+            const BYTES_MAX: usize = {
+                let mut fields_bytes_max = 0;
+                $({
+                    let fields_bytes = 0 $($(+ <$type as $crate::wire::Layout>::BYTES_MAX)*)?
+                        $(+ <$whole as $crate::wire::Layout>::BYTES_MAX)?;
+                    if fields_bytes > fields_bytes_max {
+                        fields_bytes_max = fields_bytes;
+                    }
+                })*
+                size_of::<u8>() + fields_bytes_max
+            };
+
             fn write(&self, to: &mut $crate::wire::Encoded) {
                 match self {$(
                     $set::$kind $({ $($field),* })? $(($inner))? => {
@@ -165,4 +183,82 @@ macro_rules! messages {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    messages! {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        struct Point {
+            x: i32,
+            y: Option<i32>,
+        }
+    }
+
+    messages! {
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        enum Shape {
+            3 => Nothing,
+            4 => Circle { radius: u64, is_filled: bool },
+            200 => Dot(point: Point),
+        }
+    }
+
+    messages! {
+        /// As long as a message may be.
+        #[derive(Debug, PartialEq)]
+        struct Longest {
+            a: u64,
+            b: u64,
+            c: u64,
+            d: u64,
+            e: u64,
+            f: u64,
+        }
+    }
+
+    const SHAPES: [Shape; 4] = [
+        Shape::Nothing,
+        Shape::Circle { radius: 1 << 40, is_filled: true },
+        Shape::Dot(Point { x: -1, y: None }),
+        Shape::Dot(Point { x: -1, y: Some(7) }),
+    ];
+
+    #[test]
+    fn every_kind_survives_encoding_and_has_no_gaps() {
+        assert_eq!(SHAPES.map(|shape| encode(&shape).len()), [1, 10, 6, 10]);
+        assert_eq!(SHAPES.map(|shape| encode(&shape)[0]), [3, 4, 200, 200]);
+        assert_eq!(SHAPES.map(|shape| decode(&encode(&shape))), SHAPES.map(Ok));
+    }
+
+    #[test]
+    fn truncated_and_overlong_bytes_are_malformed() {
+        for shape in SHAPES {
+            let bytes = encode(&shape);
+            assert!((0..bytes.len()).all(|end| decode::<Shape>(&bytes[..end]) == Err(Malformed)), "{shape:?}");
+            let overlong: Vec<u8> = bytes.iter().copied().chain([0]).collect();
+            assert_eq!(decode::<Shape>(&overlong), Err(Malformed), "{shape:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_tags_and_values_are_malformed() {
+        assert_eq!(decode::<Shape>(&[5]), Err(Malformed));
+        let mut bytes = encode(&SHAPES[1]).to_vec();
+        bytes[9] = 2;
+        assert_eq!(decode::<Shape>(&bytes), Err(Malformed), "a bool is 0 or 1");
+        let mut bytes = encode(&SHAPES[3]).to_vec();
+        bytes[5] = 2;
+        assert_eq!(decode::<Shape>(&bytes), Err(Malformed), "so is the mark of an option");
+    }
+
+    #[test]
+    fn bounds_are_exact() {
+        assert_eq!((Point::BYTES_MAX, Shape::BYTES_MAX, Longest::BYTES_MAX), (9, 10, MESSAGE_BYTES_MAX));
+        let longest = Longest { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 };
+        assert_eq!(decode(&encode(&longest)), Ok(longest));
+    }
 }

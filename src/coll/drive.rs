@@ -108,12 +108,12 @@ impl Coll {
                 self.send(sending);
                 self.with(|machine| machine.on_sent(sending));
             }
-            Action::Do { operation, locals } => {
+            Action::Do { operation, local_steps } => {
                 let (bases, reduction) = self.with(|machine| {
                     let memory = machine.client(operation);
                     (memory.bases, memory.reduction)
                 });
-                for local in locals {
+                for local in local_steps {
                     self.do_local(local, &bases, reduction);
                 }
                 self.with(|machine| machine.on_done(operation));

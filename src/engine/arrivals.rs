@@ -5,7 +5,7 @@ use crate::error::UserError;
 use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
-use vgasnet_protocol::coherence::{Event, Message};
+use vgasnet_protocol::coherence::{CoherenceMessage, Event};
 
 /// The least first byte of the messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
@@ -29,7 +29,7 @@ pub enum Received {
 
 #[derive(Debug)]
 pub(super) enum Arrived {
-    Protocol(Rank, Message),
+    Protocol(Rank, CoherenceMessage),
     Barrier(BarrierMessage),
     Farewell(BarrierMessage),
     Complete(Token),
@@ -95,7 +95,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
             Received::Noted => return None,
             Received::Malformed => None,
         },
-        _ => Message::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
+        _ => CoherenceMessage::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
     };
     Some(known.unwrap_or(Arrived::Malformed(from, tag)))
 }

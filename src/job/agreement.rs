@@ -2,7 +2,7 @@
 
 use super::{Failure, FailureClass, say};
 use crate::error::UserError;
-use vgasnet_conduit::{Conduit, ConduitError, EXCHANGE_BYTES_MAX};
+use vgasnet_conduit::{Conduit, ConduitError, hear_all};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Tells all ranks whether this one has succeeded. If all have, each gets the values that the ranks `tell`. Otherwise
@@ -14,25 +14,24 @@ pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
     tell: impl FnOnce(&T) -> S,
 ) -> Result<(T, Vec<S>), Failure> {
     let broken = |error: ConduitError| Failure::new(FailureClass::Resource, error.to_string());
-    let (told, mine) = match mine {
-        Ok(mine) => ([&[0], tell(&mine).as_bytes()].concat(), Ok(mine)),
-        Err((class, line)) => (vec![if class == FailureClass::BadArgument { 1 } else { 2 }], Err(line)),
+    let offer = mine.as_ref().map(tell);
+    let class = offer.as_ref().map_err(|(class, _)| [u8::from(*class == FailureClass::BadArgument)]);
+    let told = class.as_ref().map(|offer| offer.as_bytes()).map_err(|class| class.as_slice());
+    let (bad, class) = match hear_all(|told| conduit.exchange(told), told).map_err(broken)? {
+        Err(bad) => bad,
+        Ok(all) => {
+            let all = all.iter().map(|told| S::read_from_bytes(told).ok()).collect::<Option<Vec<S>>>();
+            let mine = mine.unwrap_or_else(|_| unreachable!("every rank fares well"));
+            return Ok((mine, all.expect("every rank is at this point of the start-up")));
+        }
     };
-    assert!(told.len() <= EXCHANGE_BYTES_MAX);
-    let all = conduit.exchange(&told).map_err(broken)?;
-    let Some(bad) = all.iter().position(|told| told.first() != Some(&0)) else {
-        let mine = mine.expect("this rank told that it has succeeded");
-        let read = |told: &Vec<u8>| S::read_from_bytes(&told[1..]).ok();
-        let all: Option<Vec<S>> = all.iter().map(read).collect();
-        return Ok((mine, all.expect("every rank is at this point of the start-up")));
-    };
-    if let Err(line) = mine.map(drop) {
+    if let Err((_, line)) = mine {
         if bad == conduit.rank().index() {
             say(&format!("rank {bad}: {call}: {line}"));
         }
     }
     // A rank that fails may end the job, so it waits until the error has been reported.
     conduit.exchange(&[]).map_err(broken)?;
-    let class = if all[bad].first() == Some(&1) { FailureClass::BadArgument } else { FailureClass::Resource };
+    let class = if class == [1] { FailureClass::BadArgument } else { FailureClass::Resource };
     Err(Failure { class, line: None })
 }

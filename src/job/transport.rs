@@ -3,7 +3,7 @@
 use crate::settings::{self, wanted_transport};
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, ConduitError};
+use vgasnet_conduit::{Conduit, ConduitError, launchers};
 use vgasnet_smp::SmpConduit;
 
 /// The program's arguments, in which GASNet's launchers may hide something.
@@ -51,13 +51,13 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         #[cfg(feature = "mpi")]
         settings::Conduit::Mpi => {
             let network = vgasnet_mpi::MpiNetwork::start()?;
-            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
+            Arc::new(vgasnet_hybrid::HybridConduit::start(network, wanted.peer_memory)?)
         }
         #[cfg(feature = "gasnet")]
         settings::Conduit::Gasnet => {
             let arguments = arguments.for_gasnet();
             let network = vgasnet_gasnet::GasnetNetwork::start(&arguments)?;
-            Arc::new(vgasnet_cluster::ClusterConduit::start(network, wanted.peer_memory)?)
+            Arc::new(vgasnet_hybrid::HybridConduit::start(network, wanted.peer_memory)?)
         }
     };
     let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
@@ -73,9 +73,9 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
 
 /// Whether this process is one of several that Slurm has started, and not the first, which need not know of it.
 fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let number = |name| variable(name)?.parse::<u32>().ok();
     let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
-    is_by_slurm && number("SLURM_STEP_NUM_TASKS") > Some(1) && number("SLURM_PROCID") > Some(0)
+    let task = variable(launchers::SLURM_RANK_VARIABLE).and_then(|task| task.parse::<u32>().ok());
+    is_by_slurm && task > Some(0) && launchers::is_one_of_many_tasks(variable)
 }
 
 /// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
@@ -106,13 +106,12 @@ fn launched_for() -> settings::Conduit {
         return settings::Conduit::Smp;
     }
     #[cfg(feature = "gasnet")]
-    if vgasnet_gasnet::is_attached() || vgasnet_gasnet::LAUNCHED.into_iter().any(is_set) {
+    if vgasnet_gasnet::is_attached() || launchers::GASNET_VARIABLES.into_iter().any(is_set) {
         return settings::Conduit::Gasnet;
     }
-    // A program that was started by an MPI launcher (of MPICH and what comes of it, of Slurm or others that speak PMI or PMIx, of
-    // Open MPI), or that uses MPI already, is a rank of that job.
+    // A program that uses MPI already is a rank of an MPI job, too.
     #[cfg(feature = "mpi")]
-    if ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"].into_iter().any(is_set) || vgasnet_mpi::is_initialised() {
+    if launchers::MPI_RANK_VARIABLES.into_iter().any(is_set) || vgasnet_mpi::is_initialised() {
         return settings::Conduit::Mpi;
     }
     settings::Conduit::Smp

@@ -8,7 +8,7 @@ pub use size::{format_size, format_size_about, parse_size};
 
 use crate::error::UserError;
 use std::path::PathBuf;
-use vgasnet_smp::launch::HOST_TIMEOUT_S;
+use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 
 /// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
 pub const PAGE_BYTES_MIN: u64 = 64 << 10;

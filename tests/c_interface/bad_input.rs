@@ -4,6 +4,7 @@
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{entries, finish, fresh_dir, say_not_run};
+use crate::support::tools::tool;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::io;
@@ -45,7 +46,7 @@ impl Case {
 
     fn run_in(&self, storage: &Path) -> io::Result<Outcome> {
         let program = compile::program("traffic", Language::C99, Linking::Shared);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_vgasnetrun"));
+        let mut command = Command::new(tool("vgasnetrun"));
         command.env("VGASNET_STORAGE_DIR", storage).env("VGASNET_POOL_SIZE", "4M").env("VGASNET_PAGE_SIZE", "1M");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.args(["-n", &self.ranks.to_string()]).arg(program).args(self.args);

@@ -34,10 +34,7 @@ fn a_program_calls_gasnet_itself() {
         for end in ["gasnet", "vgasnet"] {
             run(&client, &[end], setup).expect(0);
         }
-        // The conduit smp shares memory by nature.
-        if vgasnet_gasnet::conduit_name() != "gasnet-smp" {
-            run_with(&client, &["vgasnet"], setup, &[("GASNET_SUPERNODE_MAXSIZE", "1")]).expect(0);
-        }
+        run_with(&client, &["vgasnet"], setup, &[("GASNET_SUPERNODE_MAXSIZE", "1")]).expect(0);
     }
     run(&client, &["fails"], SETUP).expect(7);
 }

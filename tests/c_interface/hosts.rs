@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::compile::{self, Language, Linking, source_dir};
 use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, say_not_run};
+use crate::support::tools::tool;
 
 const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
@@ -147,7 +148,7 @@ impl Hosts {
         // UCX finds that both hosts are one kernel, and would use shared memory.
         command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
         command.envs(IN_CONTAINERS);
-        command.arg(env!("CARGO_BIN_EXE_vgasnetrun")).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
+        command.arg(tool("vgasnetrun")).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
         command.args(["-n", &ranks.to_string(), "env", "CHECK_SEED=2017", &format!("CHECK_RANKS={ranks}")]);
         command.args([format!("CHECK_PAGE_BYTES={page_bytes}"), format!("CHECK_POOL_BYTES={pool_bytes}")]);
         command.arg(self.dir.join("settle")).arg(program).args(args);

@@ -3,6 +3,7 @@
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{IN_CONTAINERS, finish, fresh_dir, say_not_run};
+use crate::support::tools::tool;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -15,7 +16,7 @@ fn prefix() -> &'static Path {
         std::fs::remove_dir_all(&prefix).ok();
         // The library that was built for this test: cargo would build into the directory from which other tests read.
         let built = build_dir("built");
-        for file in [library("libvgasnet.so"), library("libvgasnet.a"), env!("CARGO_BIN_EXE_vgasnetrun").into()] {
+        for file in [library("libvgasnet.so"), library("libvgasnet.a"), tool("vgasnetrun")] {
             std::os::unix::fs::symlink(&file, built.join(file.file_name().expect("a file"))).expect("a new link");
         }
         let mut install = Command::new(source_dir().join("scripts/install"));

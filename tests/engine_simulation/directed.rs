@@ -8,7 +8,9 @@ use fastrand::Rng;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Action, Body, Event, FrameId, Message, PageId, Protocol, ToCache, ToHome};
+use vgasnet_protocol::coherence::{
+    Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Protocol, ToCache, ToHome,
+};
 use vgasnet_sim::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
@@ -155,11 +157,19 @@ fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let mut home = Protocol::new(page.home, 1, 1, true);
     let mut tell = |body| {
         let mut actions = Vec::new();
-        home.handle(Event::Message { from: reader, message: Message { page, body: Body::Home(body) } }, &mut actions);
+        home.handle(
+            Event::Message { from: reader, message: CoherenceMessage { page, body: CoherenceBody::Home(body) } },
+            &mut actions,
+        );
         (home.home.entries(), actions)
     };
     let (_, actions) = tell(ToHome::Read { frame });
-    let [Action::Send { message: Message { body: Body::Cache(ToCache::Data { version, .. }), .. }, .. }] = actions[..]
+    let [
+        Action::Send {
+            message: CoherenceMessage { body: CoherenceBody::Cache(ToCache::Data { version, .. }), .. },
+            ..
+        },
+    ] = actions[..]
     else {
         panic!("a page never written is sent at once: {actions:?}")
     };

@@ -1,7 +1,7 @@
-//! The conformance suite: what every conduit must do, told by programs.
+//! The conformance suite: the contract of every conduit, as programs.
 //!
-//! All ranks of a fresh job call [`run`]. It uses the contract only; what a conduit cannot do, its [`Capabilities`] say,
-//! and nothing else decides what is skipped. The suite is deterministic: contents are computed from sender, receiver and
+//! All ranks of a fresh job call [`run`]. It uses the contract only. A test is skipped if and only if the conduit's
+//! [`Capabilities`] lack its subject. The suite is deterministic: contents are computed from sender, receiver and
 //! size, so a failure shows the same bytes every time.
 //!
 //! [`Capabilities`]: crate::Capabilities
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// of sleeping, not of every test.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// Runs the suite as one rank of a job in which nothing but start-up has happened. An error says what is broken.
+/// Runs the suite as one rank of a job in which nothing but start-up has happened. An error names the broken rule.
 pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
     let mut suite = Suite { conduit, messages: Vec::new(), completions: Vec::new() };
     let tests: [(&str, Test); 11] = [
@@ -48,7 +48,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
             let what = format!("left over: {:?} {:?}", suite.messages, suite.completions);
             return Err(suite.blame(name, &what));
         }
-        // Nobody begins the next test, and sends, while another still looks for what is left over.
+        // No rank begins the next test, and sends, while another one still looks for arrivals of this one.
         suite.meet()?;
     }
     conduit.occupy(false);
@@ -57,7 +57,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
 
 type Test = fn(&mut Suite<'_>) -> Result<(), String>;
 
-/// One rank's view of the run: the conduit, and what has arrived and not been looked at.
+/// One rank's view of the run: the conduit, and arrivals that no test has looked at.
 struct Suite<'a> {
     conduit: &'a dyn Conduit,
     messages: Vec<(Rank, Vec<u8>)>,
@@ -86,7 +86,7 @@ impl Suite<'_> {
         self.conduit.exchange(&[]).map(drop).map_err(|error| error.to_string())
     }
 
-    /// Takes in what has arrived. Returns whether there was anything.
+    /// Takes in arrivals. Returns whether there were any.
     fn poll(&mut self) -> bool {
         let (messages, completions) = (&mut self.messages, &mut self.completions);
         self.conduit.poll(&mut |arrival| match arrival {
@@ -95,7 +95,7 @@ impl Suite<'_> {
         })
     }
 
-    /// Polls and sleeps until `done` is happy with what has arrived.
+    /// Polls and sleeps until `done` accepts the arrivals.
     fn wait(&mut self, what: &str, mut done: impl FnMut(&mut Self) -> Result<bool, String>) -> Result<(), String> {
         let begin = Instant::now();
         loop {

@@ -7,14 +7,16 @@
 //! # Rules
 //! - Messages are reliable and unordered. [`Conduit::send`] may refuse with [`Busy`]; then nothing was sent and the
 //!   caller tries again after a [`Conduit::poll`].
-//! - A sink given to `poll` notes what it is handed and returns: it calls nothing of the conduit.
+//! - A sink given to `poll` notes the arrival and returns: it calls nothing of the conduit.
 //! - One thread at a time calls `poll`; any thread may call anything else at any time.
 //! - Start-up ([`Conduit::exchange`], [`Conduit::attach`]) is collective and blocks: every rank makes the same calls in
 //!   the same order.
 
 #![deny(unsafe_code)]
 
+mod agreement;
 pub mod conformance;
+pub mod launchers;
 mod region;
 mod signals;
 
@@ -24,10 +26,11 @@ use std::time::Duration;
 
 pub use vgasnet_protocol::Rank;
 
+pub use agreement::{agree, hear_all};
 pub use region::{Region, map_again};
 pub use signals::{NAMED, blocking_signals, keeping_handlers};
 
-/// What a conduit can do beyond the least that the contract asks of it.
+/// Abilities of a conduit beyond the least that the contract asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The regions of ranks on the same host are mapped in this process: [`Conduit::pool`] and [`Conduit::table`]
@@ -48,16 +51,16 @@ pub const MESSAGE_BYTES_MIN: usize = 256;
 /// The largest contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 
-/// What a rank asks of [`Conduit::attach`]. Ranks may ask for different sizes.
+/// The sizes that a rank asks [`Conduit::attach`] for. They may differ from rank to rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionSizes {
     /// The pool: page frames, the source and target of [`Conduit::put`] and [`Conduit::get`].
     pub pool_bytes: usize,
-    /// The page table and what else the ranks of a host share. Zero at first; costs only what is touched.
+    /// The page table and other memory that the ranks of a host share. Zero at first; only touched parts cost memory.
     pub table_bytes: usize,
 }
 
-/// Names an operation to the one who started it; the conduit hands it back in [`Arrival::Complete`].
+/// The starter's name for an operation; the conduit hands it back in [`Arrival::Complete`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u64);
 
@@ -72,18 +75,18 @@ pub struct Transfer {
     pub own_offset_bytes: usize,
     /// How much.
     pub len_bytes: usize,
-    /// Comes back when the bytes are at their target, visible to whoever hears of it by a message.
+    /// Comes back when the bytes are at their target, visible to every rank that hears of it by a message.
     pub token: Token,
 }
 
-/// What [`Conduit::poll`] found.
+/// An arrival that [`Conduit::poll`] found.
 #[derive(Debug)]
 pub enum Arrival<'a> {
     /// An Active Message.
     Message {
-        /// Who sent it.
+        /// The sender.
         from: Rank,
-        /// What was given to `send`; valid until the sink returns.
+        /// The bytes given to `send`; valid until the sink returns.
         bytes: &'a [u8],
     },
     /// A put or get is complete at its target.
@@ -127,32 +130,6 @@ impl fmt::Display for ConduitError {
 
 impl std::error::Error for ConduitError {}
 
-/// Tells every rank how this one fares and, if well, what it has to say; all ranks hear all of it. If one fares badly, all get
-/// the error of the lowest such rank. `exchange` is [`Conduit::exchange`] or what will be that. Collective.
-///
-/// # Errors
-/// A rank fares badly, or the exchange fails.
-pub fn agree<T>(
-    exchange: impl FnOnce(&[u8]) -> Result<Vec<Vec<u8>>, ConduitError>,
-    mine: &Result<T, ConduitError>,
-    say: &[u8],
-) -> Result<Vec<Vec<u8>>, ConduitError> {
-    let told = match mine {
-        Ok(_) => [&[0], say].concat(),
-        Err(ConduitError(text)) => {
-            let mut ends = (0..=text.len().min(EXCHANGE_BYTES_MAX - 1)).rev();
-            let end = ends.find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            [&[1], &text.as_bytes()[..end]].concat()
-        }
-    };
-    let all = exchange(&told)?;
-    if let Some((rank, told)) = all.iter().enumerate().find(|(_, told)| told.first() != Some(&0)) {
-        let text = String::from_utf8_lossy(told.get(1..).unwrap_or_default());
-        return Err(ConduitError(format!("rank {rank}: {text}")));
-    }
-    Ok(all.into_iter().map(|told| told[1..].to_vec()).collect())
-}
-
 /// A transport.
 pub trait Conduit: Send + Sync {
     /// The conduit's name as users write it: `smp`, `mpi`, `gasnet-udp`.
@@ -167,7 +144,7 @@ pub trait Conduit: Send + Sync {
     /// The host a rank runs on: equal numbers share memory and disks. Hosts are numbered from 0 without gaps.
     fn host_of(&self, rank: Rank) -> u32;
 
-    /// What this conduit can do.
+    /// The abilities of this conduit.
     fn capabilities(&self) -> Capabilities;
 
     /// Gives every rank the contribution of every rank, in rank order. At most [`EXCHANGE_BYTES_MAX`] each.
@@ -195,7 +172,7 @@ pub trait Conduit: Send + Sync {
     /// Copies from the peer's pool into the own. The target bytes are undefined until completion.
     fn get(&self, transfer: &Transfer) -> Result<(), Busy>;
 
-    /// Hands what has arrived to `sink`, a bounded amount at a time. Returns whether there was anything.
+    /// Hands arrivals to `sink`, a bounded number at a time. Returns whether there were any.
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool;
 
     /// Whether [`Conduit::poll`] may find something. It costs a few loads: a thread that spins asks it again and again.
@@ -212,8 +189,8 @@ pub trait Conduit: Send + Sync {
     /// after the call, not during it. May return early.
     fn sleep(&self, seat: Seat, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>, stay_awake: &dyn Fn() -> bool);
 
-    /// Wakes whoever sleeps at `rank`, as an arrival there would. Other ranks than the own only where
-    /// [`Capabilities::peer_memory`] says so. May be called from any thread, also in a signal handler, and costs no system
+    /// Wakes a sleeper at `rank`, as an arrival there would. Works for other ranks than the own only with
+    /// [`Capabilities::peer_memory`]. May be called from any thread, also in a signal handler, and costs no system
     /// call if nobody sleeps.
     fn wake(&self, rank: Rank);
 

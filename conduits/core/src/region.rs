@@ -44,16 +44,16 @@ impl Region {
     }
 }
 
-/// Maps `len_bytes` of the shared mapping at `from` a second time at `at`, in place of what is there, for the same accesses. It
+/// Maps `len_bytes` of the shared mapping at `from` a second time at `at`, in place of the mapping there, for the same accesses. It
 /// neither allocates nor locks.
 ///
 /// # Errors
 /// It is not a shared mapping, or there is no room for another one.
 ///
 /// # Safety
-/// Nobody needs what is mapped at `at`, and there are so many bytes behind `from` in what is mapped there.
+/// Nobody needs the mapping at `at`, and the mapping at `from` has so many bytes behind it.
 pub unsafe fn map_again(from: usize, len_bytes: usize, at: usize) -> io::Result<()> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that nobody needs the mapping at `at`, the only one that changes.
     unsafe { remap(from, len_bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, at) }.map(drop)
 }
 
@@ -61,7 +61,7 @@ pub unsafe fn map_again(from: usize, len_bytes: usize, at: usize) -> io::Result<
 /// because libraries have an `mremap` of their own: UCX's loses the last argument.
 unsafe fn remap(from: usize, len_bytes: usize, flags: i32, at: usize) -> io::Result<usize> {
     let [from, at] = [from, at].map(std::ptr::with_exposed_provenance_mut::<c_void>);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that nobody needs the mapping at `at`, if the flags fix it; `from` keeps its own.
     let mapped = unsafe { libc::syscall(libc::SYS_mremap, from, 0_usize, len_bytes, flags, at) };
     if mapped == -1 { Err(io::Error::last_os_error()) } else { Ok(mapped as usize) }
 }

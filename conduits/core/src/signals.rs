@@ -1,4 +1,4 @@
-//! Signals are the program's, whatever the libraries of networks make of them when they start.
+//! Keeping the program's signals when libraries of networks start.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ pub fn blocking_signals<T>(what: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Does something that may set handlers, and puts back those that were there for these signals.
+/// Does something that may set handlers, and restores the handlers of these signals.
 pub fn keeping_handlers<T>(signals: impl IntoIterator<Item = c_int>, what: impl FnOnce() -> T) -> T {
     let before = signals.into_iter().filter_map(|signal| Some((signal, handler(signal)?)));
     let before: Vec<_> = before.collect();

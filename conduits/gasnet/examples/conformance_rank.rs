@@ -1,13 +1,13 @@
 //! A rank that runs the conformance suite; `tests/jobs.rs` has GASNet's launchers start it.
 
-use vgasnet_cluster::ClusterConduit;
 use vgasnet_conduit::Conduit;
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
+use vgasnet_hybrid::HybridConduit;
 
 fn main() {
     let share_hosts = std::env::args().any(|argument| argument == "share");
     let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
-    let conduit = ClusterConduit::start(network, share_hosts).expect("start");
+    let conduit = HybridConduit::start(network, share_hosts).expect("start");
     if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
         eprintln!("{what}");
         conduit.exit(1);

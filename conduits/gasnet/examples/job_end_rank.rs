@@ -1,14 +1,14 @@
-//! A rank of a job that ends in the way that its argument says; `tests/jobs.rs` looks at what comes of it.
+//! A rank that ends in the way of its argument. `tests/jobs.rs` checks the end of the job.
 
 use std::time::Duration;
 
-use vgasnet_cluster::ClusterConduit;
 use vgasnet_conduit::{Conduit, Rank};
 use vgasnet_gasnet::{Arguments, GasnetNetwork};
+use vgasnet_hybrid::HybridConduit;
 
 fn main() {
     let network = GasnetNetwork::start(&Arguments::of_process()).expect("GASNet");
-    let conduit = ClusterConduit::start(network, true).expect("start");
+    let conduit = HybridConduit::start(network, true).expect("start");
     let act = std::env::args().next_back().expect("an argument");
     let is_first = conduit.rank() == Rank(0);
     match act.as_str() {
@@ -21,7 +21,7 @@ fn main() {
             conduit.close();
         }
         "exit" if !is_first => conduit.exit(7),
-        // What the others wait for does not come.
+        // The exchange of the others never completes.
         "exit" => drop(conduit.exchange(&[])),
         _ => panic!("no act {act}"),
     }

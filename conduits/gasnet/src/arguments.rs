@@ -1,9 +1,9 @@
-//! The arguments of the program, in which some launchers of GASNet hide what their ranks have to know.
+//! The arguments of the program. Some launchers of GASNet hide options for their ranks there.
 
 use std::ffi::{CString, c_char, c_int};
 use std::os::unix::ffi::OsStringExt;
 
-/// What GASNet is given of `main`'s arguments, and may change.
+/// The arguments of `main` that GASNet gets, and may change.
 #[derive(Debug)]
 pub struct Arguments {
     pub(crate) count: *mut c_int,
@@ -11,7 +11,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The places where the program has its arguments, as `vgasnet_init` is given them. GASNet takes out what is its own.
+    /// The places where the program has its arguments, as `vgasnet_init` is given them. GASNet takes its own out.
     ///
     /// # Safety
     /// Both are `main`'s or like them: `count` strings and a null pointer, all of which stay until the process ends, and

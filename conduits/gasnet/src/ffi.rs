@@ -7,7 +7,7 @@ use gasnet_sys as sys;
 use vgasnet_conduit::{Busy, NAMED, Rank, Region, blocking_signals, keeping_handlers};
 
 use crate::arguments::Arguments;
-use crate::inbox::{Inbox, Kind};
+use crate::inbox::{Inbox, MessageKind};
 
 /// There is one, as there is one GASNet in a process.
 pub(crate) static INBOX: Inbox = Inbox::new();
@@ -43,7 +43,7 @@ unsafe extern "C" fn deliver(from: u32, kind: u32, bytes: *const c_void, len_byt
 /// Starts GASNet so that the program keeps its signals.
 fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     match conduit().as_str() {
-        // By this one its ranks end each other.
+        // By this signal its ranks end each other.
         "SMP" => keeping_handlers(NAMED.filter(|&signal| signal != libc::SIGIO), start),
         "MPI" => keeping_handlers(NAMED, || blocking_signals(start)),
         // This may be where GASNet starts the other ranks, which would inherit the mask.
@@ -55,7 +55,7 @@ fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
 pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, GasnetError> {
     let mut started = sys::vgasnet_gn_started::default();
     let (count, values) = (arguments.count, arguments.values);
-    // SAFETY: `Arguments` are as GASNet wants them, and the call fills in what it is given.
+    // SAFETY: `Arguments` are as GASNet wants them, and the call fills in `started`.
     let code = with_own_signals(|| unsafe { sys::vgasnet_gn_start(count, values, Some(deliver), &mut started) });
     check("the start of GASNet", code)?;
     Ok(started)
@@ -71,7 +71,7 @@ pub(crate) unsafe fn attach_both(
     segment_bytes: usize,
     min_heap_offset: usize,
 ) -> Result<(), GasnetError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that `table` has `count` entries.
     let code = with_own_signals(|| unsafe {
         sys::vgasnet_gn_attach_both(table, count, segment_bytes, min_heap_offset, Some(deliver))
     });
@@ -95,7 +95,7 @@ pub(crate) fn conduit() -> String {
 /// It stays mapped until the process ends, and it is a shared mapping.
 pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
     let mut address = std::ptr::null_mut();
-    // SAFETY: the caller's promise. What GASNet-1 had there before holds nothing.
+    // SAFETY: the caller promises that the memory is a shared mapping and stays. GASNet-1's memory that it replaces holds nothing.
     let code = unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes, &mut address) };
     check("making the pool GASNet's segment", code)?;
     Ok(address.expose_provenance())
@@ -104,7 +104,7 @@ pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
 /// Has GASNet make the segment. Returns where it begins, and the part of it for vgasnet. Once, collective.
 pub(crate) fn allocate(len_bytes: usize) -> Result<(usize, Region), GasnetError> {
     let (mut segment, mut base) = (std::ptr::null_mut(), std::ptr::null_mut());
-    // SAFETY: the call fills in what it is given.
+    // SAFETY: the call fills in the two addresses.
     check("gex_Segment_Attach", unsafe { sys::vgasnet_gn_allocate(len_bytes, &mut segment, &mut base) })?;
     Ok((segment.expose_provenance(), Region { address: base.expose_provenance(), len_bytes }))
 }
@@ -123,20 +123,20 @@ pub(crate) fn mapped(rank: Rank) -> Option<usize> {
 }
 
 /// Sends a message if there is room.
-pub(crate) fn send(to: Rank, kind: Kind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
+pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
     // SAFETY: GASNet has started and reads so many bytes.
     let code = unsafe { sys::vgasnet_gn_send(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     if code == sys::VGASNET_GN_BUSY { Ok(Err(Busy)) } else { check("gasnet_AMRequestMedium", code).map(Ok) }
 }
 
 /// Sends a message, and waits for room.
-pub(crate) fn send_patiently(to: Rank, kind: Kind, bytes: &[u8]) -> Result<(), GasnetError> {
+pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), GasnetError> {
     // SAFETY: as in `send`.
     let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     check("gasnet_AMRequestMedium", code)
 }
 
-/// Takes in what has arrived.
+/// Takes in arrivals.
 pub(crate) fn poll() -> Result<(), GasnetError> {
     // SAFETY: GASNet has started.
     check("gasnet_AMPoll", unsafe { sys::vgasnet_gn_poll() })
@@ -151,7 +151,7 @@ pub(crate) struct Ends {
     pub(crate) len_bytes: usize,
 }
 
-// SAFETY: these are addresses; whoever copies makes promises about them.
+// SAFETY: these are addresses; the functions that copy ask for promises about them.
 unsafe impl Send for Ends {}
 
 /// A copy that GASNet has begun.
@@ -166,11 +166,11 @@ impl Begun {
     /// Copies from here to there.
     ///
     /// # Safety
-    /// What is here is mapped and stays as it is until the copy is complete; what is there lies in the peer's segment, and
-    /// nobody there uses it.
+    /// The bytes here are mapped and stay as they are until the copy is complete. The bytes there lie in the peer's segment, and
+    /// nobody uses them.
     pub(crate) unsafe fn put(ends: Ends) -> Begun {
         let Ends { here, peer, there, len_bytes } = ends;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that both ends are valid and left alone until completion.
         Begun(unsafe { sys::vgasnet_gn_put(peer.0, there.cast(), here.cast(), len_bytes) })
     }
 
@@ -180,7 +180,7 @@ impl Begun {
     /// As [`Begun::put`], the other way round.
     pub(crate) unsafe fn get(ends: Ends) -> Begun {
         let Ends { here, peer, there, len_bytes } = ends;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that both ends are valid and left alone until completion.
         Begun(unsafe { sys::vgasnet_gn_get(peer.0, here.cast(), there.cast(), len_bytes) })
     }
 
@@ -194,25 +194,7 @@ impl Begun {
     }
 }
 
-/// GASNet's own put, which returns when it is complete.
-///
-/// # Safety
-/// As [`Begun::put`].
-pub(crate) unsafe fn put_blocking(ends: Ends) {
-    // SAFETY: the caller's promise.
-    unsafe { sys::vgasnet_gn_put_blocking(ends.peer.0, ends.there.cast(), ends.here.cast(), ends.len_bytes) }
-}
-
-/// GASNet's own get, likewise.
-///
-/// # Safety
-/// As [`Begun::get`].
-pub(crate) unsafe fn get_blocking(ends: Ends) {
-    // SAFETY: the caller's promise.
-    unsafe { sys::vgasnet_gn_get_blocking(ends.peer.0, ends.here.cast(), ends.there.cast(), ends.len_bytes) }
-}
-
-/// Writes out what the C library has buffered.
+/// Flushes the output streams of the C library.
 pub(crate) fn flush() {
     // SAFETY: the call has no condition.
     unsafe { sys::vgasnet_gn_flush() }

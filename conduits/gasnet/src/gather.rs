@@ -7,9 +7,21 @@
 use std::collections::HashMap;
 
 use vgasnet_conduit::Rank;
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What goes before the bytes of a part: epoch, round, offset, length of the whole; 32 bits each.
-const HEADER_BYTES: usize = 16;
+/// The header of a part.
+#[derive(FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Header {
+    epoch: U32,
+    round: U32,
+    offset_bytes: U32,
+    /// The length of all parts.
+    whole_bytes: U32,
+}
+
+const HEADER_BYTES: usize = size_of::<Header>();
 
 /// The blocks of one round of one exchange on their way here, in parts.
 #[derive(Debug, Default)]
@@ -37,9 +49,9 @@ pub(crate) struct Exchange {
     count: u32,
 }
 
-/// What to do next in an exchange.
+/// The next step of an exchange.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Next {
     /// Send these messages.
     Send(Rank, Vec<Vec<u8>>),
     /// Wait for messages.
@@ -54,7 +66,7 @@ impl Gather {
     }
 
     /// Begins an exchange. The messages are the first round's.
-    pub(crate) fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Step) {
+    pub(crate) fn begin(&mut self, mine: &[u8], message_bytes_max: usize) -> (Exchange, Next) {
         let mut exchange = Exchange { round: 0, blocks: Vec::new(), count: 1 };
         push_block(&mut exchange.blocks, mine);
         self.epoch = self.epoch.wrapping_add(1);
@@ -62,11 +74,11 @@ impl Gather {
         (exchange, step)
     }
 
-    /// Goes on with an exchange, if what it waits for has come.
-    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Step {
+    /// Goes on with an exchange, if the parts of its round have come.
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Next {
         let key = (self.epoch, exchange.round);
         if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {
-            return Step::Wait;
+            return Next::Wait;
         }
         let arrived = self.arriving.remove(&key).unwrap_or_default();
         exchange.blocks.extend_from_slice(&arrived.bytes);
@@ -77,12 +89,11 @@ impl Gather {
 
     /// Takes in a message. Returns whether it is one.
     pub(crate) fn receive(&mut self, message: &[u8]) -> bool {
-        let word = |at: usize| Some(u32::from_le_bytes(message.get(4 * at..4 * at + 4)?.try_into().ok()?));
-        let (Some(epoch), Some(round), Some(offset), Some(whole)) = (word(0), word(1), word(2), word(3)) else {
+        let Ok((Header { epoch, round, offset_bytes, whole_bytes }, part)) = Header::read_from_prefix(message) else {
             return false;
         };
-        let (part, offset, whole) = (&message[HEADER_BYTES..], offset as usize, whole as usize);
-        let arriving = self.arriving.entry((epoch, round)).or_default();
+        let (offset, whole) = (offset_bytes.get() as usize, whole_bytes.get() as usize);
+        let arriving = self.arriving.entry((epoch.get(), round.get())).or_default();
         arriving.bytes.resize(whole, 0);
         let (Some(place), Some(missing)) = (
             arriving.bytes.get_mut(offset..offset + part.len()),
@@ -101,9 +112,9 @@ impl Gather {
         distance.min(self.ranks - distance)
     }
 
-    fn send(&self, exchange: &Exchange, message_bytes_max: usize) -> Step {
+    fn send(&self, exchange: &Exchange, message_bytes_max: usize) -> Next {
         if exchange.count == self.ranks {
-            return Step::Done(self.in_rank_order(&exchange.blocks));
+            return Next::Done(self.in_rank_order(&exchange.blocks));
         }
         let to = (self.own + self.ranks - (1 << exchange.round)) % self.ranks;
         let mut end = 0;
@@ -113,10 +124,11 @@ impl Gather {
         let whole = &exchange.blocks[..end];
         let parts = whole.chunks(message_bytes_max - HEADER_BYTES).enumerate().map(|(at, part)| {
             let offset = at * (message_bytes_max - HEADER_BYTES);
-            let header = [self.epoch, exchange.round, offset as u32, whole.len() as u32];
-            header.iter().flat_map(|word| word.to_le_bytes()).chain(part.iter().copied()).collect()
+            let [epoch, round, offset_bytes, whole_bytes] =
+                [self.epoch, exchange.round, offset as u32, whole.len() as u32].map(U32::new);
+            [Header { epoch, round, offset_bytes, whole_bytes }.as_bytes(), part].concat()
         });
-        Step::Send(Rank(to), parts.collect())
+        Next::Send(Rank(to), parts.collect())
     }
 
     fn in_rank_order(&self, mut blocks: &[u8]) -> Vec<Vec<u8>> {
@@ -171,9 +183,9 @@ mod tests {
                     }
                 };
                 match step {
-                    Step::Send(to, parts) => wire.extend(parts.into_iter().map(|part| (to, part))),
-                    Step::Wait => {}
-                    Step::Done(all) => {
+                    Next::Send(to, parts) => wire.extend(parts.into_iter().map(|part| (to, part))),
+                    Next::Wait => {}
+                    Next::Done(all) => {
                         let expected: Vec<_> = (0..ranks).map(|rank| contribution(rank, *done)).collect();
                         assert_eq!(all, expected);
                         (*done, *exchange) = (*done + 1, None);

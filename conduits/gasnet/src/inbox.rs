@@ -1,4 +1,4 @@
-//! Where GASNet's handlers leave what they are given.
+//! The inbox, in which GASNet's handlers leave messages.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -6,31 +6,31 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vgasnet_conduit::Rank;
 
-/// Messages that may wait here before we stop to ask GASNet for more and to send, so that a peer that sends faster than
-/// this rank takes in is held up by GASNet. What one call of GASNet brings comes on top.
+/// Messages that may wait here before this rank stops polling GASNet and sending, so that GASNet holds up a peer that sends too fast.
+/// The messages of one call of GASNet come on top.
 const HELD_MAX: usize = 4096;
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(crate) enum Kind {
+pub(crate) enum MessageKind {
     /// For the client.
     Client = 0,
     /// Part of an exchange.
     Exchange = 1,
-    /// A peer begins to copy from or to this rank's pool, and needs polls.
-    Guest = 2,
-    /// It is through.
-    GuestLeft = 3,
+    /// A peer begins a remote transfer from or to this rank's pool, and needs polls.
+    RemoteTransfer = 2,
+    /// A remote transfer has ended.
+    RemoteTransferEnd = 3,
 }
 
-/// What has arrived and nobody has taken.
+/// The messages that have arrived and nobody has taken.
 pub(crate) struct Inbox {
     queues: Mutex<Queues>,
     /// How many there are for the client.
     held: AtomicUsize,
-    /// Peers that are copying. Word of an end may come before that of its beginning.
-    guests: AtomicI64,
+    /// Remote transfers under way. The message about an end may come before the one about its beginning.
+    remote_transfers: AtomicI64,
 }
 
 struct Queues {
@@ -41,7 +41,7 @@ struct Queues {
 impl Inbox {
     pub(crate) const fn new() -> Inbox {
         let queues = Queues { client: VecDeque::new(), exchange: VecDeque::new() };
-        Inbox { queues: Mutex::new(queues), held: AtomicUsize::new(0), guests: AtomicI64::new(0) }
+        Inbox { queues: Mutex::new(queues), held: AtomicUsize::new(0), remote_transfers: AtomicI64::new(0) }
     }
 
     /// Nobody calls GASNet while it holds this, so a handler never waits for long.
@@ -51,17 +51,17 @@ impl Inbox {
 
     /// Runs in GASNet's handlers: it must not panic, nor call GASNet.
     pub(crate) fn deliver(&self, from: Rank, kind: u32, bytes: &[u8]) {
-        const CLIENT: u32 = Kind::Client as u32;
-        const EXCHANGE: u32 = Kind::Exchange as u32;
-        const GUEST: u32 = Kind::Guest as u32;
+        const CLIENT: u32 = MessageKind::Client as u32;
+        const EXCHANGE: u32 = MessageKind::Exchange as u32;
+        const REMOTE_TRANSFER: u32 = MessageKind::RemoteTransfer as u32;
         match kind {
             CLIENT => {
                 self.queues().client.push_back((from, bytes.to_vec()));
                 self.held.fetch_add(1, Ordering::Release);
             }
             EXCHANGE => self.queues().exchange.push_back(bytes.to_vec()),
-            GUEST => drop(self.guests.fetch_add(1, Ordering::Relaxed)),
-            _ => drop(self.guests.fetch_sub(1, Ordering::Relaxed)),
+            REMOTE_TRANSFER => drop(self.remote_transfers.fetch_add(1, Ordering::Relaxed)),
+            _ => drop(self.remote_transfers.fetch_sub(1, Ordering::Relaxed)),
         }
     }
 
@@ -94,8 +94,8 @@ impl Inbox {
     }
 
     /// Whether a peer needs this rank to poll.
-    pub(crate) fn has_guests(&self) -> bool {
-        self.guests.load(Ordering::Relaxed) > 0
+    pub(crate) fn has_remote_transfers(&self) -> bool {
+        self.remote_transfers.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -107,9 +107,9 @@ mod tests {
     fn messages_come_out_in_order_and_by_kind() {
         let inbox = Inbox::new();
         for n in 0..5_u8 {
-            inbox.deliver(Rank(1), Kind::Client as u32, &[n]);
+            inbox.deliver(Rank(1), MessageKind::Client as u32, &[n]);
         }
-        inbox.deliver(Rank(2), Kind::Exchange as u32, b"part");
+        inbox.deliver(Rank(2), MessageKind::Exchange as u32, b"part");
         let first: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
         let rest: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
         assert_eq!((first, rest), (vec![0, 1, 2], vec![3, 4]));
@@ -121,7 +121,7 @@ mod tests {
         let inbox = Inbox::new();
         for _ in 0..HELD_MAX {
             assert!(inbox.has_room());
-            inbox.deliver(Rank(0), Kind::Client as u32, b"");
+            inbox.deliver(Rank(0), MessageKind::Client as u32, b"");
         }
         assert!(!inbox.has_room());
         inbox.take(1);
@@ -129,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_may_leave_before_it_came() {
+    fn a_remote_transfer_may_end_before_it_begins() {
         let inbox = Inbox::new();
-        inbox.deliver(Rank(0), Kind::GuestLeft as u32, b"");
-        assert!(!inbox.has_guests());
-        inbox.deliver(Rank(1), Kind::Guest as u32, b"");
-        inbox.deliver(Rank(0), Kind::Guest as u32, b"");
-        assert!(inbox.has_guests());
-        inbox.deliver(Rank(1), Kind::GuestLeft as u32, b"");
-        assert!(!inbox.has_guests());
+        inbox.deliver(Rank(0), MessageKind::RemoteTransferEnd as u32, b"");
+        assert!(!inbox.has_remote_transfers());
+        inbox.deliver(Rank(1), MessageKind::RemoteTransfer as u32, b"");
+        inbox.deliver(Rank(0), MessageKind::RemoteTransfer as u32, b"");
+        assert!(inbox.has_remote_transfers());
+        inbox.deliver(Rank(1), MessageKind::RemoteTransferEnd as u32, b"");
+        assert!(!inbox.has_remote_transfers());
     }
 }

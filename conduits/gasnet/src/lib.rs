@@ -12,15 +12,15 @@
 #[cfg(feature = "link")]
 mod arguments;
 #[cfg(feature = "link")]
-mod beside;
+mod coexistence;
+#[cfg(feature = "link")]
+mod exit_hooks;
 #[cfg(feature = "link")]
 mod ffi;
 #[cfg(any(feature = "link", test))]
 mod gather;
 #[cfg(any(feature = "link", test))]
 mod inbox;
-#[cfg(feature = "link")]
-mod leaving;
 #[cfg(feature = "link")]
 mod network;
 #[cfg(feature = "link")]
@@ -29,9 +29,9 @@ mod transfers;
 #[cfg(feature = "link")]
 pub use arguments::Arguments;
 #[cfg(feature = "link")]
-pub use beside::{attach_both, is_attached};
+pub use coexistence::{attach_both, is_attached};
 #[cfg(feature = "link")]
-pub use network::{Direction, GasnetNetwork};
+pub use network::GasnetNetwork;
 
 /// The launcher of the MPI that GASNet uses, if it does.
 #[cfg(feature = "link")]
@@ -45,7 +45,7 @@ pub const PROGRAMS: &str = gasnet_sys::PROGRAMS;
 #[cfg(feature = "link")]
 pub const COMPILE: &str = gasnet_sys::COMPILE;
 
-/// What GASNet's clients are linked with.
+/// The link flags of GASNet's clients.
 #[cfg(feature = "link")]
 pub const LIBRARIES: &str = gasnet_sys::LIBRARIES;
 
@@ -54,9 +54,3 @@ pub const LIBRARIES: &str = gasnet_sys::LIBRARIES;
 pub fn conduit_name() -> String {
     format!("gasnet-{}", ffi::conduit().to_lowercase())
 }
-
-/// Environment variables of GASNet's launchers and of those who ask GASNet to launch: a program that finds one of them
-/// is a rank over GASNet.
-#[cfg(feature = "link")]
-pub const LAUNCHED: [&str; 5] =
-    ["GASNET_SPAWN_CONTROL", "GASNET_PSHM_NODES", "GASNET_SPAWNFN", "AMUDP_SLAVE_ARGS", "AMUDP_SPAWNFN"];

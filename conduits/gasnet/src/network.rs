@@ -4,15 +4,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::{Network, Patience, PoolMemory};
-use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree};
+use vgasnet_hybrid::{Network, Patience, PoolMemory};
+use zerocopy::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arguments::Arguments;
+use crate::exit_hooks;
 use crate::ffi::{self, Ends, GasnetError, INBOX};
-use crate::gather::{Gather, Step};
-use crate::inbox::Kind;
-use crate::leaving;
-pub use crate::transfers::Direction;
+use crate::gather::{Gather, Next};
+use crate::inbox::MessageKind;
+use crate::transfers::Direction;
 use crate::transfers::{PageCopy, Transfers};
 
 /// The largest message, where GASNet's own limit is not lower.
@@ -21,10 +23,10 @@ const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 /// Messages that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_MESSAGES_MAX: usize = 64;
 
-/// How often one poll looks while bytes move and nothing is complete.
+/// How often one poll asks GASNet while bytes move and nothing is complete.
 const LOOKS_MAX: u32 = 16;
 
-/// Refusals in a row after which a message is sent whatever it takes: GASNet does not promise that it ever takes one at once.
+/// Refusals in a row after which a send waits for room: GASNet does not promise that it ever takes a message at once.
 const REFUSALS_MAX: u32 = 16;
 
 /// Copies of at least so much are announced to a peer that has to poll for them.
@@ -36,12 +38,13 @@ const POOL_ALIGN_BYTES: usize = 4 << 20;
 /// How long the end of the job waits for the other ranks.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where a rank's pool is in its own address space, and how far behind the beginning of its segment.
-#[derive(Clone, Copy, Debug)]
+/// The place of a rank's pool in its own address space, and how far it lies behind the beginning of its segment.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 struct PeerPool {
-    address: u64,
-    len_bytes: u64,
-    segment_offset_bytes: u64,
+    address: U64,
+    len_bytes: U64,
+    segment_offset_bytes: U64,
 }
 
 /// One rank's end of GASNet.
@@ -71,20 +74,13 @@ impl GasnetNetwork {
     /// # Errors
     /// GASNet does not start.
     pub fn start(arguments: &Arguments) -> Result<GasnetNetwork, ConduitError> {
-        // There, the first rank makes the others by copying itself, and each speaks for itself.
-        let is_copied = ffi::conduit() == "SMP";
-        if !is_copied {
-            vgasnet_cluster::announce();
+        // On this conduit the first rank makes the others by copying itself, and there are no agents.
+        if ffi::conduit() != "SMP" {
+            vgasnet_hybrid::open_agent_link();
         }
         let started = ffi::start(arguments).map_err(|GasnetError(text)| ConduitError(text))?;
-        if is_copied {
-            vgasnet_cluster::announce();
-            // From here on, nobody but the launcher ends the others with this rank, and it has to know of it.
-            vgasnet_cluster::introduce(Rank(started.rank));
-            leaving::outlive_others();
-        }
-        leaving::guard_exit();
-        leaving::leave_launcher_out();
+        exit_hooks::guard_exit();
+        exit_hooks::leave_out_launcher();
         let rank = Rank(started.rank);
         let mut network = GasnetNetwork {
             name: crate::conduit_name(),
@@ -106,21 +102,9 @@ impl GasnetNetwork {
         Ok(network)
     }
 
-    /// GASNet's own copy, which returns when it is complete, to compare with. Only after attach.
-    pub fn copy_blocking(&self, direction: Direction, transfer: &Transfer) {
-        let ends = self.ends(transfer);
-        // SAFETY: `ends` has checked both against the pools, and the contract has it that nobody uses the bytes meanwhile.
-        unsafe {
-            match direction {
-                Direction::Put => ffi::put_blocking(ends),
-                Direction::Get => ffi::get_blocking(ends),
-            }
-        }
-    }
-
-    /// Does something with GASNet. An error of GASNet is the job's end: what was under way is lost.
+    /// Unwraps the result of a call of GASNet. An error ends the job, since the transfers under way are lost.
     fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
-        done.unwrap_or_else(|GasnetError(text)| vgasnet_cluster::break_down(self, &text))
+        done.unwrap_or_else(|GasnetError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 
     /// As [`Network::exchange`], or nothing if it takes too long.
@@ -130,13 +114,13 @@ impl GasnetNetwork {
         let mut patience = Patience::default();
         loop {
             match step {
-                Step::Done(all) => return Some(all),
-                Step::Send(to, parts) => {
-                    parts.iter().for_each(|part| self.insist(ffi::send_patiently(to, Kind::Exchange, part)));
+                Next::Done(all) => return Some(all),
+                Next::Send(to, parts) => {
+                    parts.iter().for_each(|part| self.insist(ffi::send_patiently(to, MessageKind::Exchange, part)));
                     patience = Patience::default();
                 }
-                Step::Wait => {
-                    // Peers may need this rank for what they have started.
+                Next::Wait => {
+                    // The transfers of peers may need this rank to poll.
                     self.insist(ffi::poll());
                     patience.rest();
                     if late.is_some_and(|late| Instant::now() >= late) {
@@ -156,15 +140,15 @@ impl GasnetNetwork {
     /// Makes the pool GASNet's segment, unless it lies in that already.
     fn place(&self, pool: Region) -> Result<PeerPool, ConduitError> {
         let mut place = PeerPool {
-            address: pool.address as u64,
-            len_bytes: pool.len_bytes as u64,
-            segment_offset_bytes: self.segment.get().map_or(0, |segment| pool.address - segment) as u64,
+            address: (pool.address as u64).into(),
+            len_bytes: (pool.len_bytes as u64).into(),
+            segment_offset_bytes: (self.segment.get().map_or(0, |segment| pool.address - segment) as u64).into(),
         };
         if self.segment.get().is_none() && self.takes_memory {
             let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
             // SAFETY: the contract has it that the pool stays mapped, and it is shared memory. Mappings have whole pages.
-            let bound = leaving::with_launcher(|| unsafe { ffi::bind(Region { len_bytes, ..pool }) });
-            place.address = bound.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))? as u64;
+            let bound = exit_hooks::with_launcher(|| unsafe { ffi::bind(Region { len_bytes, ..pool }) });
+            place.address = (bound.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))? as u64).into();
         }
         Ok(place)
     }
@@ -177,7 +161,7 @@ impl GasnetNetwork {
         ))
     }
 
-    /// Has GASNet take in what has arrived, several times while bytes move, for they come in many parts.
+    /// Has GASNet take in arrivals, several times while bytes move, since they come in many parts.
     fn look(&self) -> Vec<PageCopy> {
         let mut complete = Vec::new();
         for _ in 0..LOOKS_MAX {
@@ -194,7 +178,7 @@ impl GasnetNetwork {
 
     /// Whether bytes move as long as this rank polls.
     fn is_moving(&self) -> bool {
-        self.needs_polls && (self.transfers.count() > 0 || INBOX.has_guests())
+        self.needs_polls && (self.transfers.count() > 0 || INBOX.has_remote_transfers())
     }
 
     fn start_copy(&self, direction: Direction, transfer: &Transfer) -> Result<(), Busy> {
@@ -202,7 +186,7 @@ impl GasnetNetwork {
         self.transfers.admit()?;
         let is_announced = self.needs_polls && ends.len_bytes >= ANNOUNCED_BYTES_MIN && ends.peer != self.rank;
         if is_announced {
-            self.insist(ffi::send_patiently(ends.peer, Kind::Guest, &[]));
+            self.insist(ffi::send_patiently(ends.peer, MessageKind::RemoteTransfer, &[]));
         }
         let copy = PageCopy { direction, ends, token: transfer.token, is_announced };
         // SAFETY: `ends` has checked both against the pools, which stay mapped. The contract has it that the bytes are left
@@ -215,7 +199,8 @@ impl GasnetNetwork {
         let pools = self.pools.get().expect("attach comes before any transfer");
         let end = |rank: Rank, offset_bytes: usize| {
             let PeerPool { address, len_bytes, .. } = pools[rank.index()];
-            Region { address: address as usize, len_bytes: len_bytes as usize }.part(offset_bytes, transfer.len_bytes)
+            Region { address: address.get() as usize, len_bytes: len_bytes.get() as usize }
+                .part(offset_bytes, transfer.len_bytes)
         };
         Ends {
             here: end(self.rank, transfer.own_offset_bytes),
@@ -266,12 +251,10 @@ impl Network for GasnetNetwork {
 
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {
         let placed = self.place(pool);
-        let told = placed.as_ref().map_or(Vec::new(), PeerPool::encode);
-        let all = self.exchange(&told)?;
-        placed?;
-        let pools: Option<Vec<PeerPool>> = all.iter().map(|told| PeerPool::decode(told)).collect();
-        let pools =
-            pools.ok_or_else(|| ConduitError("another rank's pool does not fit GASNet's segment".to_owned()))?;
+        let told = placed.as_ref().map_or(&[][..], IntoBytes::as_bytes);
+        let all = agree(|told| self.exchange(told), &placed, told)?;
+        let pools: Option<Vec<PeerPool>> = all.iter().map(|told| PeerPool::read_from_bytes(told).ok()).collect();
+        let pools = pools.ok_or_else(|| ConduitError("the place of another rank's pool makes no sense".to_owned()))?;
         self.pools.get_or_init(|| pools);
         Ok(())
     }
@@ -289,8 +272,8 @@ impl Network for GasnetNetwork {
         }
         let message = [head, body].concat();
         if self.refusals.load(Ordering::Relaxed) >= REFUSALS_MAX {
-            self.insist(ffi::send_patiently(to, Kind::Client, &message));
-        } else if self.insist(ffi::send(to, Kind::Client, &message)).is_err() {
+            self.insist(ffi::send_patiently(to, MessageKind::Client, &message));
+        } else if self.insist(ffi::send(to, MessageKind::Client, &message)).is_err() {
             self.refusals.fetch_add(1, Ordering::Relaxed);
             return Err(Busy);
         }
@@ -318,7 +301,7 @@ impl Network for GasnetNetwork {
         for copy in &complete {
             sink(Arrival::Complete(copy.token));
             if copy.is_announced {
-                self.insist(ffi::send_patiently(copy.ends.peer, Kind::GuestLeft, &[]));
+                self.insist(ffi::send_patiently(copy.ends.peer, MessageKind::RemoteTransferEnd, &[]));
             }
         }
         if !messages.is_empty() || !complete.is_empty() {
@@ -326,14 +309,14 @@ impl Network for GasnetNetwork {
         }
         let is_moving = self.is_moving();
         if is_moving {
-            // Whoever moves the bytes may need the processor, but nobody here should sleep for long.
+            // The thread that moves the bytes may need the processor, but nobody here should sleep for long.
             self.transfers.give_way();
         }
         is_moving
     }
 
     fn is_active(&self) -> bool {
-        self.transfers.count() > 0 || INBOX.has_guests() || !INBOX.is_empty()
+        self.transfers.count() > 0 || INBOX.has_remote_transfers() || !INBOX.is_empty()
     }
 
     fn close(&self) {
@@ -342,7 +325,7 @@ impl Network for GasnetNetwork {
         }
         // The first process that ends has GASNet end the others, which must have said all they have to say.
         ffi::flush();
-        leaving::expect_exit();
+        exit_hooks::expect_exit();
         let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE));
     }
 
@@ -352,7 +335,7 @@ impl Network for GasnetNetwork {
     }
 
     fn exit(&self, status: i32) -> ! {
-        leaving::expect_exit();
+        exit_hooks::expect_exit();
         ffi::exit(status)
     }
 }
@@ -360,16 +343,11 @@ impl Network for GasnetNetwork {
 impl PoolMemory for GasnetNetwork {
     fn allocate(&self, len_bytes: usize) -> Result<Region, ConduitError> {
         let wanted_bytes = len_bytes.saturating_add(POOL_ALIGN_BYTES).next_multiple_of(page_bytes());
-        let fits = wanted_bytes <= self.segment_bytes_max;
+        let fits = (wanted_bytes <= self.segment_bytes_max).then_some(());
+        let fits = fits.ok_or_else(|| self.no_room(len_bytes, "it is too large"));
         // All of them or none: GASNet makes segments together.
-        let all = self.exchange(&[u8::from(fits)])?;
-        if !fits {
-            return Err(self.no_room(len_bytes, "it is too large"));
-        }
-        if let Some(rank) = all.iter().position(|told| told != &[1]) {
-            return Err(ConduitError(format!("the pool of rank {rank} does not fit GASNet's segment there")));
-        }
-        let allocated = leaving::with_launcher(|| ffi::allocate(wanted_bytes));
+        agree(|told| self.exchange(told), &fits, &[])?;
+        let allocated = exit_hooks::with_launcher(|| ffi::allocate(wanted_bytes));
         let (segment, own) = allocated.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);
         Ok(Region { address: own.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
@@ -381,20 +359,8 @@ impl PoolMemory for GasnetNetwork {
 
     fn of(&self, rank: Rank) -> Option<Region> {
         let pool = self.pools.get()?[rank.index()];
-        let address = ffi::mapped(rank)? + pool.segment_offset_bytes as usize;
-        Some(Region { address, len_bytes: pool.len_bytes as usize })
-    }
-}
-
-impl PeerPool {
-    fn encode(&self) -> Vec<u8> {
-        let words = [self.address, self.len_bytes, self.segment_offset_bytes];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
-    fn decode(told: &[u8]) -> Option<PeerPool> {
-        let word = |at: usize| Some(u64::from_le_bytes(told.get(8 * at..8 * at + 8)?.try_into().ok()?));
-        Some(PeerPool { address: word(0)?, len_bytes: word(1)?, segment_offset_bytes: word(2)? })
+        let address = ffi::mapped(rank)? + pool.segment_offset_bytes.get() as usize;
+        Some(Region { address, len_bytes: pool.len_bytes.get() as usize })
     }
 }
 

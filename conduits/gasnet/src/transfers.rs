@@ -1,7 +1,7 @@
 //! Puts and gets under way.
 //!
-//! Over GASNet-EX, who puts or gets begins the copy, and who polls asks whether it is complete. GASNet-1 lets only the
-//! thread that began a copy ask, so there a thread of its own does both.
+//! Over GASNet-EX, the thread that puts or gets begins the copy, and the thread that polls tests it. GASNet-1 lets only the thread that
+//! began a copy test it, so there a thread of its own does both.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -27,13 +27,13 @@ pub enum Direction {
     Get,
 }
 
-/// What to copy.
+/// A copy of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PageCopy {
     pub(crate) direction: Direction,
     pub(crate) ends: Ends,
     pub(crate) token: Token,
-    /// The peer was told that it has a guest.
+    /// The peer was told of the remote transfer.
     pub(crate) is_announced: bool,
 }
 
@@ -41,7 +41,7 @@ impl PageCopy {
     /// # Safety
     /// As [`Begun::put`] and [`Begun::get`].
     unsafe fn begin(self) -> (Begun, PageCopy) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that both ends are valid and left alone until completion.
         let begun = unsafe {
             match self.direction {
                 Direction::Put => Begun::put(self.ends),
@@ -52,7 +52,7 @@ impl PageCopy {
     }
 }
 
-/// Copies whose end nobody has been told.
+/// Complete copies that nobody has collected.
 #[derive(Default)]
 struct Complete {
     copies: Mutex<Vec<PageCopy>>,
@@ -99,13 +99,14 @@ impl Transfers {
             // The thread ends with the process.
             mover.send(copy).expect("the thread that moves pages is there");
         } else {
-            // SAFETY: the caller's promise. GASNet runs handlers meanwhile, so no lock is held.
+            // SAFETY: the caller promises that both ends are valid and left alone until completion.
+            // GASNet runs handlers meanwhile, so no lock is held.
             let begun = unsafe { copy.begin() };
             lock(&self.begun).push(begun);
         }
     }
 
-    /// Leaves the processor to whoever moves the bytes.
+    /// Leaves the processor to the thread that moves the bytes.
     pub(crate) fn give_way(&self) {
         if self.mover.is_some() && self.count() > 0 {
             // The thread looks after GASNet meanwhile, so all that is lost is a little time for a message.
@@ -117,7 +118,7 @@ impl Transfers {
         }
     }
 
-    /// Those that have become complete.
+    /// The copies that have become complete.
     pub(crate) fn collect(&self) -> Vec<PageCopy> {
         if self.count() == 0 {
             return Vec::new();
@@ -161,7 +162,7 @@ fn move_pages(copies: &Receiver<PageCopy>, complete: &Complete) {
         if first.is_none() && begun.is_empty() {
             return;
         }
-        // SAFETY: whoever sent a copy promised what it takes; it lasts until completion, which only this thread reports.
+        // SAFETY: `Transfers::start` got the promise that both ends are valid until completion, which only this thread reports.
         begun.extend(first.into_iter().chain(copies.try_iter()).map(|copy| unsafe { copy.begin() }));
         let mut done = Vec::new();
         take_complete(&mut begun, &mut done);

@@ -35,7 +35,7 @@ fn launch(program: PathBuf, ranks: u32) -> Option<Command> {
     Some(command)
 }
 
-/// What came of a job: whether and how it ended, and what its ranks said.
+/// The end of a job, and the output of its ranks.
 struct End {
     status: ExitStatus,
     said: String,
@@ -46,7 +46,7 @@ fn run(example: &str, ranks: u32, arguments: &[&str], environment: &[(&str, &str
     let test = std::env::current_exe().expect("the test has a path");
     let profile = test.ancestors().nth(2).expect("tests are two below their profile");
     let Some(mut command) = launch(profile.join("examples").join(example), ranks) else {
-        // Not through the test harness, which keeps what tests that pass have said.
+        // Not through the test harness, which keeps the output of tests that pass.
         let line = format!("NOT RUN: this test does not know how to launch {}\n", vgasnet_gasnet::conduit_name());
         let _ = std::io::stderr().write_all(line.as_bytes());
         return None;

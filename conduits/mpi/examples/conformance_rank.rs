@@ -1,13 +1,13 @@
 //! A rank that runs the conformance suite; `tests/conformance.rs` has an MPI launcher start it.
 
-use vgasnet_cluster::ClusterConduit;
 use vgasnet_conduit::Conduit;
+use vgasnet_hybrid::HybridConduit;
 use vgasnet_mpi::MpiNetwork;
 
 fn main() {
     let share_hosts = std::env::args().nth(1).as_deref() == Some("share");
     let network = MpiNetwork::start().expect("MPI");
-    let conduit = ClusterConduit::start(network, share_hosts).expect("start");
+    let conduit = HybridConduit::start(network, share_hosts).expect("start");
     if let Err(what) = vgasnet_conduit::conformance::run(&conduit) {
         eprintln!("{what}");
         conduit.exit(1);

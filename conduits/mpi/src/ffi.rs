@@ -42,7 +42,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
 }
 
-/// What MPI says when it starts.
+/// MPI's answers at its start.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Started {
@@ -56,7 +56,7 @@ pub(crate) struct Started {
     pub(crate) was_there: c_int,
 }
 
-/// A failed call: what was tried, and MPI's words.
+/// A failed call: its name, and MPI's description of the error.
 #[derive(Clone, Debug)]
 pub(crate) struct MpiError(pub(crate) String);
 
@@ -71,7 +71,7 @@ fn check(what: &str, code: c_int) -> Result<(), MpiError> {
     Err(MpiError(format!("{what}: {text}")))
 }
 
-/// MPI's own word for something under way; its representation is the implementation's.
+/// MPI's own name for an operation under way; its representation is the implementation's.
 #[repr(C)]
 #[derive(Debug, Default)]
 struct Request(u64);
@@ -89,7 +89,7 @@ fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
     blocking_signals(|| keeping_handlers(NAMED, start))
 }
 
-/// MPI, started. There is one, and who has it exclusively may call.
+/// MPI, started. There is one, and exclusive access to it is the right to call.
 #[derive(Debug)]
 pub(crate) struct Mpi(());
 
@@ -97,7 +97,7 @@ impl Mpi {
     /// Starts MPI unless the program has. Once a process.
     pub(crate) fn start() -> Result<(Mpi, Started), MpiError> {
         let mut started = Started::default();
-        // SAFETY: the call fills in what it is given.
+        // SAFETY: the call fills in `started`.
         let code = with_own_signals(|| unsafe { vgasnet_mpi_start(&mut started) });
         check("MPI_Init_thread", code)?;
         Ok((Mpi(()), started))
@@ -120,7 +120,7 @@ impl Mpi {
         Ok(gather)
     }
 
-    /// Has `function` called when MPI begins to end, whoever ends it.
+    /// Has `function` called when MPI begins to end, by this crate or by the program.
     pub(crate) fn call_before_end(&mut self, function: extern "C" fn()) -> Result<(), MpiError> {
         // SAFETY: MPI has started, and the function lives as long as the process.
         check("MPI_Comm_set_attr", unsafe { vgasnet_mpi_call_before_end(function) })
@@ -139,7 +139,7 @@ impl Mpi {
         check("MPI_Finalize", unsafe { vgasnet_mpi_finalize() })
     }
 
-    /// Whether MPI has ended, whoever ended it.
+    /// Whether this crate or the program has ended MPI.
     pub(crate) fn is_finalized(&self) -> bool {
         // SAFETY: this may be asked at any time.
         unsafe { vgasnet_mpi_is_finalized() != 0 }
@@ -151,7 +151,7 @@ impl Mpi {
 /// # Safety
 /// As for `MPI_Init_thread`; `provided` may be null.
 pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes the arguments of `MPI_Init_thread`.
     with_own_signals(|| unsafe { vgasnet_mpi_init(argc, argv, provided) })
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct Gather {
 }
 
 impl Gather {
-    /// What all ranks have contributed, once it is there.
+    /// The contributions of all ranks, once they are there.
     pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<Box<[u8]>>, MpiError> {
         if mpi.test(&mut self.request)?.is_none() {
             return Ok(None);
@@ -259,7 +259,7 @@ impl SendBuffer {
         SendBuffer { buffer: Buffer::new(len_bytes), request: Request::default() }
     }
 
-    /// Sends `head` and `body`. What was sent from here before must be done.
+    /// Sends `head` and `body`. The previous send from here must be done.
     pub(crate) fn start(
         &mut self,
         _mpi: &mut Mpi,
@@ -293,7 +293,7 @@ pub(crate) struct PageMove {
 }
 
 impl PageMove {
-    /// Sends what lies at `base`.
+    /// Sends the bytes at `base`.
     ///
     /// # Safety
     /// The bytes are mapped and stay as they are until the move is done.
@@ -305,14 +305,14 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, MpiError> {
         let mut page = PageMove { request: Request::default() };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the bytes stay mapped and unchanged until the move is done.
         let code =
             unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.request) };
         check("MPI_Isend", code)?;
         Ok(page)
     }
 
-    /// Receives what another rank sends with this tag.
+    /// Receives the bytes that another rank sends with this tag.
     ///
     /// # Safety
     /// The bytes are mapped, and nobody uses them until the move is done.
@@ -324,7 +324,7 @@ impl PageMove {
         tag: i32,
     ) -> Result<PageMove, MpiError> {
         let mut page = PageMove { request: Request::default() };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the bytes stay mapped and unused until the move is done.
         let code = unsafe {
             vgasnet_mpi_receive_page(base.cast(), len_bytes as c_int, from.0 as c_int, tag, &mut page.request)
         };

@@ -1,7 +1,7 @@
 //! The MPI transport: messages by point-to-point with persistent receives, pages by rendezvous.
 //!
-//! Any MPI from version 3.0 on. No call blocks but those that start and end MPI, so a rank never waits inside MPI for
-//! another one, and whoever waits here decides when to look again. All calls are made one at a time, under a lock.
+//! Any MPI from version 3.0 on. Only the calls that start and end MPI block, so a rank never waits inside MPI for another rank, and
+//! each wait decides by itself when to poll again. All calls are made one at a time, under a lock.
 
 #![cfg(feature = "link")]
 
@@ -13,7 +13,7 @@ mod state;
 pub use ffi::is_initialised;
 pub use network::MpiNetwork;
 
-/// What programs that have this library in them link against, separated by blanks.
+/// The link flags of programs that contain this library, separated by blanks.
 pub const LINK_FLAGS: &str = env!("VGASNET_MPI_LINK_FLAGS");
 
 /// The compiler of the MPI that this library was built for, as a command.

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_cluster::{Network, Patience};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
+use vgasnet_hybrid::{Network, Patience};
 
 use crate::ffi::{self, Mpi, MpiError};
 use crate::state::{MESSAGE_BYTES_MAX, State};
@@ -24,16 +24,16 @@ pub struct MpiNetwork {
     rank: Rank,
     ranks: u32,
     state: Mutex<State>,
-    /// What came during start-up, when nobody polls.
+    /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
     is_closed: AtomicBool,
 }
 
-/// What to do when MPI begins to end.
+/// The program's part in the end of MPI.
 static LEAVE: OnceLock<fn()> = OnceLock::new();
 
-/// MPI is ending: whoever ends it, this crate must not.
+/// MPI is ending, so this crate must not end it.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_end() {
@@ -74,7 +74,7 @@ impl MpiNetwork {
     /// MPI does not let several threads call it.
     pub fn start() -> Result<MpiNetwork, ConduitError> {
         let broken = |MpiError(text)| ConduitError(text);
-        vgasnet_cluster::announce();
+        vgasnet_hybrid::open_agent_link();
         let (mut mpi, started) = Mpi::start().map_err(broken)?;
         let is_ours = started.was_there == 0;
         check_threads(started.threads, is_ours)?;
@@ -107,13 +107,13 @@ impl MpiNetwork {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with MPI. An error of MPI is the job's end: what was under way is lost.
+    /// Does something with MPI. An error ends the job, since the transfers under way are lost.
     fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, MpiError>) -> T {
         let mut state = self.state();
         let done = what(&mut state);
         self.is_active.store(state.is_active(), Ordering::Relaxed);
         drop(state);
-        done.unwrap_or_else(|MpiError(text)| vgasnet_cluster::break_down(self, &text))
+        done.unwrap_or_else(|MpiError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 }
 
@@ -164,7 +164,7 @@ impl Network for MpiNetwork {
             if let Some(all) = self.with(|state| gather.test(&mut state.mpi)) {
                 break all;
             }
-            // Peers may need this rank for what they have started.
+            // The transfers of peers may need this rank to poll.
             self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
             patience.rest();
         };
@@ -225,11 +225,11 @@ impl Network for MpiNetwork {
         while !self.with(State::close) && Instant::now() < late {
             std::thread::yield_now();
         }
-        // Whoever started MPI: this is the process's end.
+        // This is the end of the process, whoever started MPI.
         if !IS_ENDING.load(Ordering::Acquire) {
-            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another's, which waits for
-            // all ranks in a barrier and does not look.
-            vgasnet_cluster::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
+            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another rank, which waits in a
+            // barrier and does not poll.
+            vgasnet_hybrid::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
         }
     }
 

@@ -1,5 +1,5 @@
-//! The functions by which a program starts MPI, in front of MPI's own: a program that uses MPI besides may start it before
-//! vgasnet or after it, and need not know that threads of the library call MPI.
+//! The functions by which a program starts MPI, in front of MPI's own. A program that uses MPI itself may start it before or after
+//! vgasnet, and need not know that threads of the library call MPI.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -13,7 +13,7 @@ use crate::ffi;
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "MPI's name")]
 pub unsafe extern "C" fn MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are as for `MPI_Init`, and `provided` may be null.
     unsafe { ffi::init(argc, argv, ptr::null_mut()) }
 }
 
@@ -29,6 +29,6 @@ pub unsafe extern "C" fn MPI_Init_thread(
     _required: c_int,
     provided: *mut c_int,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the arguments are as for `MPI_Init_thread`.
     unsafe { ffi::init(argc, argv, provided) }
 }

@@ -1,4 +1,4 @@
-/* What Rust cannot call by itself: MPI's handles and constants differ from one implementation to the next.
+/* MPI for Rust, which cannot call it by itself: handles and constants differ from one implementation to the next.
  *
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
 #include <mpi.h>
@@ -50,7 +50,7 @@ int vgasnet_mpi_start(struct vgasnet_mpi_started *started) {
     return MPI_SUCCESS;
 }
 
-/* What a program gets that initialises MPI by itself: the library's threads call MPI too, whatever the program asks for. */
+/* The start of MPI by the program. The library's threads call MPI, too, so the level is the highest. */
 int vgasnet_mpi_init(int *argc, char ***argv, int *provided) {
     int ignored;
     if (provided == NULL) provided = &ignored;
@@ -67,7 +67,7 @@ static int on_end(MPI_Comm self, int key, void *value, void *extra) {
     return MPI_SUCCESS;
 }
 
-/* MPI_Finalize begins with what is attached to MPI_COMM_SELF (MPI 3.1, section 8.7.1). */
+/* MPI_Finalize begins with the attributes of MPI_COMM_SELF (MPI 3.1, section 8.7.1). */
 int vgasnet_mpi_call_before_end(void (*function)(void)) {
     int key, error;
     before_end = function;

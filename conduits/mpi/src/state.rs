@@ -1,6 +1,6 @@
-//! What is under way in MPI, and what comes of it. Used under one lock.
+//! The state of everything that is under way in MPI. Used under one lock.
 //!
-//! A page moves by rendezvous: the one who starts says in a message what goes where, and both ends hand MPI the frame itself.
+//! A page moves by rendezvous: the origin announces the transfer in a message, and both ends hand MPI the frame itself.
 //!
 //! ```text
 //!   get:  origin ──Ask{offset, len, id}──▶ peer        put:  origin ──Offer{offset, len, id}──▶ peer
@@ -12,10 +12,12 @@ use std::collections::VecDeque;
 
 use slab::Slab;
 use vgasnet_conduit::{Arrival, Busy, Rank, Region, Token, Transfer};
+use zerocopy::little_endian::U64;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::ffi::{Mpi, MpiError, PageMove, ReceiveBuffer, SendBuffer};
 
-/// The largest message. MPIs send so much at once, without asking the receiver first.
+/// The largest message. MPIs send that much eagerly, without asking the receiver first.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
 /// Places for messages that arrive and that leave.
@@ -34,13 +36,28 @@ const ASK: i32 = 1;
 const OFFER: i32 = 2;
 const ARRIVED: i32 = 3;
 
-/// A message about a page: offset in the peer's pool, length, id.
-const NOTE_BYTES: usize = 24;
+/// A message about a page.
+#[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Note {
+    /// In the peer's pool.
+    offset_bytes: U64,
+    len_bytes: U64,
+    /// The origin's name for the transfer.
+    id: U64,
+}
 
-/// What to do when a page has moved.
+impl Note {
+    fn new(offset_bytes: usize, len_bytes: usize, id: u64) -> Note {
+        let [offset_bytes, len_bytes, id] = [offset_bytes as u64, len_bytes as u64, id].map(U64::new);
+        Note { offset_bytes, len_bytes, id }
+    }
+}
+
+/// The action for a page that has moved.
 #[derive(Clone, Copy, Debug)]
 enum Then {
-    /// Nothing: it was sent, and whoever gets it knows.
+    /// Nothing: it was sent, and the receiver knows.
     Nothing,
     /// This rank asked for it.
     Complete(usize),
@@ -56,7 +73,7 @@ pub(crate) struct State {
     sends_free: Vec<SendBuffer>,
     sends_active: VecDeque<SendBuffer>,
     /// Messages about pages for which there was no place.
-    notes_waiting: VecDeque<(Rank, i32, [u8; NOTE_BYTES])>,
+    notes_waiting: VecDeque<(Rank, i32, Note)>,
     moves: Vec<(PageMove, Then)>,
     /// This rank's transfers; their place is their id.
     transfers: Slab<Token>,
@@ -108,7 +125,7 @@ impl State {
         }
         let id = self.transfers.insert(transfer.token);
         let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
-        self.note(transfer.peer, OFFER, encode(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
+        self.note(transfer.peer, OFFER, Note::new(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
         let tag = offer_tag(id as u64);
         // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract has it that they are left alone
         // until completion, which comes from the peer when it has them all.
@@ -127,7 +144,7 @@ impl State {
         // SAFETY: as in `put`; completion comes when MPI has received them.
         let page = unsafe { PageMove::receive(&mut self.mpi, base, transfer.len_bytes, transfer.peer, tag)? };
         self.moves.push((page, Then::Complete(id)));
-        self.note(transfer.peer, ASK, encode(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
+        self.note(transfer.peer, ASK, Note::new(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
         Ok(Ok(()))
     }
 
@@ -143,21 +160,22 @@ impl State {
             }
             kind => Some((
                 kind,
-                decode(bytes).ok_or_else(|| MpiError(format!("a message of kind {kind} from rank {from}")))?,
+                Note::read_from_bytes(bytes)
+                    .map_err(|_| MpiError(format!("a message of kind {kind} from rank {from}")))?,
             )),
         };
         let mut receive = self.receives.pop_front().expect("the oldest is there");
         receive.restart(&mut self.mpi)?;
         self.receives.push_back(receive);
         match note {
-            Some((ARRIVED, (_, _, id))) => self.complete(id as usize, sink)?,
-            Some((kind, (offset_bytes, len_bytes, id))) => self.serve(kind, from, offset_bytes, len_bytes, id)?,
+            Some((ARRIVED, note)) => self.complete(note.id.get() as usize, sink)?,
+            Some((kind, note)) => self.serve(kind, from, note)?,
             None => {}
         }
         Ok(true)
     }
 
-    /// Sees what has moved. Returns whether anything has.
+    /// Goes on with pages and messages under way. Returns whether anything has moved.
     pub(crate) fn advance(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
         let mut worked = false;
         let mut at = 0;
@@ -170,7 +188,7 @@ impl State {
             match self.moves.swap_remove(at).1 {
                 Then::Nothing => {}
                 Then::Complete(id) => self.complete(id, sink)?,
-                Then::Tell(from, id) => self.note(from, ARRIVED, encode(0, 0, id))?,
+                Then::Tell(from, id) => self.note(from, ARRIVED, Note::new(0, 0, id))?,
             }
         }
         self.reclaim_sends()?;
@@ -179,13 +197,13 @@ impl State {
                 break;
             }
             self.notes_waiting.pop_front();
-            self.start_send(to, kind, &note, &[])?;
+            self.start_send(to, kind, note.as_bytes(), &[])?;
             worked = true;
         }
         Ok(worked)
     }
 
-    /// Gives up the receives, after what has been sent is gone. Returns whether it is.
+    /// Gives up the receives once all sends are done. Returns whether they are.
     pub(crate) fn close(&mut self) -> Result<bool, MpiError> {
         self.reclaim_sends()?;
         if !self.sends_active.is_empty() {
@@ -199,7 +217,9 @@ impl State {
     }
 
     /// A peer wants a page, or has one for this rank.
-    fn serve(&mut self, kind: i32, peer: Rank, offset_bytes: usize, len_bytes: usize, id: u64) -> Result<(), MpiError> {
+    fn serve(&mut self, kind: i32, peer: Rank, note: Note) -> Result<(), MpiError> {
+        let (offset_bytes, len_bytes, id) =
+            (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
         let base = self.frame(offset_bytes, len_bytes);
         // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
         // nobody here uses them until the peer says that the transfer is complete.
@@ -225,13 +245,13 @@ impl State {
         Ok(())
     }
 
-    fn note(&mut self, to: Rank, kind: i32, note: [u8; NOTE_BYTES]) -> Result<(), MpiError> {
+    fn note(&mut self, to: Rank, kind: i32, note: Note) -> Result<(), MpiError> {
         self.reclaim_sends()?;
         if self.sends_free.is_empty() || !self.notes_waiting.is_empty() {
             self.notes_waiting.push_back((to, kind, note));
             return Ok(());
         }
-        self.start_send(to, kind, &note, &[])
+        self.start_send(to, kind, note.as_bytes(), &[])
     }
 
     fn start_send(&mut self, to: Rank, tag: i32, head: &[u8], body: &[u8]) -> Result<(), MpiError> {
@@ -277,17 +297,4 @@ fn ask_tag(id: u64) -> i32 {
 
 fn offer_tag(id: u64) -> i32 {
     2 * id as i32 + 1
-}
-
-fn encode(offset_bytes: usize, len_bytes: usize, id: u64) -> [u8; NOTE_BYTES] {
-    let mut note = [0; NOTE_BYTES];
-    for (place, word) in note.chunks_exact_mut(8).zip([offset_bytes as u64, len_bytes as u64, id]) {
-        place.copy_from_slice(&word.to_le_bytes());
-    }
-    note
-}
-
-fn decode(bytes: &[u8]) -> Option<(usize, usize, u64)> {
-    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(8 * at..8 * at + 8)?.try_into().ok()?));
-    (bytes.len() == NOTE_BYTES).then_some((word(0)? as usize, word(1)? as usize, word(2)?))
 }

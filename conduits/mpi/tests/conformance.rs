@@ -1,5 +1,5 @@
-//! The conformance suite on this conduit. `examples/conformance_rank.rs` is what the ranks run; the MPI that this crate
-//! was built for starts them.
+//! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`, started by the MPI that this
+//! crate was built for.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -13,7 +13,7 @@ use vgasnet_conduit::{
 use crate::hub::Hub;
 use crate::network::{Move, News};
 
-/// The largest message. Small, so that what is longer has to be taken apart.
+/// The largest message. Small, so that longer contents have to be taken apart.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
 /// A rank's end of a [`Hub`].
@@ -29,7 +29,7 @@ impl SimConduit {
         SimConduit { hub, rank, attached }
     }
 
-    /// A rank whose memory this one has.
+    /// A rank with memory that is mapped here.
     fn has_memory_of(&self, rank: Rank) -> bool {
         let is_neighbour = || self.host_of(rank) == self.host_of(self.rank) && self.hub.settings().peer_memory;
         self.attached.load(Ordering::Acquire) && (rank == self.rank || is_neighbour())
@@ -55,7 +55,7 @@ impl SimConduit {
     fn start(&self, transfer: &Transfer, from: Region, to: Region) -> Result<(), Busy> {
         let what = Move { rank: self.rank, from, to, token: transfer.token };
         // SAFETY: `ends` checked both regions against the pools, which live as long as the hub and so longer than the
-        // network in it. That they are left alone until completion is the caller's part of the contract.
+        // network in it. By the contract of put and get they are left alone until completion.
         unsafe { self.hub.network().transfer(what)? };
         self.hub.seats(self.rank).ring();
         Ok(())

@@ -10,7 +10,7 @@ use crate::rendezvous::Rendezvous;
 use crate::seats::Seats;
 use crate::{Settings, SimConduit};
 
-/// What the conduits of a job have in common. Regions that they give out are valid as long as it lives.
+/// The common part of the conduits of a job. Regions that they give out are valid as long as it lives.
 pub struct Hub {
     settings: Settings,
     network: Mutex<Network>,
@@ -53,7 +53,7 @@ impl Hub {
         self.make_memories(sizes);
     }
 
-    /// What the hub has carried so far.
+    /// The traffic that the hub has carried so far.
     pub fn traffic(&self) -> Traffic {
         self.network().traffic()
     }

@@ -1,4 +1,4 @@
-//! A simulated transport: all ranks of a job in one process, and what a network leaves open drawn from a seed.
+//! A simulated transport: all ranks of a job in one process. Everything that a network leaves open is drawn from a seed.
 //!
 //! A [`Hub`] is the machines and the network between them; [`Hub::conduit`] gives each rank its [`SimConduit`]. Messages
 //! are late and overtake each other, sends and transfers are refused for a while, a put or get moves half of its bytes at
@@ -19,7 +19,7 @@ pub use conduit::SimConduit;
 pub use hub::Hub;
 pub use network::Traffic;
 
-/// What a hub is like.
+/// The properties of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The host that each rank runs on, one a rank; hosts are numbered from 0 without gaps.
@@ -31,7 +31,7 @@ pub struct Settings {
     /// How likely a message, each half of a transfer, and a completion are late. 0: everything is there at the next poll,
     /// in the order in which it was sent.
     pub delay_percent: u32,
-    /// How many polls what is late takes at most: of the receiver for messages and completions, of anyone for transfers.
+    /// The most polls that something late takes: of the receiver for messages and completions, of any rank for transfers.
     pub delay_polls_max: u32,
     /// How likely a send, put or get is refused although there is room. Not more than a few times in a row.
     pub busy_percent: u32,

@@ -15,7 +15,7 @@ pub(crate) struct Memory {
     len_bytes: usize,
 }
 
-// SAFETY: this is an address range and the right to free it; who accesses what in it when is up to those with regions.
+// SAFETY: this is an address range and the right to free it; accesses through regions have reasons of their own.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}

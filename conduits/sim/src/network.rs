@@ -1,4 +1,4 @@
-//! What is under way between ranks, and what becomes of it next.
+//! Messages and transfers under way between ranks, and their next steps.
 
 use fastrand::Rng;
 use vgasnet_conduit::{Busy, Rank, Region, Token};
@@ -17,7 +17,7 @@ const REFUSALS_MAX: u32 = 3;
 /// The most arrivals that one poll hands out.
 const POLL_ARRIVALS_MAX: usize = 64;
 
-/// What a hub has carried so far.
+/// The traffic that a hub has carried so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Messages taken.
@@ -42,7 +42,7 @@ struct Delayed {
 /// A put or get.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Move {
-    /// Whose it is.
+    /// The rank that started it.
     pub(crate) rank: Rank,
     /// The bytes, and where they go; as long as each other.
     pub(crate) from: Region,
@@ -70,7 +70,7 @@ pub(crate) struct Network {
     settings: Settings,
     inboxes: Vec<Vec<Delayed>>,
     flying: Vec<Flying>,
-    /// Transfers of each rank whose completion it has not been handed.
+    /// Transfers of each rank without a reported completion.
     transfers: Vec<usize>,
     refusals: Vec<u32>,
     traffic: Traffic,
@@ -130,7 +130,7 @@ impl Network {
         Ok(())
     }
 
-    /// One poll of `rank`: moves on every transfer, and returns what is due for `rank`.
+    /// One poll of `rank`: moves on every transfer, and returns the arrivals that are due for `rank`.
     pub(crate) fn poll(&mut self, rank: Rank) -> Vec<News> {
         for at in (0..self.flying.len()).rev() {
             if self.flying[at].polls_left > 0 {

@@ -1,4 +1,4 @@
-//! Where ranks with a thread each meet: the exchange.
+//! The exchange between ranks with a thread each.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,11 +16,11 @@ pub(crate) struct Rendezvous {
 
 #[derive(Default)]
 struct Meeting {
-    /// What those who have come so far brought.
+    /// The contributions of the ranks that have come so far.
     contributions: Vec<Option<Vec<u8>>>,
     /// How many meetings are over.
     over: u64,
-    /// What the last one gave. The next is not over before everybody has read this.
+    /// The result of the last exchange. The next is not over before every rank has read this.
     outcome: Vec<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! Who sleeps at a rank, and how it is woken.
+//! The sleepers of a rank, and how they are woken.
 //!
 //! A poster makes its news visible and then calls [`Seats::ring`]. A sleeper lies down, looks for news, and only then
 //! blocks. Lying down and ringing take the same lock: either the poster sees the sleeper, or the sleeper sees the news.
@@ -28,13 +28,13 @@ struct State {
 }
 
 impl Seats {
-    /// Wakes whoever is to be woken for news, if anyone.
+    /// Wakes the seat that news must wake, if there is one.
     pub(crate) fn ring(&self) {
         let mut state = self.state();
         let seat = if state.driving {
             return;
         } else if state.caller_sleeps {
-            // It is as good as awake: what comes before its first instruction does not wake the helper too.
+            // It is as good as awake: news before its first instruction does not wake the helper, too.
             state.driving = true;
             state.caller_sleeps = false;
             Seat::Caller

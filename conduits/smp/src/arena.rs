@@ -1,4 +1,4 @@
-//! The arena: the one file that the ranks of a job share, and what lies where in it.
+//! The arena: the one file that the ranks of a job share, and its layout.
 //!
 //! ```text
 //! 0          Header: magic, version, number of ranks, barrier
@@ -25,6 +25,7 @@ use crate::barrier::Barrier;
 use crate::bell::Bell;
 use crate::mapping::{Mapping, page_bytes};
 use crate::ring::{INBOX_LINES, Ring};
+use vgasnet_protocol::RankState;
 
 /// The arena's name where the system shows one (`/proc/<pid>/maps`).
 const NAME: &CStr = c"vgasnet-smp";
@@ -46,10 +47,10 @@ pub(crate) struct Header {
     pub(crate) barrier: Barrier,
 }
 
-/// What the job knows of one rank.
+/// The block of one rank.
 #[repr(C, align(64))]
 pub(crate) struct RankBlock {
-    life: AtomicU64,
+    state: AtomicU64,
     /// The process that took this rank; 0 before.
     pid: AtomicU32,
     bulletin_len_bytes: AtomicU32,
@@ -60,49 +61,13 @@ pub(crate) struct RankBlock {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Header>() <= BLOCKS_OFFSET_BYTES && align_of::<RankBlock>() == 64);
 
-/// How far a rank has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// It has not called init, and perhaps never will.
-    Fresh,
-    /// It is a rank of the job.
-    Initialised,
-    /// It has its pool and table.
-    Attached,
-    /// It called exit with this status.
-    Exiting(i32),
-}
-
-impl Life {
-    /// As one word.
-    pub fn encode(self) -> u64 {
-        let (state, status) = match self {
-            Life::Fresh => (0, 0),
-            Life::Initialised => (1, 0),
-            Life::Attached => (2, 0),
-            Life::Exiting(status) => (3, status),
-        };
-        (state << 32) | u64::from(status as u32)
-    }
-
-    /// Anything unknown counts as `Fresh`: the launcher must survive whatever a rank writes.
-    pub fn decode(word: u64) -> Self {
-        match word >> 32 {
-            1 => Life::Initialised,
-            2 => Life::Attached,
-            3 => Life::Exiting(word as u32 as i32),
-            _ => Life::Fresh,
-        }
-    }
-}
-
 impl RankBlock {
-    pub(crate) fn life(&self) -> Life {
-        Life::decode(self.life.load(Ordering::Acquire))
+    pub(crate) fn state(&self) -> RankState {
+        RankState::decode(self.state.load(Ordering::Acquire))
     }
 
-    pub(crate) fn set_life(&self, life: Life) {
-        self.life.store(life.encode(), Ordering::Release);
+    pub(crate) fn set_state(&self, state: RankState) {
+        self.state.store(state.encode(), Ordering::Release);
     }
 
     /// Takes the rank for process `pid`, or names the process that has it.
@@ -117,7 +82,7 @@ impl RankBlock {
     pub(crate) unsafe fn post_bulletin(&self, bytes: &[u8]) {
         assert!(bytes.len() <= EXCHANGE_BYTES_MAX, "a contribution of {} bytes to an exchange", bytes.len());
         self.bulletin_len_bytes.store(bytes.len() as u32, Ordering::Relaxed);
-        // SAFETY: the length fits, and by the caller's promise nobody else accesses the bulletin now.
+        // SAFETY: the length fits, and the caller has put a barrier between this write and every other access.
         unsafe { self.bulletin.get().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
@@ -128,7 +93,7 @@ impl RankBlock {
     pub(crate) unsafe fn bulletin(&self) -> Vec<u8> {
         let len_bytes = self.bulletin_len_bytes.load(Ordering::Relaxed) as usize;
         assert!(len_bytes <= EXCHANGE_BYTES_MAX, "corrupt bulletin of {len_bytes} bytes");
-        // SAFETY: the length fits, and by the caller's promise nobody writes the bulletin now.
+        // SAFETY: the length fits, and the caller has put a barrier between this read and every write.
         unsafe { std::slice::from_raw_parts(self.bulletin.get().cast::<u8>(), len_bytes) }.to_vec()
     }
 }
@@ -237,7 +202,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Places what the ranks ask for. Nothing if that is more than a file or an address space can hold.
+    /// Places the regions of all ranks. Nothing if they are more than a file or an address space can hold.
     pub(crate) fn of(sizes: &[RegionSizes]) -> Option<Self> {
         let start_bytes = Control::bytes(sizes.len() as u32).next_multiple_of(POOL_ALIGN_BYTES);
         let mut end_bytes = start_bytes;
@@ -281,13 +246,5 @@ mod tests {
         for pool_bytes in [usize::MAX, usize::MAX / 2, 1 << 47] {
             assert_eq!(Placement::of(&[RegionSizes { pool_bytes, table_bytes: 4096 }]), None);
         }
-    }
-
-    #[test]
-    fn every_life_survives_its_encoding() {
-        for life in [Life::Fresh, Life::Initialised, Life::Attached, Life::Exiting(0), Life::Exiting(-1)] {
-            assert_eq!(Life::decode(life.encode()), life);
-        }
-        assert_eq!(Life::decode(u64::MAX), Life::Fresh);
     }
 }

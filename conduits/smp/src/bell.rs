@@ -1,7 +1,7 @@
-//! The doorbell word: who at a rank must be woken when something arrives there.
+//! The doorbell word: the seat at a rank that an arrival there must wake.
 //!
 //! A *poster* makes something visible (a committed record in the inbox, a completion, a flag that `stay_awake` reads) and
-//! then calls [`Bell::take_sleeper`]. A *sleeper* calls [`Bell::lie_down`], looks for what posters may have posted, and
+//! then calls [`Bell::take_sleeper`]. A *sleeper* calls [`Bell::lie_down`], looks for news, and
 //! only then blocks on its eventfd. A *vacating* caller calls [`Bell::vacate`] and looks likewise.
 //!
 //! # Why no wake-up is lost
@@ -44,7 +44,7 @@ impl Bell {
         Bell { bits: AtomicU32::new(0) }
     }
 
-    /// For a poster, after its news: the seat to ring, if any. Whoever is given a seat must write its eventfd.
+    /// For a poster, after its news: the seat to ring, if any. A poster that gets a seat must write its eventfd.
     pub(crate) fn take_sleeper(&self) -> Option<Seat> {
         fence(Ordering::SeqCst);
         let mut bits = self.bits.load(Ordering::Relaxed);

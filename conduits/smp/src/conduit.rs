@@ -10,11 +10,12 @@ use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
 };
 
-use crate::arena::{Life, POOL_ALIGN_BYTES, Placement, RankBlock};
+use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
 use crate::ring::MESSAGE_BYTES_MAX;
+use vgasnet_protocol::RankState;
 
 /// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_ARRIVALS_MAX: usize = 64;
@@ -42,29 +43,26 @@ struct Attached {
 impl SmpConduit {
     /// Makes this process a rank of the job that launched it, or, started by hand, the only rank of its own job.
     pub fn start() -> Result<Self, ConduitError> {
-        Self::member(Job::join()?)
+        Job::join().map(Self::member)
     }
 
-    /// Makes this process the only rank of its own job, whatever the environment says.
+    /// Makes this process the only rank of its own job, without a look at the environment.
     pub fn alone() -> Result<Self, ConduitError> {
-        Self::member(Job::alone()?)
+        Job::alone().map(Self::member)
     }
 
-    /// Makes this process a rank of `job`.
-    pub(crate) fn member(job: Job) -> Result<Self, ConduitError> {
+    /// The conduit of a rank of `job`.
+    pub(crate) fn member(job: Job) -> Self {
         let (rank, ranks) = (job.rank, job.ranks);
-        let block = job.control.block(rank);
-        block.take(std::process::id()).map_err(|pid| ConduitError(format!("process {pid} is rank {rank} already")))?;
-        block.set_life(Life::Initialised);
         let (completions, attached, collective) = Default::default();
-        Ok(SmpConduit { rank, ranks, job, completions, attached, collective })
+        SmpConduit { rank, ranks, job, completions, attached, collective }
     }
 
     fn own_block(&self) -> &RankBlock {
         self.job.control.block(self.rank)
     }
 
-    /// Wakes whoever at `rank` must be woken for the news that was posted there before.
+    /// Wakes the seat at `rank` that must be woken for the news posted there before.
     fn ring(&self, rank: u32) {
         if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
             self.ring_seat(rank, seat);
@@ -116,7 +114,7 @@ impl SmpConduit {
             ConduitError(format!("pools and tables of all ranks, {} bytes, are more than can be mapped", total()))
         })?;
         let arena = &self.job.objects.arena;
-        // Every rank sets the same length, so whoever is first, nobody shrinks it.
+        // Every rank sets the same length, so nobody shrinks the file.
         nix::unistd::ftruncate(arena, placement.end_bytes as i64)
             .map_err(|error| ConduitError(format!("shared memory of {} bytes: {error}", placement.end_bytes)))?;
         let len_bytes = placement.end_bytes - placement.start_bytes;
@@ -182,7 +180,7 @@ impl Conduit for SmpConduit {
         let attached = self.map_regions(&sizes);
         agree(|told| self.exchange(told), &attached, &[])?;
         assert!(self.attached.set(attached?).is_ok(), "attach was called twice at once");
-        self.own_block().set_life(Life::Attached);
+        self.own_block().set_state(RankState::Attached);
         Ok(())
     }
 
@@ -202,7 +200,7 @@ impl Conduit for SmpConduit {
         match (self.job.control.inbox(to.0).push(self.rank, head, body), urgency) {
             (Ok(end), Urgency::WhenCalled) => self.ring_caller(to.0, end),
             (Ok(_), Urgency::Now) => self.ring(to.0),
-            // What fills the inbox may be messages that nobody has been woken for.
+            // The inbox may be full of messages that have woken nobody.
             (Err(Busy), _) => {
                 self.ring(to.0);
                 return Err(Busy);
@@ -215,7 +213,7 @@ impl Conduit for SmpConduit {
         let (own, peer) = self.ends(transfer);
         self.completions.check_room()?;
         // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
-        // That nobody else accesses them until completion is the caller's part of the contract.
+        // By the contract of put and get nobody else accesses them until completion.
         unsafe { peer.copy_from(own, transfer.len_bytes) };
         self.complete(transfer);
         Ok(())
@@ -289,7 +287,7 @@ impl Conduit for SmpConduit {
     fn close(&self) {}
 
     fn exit(&self, status: i32) -> ! {
-        self.own_block().set_life(Life::Exiting(status));
+        self.own_block().set_state(RankState::Exiting(status));
         // SAFETY: ends the process at once; no destructor or exit handler runs.
         unsafe { libc::_exit(status) }
     }

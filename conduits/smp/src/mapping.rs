@@ -13,7 +13,7 @@ pub(crate) struct Mapping {
     len_bytes: usize,
 }
 
-// SAFETY: a mapping is an address range; what threads do inside it is the business of those who access it.
+// SAFETY: a mapping is an address range; accesses inside it have reasons of their own.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -97,7 +97,7 @@ impl Drop for Mapping {
 /// Nothing in the range is used any more.
 unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or(Errno::EINVAL)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that nothing in the range is used any more.
     unsafe { munmap(start, len_bytes) }
 }
 

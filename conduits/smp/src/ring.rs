@@ -2,7 +2,7 @@
 //!
 //! Positions count 64-byte lines and never wrap; a position's place in memory is its remainder by the ring's length. A
 //! producer reserves lines by moving `tail`, writes its record, and commits it by storing the record's position + 1 in
-//! the commit word of the record's first line. Positions only grow, so what an earlier lap left in a commit word never
+//! the commit word of the record's first line. Positions only grow, so the commit word of an earlier lap never
 //! looks like a commit of this one, and nothing is zeroed between laps. A record is contiguous: the rest of a lap that is
 //! too short for it is filled by a padding record in the same reservation.
 //!
@@ -26,7 +26,7 @@ const PADDING: u32 = u32::MAX;
 /// The lines of an inbox.
 pub(crate) const INBOX_LINES: u64 = 4096;
 
-/// The largest message, so that several fit an inbox: 32 KiB of a client's payload and what goes with it.
+/// The largest message: 32 KiB of a client's payload and its headers. Several fit an inbox.
 pub(crate) const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
 
 /// One ring of [`Ring::bytes`] bytes somewhere in shared memory, all zero at first.
@@ -35,7 +35,7 @@ pub(crate) struct Ring<'a> {
     head: &'a AtomicU64,
     /// First line not yet reserved.
     tail: &'a AtomicU64,
-    /// What some producer last saw of `head`, beside `tail`: `head` itself is in a line that the consumer writes all the time.
+    /// The value of `head` that some producer saw last. It lies beside `tail`, since the consumer writes the line of `head` all the time.
     head_seen: &'a AtomicU64,
     /// Per line: position + 1 of the last record that began there and was committed.
     committed: &'a [AtomicU64],

@@ -1,11 +1,11 @@
-//! The conformance suite on this conduit. `examples/conformance_rank.rs` is what the ranks run.
+//! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`.
 
 mod support;
 
 use std::time::Duration;
 
 use support::example;
-use vgasnet_smp::launch::{Launch, Outcome};
+use vgasnet_launch::{Launch, Outcome};
 
 /// Far more than a run takes. It ends this job's own processes only.
 const TIME_LIMIT: Duration = Duration::from_secs(120);

@@ -2,32 +2,42 @@
 //!
 //! Each rank has one [`Protocol`]: a [`Home`] with the directory of the pages in its own segment, and a [`Cache`] that
 //! tracks the pages in its frames. [`Protocol::handle`] takes one [`Event`] and appends the [`Action`]s that it calls
-//! for; there is no I/O, no clock, no lock and no thread in here. Whoever drives it (the engine, the simulation, the
-//! exhaustive exploration) carries the actions out in any order and at any pace, and answers where an action says so.
-//! Messages may overtake each other.
+//! for. The driver (the engine, the simulation, the exploration) carries actions out in any order and at any pace, and
+//! answers those that ask for an event. Messages may overtake each other.
 //!
-//! Source: Matsumiya and Endo, "vGASNet" (2017). ARCHITECTURE.md has the diagrams and the invariants.
+//! | word | meaning |
+//! | --- | --- |
+//! | holder | a rank with a valid copy |
+//! | owner | the holder with the right to write; no other rank holds the page then |
+//! | dirty owner | the holder that accounts for bytes which the backing file lacks: the owner or the last one (MOESI's O) |
+//! | transaction | a request about a page, and all that follows from it until it is done |
+//! | copy version | names a transaction, and afterwards the copy that came of it |
+//! | nack | the answer of a rank that was told to serve a requester and has no copy |
+//!
+//! Sources: Matsumiya and Endo, "vGASNet" (2017); for the states of a copy Sweazey and Smith, "A Class of Compatible
+//! Cache Consistency Protocols and Their Support by the IEEE Futurebus" (1986). ARCHITECTURE.md has the message
+//! diagrams and the invariants.
 
 mod cache;
 mod home;
 mod message;
 
 pub use cache::Cache;
-pub use home::Home;
-pub use message::{Body, Forward, Message, ToCache, ToHome};
+pub use home::{Holder, Home};
+pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 
 use crate::{Rank, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 
-/// A page: the rank that is its home, and its place in that rank's segment, counted in pages.
+/// Names a page of the job.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct PageId {
     /// The rank whose backing file has the page.
     pub home: Rank,
-    /// Counted from the segment's base.
+    /// Its place in that rank's segment, in pages from the base.
     pub index: u32,
 }
 
@@ -39,7 +49,7 @@ impl fmt::Debug for PageId {
     }
 }
 
-/// A frame of some rank's pool, counted from the pool's start.
+/// A frame of some rank's pool, in frames from the pool's start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct FrameId(pub u32);
@@ -50,10 +60,12 @@ impl fmt::Debug for FrameId {
     }
 }
 
-/// Names an transaction about a page, and afterwards the copy that came of it. Given out by the page's home, never twice.
+/// Names a transaction about a page, and afterwards the copy that came of it. The page's home gives versions out, from
+/// 1 on, and none of them twice.
 ///
-/// A message about a copy carries its version, so that one that was overtaken cannot be taken for news of a later copy.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
+/// A message about a copy carries its version, so a message that was overtaken is never mistaken for one about a later
+/// copy.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(transparent)]
 pub struct CopyVersion(pub u64);
 
@@ -63,7 +75,7 @@ impl fmt::Debug for CopyVersion {
     }
 }
 
-/// Names an operation that waits for a page, to whoever submitted it.
+/// Names an operation that waits for a page. The driver chooses the number; the protocol only hands it back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Waiter(pub u32);
 
@@ -77,9 +89,9 @@ impl fmt::Debug for Waiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable)]
 #[repr(u8)]
 pub enum Access {
-    /// Reads it: any valid copy will do.
+    /// Reads it; any valid copy will do.
     Read,
-    /// Writes it: the rank must own it.
+    /// Writes it, and may read it; the rank must own it.
     Write,
 }
 
@@ -90,11 +102,11 @@ pub struct Outgoing {
     pub page: PageId,
     /// The holder's frame.
     pub from: FrameId,
-    /// Whom it serves and where it goes.
+    /// The home's order: the requester and its frame.
     pub forward: Forward,
 }
 
-/// What happened.
+/// What happened at a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// A message came.
@@ -102,28 +114,28 @@ pub enum Event {
         /// Its sender.
         from: Rank,
         /// The message.
-        message: Message,
+        message: CoherenceMessage,
     },
-    /// An operation here needs the page. Answered by an [`Action::Open`] that names the waiter.
+    /// An operation here needs the page. The answer is an [`Action::Open`] that names the waiter.
     Want {
         /// The page.
         page: PageId,
-        /// What for.
+        /// What the operation does to it.
         access: Access,
-        /// The operation.
+        /// Names the operation.
         waiter: Waiter,
     },
-    /// An operation here may need the page soon. Never answered; done when the page is open.
+    /// Operations here may need the page soon. There is no answer but the [`Action::Open`] of a page that comes.
     Prefetch(PageId),
-    /// Give up this frame, which [`Cache::evictable`] allows.
+    /// This frame is to be freed. [`Cache::evictable`] must allow it.
     Evict(FrameId),
-    /// Write this page back if it is dirty, keeping a clean copy. Never answered.
+    /// This page is to be written back if it is dirty; a clean copy stays. There is no answer.
     WriteBack(PageId),
-    /// Write every dirty page back, keeping clean copies. [`Cache::flushed`] tells when that is done.
+    /// Every dirty page is to be written back; clean copies stay. [`Cache::flushed`] tells when that is done.
     Flush,
-    /// There is nothing else to do: send what was put off.
+    /// The rank has nothing else to do: notices of clean evictions that were put off are to be sent.
     Idle,
-    /// [`Action::Close`] is carried out: nobody here uses the page.
+    /// [`Action::Close`] is carried out: no operation here uses the page.
     Closed(PageId),
     /// [`Action::Transfer`] is carried out.
     Transferred(Outgoing),
@@ -135,7 +147,7 @@ pub enum Event {
     Stored(PageId),
 }
 
-/// What to do.
+/// What a rank is to do.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
     /// Send a message; `to` may be this rank.
@@ -143,27 +155,28 @@ pub enum Action {
         /// The receiver.
         to: Rank,
         /// The message.
-        message: Message,
+        message: CoherenceMessage,
     },
-    /// From now on operations here may use the page as `access` says, and the waiters' operations are to be done now:
-    /// they hold the page open until they are through. It may be open already, then for the waiters' sake.
+    /// Let operations use the page as `access` says, from now on. Do the waiters' operations now; they hold the page
+    /// open until they are through. A page that is open already may be opened again for other waiters, or for more
+    /// access.
     Open {
         /// The page.
         page: PageId,
-        /// Where it is.
+        /// Its frame.
         frame: FrameId,
-        /// `Read`, or `Write` which allows both.
+        /// The most that operations may do.
         access: Access,
-        /// Operations that waited for this.
+        /// The operations that waited for this.
         waiters: Vec<Waiter>,
     },
-    /// No operation may begin to use the page. [`Event::Closed`] when those that use it are through.
+    /// Let no operation begin to use the page. [`Event::Closed`] when the operations that use it are through.
     Close(PageId),
     /// Put the page into the requester's frame. [`Event::Transferred`] when it is there.
     Transfer(Outgoing),
     /// Fill the frame with zeros, then [`Event::Cleared`].
     Clear {
-        /// The page the frame is for.
+        /// The page in the frame.
         page: PageId,
         /// The frame.
         frame: FrameId,
@@ -198,20 +211,23 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// A rank whose segment has `pages` pages and whose pool has `frames` frames (at least 1), nothing cached.
+    /// A rank whose segment has `pages` pages and whose pool has `frames` frames, at least 1. Nothing is cached.
     ///
-    /// Without `cooperative`, a page is fetched from its home's pool or from the file, never from another rank, and a
-    /// dirty page is written back before another rank reads or writes it.
+    /// With `cooperative`, which all ranks agree on, any holder serves a request. Without it, a page is fetched from
+    /// its home's pool or from the file only, and a dirty page is written back before another rank reads or writes it.
     pub fn new(rank: Rank, pages: u32, frames: u32, cooperative: bool) -> Protocol {
         Protocol { home: Home::new(rank, pages, cooperative), cache: Cache::new(frames) }
     }
 
-    /// Takes one event and appends what it calls for to `actions`.
+    /// Takes one event and appends the actions that it calls for to `actions`.
+    ///
+    /// # Panics
+    /// The event cannot happen now: no action asked for it, or another rank has broken the protocol.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
         match event {
             Event::Message { from, message } => match message.body {
-                Body::Home(body) => self.home.on_message(from, message.page.index, body, actions),
-                Body::Cache(body) => self.cache.on_message(message.page, body, actions),
+                CoherenceBody::Home(body) => self.home.on_message(from, message.page.index, body, actions),
+                CoherenceBody::Cache(body) => self.cache.on_message(message.page, body, actions),
             },
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
@@ -221,9 +237,17 @@ impl Protocol {
             Event::Idle => self.cache.on_idle(actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),
-            Event::Cleared(page) => self.cache.on_cleared(page, actions),
+            Event::Cleared(page) => self.cache.on_filled(page, actions),
             Event::Loaded(page) => self.home.on_loaded(page.index, actions),
             Event::Stored(page) => self.home.on_stored(page.index, actions),
         }
     }
+}
+
+fn send_home(page: PageId, body: ToHome) -> Action {
+    Action::Send { to: page.home, message: CoherenceMessage { body: CoherenceBody::Home(body), page } }
+}
+
+fn send_cache(to: Rank, page: PageId, body: ToCache) -> Action {
+    Action::Send { to, message: CoherenceMessage { body: CoherenceBody::Cache(body), page } }
 }

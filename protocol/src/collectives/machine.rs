@@ -1,17 +1,20 @@
-//! The collectives of one rank as a state machine without I/O: messages in, actions out.
-//!
-//! A rank that is to receive bytes says that it is ready when it has reached the round for them; the sender waits for
-//! that. So bytes never arrive early, and memory for them is where they belong. What may arrive early is small: that a
-//! peer is ready, signals, and barrier messages. It is kept as a note. A rank has at most [`WINDOW`] collectives of a team
-//! under way; the next ones wait where they were started. It cannot be through with a collective before this rank has
-//! answered what it said, so there are at most `WINDOW` × 2 notes of each peer for each team.
+//! The collectives of one rank as a state machine.
 //!
 //! ```text
-//!            start          all transfers through           locals done
-//! (waiting) ───────▶ round ─────────────────────▶ locals ───────────────▶ next round … finished
+//!          its turn          all transfers through              local steps done
+//! (queued) ────────▶ round ───────────────────────▶ local steps ────────────────▶ next round … finished
+//!
+//! a send:     AwaitingReady ──Ready came──▶ Moving ──all bytes sent──▶ Through
+//! a receive:                 (says Ready)   Moving ──all bytes written──▶ Through
 //! ```
+//!
+//! A receiver says Ready when it has reached the round of the transfer, and the sender waits for that word. So bytes
+//! never arrive early, and go straight to where they belong. Only small messages may arrive early: Ready, signals, and
+//! those of barriers. They are kept as notes. A rank has at most [`WINDOW`] collectives of a team under way; the next
+//! ones are queued where they were started. A peer finishes no collective before this rank has answered its messages,
+//! so there are at most `WINDOW` × 2 notes of each peer for each team.
 
-use super::message::{Body, CollectiveMessage, Key};
+use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{LocalStep, Place, Plan, Transfer};
 use super::team::Team;
 use crate::Rank;
@@ -21,32 +24,32 @@ use alloc::vec::Vec;
 use core::mem;
 use slab::Slab;
 
-/// Collectives of a team that a rank takes part in at the same time.
+/// The most collectives of a team that are under way at a rank.
 pub const WINDOW: usize = 16;
 
-/// The most bytes in a message: two such fill half of a rank's window at another one.
-pub const MESSAGE_BYTES_MAX: usize = 32 << 10;
+/// The most payload of a message: two such messages fill half of a rank's credit at another one.
+pub const PAYLOAD_BYTES_MAX: usize = 32 << 10;
 
 const TEAM_STAYS: &str = "a team stays while its collectives are under way";
 
-/// Something for the driver to do.
+/// What the driver is to do.
 #[derive(Debug)]
 pub enum Action<T> {
-    /// Send a message without bytes.
+    /// Send a message without payload.
     Tell {
-        /// To this rank of the job.
+        /// The receiver, as the job counts ranks.
         to: u32,
         /// The message.
         message: CollectiveMessage,
     },
-    /// Send a message with bytes, then call [`Machine::on_sent`].
+    /// Send a message with its payload, then call [`Machine::on_sent`].
     Send(Sending),
-    /// Do these in order, then call [`Machine::on_done`].
+    /// Do these steps in order, then call [`Machine::on_done`].
     Do {
-        /// Of this collective.
+        /// The collective, for [`Machine::client`].
         operation: usize,
-        /// What.
-        locals: Vec<LocalStep>,
+        /// The steps; at least one.
+        local_steps: Vec<LocalStep>,
     },
     /// The collective is over for this rank. Call [`Machine::on_finished`], then tell the client.
     Finish {
@@ -57,71 +60,75 @@ pub enum Action<T> {
     },
 }
 
-/// Bytes of a collective that are to be sent.
+/// A message of a collective that is to be sent, and its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// Of this collective.
+    /// The collective, for [`Machine::client`].
     pub operation: usize,
-    /// Of this transfer in its round.
+    /// The index among the sends of its round.
     transfer: usize,
-    /// To this rank of the job.
+    /// The receiver, as the job counts ranks.
     pub to: u32,
     /// The message.
     pub message: CollectiveMessage,
-    /// Where the bytes are.
+    /// Where the payload is.
     pub place: Place,
-    /// How many; none if it is a signal.
+    /// Length of the payload; a signal has none.
     pub len_bytes: usize,
 }
 
-/// Bytes of a collective that have arrived.
+/// The payload of a message of a collective that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// Of this collective.
+    /// The collective, for [`Machine::client`].
     pub operation: usize,
-    /// Of this transfer in its round.
+    /// The index among the receives of its round.
     transfer: usize,
-    /// Where they belong.
+    /// Where the payload belongs.
     pub place: Place,
     len_bytes: usize,
 }
 
-/// A message that fits no collective of this rank: ranks have not started the same ones.
+/// A message that fits no collective of this rank: the ranks have started different collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit;
 
 #[derive(Debug)]
 struct Operation<T> {
-    key: Key,
+    key: CollectiveKey,
     plan: Plan,
     /// The next round.
     round: u32,
-    sends: Vec<Side>,
-    receives: Vec<Side>,
+    sends: Vec<TransferSide>,
+    receives: Vec<TransferSide>,
     /// Transfers of this round that are not through.
     left: usize,
-    locals: Vec<LocalStep>,
+    /// The steps that follow when none is left.
+    local_steps: Vec<LocalStep>,
+    /// Messages for its later rounds.
     notes: Vec<Note>,
     client: T,
 }
 
 /// One transfer of the round under way.
 #[derive(Debug)]
-struct Side {
+struct TransferSide {
     transfer: Transfer,
-    state: State,
+    state: TransferState,
     moved_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TransferState {
     /// A send whose receiver is not ready.
-    Waiting,
+    AwaitingReady,
+    /// Bytes may be sent or arrive.
     Moving,
+    /// All bytes are sent, or are where they belong.
     Through,
 }
 
-/// What came before its time.
+/// A message that came before its round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Note {
     from: u32,
@@ -137,7 +144,7 @@ enum NoteKind {
 
 /// What the driver keeps with a collective.
 pub trait Client {
-    /// The collective's turn has come; it needs so much memory of its own.
+    /// The collective's turn has come; it needs `scratch_bytes` bytes of memory besides the client's.
     fn begin(&mut self, scratch_bytes: usize);
 }
 
@@ -146,9 +153,12 @@ pub trait Client {
 pub struct Machine<T> {
     /// The teams that this rank belongs to, by name.
     pub teams: BTreeMap<u64, Team<T>>,
+    /// The collectives under way.
     operations: Slab<Operation<T>>,
-    by_key: BTreeMap<Key, usize>,
-    early: BTreeMap<Key, Vec<Note>>,
+    by_key: BTreeMap<CollectiveKey, usize>,
+    /// Messages of collectives that are not under way here yet.
+    early: BTreeMap<CollectiveKey, Vec<Note>>,
+    /// Messages of the barriers of teams that this rank does not know yet.
     early_barriers: BTreeMap<u64, Vec<BarrierMessage>>,
     actions: VecDeque<Action<T>>,
     /// Actions that had no credit.
@@ -170,7 +180,7 @@ impl<T> Default for Machine<T> {
 }
 
 impl<T: Client> Machine<T> {
-    /// A team that this rank belongs to. Messages of its barrier may have come already.
+    /// Adds a team that this rank belongs to. Messages of its barrier may have come already.
     pub fn add_team(&mut self, id: u64, team: Team<T>) {
         self.teams.insert(id, team);
         for message in self.early_barriers.remove(&id).unwrap_or_default() {
@@ -178,48 +188,49 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    /// Starts a collective of a team, which exists. It takes its turn after those that were started before.
+    /// Starts a collective of a team that was added. It takes its turn after those that were started before.
     pub fn start(&mut self, team: u64, plan: Plan, client: T) {
         let its = self.teams.get_mut(&team).expect("the caller looked the team up");
-        let key = Key { team, number: its.next_number };
+        let key = CollectiveKey { team, number: its.next_number };
         its.next_number = its.next_number.wrapping_add(1);
-        its.waiting.push_back((key, plan, client));
+        its.queued.push_back((key, plan, client));
         self.fill_window(team);
     }
 
-    /// Arrives at a team's barrier.
+    /// The client notifies at the barrier of a team that was added.
     ///
     /// # Errors
-    /// The client has notified already.
+    /// [`Misuse::NotifiedTwice`] if the client has not ended the phase before.
     pub fn notify(&mut self, team: u64, name: Name) -> Result<(), Misuse> {
         let its = self.teams.get_mut(&team).expect("the caller looked the team up");
         let Team { barrier, members, me, .. } = its;
         barrier.notify(name, &mut tell_barrier(team, *me, members, &mut self.actions))
     }
 
-    /// A message came, with so many bytes. `Some`: the bytes are to be written, then [`Machine::on_written`] is to be called.
+    /// A message came, with `len_bytes` bytes of payload. Returns where the payload is to be written, if there is any;
+    /// then [`Machine::on_written`] is to be called.
     ///
     /// # Errors
-    /// It makes no sense.
+    /// No transfer of this rank waits for the payload, or the payload reaches beyond the transfer.
     pub fn on_message(&mut self, message: &CollectiveMessage, len_bytes: usize) -> Result<Option<Arrived>, Misfit> {
         let CollectiveMessage { key, from, body } = *message;
         match body {
-            Body::Barrier(message) => {
+            CollectiveBody::Barrier(message) => {
                 self.on_barrier(key.team, message);
                 Ok(None)
             }
-            Body::Ready { tag } => {
+            CollectiveBody::Ready { tag } => {
                 self.on_note(key, Note { from, tag, kind: NoteKind::Ready });
                 Ok(None)
             }
-            Body::Bytes { tag, .. } if len_bytes == 0 => {
+            CollectiveBody::Bytes { tag, .. } if len_bytes == 0 => {
                 self.on_note(key, Note { from, tag, kind: NoteKind::Signal });
                 Ok(None)
             }
-            Body::Bytes { tag, offset_bytes } => {
+            CollectiveBody::Bytes { tag, offset_bytes } => {
                 let operation = *self.by_key.get(&key).ok_or(Misfit)?;
                 let receives = &self.operations[operation].receives;
-                let transfer = find(receives, from, tag, State::Moving).ok_or(Misfit)?;
+                let transfer = find(receives, from, tag, TransferState::Moving).ok_or(Misfit)?;
                 let Transfer { place, len_bytes: expected, .. } = receives[transfer].transfer;
                 let end = usize::try_from(offset_bytes).ok().and_then(|offset| offset.checked_add(len_bytes));
                 if end.is_none_or(|end| end > expected) {
@@ -230,52 +241,52 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    /// Bytes that arrived are where they belong.
+    /// A payload that arrived is where it belongs.
     pub fn on_written(&mut self, arrived: Arrived) {
         let operation = &mut self.operations[arrived.operation];
         let receive = &mut operation.receives[arrived.transfer];
         receive.moved_bytes += arrived.len_bytes;
         if receive.moved_bytes == receive.transfer.len_bytes {
-            receive.state = State::Through;
+            receive.state = TransferState::Through;
             self.on_through(arrived.operation);
         }
     }
 
-    /// The bytes of a [`Action::Send`] are sent.
+    /// An [`Action::Send`] is carried out.
     pub fn on_sent(&mut self, sent: Sending) {
         let operation = &mut self.operations[sent.operation];
         let send = &mut operation.sends[sent.transfer];
         send.moved_bytes += sent.len_bytes;
         if send.moved_bytes == send.transfer.len_bytes {
-            send.state = State::Through;
+            send.state = TransferState::Through;
             self.on_through(sent.operation);
         } else {
             self.send(sent.operation, sent.transfer);
         }
     }
 
-    /// A [`Action::Do`] is done.
+    /// An [`Action::Do`] is carried out.
     pub fn on_done(&mut self, operation: usize) {
         self.next_round(operation);
     }
 
-    /// A collective of this team is over.
+    /// An [`Action::Finish`] of this team was taken, so a queued collective may begin.
     pub fn on_finished(&mut self, team: u64) {
         self.teams.get_mut(&team).expect(TEAM_STAYS).active -= 1;
         self.fill_window(team);
     }
 
-    /// What is to be done next.
+    /// Takes the next action.
     pub fn next_action(&mut self) -> Option<Action<T>> {
         self.actions.pop_front()
     }
 
-    /// An action that needs credit which is not there now.
+    /// Puts an action back for which there is no credit now.
     pub fn stall(&mut self, action: Action<T>) {
         self.stalled.push(action);
     }
 
-    /// There may be credit again.
+    /// There may be credit again: queues the actions that were put back.
     pub fn retry(&mut self) {
         self.actions.extend(self.stalled.drain(..));
     }
@@ -285,12 +296,13 @@ impl<T: Client> Machine<T> {
         !self.actions.is_empty()
     }
 
-    /// Whether there are actions that had no credit.
+    /// Whether actions were put back for want of credit.
     pub fn is_stalled(&self) -> bool {
         !self.stalled.is_empty()
     }
 
-    /// What the driver keeps with a collective.
+    /// What the driver keeps with a collective. It is there from the first action of the collective to
+    /// [`Action::Finish`].
     pub fn client(&self, operation: usize) -> &T {
         &self.operations[operation].client
     }
@@ -302,7 +314,7 @@ impl<T: Client> Machine<T> {
         idle && self.stalled.is_empty() && self.early.is_empty() && self.early_barriers.is_empty()
     }
 
-    /// Notes about collectives that this rank has entered or not.
+    /// How many notes are kept.
     #[cfg(test)]
     pub fn notes(&self) -> usize {
         let entered = self.operations.iter().map(|(_, operation)| operation.notes.len());
@@ -318,24 +330,24 @@ impl<T: Client> Machine<T> {
         }
     }
 
-    fn on_note(&mut self, key: Key, note: Note) {
+    fn on_note(&mut self, key: CollectiveKey, note: Note) {
         let Some(&at) = self.by_key.get(&key) else {
             self.early.entry(key).or_default().push(note);
             return;
         };
         let operation = &mut self.operations[at];
         let (sides, state) = match note.kind {
-            NoteKind::Ready => (&mut operation.sends, State::Waiting),
-            NoteKind::Signal => (&mut operation.receives, State::Moving),
+            NoteKind::Ready => (&mut operation.sends, TransferState::AwaitingReady),
+            NoteKind::Signal => (&mut operation.receives, TransferState::Moving),
         };
         match (find(sides, note.from, note.tag, state), note.kind) {
             (None, _) => operation.notes.push(note),
             (Some(transfer), NoteKind::Ready) => {
-                sides[transfer].state = State::Moving;
+                sides[transfer].state = TransferState::Moving;
                 self.send(at, transfer);
             }
             (Some(transfer), NoteKind::Signal) => {
-                sides[transfer].state = State::Through;
+                sides[transfer].state = TransferState::Through;
                 self.on_through(at);
             }
         }
@@ -347,17 +359,17 @@ impl<T: Client> Machine<T> {
             if team.active == WINDOW {
                 return;
             }
-            let Some((key, plan, client)) = team.waiting.pop_front() else { return };
+            let Some((key, plan, client)) = team.queued.pop_front() else { return };
             team.active += 1;
             self.activate(key, plan, client);
         }
     }
 
-    fn activate(&mut self, key: Key, plan: Plan, mut client: T) {
+    fn activate(&mut self, key: CollectiveKey, plan: Plan, mut client: T) {
         client.begin(plan.scratch_bytes());
         let notes = self.early.remove(&key).unwrap_or_default();
-        let (sends, receives, locals) = (Vec::new(), Vec::new(), Vec::new());
-        let operation = Operation { key, plan, round: 0, sends, receives, left: 0, locals, notes, client };
+        let (sends, receives, local_steps) = (Vec::new(), Vec::new(), Vec::new());
+        let operation = Operation { key, plan, round: 0, sends, receives, left: 0, local_steps, notes, client };
         let at = self.operations.insert(operation);
         self.by_key.insert(key, at);
         self.next_round(at);
@@ -368,14 +380,11 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         let Some(round) = operation.plan.round(operation.round) else { return self.finish(at) };
         operation.round += 1;
-        let side = |state| move |transfer| Side { transfer, state, moved_bytes: 0 };
-        operation.sends = round.sends.into_iter().map(side(State::Waiting)).collect();
-        operation.receives = round.receives.into_iter().map(side(State::Moving)).collect();
+        let side = |state| move |transfer| TransferSide { transfer, state, moved_bytes: 0 };
+        operation.sends = round.sends.into_iter().map(side(TransferState::AwaitingReady)).collect();
+        operation.receives = round.receives.into_iter().map(side(TransferState::Moving)).collect();
         operation.left = operation.sends.len() + operation.receives.len();
-        operation.locals = round.locals;
-        if operation.left == 0 {
-            return self.do_locals(at);
-        }
+        operation.local_steps = round.local_steps;
         for transfer in 0..self.operations[at].receives.len() {
             self.begin_receive(at, transfer);
         }
@@ -383,7 +392,7 @@ impl<T: Client> Machine<T> {
             self.begin_send(at, transfer);
         }
         if self.operations[at].left == 0 {
-            self.do_locals(at);
+            self.do_local_steps(at);
         }
     }
 
@@ -391,12 +400,11 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.receives[transfer].transfer;
         if len_bytes > 0 {
-            let message =
-                CollectiveMessage { key: operation.key, from: operation.plan.shape.me, body: Body::Ready { tag } };
+            let message = operation.message(CollectiveBody::Ready { tag });
             let to = self.teams[&operation.key.team].members[peer as usize];
             self.actions.push_back(Action::Tell { to, message });
         } else if operation.take_note(Note { from: peer, tag, kind: NoteKind::Signal }) {
-            operation.receives[transfer].state = State::Through;
+            operation.receives[transfer].state = TransferState::Through;
             operation.left -= 1;
         }
     }
@@ -405,23 +413,23 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.sends[transfer].transfer;
         if len_bytes == 0 || operation.take_note(Note { from: peer, tag, kind: NoteKind::Ready }) {
-            operation.sends[transfer].state = State::Moving;
+            operation.sends[transfer].state = TransferState::Moving;
             self.send(at, transfer);
         }
     }
 
-    /// The next message of a send is to be sent.
+    /// Sends the next message of a transfer.
     fn send(&mut self, at: usize, transfer: usize) {
-        let Operation { key, plan, sends, .. } = &self.operations[at];
-        let Side { transfer: whole, moved_bytes, .. } = &sends[transfer];
-        let body = Body::Bytes { tag: whole.tag, offset_bytes: *moved_bytes as u64 };
+        let operation = &self.operations[at];
+        let TransferSide { transfer: whole, moved_bytes, .. } = &operation.sends[transfer];
+        let body = CollectiveBody::Bytes { tag: whole.tag, offset_bytes: *moved_bytes as u64 };
         self.actions.push_back(Action::Send(Sending {
             operation: at,
             transfer,
-            to: self.teams[&key.team].members[whole.peer as usize],
-            message: CollectiveMessage { key: *key, from: plan.shape.me, body },
+            to: self.teams[&operation.key.team].members[whole.peer as usize],
+            message: operation.message(body),
             place: whole.place.after(*moved_bytes),
-            len_bytes: MESSAGE_BYTES_MAX.min(whole.len_bytes - moved_bytes),
+            len_bytes: PAYLOAD_BYTES_MAX.min(whole.len_bytes - moved_bytes),
         }));
     }
 
@@ -429,16 +437,16 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         operation.left -= 1;
         if operation.left == 0 {
-            self.do_locals(at);
+            self.do_local_steps(at);
         }
     }
 
-    fn do_locals(&mut self, operation: usize) {
-        let locals = mem::take(&mut self.operations[operation].locals);
-        if locals.is_empty() {
+    fn do_local_steps(&mut self, operation: usize) {
+        let local_steps = mem::take(&mut self.operations[operation].local_steps);
+        if local_steps.is_empty() {
             return self.next_round(operation);
         }
-        self.actions.push_back(Action::Do { operation, locals });
+        self.actions.push_back(Action::Do { operation, local_steps });
     }
 
     fn finish(&mut self, at: usize) {
@@ -449,18 +457,23 @@ impl<T: Client> Machine<T> {
 }
 
 impl<T> Operation<T> {
+    fn message(&self, body: CollectiveBody) -> CollectiveMessage {
+        CollectiveMessage { key: self.key, from: self.plan.shape.me, body }
+    }
+
+    /// Takes a note off those that are kept. Returns whether it was among them.
     fn take_note(&mut self, note: Note) -> bool {
         let at = self.notes.iter().position(|noted| *noted == note);
         at.map(|at| self.notes.swap_remove(at)).is_some()
     }
 }
 
-fn find(sides: &[Side], peer: u32, tag: u32, state: State) -> Option<usize> {
-    let is_it = |side: &Side| side.transfer.peer == peer && side.transfer.tag == tag && side.state == state;
+fn find(sides: &[TransferSide], peer: u32, tag: u32, state: TransferState) -> Option<usize> {
+    let is_it = |side: &TransferSide| side.transfer.peer == peer && side.transfer.tag == tag && side.state == state;
     sides.iter().position(is_it)
 }
 
-/// Sends messages of a team's barrier.
+/// Queues messages of a team's barrier.
 fn tell_barrier<T>(
     team: u64,
     me: u32,
@@ -468,7 +481,11 @@ fn tell_barrier<T>(
     actions: &mut VecDeque<Action<T>>,
 ) -> impl FnMut(Rank, BarrierMessage) {
     move |to, message| {
-        let message = CollectiveMessage { key: Key { team, number: 0 }, from: me, body: Body::Barrier(message) };
+        let message = CollectiveMessage {
+            key: CollectiveKey { team, number: 0 },
+            from: me,
+            body: CollectiveBody::Barrier(message),
+        };
         actions.push_back(Action::Tell { to: members[to.index()], message });
     }
 }

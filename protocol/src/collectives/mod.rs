@@ -1,6 +1,7 @@
 //! Collectives of teams, as a state machine: messages in, actions out.
 //!
-//! A [`plan`] says what a rank does in each round. The [`Machine`] runs the plans of all collectives that are under way.
+//! A [`plan`] is the work of one rank in a collective, in rounds. The [`Machine`] runs the plans of all collectives
+//! under way.
 
 mod machine;
 mod message;
@@ -10,5 +11,5 @@ mod team;
 mod tests;
 
 pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
-pub use message::{Body, CollectiveMessage, Key};
+pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 pub use team::{TEAM_ALL, Team, Vote, split};

@@ -1,6 +1,6 @@
 //! Teams: ordered sets of ranks that have collectives together.
 
-use super::message::Key;
+use super::message::CollectiveKey;
 use super::plan::Plan;
 use crate::Rank;
 use crate::barrier::Barrier;
@@ -9,31 +9,31 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// The team of all ranks.
+/// The name of the team of all ranks.
 pub const TEAM_ALL: u64 = 1;
 
 /// A team, as one of its ranks sees it.
 #[derive(Debug)]
 pub struct Team<T> {
-    /// The job's ranks in it, in the order of the team.
+    /// Its ranks as the job counts them, in the order of the team.
     pub members: Box<[u32]>,
-    /// This rank, as the team counts.
+    /// This rank's place among the members.
     pub me: u32,
     /// Its named barrier.
     pub barrier: Barrier,
-    /// Collectives that were started.
+    /// The number of the next collective to be started.
     pub(super) next_number: u32,
-    /// Those under way.
+    /// How many collectives are under way.
     pub(super) active: usize,
-    /// Those that come after them.
-    pub(super) waiting: VecDeque<(Key, Plan, T)>,
+    /// Collectives that were started and are not under way yet.
+    pub(super) queued: VecDeque<(CollectiveKey, Plan, T)>,
 }
 
 impl<T> Team<T> {
     /// A team of these ranks of the job, of which `members[me]` is this one.
     pub fn new(members: Box<[u32]>, me: u32) -> Team<T> {
         let barrier = Barrier::new(Rank(me), members.len() as u32);
-        Team { members, me, barrier, next_number: 0, active: 0, waiting: VecDeque::new() }
+        Team { members, me, barrier, next_number: 0, active: 0, queued: VecDeque::new() }
     }
 
     /// How many ranks it has.
@@ -47,22 +47,22 @@ impl<T> Team<T> {
     }
 }
 
-/// What a rank says in a split.
+/// What a rank gives to a split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct Vote {
     /// Ranks with the same color come into the same team.
     pub color: u32,
-    /// In this order.
+    /// The team is in this order; ranks with the same number are in the order of the parent.
     pub order: u32,
-    /// How many splits this rank has been through.
+    /// How many splits this rank has been through, which makes the new team's name unique.
     pub splits: u32,
 }
 
-/// The team that rank `me` of a parent comes into: its name, which no other team of the job has ever had, its members and
-/// this rank's place among them. Every rank of a new team computes the same.
+/// The team that rank `me` of a parent comes into: its name, its members, and this rank's place among them. Every rank
+/// of the new team computes the same name and members, and no other team of the job ever has that name.
 ///
-/// `votes[at]` is that of the parent's rank `at`, which is rank `parent[at]` of the job.
+/// The parent's rank `at` is rank `parent[at]` of the job and has given `votes[at]`.
 pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) {
     let color = votes[me as usize].color;
     let mut chosen: Vec<usize> = (0..parent.len()).filter(|at| votes[*at].color == color).collect();

@@ -1,4 +1,4 @@
-//! The machines of a whole team, with a network that delivers in any order and a flow control that refuses at random.
+//! The machines of a whole team, with a network that delivers in any order and a flow control without credit at random.
 
 use super::machine::{Action, Client, Machine, Sending, WINDOW};
 use super::message::CollectiveMessage;
@@ -38,7 +38,8 @@ impl Memory {
         &mut buffer[place.offset_bytes..place.offset_bytes + len_bytes]
     }
 
-    /// Elements are 16 bytes: first and last rank of what they stand for, and a sum. Only neighbours in the right order meet.
+    /// Elements are 16 bytes: first and last rank of what they stand for, and a sum. Only neighbours in the right order
+    /// meet.
     fn combine(&mut self, into: Place, with: Place, len_bytes: usize) {
         let right = self.buffer(with, len_bytes).to_vec();
         for (left, right) in self.buffer(into, len_bytes).chunks_exact_mut(16).zip(right.chunks_exact(16)) {
@@ -106,9 +107,9 @@ impl World {
                 self.mail.push((to, message, bytes));
                 machine.on_sent(sending);
             }
-            Action::Do { operation, locals } => {
+            Action::Do { operation, local_steps } => {
                 let mut memory = machine.client(operation).borrow_mut();
-                for local in locals {
+                for local in local_steps {
                     match local {
                         LocalStep::Copy { from, to, len_bytes } => {
                             let bytes = memory.buffer(from, len_bytes).to_vec();
@@ -138,7 +139,8 @@ impl World {
     }
 }
 
-/// What a rank has and should get in collective `number`; blocks of a rank for another one are its own kind of bytes.
+/// The memory of a rank in collective `number`, and what its destination should be. Every pair of ranks has a block of
+/// its own.
 fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
     let Shape { kind, me, ranks, root, block_bytes, .. } = *shape;
     let block = |from: u32, to: u32| {
@@ -248,7 +250,7 @@ fn payloads_of_several_segments() {
 }
 
 #[test]
-fn nobody_touches_memory_before_all_are_in_or_leaves_before_all_is_moved() {
+fn no_rank_touches_memory_before_all_are_in_or_finishes_before_all_is_moved() {
     for (ranks, seed) in (2..8).flat_map(|ranks| (0..5).map(move |seed| (ranks, seed))) {
         for last in 0..ranks {
             let mut world = World::new(ranks, seed);
@@ -292,14 +294,14 @@ fn barrier_messages_may_come_before_the_team() {
 }
 
 #[test]
-fn bytes_that_nobody_waits_for_are_told() {
+fn bytes_that_no_transfer_waits_for_are_a_misfit() {
     let mut world = World::new(2, 1);
     let shape = Shape { kind: CollectiveKind::Broadcast, me: 0, ranks: 2, root: 0, block_bytes: 16, element_bytes: 1 };
     let plan = Plan { shape, all_in: false, all_out: false };
     let message = CollectiveMessage {
-        key: super::message::Key { team: TEAM, number: 0 },
+        key: super::message::CollectiveKey { team: TEAM, number: 0 },
         from: 1,
-        body: super::message::Body::Bytes { tag: 0, offset_bytes: 0 },
+        body: super::message::CollectiveBody::Bytes { tag: 0, offset_bytes: 0 },
     };
     assert!(world.ranks[0].on_message(&message, 16).is_err());
     world.ranks[0].start(TEAM, plan, memory(&shape, 0).0.into());

@@ -1,8 +1,9 @@
-//! Every state that a few ranks, pages and frames can get into, whatever the order of events.
+//! Every state that a few ranks, pages and frames can get into, in any order of events.
 //!
-//! Depth first over canonical states (`World::canonical`). Each rank runs one operation at a time and may start any
-//! operation on any page at any moment, until it has started as many as the scenario allows. A run says how many states
-//! there are; `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time for.
+//! The search is depth first over canonical states (`World::canonical`). Each rank runs one operation at a time. It may
+//! start any operation on any page at any moment, until it has started as many as the scenario allows. A run prints the
+//! number of states. `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time
+//! for.
 
 use crate::world::{Op, Shape, World};
 use std::collections::HashSet;
@@ -14,7 +15,7 @@ use vgasnet_protocol::coherence::{Access, Event, PageId};
 struct Scenario {
     name: &'static str,
     shape: Shape,
-    /// The ranks whose pages are used: the first ones.
+    /// The pages of this many ranks are used, from the first rank on.
     homes: u32,
     /// Operations that each rank may start.
     ops: [u8; 3],
@@ -22,7 +23,7 @@ struct Scenario {
     flushes: u8,
 }
 
-/// A world, and what each rank may still start.
+/// A world, and the operations and flushes that each rank may still start.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
@@ -48,7 +49,7 @@ impl State {
 fn ops(scenario: Scenario) -> Vec<(PageId, Op)> {
     let pages = scenario.shape.pages;
     let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId { home: Rank(home), index }));
-    // Canonical pages never have this value, so a copy that misses a write is seen to be old.
+    // Canonical pages never have this value, so the checks find a copy that misses a write.
     let op = |access| Op { access, offset: 0, value: 3 };
     pages.flat_map(|page| [(page, op(Access::Read)), (page, op(Access::Write))]).collect()
 }

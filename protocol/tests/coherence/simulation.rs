@@ -1,7 +1,7 @@
 //! The protocol under a network that delays and interleaves at random, from a seed.
 //!
-//! A failure prints the command that replays it. `SIM_SEEDS` sets how many seeds a run tries, `SIM_SEED` runs one and
-//! prints its whole trace when it fails.
+//! A failure prints the command that replays it. `SIM_SEEDS` is the number of seeds that a run tries. `SIM_SEED` runs
+//! one seed, and prints its whole trace if it fails.
 
 use crate::world::{Op, Shape, World};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,7 +11,7 @@ use vgasnet_protocol::coherence::{Access, Event, PageId};
 /// Operations in one run.
 const OPS: usize = 400;
 
-/// More steps than any run needs: a run that is still busy then does not end.
+/// More steps than any run needs: a run that is still busy then never ends.
 const STEPS_MAX: usize = 400_000;
 
 fn shape(random: &mut fastrand::Rng) -> Shape {
@@ -33,7 +33,7 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
     (rank, page, Op { access, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }
 
-/// One thing happens. Returns `false` when nothing can.
+/// Lets one thing happen. Returns whether anything could.
 fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
     let rank = Rank(random.u32(0..world.shape.ranks));
     if *ops_left > 0 && random.u32(0..8) == 0 && world.busy_ops(rank) < ops_at_once {
@@ -55,14 +55,14 @@ fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot
         2 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
         3 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
         _ if world.flights.is_empty() => return *ops_left > 0,
-        // Mostly the network is fair; sometimes the newest overtakes all others.
+        // Mostly the network is fair. Sometimes the newest flight overtakes all others.
         3..10 => world.land(world.flights.len() - 1),
         _ => world.land(random.usize(0..world.flights.len())),
     }
     true
 }
 
-fn run_deferred(world: &mut World, random: &mut fastrand::Rng) {
+fn run_until_quiet(world: &mut World, random: &mut fastrand::Rng) {
     for _ in 0..STEPS_MAX {
         if !step(world, random, &mut 0, 1, 0) {
             return;
@@ -89,12 +89,12 @@ fn run(seed: u64, trace: bool) -> World {
             }
             world.check();
         }
-        run_deferred(&mut world, &mut random);
+        run_until_quiet(&mut world, &mut random);
         world.check_quiet();
         for rank in 0..shape.ranks {
             world.event(Rank(rank), Event::Flush);
         }
-        run_deferred(&mut world, &mut random);
+        run_until_quiet(&mut world, &mut random);
         world.check_quiet();
         world.check_files();
     }));
@@ -102,7 +102,9 @@ fn run(seed: u64, trace: bool) -> World {
         for line in world.trace.iter().flatten() {
             eprintln!("{line}");
         }
-        eprintln!("replay: SIM_SEED={seed} cargo test --release --test coherence simulation -- --nocapture");
+        eprintln!(
+            "replay: SIM_SEED={seed} cargo test --release -p vgasnet-protocol --test coherence simulation -- --nocapture"
+        );
         std::panic::resume_unwind(cause);
     }
     world

@@ -1,14 +1,14 @@
-//! Golden transcripts of the protocol: each file is a short story, with every event and action it calls for.
+//! Golden transcripts of the protocol: each file is a short story with all of its events and actions.
 //!
-//! Lines with `>` are commands; what follows is what happened. `UPDATE_TRANSCRIPTS=1` writes down what happens now, for
-//! review. Commands:
+//! A line that begins with `>` is a command; the events and actions that it causes follow. `UPDATE_TRANSCRIPTS=1`
+//! rewrites the files with the events and actions of now, for review. Commands:
 //!
 //! ```text
 //! > world RANKS PAGES FRAMES [uncooperative]     the ranks, each with so many pages and frames
 //! > RANK read|write PAGE                         an operation of a client
-//! > evict RANK PAGE                              the frame of a page is chosen as the victim
+//! > evict RANK PAGE                              the frame of a page is to be freed
 //! > flush RANK                                   dirty pages are to be written back
-//! > idle RANK                                    nothing else to do
+//! > idle RANK                                    the rank has nothing else to do
 //! > run                                          everything under way lands, in order
 //! > run but TEXT                                 the same, except flights that show TEXT
 //! > land TEXT                                    the first flight that shows TEXT lands
@@ -80,7 +80,7 @@ fn command(world: &mut World, line: &str) {
     world.check();
 }
 
-/// The transcript with what happens now in place of what is expected.
+/// The transcript with the events and actions of now.
 fn replay(transcript: &str) -> String {
     let mut world = new_world(&["1", "1", "1"]);
     let mut replayed = String::new();

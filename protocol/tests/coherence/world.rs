@@ -1,12 +1,13 @@
 //! Several ranks' protocols joined by a network, disks and pools that do one thing at a time, in any order.
 //!
-//! Whatever is under way is in `flights`; whoever runs the world picks which flight lands next. After each step
-//! [`World::check`] compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
+//! Everything under way is in `flights`; the test picks the flight that lands next. After each step [`World::check`]
+//! compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
-    Access, Action, Body, CopyVersion, Event, FrameId, Message, Outgoing, PageId, Protocol, ToCache, ToHome, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, CopyVersion, Event, FrameId, Outgoing, PageId, Protocol, ToCache,
+    ToHome, Waiter,
 };
 
 /// The shape of a world.
@@ -26,7 +27,7 @@ pub struct Shape {
 pub struct Op {
     pub access: Access,
     pub offset: usize,
-    /// What a write leaves there.
+    /// The byte that a write puts there.
     pub value: u8,
 }
 
@@ -36,9 +37,10 @@ pub enum Flight {
     Message {
         from: Rank,
         to: Rank,
-        message: Message,
+        message: CoherenceMessage,
     },
-    /// Half of the bytes move when it first lands, the rest and the news the second time.
+    /// Half of the bytes move when it lands first. The rest moves when it lands again, and then the source learns of
+    /// it.
     Transfer {
         outgoing: Outgoing,
         source: Rank,
@@ -86,7 +88,7 @@ impl Flight {
     }
 }
 
-/// A page as operations of one rank see it.
+/// The state of a page for the operations of one rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Word {
     open: Option<(FrameId, Access)>,
@@ -110,7 +112,7 @@ pub struct World {
     pub flights: Vec<Flight>,
     /// The newest bytes of each page that is not all zeros.
     model: BTreeMap<PageId, Vec<u8>>,
-    /// Every action and event, where someone wants to read them.
+    /// Every event and action, if they are to be shown.
     pub trace: Option<Vec<String>>,
 }
 
@@ -130,7 +132,8 @@ impl World {
     /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
     pub fn start(&mut self, rank: Rank, page: PageId, op: Op) {
         let node = &mut self.nodes[rank.index()];
-        // Operations are told apart by the rank's lowest unused number, so that the states of an endless run recur.
+        // An operation gets the lowest number that the rank does not use now, so that the states of an endless run
+        // recur.
         let in_use = |flights: &[Flight], waiter| {
             flights.iter().any(|f| matches!(f, Flight::Copy { rank: r, waiter: w, .. } if *r == rank && *w == waiter))
         };
@@ -167,7 +170,7 @@ impl World {
         (0..self.shape.frames).map(FrameId).filter(|frame| cache.evictable(*frame)).collect()
     }
 
-    /// Lets the flight at `at` happen.
+    /// Lands the flight at `at`.
     pub fn land(&mut self, at: usize) {
         match self.flights.remove(at) {
             Flight::Message { from, to, message } => self.event(to, Event::Message { from, message }),
@@ -236,7 +239,7 @@ impl World {
         self.nodes[to.index()].frames[frame.0 as usize][half.clone()].copy_from_slice(&bytes[half]);
     }
 
-    /// Hands an event to a rank and sets off what it calls for.
+    /// Hands an event to a rank and begins the actions that it calls for.
     pub fn event(&mut self, rank: Rank, event: Event) {
         self.note(|| format!("{rank:?} <- {}", show_event(&event)));
         let mut actions = Vec::new();
@@ -341,7 +344,8 @@ impl World {
         }
     }
 
-    /// What holds when nothing is under way: every request is answered and every copy is known to its home.
+    /// The invariants when nothing is under way: every request is answered, and every home knows the copies of its
+    /// pages.
     pub fn check_quiet(&self) {
         assert!(self.flights.is_empty());
         for (at, node) in self.nodes.iter().enumerate() {
@@ -356,7 +360,7 @@ impl World {
                 let home = &self.nodes[page.home.index()].protocol.home;
                 assert!(home.holders(page.index).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
                 let dirty = node.protocol.cache.dirty_frame(page).is_some();
-                assert_eq!(dirty, home.dirty_owner(page.index) == Some(Rank(at as u32)), "who keeps {page:?}");
+                assert_eq!(dirty, home.dirty_owner(page.index) == Some(Rank(at as u32)), "who accounts for {page:?}");
             }
         }
     }
@@ -370,12 +374,12 @@ impl World {
         }
     }
 
-    /// The same state with versions renumbered and bytes replaced by whether they are the newest, so that the states of an
-    /// endless run are finitely many.
+    /// The same state with versions renumbered, and with bytes replaced by whether they are the newest. An endless run
+    /// has finitely many such states.
     pub fn canonical(&self) -> World {
         let mut world = self.clone();
         for home in (0..self.shape.ranks).map(Rank) {
-            let mut seen: Vec<CopyVersion> = world.versions_of(home).into_iter().map(|t| *t).collect();
+            let mut seen: Vec<CopyVersion> = world.versions_of(home).into_iter().map(|version| *version).collect();
             seen.sort_unstable();
             seen.dedup();
             for version in world.versions_of(home) {
@@ -434,10 +438,10 @@ impl World {
     }
 }
 
-fn version_of(message: &mut Message) -> Option<&mut CopyVersion> {
+fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
     match &mut message.body {
-        Body::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => None,
-        Body::Home(
+        CoherenceBody::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => None,
+        CoherenceBody::Home(
             ToHome::Write { copy: Some(version), .. }
             | ToHome::Done { version }
             | ToHome::Nack { version }
@@ -445,8 +449,8 @@ fn version_of(message: &mut Message) -> Option<&mut CopyVersion> {
             | ToHome::Evict { copy: version, .. }
             | ToHome::Forget { copy: version },
         ) => Some(version),
-        Body::Cache(ToCache::Forward(forward)) => Some(&mut forward.version),
-        Body::Cache(
+        CoherenceBody::Cache(ToCache::Forward(forward)) => Some(&mut forward.version),
+        CoherenceBody::Cache(
             ToCache::Invalidate { version }
             | ToCache::Grant { version }
             | ToCache::Data { version, .. }
@@ -456,10 +460,10 @@ fn version_of(message: &mut Message) -> Option<&mut CopyVersion> {
     }
 }
 
-fn show_message(message: &Message) -> String {
+fn show_message(message: &CoherenceMessage) -> String {
     match &message.body {
-        Body::Home(body) => format!("{:?} {body:?}", message.page),
-        Body::Cache(body) => format!("{:?} {body:?}", message.page),
+        CoherenceBody::Home(body) => format!("{:?} {body:?}", message.page),
+        CoherenceBody::Cache(body) => format!("{:?} {body:?}", message.page),
     }
 }
 

@@ -3,3 +3,5 @@
 pub mod compile;
 pub mod gasnet;
 pub mod run;
+#[path = "../../tools/mod.rs"]
+pub mod tools;

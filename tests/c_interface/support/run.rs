@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use super::tools::tool;
+
 /// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -87,7 +89,7 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     let again = format!(
         "VGASNET_STORAGE_DIR={} {settings}{} -n {} {} {}",
         env!("CARGO_TARGET_TMPDIR"),
-        env!("CARGO_BIN_EXE_vgasnetrun"),
+        tool("vgasnetrun").display(),
         setup.ranks,
         program.display(),
         args.join(" ")
@@ -115,7 +117,7 @@ pub fn conduit() -> String {
 /// `vgasnetrun`, or the command that `CHECK_LAUNCHER` names with `vgasnetrun` as its first argument: it may run that
 /// elsewhere.
 fn launcher() -> Command {
-    let vgasnetrun = env!("CARGO_BIN_EXE_vgasnetrun");
+    let vgasnetrun = tool("vgasnetrun");
     let Some(other) = std::env::var_os("CHECK_LAUNCHER") else { return Command::new(vgasnetrun) };
     let mut command = Command::new(other);
     command.arg(vgasnetrun);

@@ -17,19 +17,18 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::os::fd::AsRawFd;
 use vgasnet::settings::format_size;
-use vgasnet_smp::launch::Launch;
+use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
+use vgasnet_launch::Launch;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
 
 /// Half of a pool is measured at a time, by loads and stores, which need four frames.
 const FAULT_FRAMES_MIN: u64 = 7;
 
-/// Environment variables that launchers set for the processes that they start.
-const LAUNCHED: [&str; 4] = [vgasnet_smp::JOB_VARIABLE, "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
-
 /// Measures; the status to exit with.
 pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
-    if let Some(name) = LAUNCHED.iter().find(|name| std::env::var_os(name).is_some()) {
+    let mut launched = std::iter::once(vgasnet_smp::JOB_VARIABLE).chain(MPI_RANK_VARIABLES);
+    if let Some(name) = launched.find(|name| std::env::var_os(name).is_some()) {
         return Err(Stop::usage(format!(
             "this process is a rank that a launcher started ({name} is set); vgasnet-bench starts its own ranks, so run it \
              by itself"

@@ -1,11 +1,11 @@
-//! Tells cargo what to link.
+//! Tells cargo the libraries to link.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::site::Site;
 
-/// Links GASNet and what its linker adds. Returns that as a C compiler takes it.
+/// Links GASNet and the libraries that its linker adds. Returns the flags as a C compiler takes them.
 pub fn link(site: &Site) -> Result<Vec<String>, String> {
     let mut libraries = site.libraries.clone();
     if site.needs_mpi {
@@ -84,7 +84,7 @@ fn as_path(word: &str) -> Option<(String, String)> {
     is_library.then(|| (path.parent().unwrap_or(path).display().to_string(), name.to_owned()))
 }
 
-/// What an MPI's wrapper adds. MPICH and Open MPI and what comes of them understand `-show`.
+/// What an MPI's wrapper adds. MPICH, Open MPI and their kin understand `-show`.
 fn shown_by(site: &Site) -> Result<Vec<String>, String> {
     let linker = site.linker.first().ok_or_else(|| format!("{} does not name its linker", site.name))?;
     let output = Command::new(linker).arg("-show").output();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 const ADVICE: &str = "set GASNET_PC to a package such as gasnet-ibv-par (with PKG_CONFIG_PATH where needed) or to a .pc \
                       file, or GASNET_ROOT to GASNet's prefix and GASNET_CONDUIT to a conduit such as ibv";
 
-/// What GASNet says of itself, the same in its packages and its fragments for make.
+/// GASNet's description of itself, the same in its packages and its fragments for make.
 const VARIABLES: [&str; 7] = [
     "GASNET_CC",
     "GASNET_CFLAGS",
@@ -21,17 +21,17 @@ const VARIABLES: [&str; 7] = [
 
 /// An installed GASNet: one conduit, ready for several threads.
 pub struct Site {
-    /// What it was found as.
+    /// The name by which it was found.
     pub name: String,
-    /// The C compiler and what it is always given.
+    /// The C compiler and its constant options.
     pub compiler: Vec<String>,
-    /// What clients are compiled with.
+    /// The compiler options of clients.
     pub flags: Vec<String>,
     /// The directories among the flags.
     pub includes: Vec<PathBuf>,
-    /// The linker and what it is always given.
+    /// The linker and its constant options.
     pub linker: Vec<String>,
-    /// What clients are linked with.
+    /// The link flags of clients.
     pub libraries: Vec<String>,
     /// The linker adds the C++ library.
     pub needs_cxx: bool,
@@ -72,7 +72,7 @@ impl Site {
             includes: flags.iter().filter_map(|flag| flag.strip_prefix("-I")).map(PathBuf::from).collect(),
             flags,
             libraries: words(&libraries).collect(),
-            // Older ones do not say what their linker is needed for.
+            // Older ones do not name the libraries that their linker adds.
             needs_cxx: cxx.trim() == "1" || command.contains("++"),
             needs_mpi: mpi.trim() == "1" || command.starts_with("mpi"),
             linker,
@@ -163,7 +163,7 @@ fn of_fragment(fragment: &Path) -> Result<Values, String> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // What cargo's own jobs are told by make is not for this one.
+        // The job server of cargo is not for this make.
         .env_remove("MAKEFLAGS")
         .spawn()
         .map_err(|error| failed(error.to_string()))?;

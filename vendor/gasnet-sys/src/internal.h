@@ -1,4 +1,4 @@
-/* What the shims share. */
+/* The common declarations of the shims. */
 #ifndef VGASNET_GASNET_INTERNAL_H
 #define VGASNET_GASNET_INTERNAL_H
 
@@ -23,14 +23,14 @@ static inline size_t whole_pages(size_t len_bytes) {
     return (len_bytes + GASNET_PAGESIZE - 1) / GASNET_PAGESIZE * GASNET_PAGESIZE;
 }
 
-/* Maps the shared memory at base a second time, at address, in place of what is there. Returns whether that worked. */
+/* Maps the shared memory at base a second time, in place of the mapping at address. Returns whether it worked. */
 static inline int map_over(void *address, void *base, size_t len_bytes) {
     /* An old size of 0 leaves the old mapping in place. The kernel is asked directly, because UCX, which MPICH brings along,
      * puts an mremap of its own before the C library's that loses the last argument. */
     return syscall(SYS_mremap, base, (size_t)0, len_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) != -1;
 }
 
-/* Who takes messages. */
+/* The receiver of messages. */
 extern vgasnet_gn_deliver_t vgasnet_gn_deliver_to;
 
 /* What shim_ex.c and shim_1.c offer to shim_both.c: the handler of messages; whether somebody has initialised this GASNet; and to

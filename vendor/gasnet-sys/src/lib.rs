@@ -18,7 +18,7 @@ pub use bindings::*;
 /// How GASNet's clients are compiled: a compiler and options.
 pub const COMPILE: &str = env!("VGASNET_GASNET_COMPILE");
 
-/// What GASNet's clients are linked with.
+/// The link flags of GASNet's clients.
 pub const LIBRARIES: &str = env!("VGASNET_GASNET_LIBRARIES");
 
 /// The launcher of the MPI that GASNet uses, if it does.

@@ -1,7 +1,7 @@
 /* GASNet as vgasnet uses it, the same for GASNet-EX and GASNet-1. Bindings to Rust are made of this header.
  *
- * What returns an int returns VGASNET_GN_OK, VGASNET_GN_BUSY where that is said, or an error code of GASNet. Any thread may
- * call anything after the start, but where something else is said. */
+ * A function of type int returns VGASNET_GN_OK or an error code of GASNet, or VGASNET_GN_BUSY where its comment says so. After the
+ * start any thread may call anything, unless a comment says otherwise. */
 #ifndef VGASNET_GASNET_SHIM_H
 #define VGASNET_GASNET_SHIM_H
 
@@ -64,7 +64,7 @@ int vgasnet_gn_send(uint32_t to, uint32_t kind, const void *bytes, size_t len_by
 /* As vgasnet_gn_send, and waits for room. */
 int vgasnet_gn_send_patiently(uint32_t to, uint32_t kind, const void *bytes, size_t len_bytes);
 
-/* Takes in what has arrived. */
+/* Takes in arrivals. */
 int vgasnet_gn_poll(void);
 
 /* Starts a copy into a peer's segment or out of it, and gives a name to it, null if it is complete already. */
@@ -74,12 +74,8 @@ void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_by
 /* Whether a transfer is complete, which is then gone. */
 int vgasnet_gn_is_complete(void *transfer);
 
-/* GASNet's own blocking copies, to compare with. */
-void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes);
-void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes);
-
-/* This process's connection to GASNet's launcher, whose loss makes that end the job; -1 where there is none that matters, as on
- * all conduits but UDP. */
+/* This process's connection to GASNet's launcher, which ends the job when it loses the connection. -1 on all conduits but UDP, which
+ * have no such connection. */
 int vgasnet_gn_connection(void);
 
 /* Whether GASNet hears its launcher, and so ends this process without a word when another rank has ended. It does from its start

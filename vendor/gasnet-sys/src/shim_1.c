@@ -137,11 +137,3 @@ void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_by
 int vgasnet_gn_is_complete(void *transfer) {
     return gasnet_try_syncnb((gasnet_handle_t)transfer) == GASNET_OK;
 }
-
-void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes) {
-    gasnet_put_bulk(to, there, (void *)here, len_bytes);
-}
-
-void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
-    gasnet_get_bulk(here, from, (void *)there, len_bytes);
-}

@@ -1,4 +1,4 @@
-/* What is the same over GASNet-EX and over GASNet-1. */
+/* The part of the shim that is the same over GASNet-EX and GASNet-1. */
 #include <gasnet.h>
 #include <stdio.h>
 #include <stdlib.h>

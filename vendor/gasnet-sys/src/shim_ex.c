@@ -18,7 +18,7 @@ static gex_Client_t client;
 static gex_EP_t endpoint;
 static gex_TM_t team;
 static gex_AM_Index_t handler = 200;
-/* What the caller has attached, and how much of it is the caller's. */
+/* The segment that the caller has attached, and the length of the caller's part. */
 static gex_Segment_t shared;
 static size_t callers_bytes;
 
@@ -152,12 +152,4 @@ void *vgasnet_gn_get(uint32_t from, void *here, const void *there, size_t len_by
 
 int vgasnet_gn_is_complete(void *transfer) {
     return gex_Event_Test(transfer) == 0;
-}
-
-void vgasnet_gn_put_blocking(uint32_t to, void *there, const void *here, size_t len_bytes) {
-    gex_RMA_PutBlocking(team, to, there, (void *)here, len_bytes, 0);
-}
-
-void vgasnet_gn_get_blocking(uint32_t from, void *here, const void *there, size_t len_bytes) {
-    gex_RMA_GetBlocking(team, here, from, (void *)there, len_bytes, 0);
 }

@@ -37,7 +37,7 @@ pub(super) fn of_every_size(suite: &mut Suite<'_>) -> Result<(), String> {
     })
 }
 
-/// Everybody sends to rank 0 more than it can hold, while it does not poll. What is refused is sent again.
+/// All ranks send to rank 0 more than it can hold, while it does not poll. A refused message is sent again.
 pub(super) fn flood(suite: &mut Suite<'_>) -> Result<(), String> {
     let own = suite.rank();
     let to = Rank(0);

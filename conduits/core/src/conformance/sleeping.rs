@@ -1,4 +1,4 @@
-//! Sleeping and waking. What must wake a sleeper does so long before its timeout; that it may wake early is no excuse
+//! Sleeping and waking. An event that must wake a sleeper does so long before its timeout. Permission to wake early is no excuse
 //! for a lost wake-up, which shows as a sleep that took all its time.
 
 use std::cell::Cell;

@@ -9,7 +9,7 @@ const PAGE_BYTES: usize = 4096;
 /// Pools of at least this have room for every test; see [`super::transfers`].
 pub(super) const POOL_BYTES_MIN: usize = 16 << 20;
 
-/// What `rank` asks for: no two neighbours the same.
+/// The sizes for `rank`: no two neighbours ask for the same.
 pub(super) fn sizes(rank: Rank) -> RegionSizes {
     let step = rank.index() % 3;
     RegionSizes { pool_bytes: POOL_BYTES_MIN + step * (3 << 20), table_bytes: (1 + 2 * step) * PAGE_BYTES }

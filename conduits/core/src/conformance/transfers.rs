@@ -132,7 +132,7 @@ pub(super) fn many_in_flight(suite: &mut Suite<'_>) -> Result<(), String> {
     for n in 0..COUNT {
         transfer.token = Token(n);
         let direction = |conduit: &dyn crate::Conduit| {
-            // Gets bring back what the puts before them brought there, or what lay there; nobody looks at those bytes.
+            // Gets bring back the bytes of earlier puts, or older ones; nobody looks at them.
             let get = Transfer { own_offset_bytes: transfer.own_offset_bytes + LEN_BYTES, ..transfer };
             if n % 3 == 2 { conduit.get(&get) } else { conduit.put(&transfer) }
         };

@@ -8,7 +8,7 @@ impl Shape {
         if self.is_small() { self.blocks(self.ranks) } else { 0 }
     }
 
-    /// The own block is put in place first, then the others' come.
+    /// The first round puts this rank's own block in place.
     pub(super) fn gather_all_rounds(&self) -> u32 {
         if self.is_small() { 1 + ceil_log2(self.ranks) } else { self.ranks }
     }
@@ -17,11 +17,11 @@ impl Shape {
         if self.is_small() { self.bruck_round(at) } else { self.ring_round(at) }
     }
 
-    /// Scratch has the blocks of this rank and those after it, twice as many with each round.
+    /// Bruck's algorithm: scratch has the blocks of this rank and the next ones, twice as many after each round.
     fn bruck_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         if at == 0 {
-            round.locals.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+            round.local_steps.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
         } else {
             let known = 1 << (at - 1);
             let len_bytes = self.blocks(known.min(self.ranks - known));
@@ -31,13 +31,13 @@ impl Shape {
         }
         if at + 1 == self.gather_all_rounds() {
             let tail = self.blocks(self.ranks - self.me);
-            round.locals.push(copy(Place::scratch(0), Place::destination(self.blocks(self.me)), tail));
-            round.locals.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.me)));
+            round.local_steps.push(copy(Place::scratch(0), Place::destination(self.blocks(self.me)), tail));
+            round.local_steps.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.me)));
         }
         round
     }
 
-    /// Each rank passes on to the next one what it got in the round before.
+    /// Each rank passes the block that it got in the round before on to the next rank.
     fn ring_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         let transfer = |peer, block: u32| Transfer {
@@ -47,7 +47,7 @@ impl Shape {
             len_bytes: self.block_bytes,
         };
         if at == 0 {
-            round.locals.push(copy(Place::source(0), Place::destination(self.blocks(self.me)), self.block_bytes));
+            round.local_steps.push(copy(Place::source(0), Place::destination(self.blocks(self.me)), self.block_bytes));
         } else {
             round.sends.push(transfer(self.further(1), self.further(self.ranks - (at - 1))));
             round.receives.push(transfer(self.further(self.ranks - 1), self.further(self.ranks - at)));
@@ -59,7 +59,8 @@ impl Shape {
         (self.ranks - 1).div_ceil(PEERS_AT_ONCE).max(1)
     }
 
-    /// Each rank sends to those that come after it, as far away as those are from which it receives.
+    /// Each rank sends to the ranks at some distances after it, and receives from the ranks at the same distances
+    /// before it.
     pub(super) fn exchange_round(&self, at: u32) -> Round {
         let mut round = Round::default();
         let block = |peer, place: fn(usize) -> Place| Transfer {
@@ -75,7 +76,7 @@ impl Shape {
         }
         if at == 0 {
             let own = self.blocks(self.me);
-            round.locals.push(copy(Place::source(own), Place::destination(own), self.block_bytes));
+            round.local_steps.push(copy(Place::source(own), Place::destination(own), self.block_bytes));
         }
         round
     }

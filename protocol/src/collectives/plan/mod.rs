@@ -1,8 +1,8 @@
-//! What each rank of a team does in a collective, round by round, computed from its place alone.
+//! The work of each rank of a team in a collective, round by round, computed from the rank's place alone.
 //!
-//! Rounds are made one at a time, so that a plan takes no memory however large the payload is. In a round all transfers go
-//! on side by side; when they are through, its local steps are done in order, and the next round begins. The sides of a
-//! transfer may be in rounds of different numbers: they find each other by rank and tag.
+//! Rounds are computed one at a time, so a plan takes no memory however large the payload is. All transfers of a round
+//! go on side by side; when they are through, its local steps are done in order, and the next round begins. The two
+//! sides of a transfer may be in rounds of different numbers: they find each other by rank and tag.
 //!
 //! | collective | small | large |
 //! | --- | --- | --- |
@@ -13,9 +13,10 @@
 //! | reduce | binomial tree in the order of ranks, to rank 0 and from there to the root | the same, in segments |
 //! | in and out for all | dissemination barrier | |
 //!
-//! Source: Bruck et al., "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems" (1997);
-//! the rounds are in the manner of Hoefler et al., "Implementation and Performance Analysis of Non-Blocking Collective
-//! Operations for MPI" (2007).
+//! Sources: Bruck et al., "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems"
+//! (1997); Hensgen, Finkel, Manber, "Two Algorithms for Barrier Synchronization" (1988), for the dissemination barrier;
+//! Hoefler et al., "Implementation and Performance Analysis of Non-Blocking Collective Operations for MPI" (2007), for
+//! the rounds.
 
 mod everyone;
 mod reduce;
@@ -27,41 +28,43 @@ mod tree;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The segments in which broadcasts and reductions go through their tree, in bytes.
+/// Bytes of the segments in which broadcasts and reductions go through their tree.
 pub const SEGMENT_BYTES: usize = 64 << 10;
 
-/// What a rank may keep for others in a collective, in bytes. Where it would be more, bytes go straight to where they
+/// The most bytes that a rank keeps for others in a collective. Where it would be more, bytes go straight to where they
 /// belong.
 pub const SMALL_BYTES: usize = 32 << 10;
 
 /// Peers that a rank sends to, or receives from, at the same time.
 const PEERS_AT_ONCE: u32 = 16;
 
-/// The most bytes that a rank may give a collective for another one: tags have room for as many segments.
+/// The most bytes of a block: tags have room for 2^28 segments.
 pub const BLOCK_BYTES_MAX: usize = SEGMENT_BYTES << 28;
 
+/// Added to the tags of the barrier before a collective.
 const TAG_IN: u32 = 1 << 31;
+/// Added to the tags of the barrier after it.
 const TAG_OUT: u32 = 3 << 30;
-/// Of what goes from rank 0 to the root of a reduction.
+/// Added to the tags of the results from rank 0 to the root of a reduction.
 const TAG_RESULT: u32 = 1 << 30;
 
-/// Memory that a collective has at a rank.
+/// The memory that a collective uses at a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// What the client gives.
+    /// The client's, read by the collective.
     Source,
-    /// What the client gets.
+    /// The client's, written by the collective.
     Destination,
-    /// The collective's own.
+    /// The collective's own, of [`Plan::scratch_bytes`] bytes.
     Scratch,
 }
 
 /// A place in such memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which memory.
+    /// The memory.
     pub buffer: Buffer,
-    /// Where in it.
+    /// The place's distance from the memory's start.
     pub offset_bytes: usize,
 }
 
@@ -78,60 +81,60 @@ impl Place {
         Place { buffer: Buffer::Scratch, offset_bytes }
     }
 
-    /// So many bytes further on.
+    /// The place `bytes` bytes further on.
     pub fn after(self, bytes: usize) -> Place {
         Place { offset_bytes: self.offset_bytes + bytes, ..self }
     }
 }
 
-/// One rank's side of a message.
+/// One rank's side of bytes, or of a signal, that go from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The other rank.
     pub peer: u32,
-    /// Names the message among those of the two ranks in this collective.
+    /// Names the transfer among those from the one rank to the other in this collective.
     pub tag: u32,
     /// Where the bytes are, or belong.
     pub place: Place,
-    /// How many there are. A message without bytes is a signal.
+    /// How many there are; a signal has none.
     pub len_bytes: usize,
 }
 
-/// What a rank does by itself.
+/// Work of a rank by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalStep {
     /// Copies bytes.
     Copy {
-        /// From here.
+        /// Where they are.
         from: Place,
-        /// To there.
+        /// Where they go.
         to: Place,
-        /// So many.
+        /// How many.
         len_bytes: usize,
     },
-    /// Reduces elements with others, which come from higher ranks.
+    /// Reduces elements pair by pair.
     Combine {
-        /// The elements of lower ranks, and the results.
+        /// The left operands, from lower ranks. The results go here.
         into: Place,
-        /// Those of higher ranks.
+        /// The right operands, from higher ranks.
         with: Place,
-        /// So many bytes of elements.
+        /// Bytes of the left operands.
         len_bytes: usize,
     },
 }
 
-/// What goes on side by side, and what comes after it.
+/// Transfers that go on side by side, and the local steps after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
-    /// Messages to others.
+    /// To other ranks.
     pub sends: Vec<Transfer>,
-    /// Messages from others.
+    /// From other ranks.
     pub receives: Vec<Transfer>,
-    /// What is done when all of these are through, in this order.
-    pub locals: Vec<LocalStep>,
+    /// Done in this order when all transfers are through.
+    pub local_steps: Vec<LocalStep>,
 }
 
-/// What a collective does.
+/// The kinds of collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectiveKind {
     /// The root's source to every destination.
@@ -163,33 +166,33 @@ impl CollectiveKind {
 /// A collective, as one rank of its team sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// What it does.
+    /// Its kind.
     pub kind: CollectiveKind,
-    /// This rank.
+    /// This rank, less than `ranks`.
     pub me: u32,
-    /// How many there are.
+    /// How many ranks the team has; at least 1.
     pub ranks: u32,
-    /// Whose memory the kind is about, if that is one rank's.
+    /// The root, less than `ranks`, if the kind has one.
     pub root: u32,
-    /// Bytes of a block: what one rank has for, or from, one other.
+    /// Bytes that one rank has for, or from, one other; [`BLOCK_BYTES_MAX`] at most.
     pub block_bytes: usize,
-    /// Bytes of an element of a [`CollectiveKind::Reduce`]; they divide the block.
+    /// Bytes of an element of a [`CollectiveKind::Reduce`]; at least 1, and blocks are a multiple of it.
     pub element_bytes: usize,
 }
 
-/// What one rank does in a collective.
+/// The work of one rank in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What for.
+    /// The collective.
     pub shape: Shape,
-    /// No bytes move before every rank has entered.
+    /// No bytes move before every rank has started the collective.
     pub all_in: bool,
-    /// No rank is through before all bytes have moved.
+    /// The collective is over at no rank before all bytes have moved.
     pub all_out: bool,
 }
 
 impl Plan {
-    /// Memory that the plan needs besides the client's.
+    /// Bytes of memory that the plan needs besides the client's.
     pub fn scratch_bytes(&self) -> usize {
         let shape = &self.shape;
         match shape.kind {
@@ -225,8 +228,7 @@ impl Shape {
         }
         match self.kind {
             CollectiveKind::Broadcast => self.broadcast_rounds(),
-            CollectiveKind::Scatter => self.scatter_rounds(),
-            CollectiveKind::Gather => self.gather_rounds(),
+            CollectiveKind::Scatter | CollectiveKind::Gather => self.rooted_rounds(),
             CollectiveKind::GatherAll => self.gather_all_rounds(),
             CollectiveKind::Exchange => self.exchange_rounds(),
             CollectiveKind::Reduce => self.reduce_rounds(),
@@ -244,23 +246,24 @@ impl Shape {
         }
     }
 
-    /// Round `at` tells the rank that is 2^`at` further on that all up to that many before it have come.
+    /// A round of a dissemination barrier: a signal to the rank 2^`at` places further on says that this rank has come,
+    /// and so have the 2^`at` - 1 before it.
     fn barrier_round(&self, at: u32, tag: u32) -> Round {
         let distance = 1 << at;
         let signal = |peer| Transfer { peer, tag: tag | at, place: Place::scratch(0), len_bytes: 0 };
         Round {
             sends: vec![signal(self.further(distance))],
             receives: vec![signal(self.further(self.ranks - distance))],
-            locals: Vec::new(),
+            local_steps: Vec::new(),
         }
     }
 
-    /// The rank so many places further on.
+    /// The rank `places` further on, around the circle of ranks.
     fn further(&self, places: u32) -> u32 {
         ((u64::from(self.me) + u64::from(places)) % u64::from(self.ranks)) as u32
     }
 
-    /// This rank counted from the root, around the circle of ranks.
+    /// This rank's count: its distance from the root, around the circle of ranks.
     fn count(&self) -> u32 {
         (self.me + self.ranks - self.root) % self.ranks
     }
@@ -270,18 +273,18 @@ impl Shape {
         (count + self.root) % self.ranks
     }
 
-    /// So many blocks, in bytes.
+    /// Bytes of `count` blocks.
     fn blocks(&self, count: u32) -> usize {
         count as usize * self.block_bytes
     }
 
-    /// Whether what all ranks have fits into scratch.
+    /// Whether the blocks of all ranks fit into scratch.
     fn is_small(&self) -> bool {
         self.block_bytes.saturating_mul(self.ranks as usize) <= SMALL_BYTES
     }
 }
 
-/// The part of `len_bytes` bytes that is segment `at` of such size: where it starts, and how long it is.
+/// Segment `at` of `len_bytes` bytes, in bytes: its start and its length.
 fn segment(at: u32, segment_bytes: usize, len_bytes: usize) -> (usize, usize) {
     let start = at as usize * segment_bytes;
     (start, segment_bytes.min(len_bytes - start))

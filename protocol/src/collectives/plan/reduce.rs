@@ -1,14 +1,14 @@
-//! Reductions. Operands meet in the order of their ranks, so that the function need not be commutative, and the same
-//! operands give the same results whoever the root is.
+//! Reductions. Operands meet in the order of their ranks, so the function need not be commutative, and the results do
+//! not depend on the root.
 
 use super::tree::{children, parent};
 use super::{LocalStep, Place, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer, copy, segment};
 
-/// Every type of element suits an address that is a multiple of this.
+/// Alignment that suits every type of element.
 const ALIGNMENT_BYTES: usize = 16;
 
 impl Shape {
-    /// As many whole elements as fit into half a segment, but at least one. There is one such place for each child.
+    /// Bytes of an operand: as many whole elements as fit into half a segment, but at least one.
     fn operand_bytes(&self) -> usize {
         let elements = (SEGMENT_BYTES / 2 / self.element_bytes).max(1);
         (elements * self.element_bytes).min(self.block_bytes)
@@ -18,7 +18,7 @@ impl Shape {
         self.block_bytes.div_ceil(self.operand_bytes()) as u32
     }
 
-    /// A place for results, then one for each child.
+    /// A place in scratch for an operand: slot 0 is for results, the next ones are for the children's operands.
     fn slot(&self, at: usize) -> Place {
         Place::scratch(at * self.operand_bytes().next_multiple_of(ALIGNMENT_BYTES))
     }
@@ -30,7 +30,7 @@ impl Shape {
         self.slot(1 + children(self.me, self.ranks).count()).offset_bytes
     }
 
-    /// Each rank sends on what the round before gave; so does rank 0, if it is not the root.
+    /// Each round sends the results of the round before on. Only rank 0 does not, if it is the root.
     pub(super) fn reduce_rounds(&self) -> u32 {
         let sends_on = self.me != 0 || self.root != 0;
         self.operands() + u32::from(sends_on)
@@ -55,14 +55,14 @@ impl Shape {
         }
         if at < self.operands() {
             let (start, len_bytes) = part(at);
-            round.locals.push(copy(Place::source(start), result, len_bytes));
+            round.local_steps.push(copy(Place::source(start), result, len_bytes));
             for (child, peer) in children(self.me, self.ranks).enumerate() {
                 let operand = self.slot(1 + child);
                 round.receives.push(Transfer { peer, tag: at, place: operand, len_bytes });
-                round.locals.push(LocalStep::Combine { into: result, with: operand, len_bytes });
+                round.local_steps.push(LocalStep::Combine { into: result, with: operand, len_bytes });
             }
             if self.me == 0 && self.root == 0 {
-                round.locals.push(copy(result, Place::destination(start), len_bytes));
+                round.local_steps.push(copy(result, Place::destination(start), len_bytes));
             }
         }
         round

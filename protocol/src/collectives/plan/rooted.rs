@@ -13,7 +13,7 @@ impl Shape {
         subtree(self.count(), self.ranks) > 1
     }
 
-    /// A rank between the root and others passes a segment on while it receives the next one.
+    /// A rank between the root and its own children passes a segment on while it receives the next one.
     pub(super) fn broadcast_rounds(&self) -> u32 {
         let is_between = self.me != self.root && self.has_children();
         self.segments() + u32::from(is_between)
@@ -36,21 +36,28 @@ impl Shape {
             round.receives.push(transfer(self.at_count(above), at));
         }
         if is_root && at == 0 {
-            round.locals.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
+            round.local_steps.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
         }
         round
     }
 
-    /// Only a rank with others below it keeps their blocks.
+    /// A rank with children keeps the blocks of its subtree.
     pub(super) fn rooted_scratch_bytes(&self) -> usize {
         if self.is_small() && self.has_children() { self.blocks(subtree(self.count(), self.ranks)) } else { 0 }
     }
 
-    fn straight_rounds(&self) -> u32 {
-        if self.me == self.root { (self.ranks - 1).div_ceil(PEERS_AT_ONCE).max(1) } else { 1 }
+    /// The rounds of a scatter or gather.
+    pub(super) fn rooted_rounds(&self) -> u32 {
+        if self.is_small() {
+            1 + u32::from(self.has_children())
+        } else if self.me == self.root {
+            self.exchange_rounds()
+        } else {
+            1
+        }
     }
 
-    /// The root's transfers of a round in which the others' blocks go straight there, or come from there.
+    /// The root's transfers of a round in which blocks go straight between the root and other ranks.
     fn straight(&self, at: u32, place: fn(usize) -> Place) -> Vec<Transfer> {
         let first = 1 + at * PEERS_AT_ONCE;
         let peers = (first..self.ranks.min(first + PEERS_AT_ONCE)).map(|count| self.at_count(count));
@@ -61,7 +68,7 @@ impl Shape {
         Transfer { peer, tag: 0, place, len_bytes: self.block_bytes }
     }
 
-    /// All blocks of a count's subtree; they are in scratch one after the other, as the counts are.
+    /// All blocks of a count's subtree; they are in scratch in the order of counts.
     fn blocks_below(&self, count: u32) -> Transfer {
         let place = Place::scratch(self.blocks(count - self.count()));
         let len_bytes = self.blocks(subtree(count, self.ranks));
@@ -72,10 +79,6 @@ impl Shape {
         let above = parent(self.count())?;
         let len_bytes = self.blocks(subtree(self.count(), self.ranks));
         Some(Transfer { peer: self.at_count(above), tag: 0, place, len_bytes })
-    }
-
-    pub(super) fn scatter_rounds(&self) -> u32 {
-        if !self.is_small() { self.straight_rounds() } else { 1 + u32::from(self.has_children()) }
     }
 
     pub(super) fn scatter_round(&self, at: u32) -> Round {
@@ -89,29 +92,25 @@ impl Shape {
                 round.receives.push(self.block(self.root, Place::destination(0)));
             }
             if is_root && at == 0 {
-                round.locals.push(copy(own, Place::destination(0), self.block_bytes));
+                round.local_steps.push(copy(own, Place::destination(0), self.block_bytes));
             }
         } else if !self.has_children() {
             round.receives.extend(self.with_parent(Place::destination(0)));
             if is_root {
-                round.locals.push(copy(own, Place::destination(0), self.block_bytes));
+                round.local_steps.push(copy(own, Place::destination(0), self.block_bytes));
             }
         } else if at == 0 {
             round.receives.extend(self.with_parent(Place::scratch(0)));
             if is_root {
                 let tail = self.blocks(self.ranks - self.root);
-                round.locals.push(copy(own, Place::scratch(0), tail));
-                round.locals.push(copy(Place::source(0), Place::scratch(tail), self.blocks(self.root)));
+                round.local_steps.push(copy(own, Place::scratch(0), tail));
+                round.local_steps.push(copy(Place::source(0), Place::scratch(tail), self.blocks(self.root)));
             }
         } else {
             round.sends.extend(children(self.count(), self.ranks).rev().map(|count| self.blocks_below(count)));
-            round.locals.push(copy(Place::scratch(0), Place::destination(0), self.block_bytes));
+            round.local_steps.push(copy(Place::scratch(0), Place::destination(0), self.block_bytes));
         }
         round
-    }
-
-    pub(super) fn gather_rounds(&self) -> u32 {
-        if !self.is_small() { self.straight_rounds() } else { 1 + u32::from(self.has_children()) }
     }
 
     pub(super) fn gather_round(&self, at: u32) -> Round {
@@ -125,22 +124,22 @@ impl Shape {
                 round.sends.push(self.block(self.root, Place::source(0)));
             }
             if is_root && at == 0 {
-                round.locals.push(copy(Place::source(0), own, self.block_bytes));
+                round.local_steps.push(copy(Place::source(0), own, self.block_bytes));
             }
         } else if !self.has_children() {
             round.sends.extend(self.with_parent(Place::source(0)));
             if is_root {
-                round.locals.push(copy(Place::source(0), own, self.block_bytes));
+                round.local_steps.push(copy(Place::source(0), own, self.block_bytes));
             }
         } else if at == 0 {
             round.receives.extend(children(self.count(), self.ranks).map(|count| self.blocks_below(count)));
-            round.locals.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
+            round.local_steps.push(copy(Place::source(0), Place::scratch(0), self.block_bytes));
         } else {
             round.sends.extend(self.with_parent(Place::scratch(0)));
             if is_root {
                 let tail = self.blocks(self.ranks - self.root);
-                round.locals.push(copy(Place::scratch(0), own, tail));
-                round.locals.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.root)));
+                round.local_steps.push(copy(Place::scratch(0), own, tail));
+                round.local_steps.push(copy(Place::scratch(tail), Place::destination(0), self.blocks(self.root)));
             }
         }
         round

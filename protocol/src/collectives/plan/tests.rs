@@ -55,7 +55,7 @@ fn scratch_has_a_bound_and_is_kept_to() {
                     LocalStep::Copy { from, to, len_bytes } => [(from, len_bytes), (to, len_bytes)],
                     LocalStep::Combine { into, with, len_bytes } => [(into, len_bytes), (with, len_bytes)],
                 };
-                for (place, len_bytes) in ends.chain(round.locals.iter().flat_map(local)) {
+                for (place, len_bytes) in ends.chain(round.local_steps.iter().flat_map(local)) {
                     let is_inside = place.offset_bytes + len_bytes <= scratch_bytes;
                     assert!(place.buffer != Buffer::Scratch || is_inside, "{kind:?} of {block_bytes} among {ranks}");
                 }

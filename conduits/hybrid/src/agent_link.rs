@@ -1,0 +1,177 @@
+//! The link of a rank to the agent that looks after it, where there is one.
+//!
+//! Where the launcher is vgasnet's, each rank has an agent (`launch/`). The rank tells its agent how far it has come. If it fails,
+//! it just ends, and the launcher tells the other ranks. Without an agent, the network ends the job as it can.
+#![allow(unsafe_code)]
+
+use std::io::{IoSlice, Write};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixDatagram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use vgasnet_protocol::wire::encode;
+use vgasnet_protocol::{RankState, messages};
+
+use crate::network::Network;
+
+/// The environment variable that says how to reach the agent: `DESCRIPTOR:INODE` of an inherited socket.
+pub const AGENT_VARIABLE: &str = "VGASNET_AGENT";
+
+messages! {
+    /// A rank's report to its agent.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Report {
+        /// How far it has come.
+        pub state: RankState,
+        /// Its number, as soon as it knows.
+        pub rank: Option<u32>,
+    }
+}
+
+/// This process as a rank of a job.
+struct AgentLink {
+    pid: u32,
+    agent: Option<UnixDatagram>,
+}
+
+static LINK: OnceLock<AgentLink> = OnceLock::new();
+
+/// Opens the link, and says that this process becomes a rank. It comes before the start of the network, which waits for the other
+/// ranks.
+pub fn open_agent_link() {
+    LINK.get_or_init(|| {
+        let agent = std::env::var(AGENT_VARIABLE).ok().and_then(|value| adopt(&value));
+        AgentLink { pid: std::process::id(), agent }
+    });
+    report(RankState::Initialised, None);
+}
+
+fn agent() -> Option<&'static UnixDatagram> {
+    LINK.get()?.agent.as_ref()
+}
+
+/// Says how far this rank has come.
+pub(crate) fn report(state: RankState, rank: Option<u32>) {
+    if let Some(agent) = agent() {
+        // It fails when the agent is gone, which ends this process too.
+        let _ = agent.send(&encode(&Report { state, rank }));
+    }
+}
+
+/// Passes the agent, if there is one, a descriptor. The agent keeps it open until it ends.
+pub fn pass_descriptor(descriptor: BorrowedFd<'_>) {
+    let Some(agent) = agent() else { return };
+    let report = encode(&Report { state: RankState::Initialised, rank: None });
+    let descriptors = [descriptor.as_raw_fd()];
+    let parts = [ControlMessage::ScmRights(&descriptors)];
+    // It fails when the agent is gone, which ends this process too.
+    let _ = sendmsg::<()>(agent.as_raw_fd(), &[IoSlice::new(&report)], &parts, MsgFlags::empty(), None);
+}
+
+/// Whether this process has an agent. Known once the link is open.
+pub fn has_agent() -> bool {
+    agent().is_some()
+}
+
+/// Whether this process is a copy that a rank has made of itself: it may not touch the network.
+pub(crate) fn is_copy() -> bool {
+    LINK.get().is_some_and(|link| link.pid != std::process::id())
+}
+
+/// Ends the job with `status`.
+pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
+    if is_copy() {
+        end_process(status);
+    }
+    if has_agent() {
+        report(RankState::Exiting(status), Some(network.rank().0));
+        if !network.ends_jobs(status) {
+            end_process(status);
+        }
+    }
+    network.exit(status)
+}
+
+/// Ends the job because of an error of the network, which loses the transfers under way.
+pub fn break_down(network: &dyn Network, why: &str) -> ! {
+    let line = format!("vgasnet: rank {}: {}: {why}; the job ends\n", network.rank(), network.name());
+    // Where stderr is closed there is nobody to tell.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+    exit(network, 1)
+}
+
+/// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process with an agent ends
+/// well after `patience` in any case.
+pub fn finish(patience: Duration, last: impl FnOnce()) {
+    let is_done = Arc::new(AtomicBool::new(false));
+    if has_agent() {
+        let is_done = Arc::clone(&is_done);
+        std::thread::spawn(move || {
+            std::thread::sleep(patience);
+            if !is_done.load(Ordering::Acquire) {
+                // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
+                unsafe { libc::fflush(std::ptr::null_mut()) };
+                report(RankState::Exiting(0), None);
+                end_process(0);
+            }
+        });
+    }
+    last();
+    is_done.store(true, Ordering::Release);
+}
+
+fn end_process(status: i32) -> ! {
+    // SAFETY: ends the process at once; no destructor or exit handler runs.
+    unsafe { libc::_exit(status) }
+}
+
+/// Takes over the inherited socket, after making sure that it is the agent's, and closes it on exec.
+fn adopt(value: &str) -> Option<UnixDatagram> {
+    let (number, inode) = value.split_once(':')?;
+    let number: RawFd = number.parse().ok().filter(|number| *number > 2)?;
+    // In a program that a rank has started, the number is free or another file's.
+    let found = std::fs::metadata(format!("/proc/self/fd/{number}")).ok()?;
+    if found.ino().to_string() != inode {
+        return None;
+    }
+    // SAFETY: the agent opened this descriptor for us and nothing else in this process knows its number; `open_agent_link`
+    // comes here once a process.
+    let socket = unsafe { OwnedFd::from_raw_fd(number) };
+    fcntl(&socket, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC)).ok()?;
+    Some(UnixDatagram::from(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_protocol::wire::{Malformed, decode};
+
+    #[test]
+    fn reports_survive_the_way() {
+        for rank in [None, Some(0), Some(4095)] {
+            use RankState::{Attached, Exiting, Initialised};
+            for state in [Initialised, Attached, Exiting(-1), Exiting(7)] {
+                let report = Report { state, rank };
+                assert_eq!(decode(&encode(&report)), Ok(report));
+            }
+        }
+        for other in [&[0][..], &[0, 0, 0], &[4, 0], &[]] {
+            assert_eq!(decode::<Report>(other), Err(Malformed));
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_is_not_the_agents_is_left_alone() {
+        assert!(adopt("0:1").is_none());
+        assert!(adopt("5").is_none());
+        assert!(adopt("999:12").is_none());
+        let file = std::fs::File::open("/proc/self/exe").expect("this program");
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+        assert!(adopt(&format!("{number}:1")).is_none());
+    }
+}

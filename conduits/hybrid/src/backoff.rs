@@ -1,0 +1,104 @@
+//! How long to sleep before the network is polled again.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// The first sleep after something happened.
+const FIRST: Duration = Duration::from_micros(20);
+
+/// So many sleeps are as short: about 2 ms in all, with the 50 us that the system's timers add to each. A rank whose peer has just asked
+/// for a page is about to be asked for the next.
+const SHORT: u32 = 24;
+
+/// Then sleeps double up to this, the longest that a message to a waiting rank waits in turn.
+const LAST: Duration = Duration::from_millis(5);
+
+/// After so many sleeps in a row, a third of a second, a rank is idle and looks less often. A look takes 0.1 ms over TCP, so an idle rank
+/// costs its host about a hundredth of a processor.
+const IDLE_AFTER: u32 = 96;
+const IDLE: Duration = Duration::from_millis(20);
+
+/// The sleep of a helper beside a client thread that drives.
+pub(crate) const BESIDE_A_DRIVER: Duration = Duration::from_millis(12);
+
+/// Looks that only yield the processor, while a transfer is under way: the system's timers would hold it up.
+const EAGER_LOOKS: u32 = 256;
+
+/// How a rank waits in start-up, where it looks at the network again and again.
+#[derive(Debug, Default)]
+pub struct Patience {
+    looks: u32,
+}
+
+impl Patience {
+    /// Yields the processor to the others, and sleeps instead after a while.
+    pub fn rest(&mut self) {
+        const EAGER: u32 = 1000;
+        self.looks = self.looks.saturating_add(1);
+        if self.looks < EAGER { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(500)) }
+    }
+}
+
+/// How to rest when there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Let others have the processor, and look again.
+    GiveWay,
+    /// Sleep for so long.
+    Sleep(Duration),
+}
+
+/// Counts the looks in vain. Threads that race make it longer or shorter by a step.
+#[derive(Debug, Default)]
+pub(crate) struct Backoff {
+    in_vain: AtomicU32,
+}
+
+impl Backoff {
+    /// Something happened.
+    pub(crate) fn reset(&self) {
+        self.in_vain.store(0, Ordering::Relaxed);
+    }
+
+    /// How to rest after a look in vain, with transfers under way (`is_active`) or without.
+    pub(crate) fn next(&self, is_active: bool) -> Rest {
+        let before = self.in_vain.load(Ordering::Relaxed);
+        self.in_vain.store(before.saturating_add(1), Ordering::Relaxed);
+        let eager = if is_active { EAGER_LOOKS } else { 0 };
+        match before.checked_sub(eager) {
+            None => Rest::GiveWay,
+            Some(times) if times < IDLE_AFTER => {
+                let doublings = times.saturating_sub(SHORT - 1).min(16);
+                Rest::Sleep((FIRST * (1 << doublings)).min(LAST))
+            }
+            Some(_) => Rest::Sleep(IDLE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_double_up_to_a_bound() {
+        let backoff = Backoff::default();
+        assert!((1..SHORT).all(|_| backoff.next(false) == Rest::Sleep(FIRST)));
+        let sleeps: Vec<_> = (0..10).map(|_| backoff.next(false)).collect();
+        let micros =
+            [20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000].map(|us| Rest::Sleep(Duration::from_micros(us)));
+        assert_eq!(sleeps, micros);
+        let more: Vec<_> = (SHORT + 9..=IDLE_AFTER).map(|_| backoff.next(false)).collect();
+        let (idle, awake) = more.split_last().expect("there are some");
+        assert!(awake.iter().all(|rest| *rest == Rest::Sleep(LAST)) && *idle == Rest::Sleep(IDLE));
+        backoff.reset();
+        assert_eq!(backoff.next(false), Rest::Sleep(FIRST));
+    }
+
+    #[test]
+    fn a_transfer_is_looked_after_without_sleep_for_a_while() {
+        let backoff = Backoff::default();
+        assert!((0..EAGER_LOOKS).all(|_| backoff.next(true) == Rest::GiveWay));
+        assert_eq!(backoff.next(true), Rest::Sleep(FIRST));
+    }
+}

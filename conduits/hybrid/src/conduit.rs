@@ -1,0 +1,233 @@
+//! The conduit itself.
+
+use std::os::fd::BorrowedFd;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use vgasnet_conduit::{
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
+};
+use vgasnet_protocol::RankState;
+use vgasnet_smp::SmpConduit;
+
+use crate::agent_link::{self, is_copy, open_agent_link, report};
+use crate::backoff::{self, Backoff, Rest};
+use crate::network::{Network, PoolMemory};
+use crate::start::{Hosts, meet};
+
+/// Shared memory within hosts, a network between them.
+pub struct HybridConduit<N> {
+    network: N,
+    host: SmpConduit,
+    hosts: Hosts,
+    backoff: Backoff,
+    /// The own pool, where it lies in memory of the network's, and whether that is a shared mapping.
+    network_pool: OnceLock<(Region, bool)>,
+    /// A client thread drives, and polls the network.
+    is_driven: AtomicBool,
+}
+
+impl<N: Network> HybridConduit<N> {
+    /// Makes this process a rank of the job that `network` has started. Where `share_hosts` is not set, the ranks of a host
+    /// use the network too.
+    ///
+    /// # Errors
+    /// The ranks of a host cannot share memory.
+    pub fn start(network: N, share_hosts: bool) -> Result<Self, ConduitError> {
+        open_agent_link();
+        report(RankState::Initialised, Some(network.rank().0));
+        let hosts = Hosts::find(&network, share_hosts)?;
+        let host = meet(&network, &hosts.members)?;
+        let (backoff, network_pool, is_driven) = Default::default();
+        Ok(HybridConduit { network, host, hosts, backoff, network_pool, is_driven })
+    }
+
+    /// The network.
+    pub fn network(&self) -> &N {
+        &self.network
+    }
+
+    /// A rank that shares memory, as the host knows it.
+    fn neighbour(&self, rank: Rank) -> Option<Rank> {
+        self.hosts.members.binary_search(&rank).ok().map(|place| Rank(place as u32))
+    }
+
+    fn needs_network(&self) -> bool {
+        (self.hosts.members.len() as u32) < self.network.ranks()
+    }
+
+    /// Where pools come from if not from shared memory. A job that needs no network needs none of its memory.
+    fn pool_memory(&self) -> Option<&dyn PoolMemory> {
+        self.network.pool_memory().filter(|_| self.needs_network())
+    }
+
+    /// The neighbour that shares the pages of `rank`. Pools in memory of the network are reached by the network, a neighbour's too.
+    fn neighbour_for_pages(&self, rank: Rank) -> Option<Rank> {
+        self.neighbour(rank).filter(|_| self.network_pool.get().is_none())
+    }
+}
+
+impl<N: Network> Conduit for HybridConduit<N> {
+    fn name(&self) -> &str {
+        self.network.name()
+    }
+
+    fn rank(&self) -> Rank {
+        self.network.rank()
+    }
+
+    fn ranks(&self) -> u32 {
+        self.network.ranks()
+    }
+
+    fn host_of(&self, rank: Rank) -> u32 {
+        self.hosts.of_rank[rank.index()]
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        let is_mapped = |rank: &Rank| self.pool_memory().is_none_or(|memory| memory.is_mapped(*rank));
+        let shares_hosts = self.hosts.members.len() > 1 || self.network.ranks() == 1;
+        Capabilities {
+            peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
+            wakes_on_arrival: !self.needs_network(),
+            // Networks have locks and memory that the program's own calls of them may hold.
+            signal_safe: false,
+            second_mapping: match self.network_pool.get() {
+                Some((_, is_shared_mapping)) => *is_shared_mapping,
+                None => self.host.capabilities().second_mapping,
+            },
+        }
+    }
+
+    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+        self.network.exchange(mine)
+    }
+
+    fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
+        let given = self.pool_memory().map(|memory| memory.allocate(sizes.pool_bytes)).transpose();
+        agree(|told| self.network.exchange(told), &given, &[])?;
+        let given = given?;
+        let attached = self.host.attach(given.map_or(sizes, |_| RegionSizes { pool_bytes: 0, ..sizes }));
+        agree(|told| self.network.exchange(told), &attached, &[])?;
+        let own = given.or_else(|| self.pool(self.rank())).expect("the host has attached");
+        self.network.attach(own)?;
+        if let Some(given) = given {
+            self.network_pool.get_or_init(|| (given, given.is_shared_mapping()));
+        }
+        report(RankState::Attached, Some(self.rank().0));
+        Ok(())
+    }
+
+    fn pool(&self, rank: Rank) -> Option<Region> {
+        let neighbour = self.neighbour(rank)?;
+        match (self.network_pool.get(), self.pool_memory()) {
+            (Some((own, _)), _) if rank == self.rank() => Some(*own),
+            (Some(_), Some(memory)) => memory.of(rank).filter(|_| self.capabilities().peer_memory),
+            _ => self.host.pool(neighbour),
+        }
+    }
+
+    fn table(&self, rank: Rank) -> Option<Region> {
+        let is_shown = rank == self.rank() || self.capabilities().peer_memory;
+        self.host.table(self.neighbour(rank).filter(|_| is_shown)?)
+    }
+
+    fn message_bytes_max(&self) -> usize {
+        let on_host = self.host.message_bytes_max();
+        if self.needs_network() { on_host.min(self.network.message_bytes_max()) } else { on_host }
+    }
+
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
+        match self.neighbour(to) {
+            Some(place) => self.host.send(place, head, body, urgency),
+            None => self.network.send(to, head, body),
+        }
+    }
+
+    fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
+        match self.neighbour_for_pages(transfer.peer) {
+            Some(peer) => self.host.put(&Transfer { peer, ..*transfer }),
+            None => self.network.put(transfer),
+        }
+    }
+
+    fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
+        match self.neighbour_for_pages(transfer.peer) {
+            Some(peer) => self.host.get(&Transfer { peer, ..*transfer }),
+            None => self.network.get(transfer),
+        }
+    }
+
+    fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
+        let near = self.host.poll(&mut |arrival| match arrival {
+            Arrival::Message { from, bytes } => {
+                sink(Arrival::Message { from: self.hosts.members[from.index()], bytes })
+            }
+            Arrival::Complete(token) => sink(Arrival::Complete(token)),
+        });
+        let far = self.needs_network() && self.network.poll(sink);
+        if far {
+            self.backoff.reset();
+        }
+        near || far
+    }
+
+    fn has_arrivals(&self) -> bool {
+        self.host.has_arrivals()
+    }
+
+    fn occupy(&self, driving: bool) -> bool {
+        self.is_driven.store(driving, Ordering::SeqCst);
+        self.host.occupy(driving)
+    }
+
+    fn sleep(
+        &self,
+        seat: Seat,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    ) {
+        if !self.needs_network() {
+            return self.host.sleep(seat, also, timeout, stay_awake);
+        }
+        let rest = match seat {
+            Seat::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
+            _ => self.backoff.next(self.network.is_active()),
+        };
+        match rest {
+            Rest::GiveWay => std::thread::yield_now(),
+            Rest::Sleep(limit) => {
+                let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
+                self.host.sleep(seat, also, Some(limit), stay_awake);
+            }
+        }
+    }
+
+    fn wake(&self, rank: Rank) {
+        if let Some(place) = self.neighbour(rank) {
+            self.host.wake(place);
+        }
+    }
+
+    fn wake_helper(&self) {
+        self.host.wake_helper();
+    }
+
+    fn call_before_end(&self, leave: fn()) {
+        self.network.call_before_end(leave);
+    }
+
+    fn close(&self) {
+        if !is_copy() {
+            // The rank has done its part, whatever becomes of the network.
+            report(RankState::Exiting(0), Some(self.rank().0));
+            self.network.close();
+        }
+    }
+
+    fn exit(&self, status: i32) -> ! {
+        agent_link::exit(&self.network, status)
+    }
+}

@@ -1,0 +1,18 @@
+//! A job on several hosts: the ranks of each host share memory, as over smp, and a [`Network`] carries everything that goes from
+//! host to host.
+//!
+//! [`HybridConduit`] is the same for every network. It sends to a neighbour through shared memory and to others
+//! through the network. Networks make progress only when polled, so it sleeps for a while at a time.
+
+#![deny(unsafe_code)]
+
+mod agent_link;
+mod backoff;
+mod conduit;
+mod network;
+mod start;
+
+pub use agent_link::{AGENT_VARIABLE, Report, break_down, finish, has_agent, open_agent_link, pass_descriptor};
+pub use backoff::Patience;
+pub use conduit::HybridConduit;
+pub use network::{Network, PoolMemory};

@@ -1,0 +1,65 @@
+//! How the ranks of a host find each other.
+
+use std::collections::HashMap;
+
+use vgasnet_conduit::{ConduitError, Rank, agree};
+use vgasnet_smp::{Rendezvous, SmpConduit, join};
+
+use crate::network::Network;
+
+/// Where the ranks are.
+pub(crate) struct Hosts {
+    /// The host of each rank, numbered from 0 in the order of their first ranks.
+    pub(crate) of_rank: Box<[u32]>,
+    /// The ranks that share memory with this one, in rank order.
+    pub(crate) members: Box<[Rank]>,
+}
+
+impl Hosts {
+    /// Asks every rank where it is. With `share` unset, nobody shares memory.
+    pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
+        let all = network.exchange(identity().as_bytes())?;
+        let mut numbers = HashMap::new();
+        let of_rank: Box<[u32]> = all
+            .into_iter()
+            .map(|host| {
+                let next = numbers.len() as u32;
+                *numbers.entry(host).or_insert(next)
+            })
+            .collect();
+        let own = network.rank();
+        let is_here = |rank: &Rank| share && of_rank[rank.index()] == of_rank[own.index()];
+        let members = (0..network.ranks()).map(Rank).filter(|rank| *rank == own || is_here(rank)).collect();
+        Ok(Hosts { of_rank, members })
+    }
+}
+
+/// The same for two ranks that can share memory: the running system, and the network namespace, in which they find each other.
+fn identity() -> String {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    let text = read("/proc/sys/kernel/random/boot_id") + &read("/proc/sys/kernel/hostname");
+    let text = text.replace('\n', " ") + &namespace.to_string_lossy();
+    text.chars().take(vgasnet_conduit::EXCHANGE_BYTES_MAX / 4).collect()
+}
+
+/// Makes or joins the shared memory of `members`.
+pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit, ConduitError> {
+    let own = network.rank();
+    let count = members.len() as u32;
+    let refused = |error| ConduitError(format!("cannot make shared memory for {count} ranks: {error}"));
+    // All ranks take part in both exchanges, also those that are alone on their hosts.
+    let opened = (members[0] == own && count > 1).then(|| Rendezvous::open(count).map_err(refused)).transpose();
+    let name = opened.as_ref().ok().and_then(Option::as_ref).map_or("", Rendezvous::name);
+    let all = agree(|told| network.exchange(told), &opened, name.as_bytes())?;
+    let joined = match opened? {
+        Some(rendezvous) => rendezvous.admit(),
+        None if count == 1 => SmpConduit::alone(),
+        None => {
+            let place = members.iter().position(|rank| *rank == own).expect("this rank is on its host");
+            join(&all[members[0].index()], place as u32, count)
+        }
+    };
+    agree(|told| network.exchange(told), &joined, &[])?;
+    joined
+}

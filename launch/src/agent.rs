@@ -1,0 +1,302 @@
+//! The process in place of a rank: it starts the rank's program as its child and looks after it for the supervisor.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::Command as Program;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use vgasnet_conduit::launchers::{MPI_RANK_VARIABLES, SLURM_RANK_VARIABLE};
+use vgasnet_hybrid::Report;
+use vgasnet_protocol::RankState;
+
+use crate::address::{Address, LAUNCHER_VARIABLE};
+use crate::connection::{Connection, Stream};
+use crate::event_loop::{Role, Watched, run as run_role, timeout_until};
+use crate::exit_policy::{ExitPolicy, Graces, Order, RankView};
+use crate::process::Process;
+use crate::rank_process::RankProcess;
+use crate::reports::Reports;
+use crate::signals::Signals;
+use crate::wire::{Command, Event};
+use crate::{StartError, cannot_run_status, host_name, pmi};
+
+/// How long a supervisor has to answer a hello. A stranger at its address on another network never does.
+const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs this process as an agent for `program`, a command with its arguments. Returns its exit status.
+///
+/// The supervisor says how the child has ended, so that is 0 unless the supervisor is not there.
+pub fn run(program: &[OsString]) -> i32 {
+    let start = |signals: &Signals| {
+        let mut agent = Agent::start().map_err(|why| StartError::new(1, why))?;
+        agent.start_child(program, signals);
+        Ok(agent)
+    };
+    run_role(start, Agent::finish).unwrap_or_else(|StartError { status, text }| {
+        tell(&format!("an agent on {}: {text}", host_name()));
+        status
+    })
+}
+
+/// An agent that its supervisor knows.
+struct Agent {
+    supervisor: Connection,
+    /// A supervisor that is silent for so long is lost.
+    timeout: Duration,
+    heard: Instant,
+    rank: Option<u32>,
+    state: RankState,
+    child: Option<Child>,
+    policy: ExitPolicy,
+    ending: Ending,
+}
+
+/// The program of a rank. The descriptors that it has passed stay open after its end.
+struct Child {
+    process: RankProcess,
+    reports: Reports,
+}
+
+/// Whether the agent is about to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    No,
+    /// The supervisor is lost, by silence or because it has ended.
+    Lost {
+        is_silent: bool,
+    },
+    Released,
+}
+
+/// The meaning of a descriptor for the agent.
+#[derive(Clone, Copy)]
+enum Source {
+    Supervisor,
+    Child,
+}
+
+impl Role for Agent {
+    type Source = Source;
+    const BEATS: bool = true;
+
+    fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
+        watched.connection(&self.supervisor, Source::Supervisor);
+        if let Some(child) = self.running_child() {
+            watched.readable(child.reports.as_fd(), Source::Child);
+            watched.readable(child.process.running_fd(), Source::Child);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.ending == Ending::No { Some(self.heard + self.timeout) } else { self.policy.deadline() }
+    }
+
+    /// A signal of the other launcher or the system is meant for the child.
+    fn on_signal(&mut self, signal: i32, _from_terminal: bool) {
+        match self.running_child() {
+            Some(child) => child.process.obey(Order::Forward(signal), self.state),
+            None if matches!(signal, libc::SIGTERM | libc::SIGINT | libc::SIGHUP) => self.ending = Ending::Released,
+            None => {}
+        }
+    }
+
+    fn on_ready(&mut self, source: Source) {
+        match source {
+            Source::Child => self.hear_child(),
+            // `on_time` hears it, since it may have said more than its welcome.
+            Source::Supervisor => {}
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        self.hear_supervisor(now);
+        if now >= self.heard + self.timeout {
+            self.lose_supervisor(true, &format!("lost the launcher for {} s", self.timeout.as_secs()));
+        }
+        let Some(child) = self.child.as_ref().filter(|child| child.process.is_running()) else { return };
+        let view = RankView { pid: child.process.pid(), host: None, state: self.state, is_running: true };
+        if let Some(order) = self.policy.on_time(&[view], now).order {
+            child.process.obey(order, self.state);
+        }
+    }
+
+    fn beat(&mut self) {
+        self.supervisor.beat(&Event::Beat);
+    }
+
+    fn forgive(&mut self, time: Duration) {
+        self.heard += time;
+    }
+
+    fn is_over(&self) -> bool {
+        match self.ending {
+            Ending::No => false,
+            Ending::Lost { .. } => self.running_child().is_none(),
+            Ending::Released => true,
+        }
+    }
+}
+
+impl Agent {
+    fn start() -> Result<Agent, String> {
+        let text = std::env::var(LAUNCHER_VARIABLE).unwrap_or_default();
+        let address =
+            Address::parse(&text).ok_or_else(|| format!("{LAUNCHER_VARIABLE}={text} does not name a launcher"))?;
+        let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);
+        let rank = variables.find_map(|name| std::env::var(name).ok()?.parse().ok());
+        let hello = Event::Hello { cookie: address.cookie, rank };
+        let found = address.streams().find_map(|stream| greet(stream, &hello));
+        let (supervisor, timeout) = found
+            .ok_or_else(|| format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()))?;
+        let policy = ExitPolicy::new(Graces::ORPHAN, None);
+        let (state, child, ending, heard) = (RankState::Fresh, None, Ending::No, Instant::now());
+        Ok(Agent { supervisor, timeout, heard, rank, state, child, policy, ending })
+    }
+
+    fn start_child(&mut self, program: &[OsString], signals: &Signals) {
+        match Child::start(program, signals) {
+            Ok(child) => {
+                self.supervisor.send(&Event::Started { pid: child.process.pid() });
+                self.child = Some(child);
+            }
+            Err(error) => {
+                let name = program.first().map(|name| name.to_string_lossy()).unwrap_or_default();
+                let why = format!("\"{name}\": {error}");
+                self.supervisor.send_text(&Event::CannotStart { status: cannot_run_status(&error) }, &why);
+            }
+        }
+    }
+
+    fn running_child(&self) -> Option<&Child> {
+        self.child.as_ref().filter(|child| child.process.is_running())
+    }
+
+    fn hear_child(&mut self) {
+        let Some(child) = self.child.as_mut().filter(|child| child.process.is_running()) else { return };
+        // In this order: the last report of the child came before its end.
+        let end = child.process.reap();
+        while let Some((Report { state, rank }, pid)) = child.reports.next() {
+            child.process.found(pid);
+            self.rank = rank.or(self.rank);
+            self.state = state;
+            self.supervisor.send(&Event::State { state, rank });
+        }
+        if let Some(end) = end {
+            self.supervisor.send(&Event::Ended(end));
+        }
+    }
+
+    fn hear_supervisor(&mut self, now: Instant) {
+        self.supervisor.flush();
+        if self.supervisor.fill() {
+            self.heard = now;
+        }
+        while let Some(command) = self.supervisor.next() {
+            self.obey(command);
+        }
+        if !self.supervisor.is_open() {
+            self.lose_supervisor(false, "the launcher is gone");
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        if command == Command::Release {
+            self.ending = Ending::Released;
+        }
+        let order = match command {
+            Command::Order(order) => order,
+            Command::Release => Order::Kill,
+            Command::Welcome { .. } | Command::Beat => return,
+        };
+        if let Some(child) = &self.child {
+            child.process.obey(order, self.state);
+        }
+    }
+
+    /// Ends the child, since nobody else would.
+    fn lose_supervisor(&mut self, is_silent: bool, why: &str) {
+        if self.ending != Ending::No {
+            return;
+        }
+        self.ending = Ending::Lost { is_silent };
+        let decision = self.policy.on_orphaned(Instant::now());
+        let Some(child) = self.running_child() else { return };
+        if let Some(order) = decision.order {
+            child.process.obey(order, self.state);
+        }
+        let rank = self.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
+        tell(&format!("{rank} on {}: {why}; ended", host_name()));
+    }
+
+    /// Returns the exit status for the other launcher.
+    fn finish(self) -> i32 {
+        match self.ending {
+            Ending::Lost { is_silent } => {
+                if is_silent {
+                    end_starter();
+                }
+                1
+            }
+            _ => {
+                pmi::say_finalized();
+                0
+            }
+        }
+    }
+}
+
+impl Child {
+    fn start(program: &[OsString], signals: &Signals) -> std::io::Result<Child> {
+        let (name, args) = program.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        let mut command = Program::new(name);
+        command.args(args).env_remove(LAUNCHER_VARIABLE);
+        let (reports, theirs) = Reports::open(&mut command)?;
+        let process = Process::spawn(command, signals.previous_mask(), Signal::SIGKILL, Some(theirs.as_raw_fd()))?;
+        Ok(Child { process: process.into(), reports })
+    }
+}
+
+/// Says hello. Returns the connection and the time-out if a supervisor answers.
+fn greet(stream: Stream, hello: &Event) -> Option<(Connection, Duration)> {
+    let late = Instant::now() + WELCOME_PATIENCE;
+    let mut connection = Connection::new(stream).ok()?;
+    connection.send_text(hello, &host_name());
+    while connection.is_open() && Instant::now() < late {
+        let mut watched = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
+        let _ = poll(&mut watched, timeout_until(late));
+        connection.flush();
+        connection.fill();
+        match connection.next() {
+            Some(Command::Welcome { timeout_s }) => {
+                return Some((connection, Duration::from_secs(u64::from(timeout_s))));
+            }
+            Some(_) => return None,
+            None => {}
+        }
+    }
+    None
+}
+
+/// Ends the other launcher's daemon on this host. The daemon waits for that launcher, too, and TCP tries for a quarter of an hour to
+/// deliver the daemon's bytes. Where the supervisor has just ended, so has that launcher, and sees to its daemons.
+fn end_starter() {
+    let starter = nix::unistd::getppid();
+    if starter.as_raw() > 1 {
+        // It fails when the daemon is another user's, or has just ended.
+        let _ = nix::sys::signal::kill(starter, Signal::SIGTERM);
+    }
+}
+
+/// Writes one line to stderr, unless it would have to wait: the process that forwards stderr may be gone.
+fn tell(text: &str) {
+    let stderr = std::io::stderr();
+    let mut watched = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    let is_ready = poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0);
+    if is_ready && watched[0].revents().is_some_and(|events| events.contains(PollFlags::POLLOUT)) {
+        // Nobody is left to be told when it fails.
+        let _ = stderr.lock().write_all(format!("vgasnetrun: {text}\n").as_bytes());
+    }
+}

@@ -1,0 +1,193 @@
+//! A stream of messages. Writing never waits.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use vgasnet_protocol::wire::{Layout, Malformed};
+
+use crate::wire::{frame, take};
+
+/// The most bytes that may wait to be sent. A peer that lets more pile up is about to be given up.
+const OUTGOING_BYTES_MAX: usize = 64 << 10;
+
+/// The two ways to reach a peer.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    /// On the same host.
+    Unix(UnixStream),
+    /// To anywhere.
+    Tcp(TcpStream),
+}
+
+impl Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(buffer),
+            Stream::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.write(bytes),
+            Stream::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn make_nonblocking(&self) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(true),
+            Stream::Tcp(stream) => stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)),
+        }
+    }
+}
+
+/// Messages in, messages out.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    stream: Stream,
+    incoming: Vec<u8>,
+    outgoing: Vec<u8>,
+    is_open: bool,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: Stream) -> io::Result<Connection> {
+        stream.make_nonblocking()?;
+        Ok(Connection { stream, incoming: Vec::new(), outgoing: Vec::new(), is_open: true })
+    }
+
+    /// Whether the peer may still say something.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether something waits to be sent.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        self.is_open && !self.outgoing.is_empty()
+    }
+
+    /// The peer's address, if it may be on another host.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        match &self.stream {
+            Stream::Unix(_) => None,
+            Stream::Tcp(stream) => stream.peer_addr().ok().map(|address| address.ip().to_canonical()),
+        }
+    }
+
+    /// Sends a message, now or when there is room.
+    pub(crate) fn send(&mut self, message: &impl Layout) {
+        self.send_text(message, "");
+    }
+
+    /// As [`Connection::send`], with a text.
+    pub(crate) fn send_text(&mut self, message: &impl Layout, text: &str) {
+        if self.is_open && self.outgoing.len() < OUTGOING_BYTES_MAX {
+            self.outgoing.extend(frame(message, text));
+            self.flush();
+        }
+    }
+
+    /// Sends a sign of life, unless other messages wait, which are one too.
+    pub(crate) fn beat(&mut self, beat: &impl Layout) {
+        if self.outgoing.is_empty() {
+            self.send(beat);
+        }
+    }
+
+    /// Sends the waiting bytes, as far as there is room.
+    pub(crate) fn flush(&mut self) {
+        while self.has_outgoing() {
+            match self.stream.write(&self.outgoing) {
+                Ok(count) => drop(self.outgoing.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                // The earlier messages of the peer can still be read, and reading tells that it is gone.
+                Err(_) => self.outgoing.clear(),
+            }
+        }
+    }
+
+    /// Takes in the bytes that have come. Returns whether any have.
+    pub(crate) fn fill(&mut self) -> bool {
+        let mut buffer = [0; 4096];
+        let mut has_come = false;
+        while self.is_open {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => self.is_open = false,
+                Ok(count) => {
+                    self.incoming.extend_from_slice(&buffer[..count]);
+                    has_come = true;
+                    if count < buffer.len() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.is_open = false,
+            }
+        }
+        has_come
+    }
+
+    /// The next message that has come whole. Malformed bytes close the connection.
+    pub(crate) fn next<M: Layout>(&mut self) -> Option<M> {
+        self.next_with_text().map(|(message, _)| message)
+    }
+
+    /// As [`Connection::next`], with the message's text.
+    pub(crate) fn next_with_text<M: Layout>(&mut self) -> Option<(M, String)> {
+        match take(&mut self.incoming) {
+            Ok(message) => message,
+            Err(Malformed) => {
+                self.is_open = false;
+                self.incoming.clear();
+                None
+            }
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.stream {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit_policy::Order;
+    use crate::wire::Command;
+
+    #[test]
+    fn what_was_said_before_the_end_is_heard() {
+        let (near, far) = UnixStream::pair().expect("sockets");
+        let mut far = Connection::new(Stream::Unix(far)).expect("a connection");
+        let mut near = Connection::new(Stream::Unix(near)).expect("a connection");
+        far.send(&Command::Release);
+        far.beat(&Command::Beat);
+        drop(far);
+        assert!(near.fill());
+        assert_eq!(near.next(), Some(Command::Release));
+        assert_eq!(near.next(), Some(Command::Beat));
+        assert_eq!(near.next::<Command>(), None);
+        assert!(!near.fill());
+        assert!(!near.is_open());
+    }
+
+    #[test]
+    fn a_peer_that_does_not_listen_holds_nobody_up() {
+        let (near, _far) = UnixStream::pair().expect("sockets");
+        let mut near = Connection::new(Stream::Unix(near)).expect("a connection");
+        for _ in 0..1_000_000 {
+            near.send(&Command::Order(Order::Forward(10)));
+        }
+        assert!(near.has_outgoing() && near.outgoing.len() <= OUTGOING_BYTES_MAX + 64);
+    }
+}

@@ -1,0 +1,392 @@
+//! When a job quits and when its processes are killed. No processes and no clocks: ends, signals and times come in,
+//! orders and lines to say go out. All grace periods are here.
+//!
+//! ```text
+//!            a rank fails, or the job is broken, or the time limit is over
+//! Running ────────────────────────────────── quit ────────────────▶ Ending ── 3 s: SIGKILL ──▶ Killed
+//!    │ ╲  SIGINT, SIGTERM (forwarded)                                ▲   ▲
+//!    │  ╰───────────────▶ Interrupted ── 5 s: SIGKILL ──▶ Killed     │   │
+//!    │ a rank leaves the job in peace                                │   │
+//!    ├──────────────────▶ Leaving ────── 10 s: quit ─────────────────╯   │
+//!    │ an agent has lost its supervisor                                  │
+//!    ╰────────────────────────────────── SIGTERM ────────────────────────╯
+//! ```
+//!
+//! To quit is to get SIGQUIT, which GASNet's clients may handle to clean up, or SIGTERM for a process that is no rank yet.
+//!
+//! The first failure decides the status. From `Ending` on, how ranks end no longer matters: they were told to.
+//!
+//! Three parties have a policy each: a launcher for its job, an agent for its one rank, and a launcher for the other launcher that
+//! has nothing left to do. They differ in their [`Graces`].
+
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use vgasnet_protocol::{RankState, messages};
+
+/// How long processes may take to end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Graces {
+    /// From the first orderly end to the others' being told to quit.
+    leave: Duration,
+    /// From a signal that the user sent, to SIGKILL.
+    interrupt: Duration,
+    /// From being told to quit to SIGKILL.
+    quit: Duration,
+}
+
+impl Graces {
+    const fn of_seconds(leave: u64, interrupt: u64, quit: u64) -> Graces {
+        let seconds = Duration::from_secs;
+        Graces { leave: seconds(leave), interrupt: seconds(interrupt), quit: seconds(quit) }
+    }
+
+    /// The ranks of a job.
+    pub(crate) const JOB: Graces = Graces::of_seconds(10, 5, 3);
+    /// A rank whose agent has lost its supervisor.
+    pub(crate) const ORPHAN: Graces = Graces { quit: Duration::from_secs(1), ..Graces::JOB };
+    /// Another launcher, after all its processes.
+    pub(crate) const LAUNCHER: Graces = Graces::of_seconds(5, 5, 1);
+    /// Another launcher that would wait for a host that is lost.
+    pub(crate) const LAUNCHER_OF_LOST: Graces = Graces::of_seconds(1, 1, 1);
+}
+
+/// A launcher that looks so late did not run, and perhaps the ranks did not either: they get their time again.
+const LATE: Duration = Duration::from_secs(1);
+
+/// The status when the time limit ends a job, as timeout(1) has it.
+const TIME_LIMIT_STATUS: i32 = 124;
+
+messages! {
+    /// How a rank ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum End {
+        /// It exited with this status.
+        0 => Status(status: i32),
+        /// This signal killed it.
+        1 => Signal(signal: i32),
+    }
+}
+
+impl End {
+    /// The exit status that a shell reports.
+    pub(crate) fn status(self) -> i32 {
+        match self {
+            End::Status(status) => status,
+            End::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// The rank whose end ended the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The rank.
+    pub rank: u32,
+    /// Its process, which is gone.
+    pub pid: u32,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a job ended. No rank is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The exit status for a launcher: 0, or the status of the first rank that failed (128 + n for signal n), or 124
+    /// when the time limit ended the job, 126 or 127 when the program could not be run.
+    pub status: i32,
+    /// The first rank that failed.
+    pub failure: Option<Failure>,
+}
+
+/// A rank as its launcher knows it at some moment.
+#[derive(Clone, Debug)]
+pub(crate) struct RankView {
+    /// Its process; 0 when that is not known.
+    pub(crate) pid: u32,
+    /// Where that is, if not on this machine.
+    pub(crate) host: Option<Rc<str>>,
+    /// How far it has come.
+    pub(crate) state: RankState,
+    /// Whether it has not ended.
+    pub(crate) is_running: bool,
+}
+
+impl RankView {
+    /// The process as a line names it.
+    fn name(&self) -> String {
+        match &self.host {
+            Some(host) => format!("pid {} on {host}", self.pid),
+            None => format!("pid {}", self.pid),
+        }
+    }
+}
+
+/// The decision: an order for every rank that runs, and a line for the user.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    /// The order for every rank that runs.
+    pub(crate) order: Option<Order>,
+    /// The line for the user.
+    pub(crate) say: Option<String>,
+}
+
+messages! {
+    /// An order for a rank.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub(crate) enum Order {
+        /// A signal that the launcher got.
+        0 => Forward(signal: i32),
+        /// To clean up and end.
+        1 => Quit,
+        /// SIGKILL.
+        2 => Kill,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    Leaving { quit_at: Instant },
+    Interrupted { signal: i32, kill_at: Instant },
+    Ending { kill_at: Instant },
+    Killed,
+}
+
+/// The state of a job as its launcher judges it.
+#[derive(Debug)]
+pub(crate) struct ExitPolicy {
+    graces: Graces,
+    phase: Phase,
+    outcome: Outcome,
+    time_limit: Option<(Duration, Instant)>,
+    /// A rank that ended in peace without ever initialising.
+    never_initialised: Option<usize>,
+}
+
+impl ExitPolicy {
+    /// For processes that begin, with a limit and when it is over.
+    pub(crate) fn new(graces: Graces, time_limit: Option<(Duration, Instant)>) -> Self {
+        let outcome = Outcome { status: 0, failure: None };
+        ExitPolicy { graces, phase: Phase::Running, outcome, time_limit, never_initialised: None }
+    }
+
+    /// For processes that have nothing left to do.
+    pub(crate) fn leaving(graces: Graces, now: Instant) -> Self {
+        ExitPolicy { phase: Phase::Leaving { quit_at: now + graces.leave }, ..Self::new(graces, None) }
+    }
+
+    /// How the job has ended, or would if all ranks ended well now.
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// A rank ended; `ranks` already says so.
+    pub(crate) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
+        match self.phase {
+            Phase::Ending { .. } | Phase::Killed => Decision::default(),
+            Phase::Interrupted { signal, .. } if end == End::Signal(signal) => {
+                self.note_failure(rank, end, ranks);
+                Decision::default()
+            }
+            _ if end != End::Status(0) => self.fail(rank, end, ranks, now),
+            Phase::Running | Phase::Leaving { .. } if ranks[rank].state == RankState::Fresh => {
+                self.never_initialised.get_or_insert(rank);
+                self.check_never_initialised(ranks, now)
+            }
+            Phase::Running => {
+                self.phase = Phase::Leaving { quit_at: now + self.graces.leave };
+                self.check_never_initialised(ranks, now)
+            }
+            Phase::Leaving { .. } | Phase::Interrupted { .. } => Decision::default(),
+        }
+    }
+
+    /// The job is broken by something else than the end of a rank, so it ends with `status`.
+    pub(crate) fn on_breakdown(&mut self, status: i32, say: String, now: Instant) -> Decision {
+        if self.is_ending() {
+            return Decision::default();
+        }
+        if self.outcome.status == 0 {
+            self.outcome.status = status;
+        }
+        self.end_unless_told(say, now)
+    }
+
+    /// Two ranks turn out to have each other's numbers.
+    pub(crate) fn on_swap(&mut self, one: usize, other: usize) {
+        self.never_initialised = match self.never_initialised {
+            Some(rank) if rank == one => Some(other),
+            Some(rank) if rank == other => Some(one),
+            same => same,
+        };
+    }
+
+    /// Whether the ranks were told to end, so that how they do so no longer matters.
+    pub(crate) fn is_ending(&self) -> bool {
+        matches!(self.phase, Phase::Ending { .. } | Phase::Killed)
+    }
+
+    /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
+    pub(crate) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Decision {
+        let may_wait = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
+        if may_wait && matches!(signal, libc::SIGINT | libc::SIGTERM) {
+            self.phase = Phase::Interrupted { signal, kill_at: now + self.graces.interrupt };
+        }
+        let had_it = from_terminal && matches!(signal, libc::SIGINT | libc::SIGQUIT);
+        Decision { order: (!had_it).then_some(Order::Forward(signal)), say: None }
+    }
+
+    /// Some time has passed.
+    pub(crate) fn on_time(&mut self, ranks: &[RankView], now: Instant) -> Decision {
+        if !ranks.iter().any(|rank| rank.is_running) {
+            return Decision::default();
+        }
+        self.give_time_again(now);
+        match self.phase {
+            Phase::Leaving { quit_at } if quit_at <= now => self.end(now),
+            Phase::Interrupted { signal, kill_at } if kill_at <= now => {
+                if self.outcome.status == 0 {
+                    self.outcome.status = 128 + signal;
+                }
+                self.kill()
+            }
+            Phase::Ending { kill_at } if kill_at <= now => self.kill(),
+            Phase::Running | Phase::Leaving { .. } if self.time_limit.is_some_and(|(_, at)| at <= now) => {
+                self.end_for_time_limit(ranks, now)
+            }
+            _ => self.check_never_initialised(ranks, now),
+        }
+    }
+
+    fn give_time_again(&mut self, now: Instant) {
+        let (at, grace) = match &mut self.phase {
+            Phase::Leaving { quit_at } => (quit_at, self.graces.leave),
+            Phase::Interrupted { kill_at, .. } => (kill_at, self.graces.interrupt),
+            Phase::Ending { kill_at } => (kill_at, self.graces.quit),
+            Phase::Running | Phase::Killed => return,
+        };
+        if now > *at + LATE {
+            *at = now + grace;
+        }
+    }
+
+    /// When `on_time` is next needed.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let limit = self.time_limit.map(|(_, at)| at);
+        match self.phase {
+            Phase::Running => limit,
+            Phase::Leaving { quit_at } => Some(limit.map_or(quit_at, |at| at.min(quit_at))),
+            Phase::Interrupted { kill_at, .. } | Phase::Ending { kill_at } => Some(kill_at),
+            Phase::Killed => None,
+        }
+    }
+
+    /// The agent has lost its supervisor: nobody else would end the rank.
+    pub(crate) fn on_orphaned(&mut self, now: Instant) -> Decision {
+        Decision { order: Some(Order::Forward(libc::SIGTERM)), ..self.end(now) }
+    }
+
+    /// The processes that leave have something to do after all, so they get their time again.
+    pub(crate) fn on_delay(&mut self, now: Instant) {
+        if let Phase::Leaving { quit_at } = &mut self.phase {
+            *quit_at = now + self.graces.leave;
+        }
+    }
+
+    /// The user does not want to wait for the processes that leave.
+    pub(crate) fn on_impatience(&mut self, now: Instant) {
+        if let Phase::Leaving { quit_at } = &mut self.phase {
+            *quit_at = now;
+        }
+    }
+
+    fn fail(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
+        let failure = self.note_failure(rank, end, ranks);
+        let Failure { rank, pid: _, end } = failure;
+        let how = match end {
+            End::Status(status) => format!("ended with exit status {status}"),
+            End::Signal(signal) => format!("was killed by {}", name_signal(signal)),
+        };
+        let others = if ranks.iter().any(|rank| rank.is_running) { "; the other ranks were ended" } else { "" };
+        let name = ranks[rank as usize].name();
+        self.end_unless_told(format!("rank {rank} ({name}) {how}{others}"), now)
+    }
+
+    /// Notes the job's first failure and returns it.
+    fn note_failure(&mut self, rank: usize, end: End, ranks: &[RankView]) -> Failure {
+        let exit_status = |rank: &RankView| match rank.state {
+            RankState::Exiting(status) if status & 0xff != 0 => Some(status & 0xff),
+            _ => None,
+        };
+        let reported = Failure { rank: rank as u32, pid: ranks[rank].pid, end };
+        // Ranks that raced to end the job: the lowest status counts.
+        let first = if exit_status(&ranks[rank]).is_some() {
+            let racing = (0..).zip(ranks).filter_map(|(rank, view)| Some((exit_status(view)?, rank, view.pid)));
+            racing.min().map_or(reported, |(status, rank, pid)| Failure { rank, pid, end: End::Status(status) })
+        } else {
+            reported
+        };
+        if self.outcome.failure.is_none() {
+            self.outcome = Outcome { status: first.end.status(), failure: Some(first) };
+        }
+        first
+    }
+
+    /// One rank ended without becoming part of the job: fine if no rank does, an error if another did and waits for it.
+    fn check_never_initialised(&mut self, ranks: &[RankView], now: Instant) -> Decision {
+        let Some(rank) = self.never_initialised.filter(|_| self.outcome.failure.is_none()) else {
+            return Decision::default();
+        };
+        let may_end = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
+        if !may_end || ranks.iter().all(|rank| rank.state == RankState::Fresh) {
+            return Decision::default();
+        }
+        let pid = ranks[rank].pid;
+        self.outcome = Outcome { status: 1, failure: Some(Failure { rank: rank as u32, pid, end: End::Status(0) }) };
+        let name = ranks[rank].name();
+        let say = format!(
+            "rank {rank} ({name}) ended before vgasnet_init, which other ranks have called; all ranks must call it"
+        );
+        Decision { say: Some(say), ..self.end(now) }
+    }
+
+    fn end_for_time_limit(&mut self, ranks: &[RankView], now: Instant) -> Decision {
+        let running: Vec<_> = (0..ranks.len()).filter(|&rank| ranks[rank].is_running).take(8).collect();
+        let (limit, _) = self.time_limit.expect("this is its end");
+        self.outcome.status = TIME_LIMIT_STATUS;
+        let say = format!("the time limit of {} s is over; still running: ranks {running:?}", limit.as_secs_f64());
+        Decision { say: Some(say), ..self.end(now) }
+    }
+
+    fn end_unless_told(&mut self, say: String, now: Instant) -> Decision {
+        let order = match self.phase {
+            // The ranks were told already, and have their time.
+            Phase::Interrupted { .. } => None,
+            _ => self.end(now).order,
+        };
+        Decision { order, say: Some(say) }
+    }
+
+    fn end(&mut self, now: Instant) -> Decision {
+        self.phase = Phase::Ending { kill_at: now + self.graces.quit };
+        Decision { order: Some(Order::Quit), say: None }
+    }
+
+    /// The job cannot start, or somebody is of no use any more.
+    pub(crate) fn kill(&mut self) -> Decision {
+        self.phase = Phase::Killed;
+        Decision { order: Some(Order::Kill), say: None }
+    }
+}
+
+fn name_signal(number: i32) -> String {
+    match nix::sys::signal::Signal::try_from(number) {
+        Ok(signal) => format!("signal {number} ({signal})"),
+        Err(_) => format!("signal {number}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "exit_policy_tests.rs"]
+mod tests;

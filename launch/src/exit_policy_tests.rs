@@ -1,0 +1,201 @@
+//! The launcher's decisions, without processes.
+
+use super::*;
+
+/// A job of four ranks at some moment: their states, all running.
+fn four(states: [RankState; 4]) -> Vec<RankView> {
+    (100..).zip(states).map(|(pid, state)| RankView { pid, host: None, state, is_running: true }).collect()
+}
+
+fn decision(order: Option<Order>, say: Option<&str>) -> Decision {
+    Decision { order, say: say.map(str::to_owned) }
+}
+
+const QUIET: Decision = Decision { order: None, say: None };
+
+struct Bench {
+    policy: ExitPolicy,
+    ranks: Vec<RankView>,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(states: [RankState; 4]) -> Self {
+        Bench { policy: ExitPolicy::new(Graces::JOB, None), ranks: four(states), now: Instant::now() }
+    }
+
+    fn end(&mut self, rank: usize, end: End) -> Decision {
+        self.ranks[rank].is_running = false;
+        self.policy.on_end(rank, end, &self.ranks, self.now)
+    }
+
+    fn pass(&mut self, seconds: f64) -> Decision {
+        self.now += Duration::from_secs_f64(seconds);
+        self.policy.on_time(&self.ranks, self.now)
+    }
+
+    fn signal(&mut self, signal: i32, from_terminal: bool) -> Decision {
+        self.policy.on_signal(signal, from_terminal, self.now)
+    }
+
+    fn status(&self) -> i32 {
+        self.policy.outcome().status
+    }
+}
+
+#[test]
+fn the_first_failure_ends_the_job_and_decides_its_status() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    let line = "rank 2 (pid 102) was killed by signal 9 (SIGKILL); the other ranks were ended";
+    assert_eq!(job.end(2, End::Signal(9)), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(job.end(1, End::Status(3)), QUIET);
+    assert_eq!(job.pass(2.9), QUIET);
+    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), None));
+    assert_eq!(job.pass(100.0), QUIET);
+    assert_eq!(job.status(), 137);
+    assert_eq!(job.policy.outcome().failure, Some(Failure { rank: 2, pid: 102, end: End::Signal(9) }));
+}
+
+#[test]
+fn the_lowest_status_wins_among_ranks_that_race_to_exit() {
+    let mut job =
+        Bench::new([RankState::Attached, RankState::Exiting(5), RankState::Exiting(0), RankState::Exiting(3)]);
+    let line = "rank 3 (pid 103) ended with exit status 3; the other ranks were ended";
+    assert_eq!(job.end(1, End::Status(5)), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(job.status(), 3);
+}
+
+#[test]
+fn an_orderly_exit_gives_the_others_ten_seconds() {
+    let mut job = Bench::new([RankState::Exiting(0), RankState::Attached, RankState::Attached, RankState::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.pass(9.0), QUIET);
+    assert_eq!(job.end(1, End::Status(0)), QUIET);
+    assert_eq!(job.pass(1.0), decision(Some(Order::Quit), None));
+    assert_eq!(job.end(2, End::Signal(libc::SIGQUIT)), QUIET);
+    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.end(3, End::Signal(libc::SIGKILL)), QUIET);
+    assert_eq!(job.status(), 0);
+}
+
+#[test]
+fn a_failure_while_others_leave_still_counts() {
+    let mut job = Bench::new([RankState::Exiting(0), RankState::Attached, RankState::Attached, RankState::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.end(1, End::Signal(11)).order, Some(Order::Quit));
+    assert_eq!(job.status(), 139);
+}
+
+#[test]
+fn programs_that_never_initialise_just_run() {
+    let mut job = Bench::new([RankState::Fresh; 4]);
+    for rank in 0..4 {
+        assert_eq!(job.end(rank, End::Status(0)), QUIET);
+        assert_eq!(job.pass(60.0), QUIET);
+    }
+    assert_eq!(job.status(), 0);
+}
+
+#[test]
+fn a_rank_that_skips_init_is_an_error_whenever_another_initialises() {
+    let line = "rank 1 (pid 101) ended before vgasnet_init, which other ranks have called; all ranks must call it";
+    let mut early = Bench::new([RankState::Initialised, RankState::Fresh, RankState::Fresh, RankState::Fresh]);
+    assert_eq!(early.end(1, End::Status(0)), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(early.status(), 1);
+
+    let mut late = Bench::new([RankState::Fresh; 4]);
+    assert_eq!(late.end(1, End::Status(0)), QUIET);
+    late.ranks[3].state = RankState::Initialised;
+    assert_eq!(late.pass(0.1), decision(Some(Order::Quit), Some(line)));
+
+    let mut left = Bench::new([RankState::Exiting(0), RankState::Fresh, RankState::Fresh, RankState::Fresh]);
+    assert_eq!(left.end(0, End::Status(0)), QUIET);
+    assert_eq!(left.end(1, End::Status(0)), decision(Some(Order::Quit), Some(line)));
+}
+
+#[test]
+fn signals_are_forwarded_unless_the_terminal_did_it() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    assert_eq!(job.signal(libc::SIGUSR1, false), decision(Some(Order::Forward(libc::SIGUSR1)), None));
+    assert_eq!(job.signal(libc::SIGHUP, true), decision(Some(Order::Forward(libc::SIGHUP)), None));
+    assert_eq!(job.policy.deadline(), None);
+    assert_eq!(job.signal(libc::SIGINT, true), QUIET);
+    assert_eq!(job.end(0, End::Signal(libc::SIGINT)), QUIET);
+    assert_eq!(job.pass(4.9), QUIET);
+    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), None));
+    assert_eq!(job.status(), 130);
+}
+
+#[test]
+fn ranks_that_ignore_an_interrupt_are_killed() {
+    let mut job = Bench::new([RankState::Fresh; 4]);
+    assert_eq!(job.signal(libc::SIGTERM, false), decision(Some(Order::Forward(libc::SIGTERM)), None));
+    assert_eq!(job.pass(5.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.end(0, End::Signal(libc::SIGKILL)), QUIET);
+    assert_eq!(job.status(), 143);
+}
+
+#[test]
+fn the_time_limit_ends_the_job() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    let limit = Duration::from_secs(7);
+    job.policy = ExitPolicy::new(Graces::JOB, Some((limit, job.now + limit)));
+    assert_eq!(job.pass(6.0), QUIET);
+    let line = "the time limit of 7 s is over; still running: ranks [0, 1, 2, 3]";
+    assert_eq!(job.pass(1.0), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.status(), 124);
+}
+
+#[test]
+fn what_breaks_the_job_decides_its_status_unless_it_ends_already() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    let line = "host b has not answered";
+    assert_eq!(job.policy.on_breakdown(1, line.to_owned(), job.now), decision(Some(Order::Quit), Some(line)));
+    assert!(job.policy.is_ending());
+    assert_eq!(job.policy.on_breakdown(2, "again".to_owned(), job.now), QUIET);
+    assert_eq!(job.end(0, End::Signal(3)), QUIET);
+    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.status(), 1);
+}
+
+#[test]
+fn a_process_elsewhere_is_named_with_its_host() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    job.ranks[1].host = Some("b".into());
+    let line = "rank 1 (pid 101 on b) ended with exit status 3; the other ranks were ended";
+    assert_eq!(job.end(1, End::Status(3)), decision(Some(Order::Quit), Some(line)));
+}
+
+#[test]
+fn a_machine_that_stood_still_gives_the_ranks_their_time_again() {
+    let mut job = Bench::new([RankState::Exiting(0), RankState::Attached, RankState::Attached, RankState::Attached]);
+    assert_eq!(job.end(0, End::Status(0)), QUIET);
+    assert_eq!(job.pass(40.0), QUIET);
+    assert_eq!(job.pass(10.0), decision(Some(Order::Quit), None));
+    assert_eq!(job.pass(40.0), QUIET);
+    assert_eq!(job.policy.deadline(), Some(job.now + Graces::JOB.quit));
+    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+}
+
+#[test]
+fn an_orphan_is_told_to_end_and_killed_a_second_later() {
+    let mut rank = Bench::new([RankState::Attached; 4]);
+    rank.policy = ExitPolicy::new(Graces::ORPHAN, None);
+    assert_eq!(rank.policy.on_orphaned(rank.now), decision(Some(Order::Forward(libc::SIGTERM)), None));
+    assert_eq!(rank.pass(0.9), QUIET);
+    assert_eq!(rank.pass(0.2), decision(Some(Order::Kill), None));
+}
+
+#[test]
+fn another_launcher_may_take_its_time_unless_the_user_is_impatient() {
+    let mut launcher = Bench::new([RankState::Fresh; 4]);
+    launcher.policy = ExitPolicy::leaving(Graces::LAUNCHER, launcher.now);
+    assert_eq!(launcher.pass(4.0), QUIET);
+    launcher.policy.on_delay(launcher.now);
+    assert_eq!(launcher.pass(4.0), QUIET);
+    launcher.policy.on_impatience(launcher.now);
+    assert_eq!(launcher.pass(0.0), decision(Some(Order::Quit), None));
+    assert_eq!(launcher.pass(1.0), decision(Some(Order::Kill), None));
+    assert_eq!(launcher.status(), 0);
+}

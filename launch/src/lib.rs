@@ -1,0 +1,119 @@
+//! Starting the ranks of a job, and looking after them until the job's end.
+//!
+//! On this machine a [`Launch`] does everything by itself:
+//!
+//! ```no_run
+//! use vgasnet_launch::Launch;
+//!
+//! let program = std::env::current_exe().expect("this program has a path");
+//! let outcome = Launch::new(4, program).arg("--as-a-rank").run();
+//! assert_eq!(outcome.status, 0);
+//! ```
+//!
+//! On several hosts another launcher, such as `mpiexec`, starts the ranks. `vgasnetrun` stays as the supervisor ([`supervise`]). It has
+//! the other launcher start an agent ([`run_agent`]) in place of each rank, and the agent starts the rank's program and looks after it:
+//!
+//! ```text
+//!              starts            starts, on every host          starts
+//! supervisor ─────────▶ mpiexec ──────────────────────▶ agent ─────────▶ rank
+//!      ▲                                                ▲   ▲              │
+//!      ╰──── a stream: commands, events, beats ─────────╯   ╰─ its state ──╯
+//! ```
+//!
+//! The other launcher does not learn how ranks end: an agent whose child has ended stays until all have, and then all agents end with
+//! status 0. An agent that has not heard of its supervisor for some time ends its child. A supervisor that has not heard of an agent
+//! for some time ends the job, and does not wait for that rank.
+//!
+//! The local job, the supervisor and the agent are three roles in one loop (`event_loop`), and one state machine decides for all of
+//! them when processes quit and when they are killed (`exit_policy`).
+
+#![deny(unsafe_code)]
+
+mod address;
+mod agent;
+mod connection;
+mod event_loop;
+mod exit_policy;
+mod local_job;
+mod other_launcher;
+mod output;
+mod pmi;
+#[allow(unsafe_code, reason = "what happens between fork and exec, and signals by pidfd")]
+mod process;
+mod rank_process;
+mod rank_table;
+mod reports;
+#[allow(unsafe_code, reason = "how signals are handled before they are taken over")]
+mod signals;
+mod supervisor;
+mod terminal;
+mod wire;
+
+use std::io::Write;
+use std::time::Duration;
+
+use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
+
+pub use address::LAUNCHER_VARIABLE;
+pub use agent::run as run_agent;
+pub use exit_policy::{End, Failure, Outcome};
+pub use local_job::Launch;
+pub use supervisor::{Plan, supervise};
+
+/// The environment variable for [`Plan::host_timeout`].
+pub const TIMEOUT_VARIABLE: &str = "VGASNET_HOST_TIMEOUT";
+
+/// [`Plan::host_timeout`] where nobody sets it, in seconds.
+const TIMEOUT_DEFAULT_S: u64 = 30;
+
+/// Why a job did not start, and the exit status for that.
+struct StartError {
+    status: i32,
+    text: String,
+}
+
+impl StartError {
+    fn new(status: i32, text: String) -> StartError {
+        StartError { status, text }
+    }
+
+    /// Says why on stderr. Returns the exit status.
+    fn tell(self) -> i32 {
+        say(&self.text);
+        self.status
+    }
+}
+
+/// The time-out that the environment asks for.
+///
+/// # Errors
+/// The variable makes no sense; the text says which values do.
+pub fn host_timeout() -> Result<Duration, String> {
+    let Some(value) = std::env::var_os(TIMEOUT_VARIABLE) else { return Ok(Duration::from_secs(TIMEOUT_DEFAULT_S)) };
+    let value = value.to_string_lossy();
+    let seconds = value.parse().ok().filter(|seconds| HOST_TIMEOUT_S.contains(seconds));
+    let why = || {
+        format!(
+            "{TIMEOUT_VARIABLE}={value} is not a number of seconds; allowed: {} to {}",
+            HOST_TIMEOUT_S.start(),
+            HOST_TIMEOUT_S.end()
+        )
+    };
+    seconds.map(Duration::from_secs).ok_or_else(why)
+}
+
+/// Writes one line to stderr, whole.
+pub fn say(text: &str) {
+    // Nobody is left to be told when stderr is gone.
+    let _ = std::io::stderr().write_all(format!("vgasnetrun: {text}\n").as_bytes());
+}
+
+/// The exit status as shells have it: 127 when there is no such program, 126 when it cannot be run.
+fn cannot_run_status(error: &std::io::Error) -> i32 {
+    if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
+}
+
+/// The name of this host.
+fn host_name() -> String {
+    nix::unistd::gethostname().map_or_else(|_| "unknown".to_owned(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,245 @@
+//! A job on this machine: its launcher makes the shared memory, starts the ranks, forwards signals and labels output.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::sys::signal::{SigSet, Signal};
+use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous};
+
+use crate::event_loop::{Role, Watched, run};
+use crate::exit_policy::{Decision, ExitPolicy, Graces, Outcome, RankView};
+use crate::output::{LabelledPipe, Stream};
+use crate::process::Process;
+use crate::rank_process::RankProcess;
+use crate::signals::Signals;
+use crate::{StartError, cannot_run_status, say};
+
+/// A job to run: a program, its arguments, and how many ranks of it.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    ranks: u32,
+    program: OsString,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    label_output: bool,
+    time_limit: Option<Duration>,
+}
+
+impl Launch {
+    /// A job of `ranks` ranks of `program`, which is looked for in `PATH` unless it contains a slash.
+    pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
+        assert!((1..=RANKS_MAX).contains(&ranks), "a job of {ranks} ranks; 1 to {RANKS_MAX} are possible");
+        let (args, env) = Default::default();
+        Launch { ranks, program: program.into(), args, env, label_output: false, time_limit: None }
+    }
+
+    /// Adds an argument for the program.
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments for the program.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets an environment variable for the ranks. They inherit the others from this process.
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Whether every line of output begins with the rank that wrote it. Without it, ranks write where this process does.
+    pub fn label_output(mut self, label_output: bool) -> Self {
+        self.label_output = label_output;
+        self
+    }
+
+    /// Ends the job with status 124 when it runs for longer.
+    pub fn time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = Some(limit);
+        self
+    }
+
+    /// Runs the job to its end. An error is one line on stderr.
+    ///
+    /// The ranks die with the calling thread, and signals are only forwarded when no other thread of this process takes
+    /// them: call this from the main thread, before there are others, where that matters.
+    pub fn run(&self) -> Outcome {
+        let ran = run(|signals| self.start(signals), LocalJob::finish);
+        ran.unwrap_or_else(|error| Outcome { status: error.tell(), failure: None })
+    }
+
+    fn start(&self, signals: &Signals) -> Result<LocalJob, StartError> {
+        let rendezvous = Rendezvous::open(self.ranks);
+        let rendezvous = rendezvous.map_err(|error| {
+            let why =
+                error.raw_os_error().map_or_else(|| error.to_string(), |code| Errno::from_raw(code).desc().into());
+            let what = format!("making shared memory and doorbells for {} ranks", self.ranks);
+            StartError::new(1, format!("{what}: {why}{}", advice(&error)))
+        })?;
+        let time_limit = self.time_limit.map(|limit| (limit, Instant::now() + limit));
+        let policy = ExitPolicy::new(Graces::JOB, time_limit);
+        let mut job = LocalJob { ranks: Vec::new(), pipes: Vec::new(), policy, rendezvous };
+        for rank in 0..self.ranks {
+            match self.spawn(rank, &job.rendezvous, signals.previous_mask()) {
+                Ok((process, pipes)) => {
+                    job.ranks.push(process.into());
+                    job.pipes.extend(pipes);
+                }
+                Err(error) => {
+                    job.abandon();
+                    return Err(error);
+                }
+            }
+        }
+        Ok(job)
+    }
+
+    /// Starts `rank` with this signal mask. With labelled output there are pipes to read.
+    fn spawn(
+        &self,
+        rank: u32,
+        rendezvous: &Rendezvous,
+        mask: SigSet,
+    ) -> Result<(Process, Vec<LabelledPipe>), StartError> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env(JOB_VARIABLE, rendezvous.variable(rank));
+        if rank > 0 {
+            command.stdin(Stdio::null());
+        }
+        if self.label_output {
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        }
+        let mut process = Process::spawn(command, mask, Signal::SIGKILL, None).map_err(|error| {
+            let program = self.program.to_string_lossy();
+            let text = format!("cannot start rank {rank} of {}, \"{program}\": {error}{}", self.ranks, advice(&error));
+            StartError::new(cannot_run_status(&error), text)
+        })?;
+        let [out, err] = process.take_output();
+        let pipes = [(out, Stream::Out), (err, Stream::Err)].into_iter();
+        let pipe = |(pipe, stream): (Option<OwnedFd>, _)| Some(LabelledPipe::new(rank, pipe?, stream));
+        Ok((process, pipes.filter_map(pipe).collect()))
+    }
+}
+
+/// Advice for the user on an error of the system, if there is any.
+fn advice(error: &std::io::Error) -> String {
+    if error.raw_os_error() != Some(libc::EMFILE) {
+        return String::new();
+    }
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
+    format!("; at most {hard} are possible here, see \"ulimit -Hn\"")
+}
+
+/// A job that runs.
+struct LocalJob {
+    ranks: Vec<RankProcess>,
+    pipes: Vec<LabelledPipe>,
+    policy: ExitPolicy,
+    rendezvous: Rendezvous,
+}
+
+/// The meaning of a descriptor for a local job.
+#[derive(Clone, Copy)]
+enum Source {
+    Rendezvous,
+    Pipe(usize),
+    Rank(usize),
+}
+
+impl Role for LocalJob {
+    type Source = Source;
+    const BEATS: bool = false;
+
+    fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
+        watched.readable(self.rendezvous.as_fd(), Source::Rendezvous);
+        for (at, pipe) in self.pipes.iter().enumerate() {
+            watched.readable(pipe.open_fd(), Source::Pipe(at));
+        }
+        for (rank, process) in self.ranks.iter().enumerate() {
+            watched.readable(process.running_fd(), Source::Rank(rank));
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.policy.deadline().into_iter().chain(self.rendezvous.deadline()).min()
+    }
+
+    fn on_signal(&mut self, signal: i32, from_terminal: bool) {
+        let decision = self.policy.on_signal(signal, from_terminal, Instant::now());
+        self.take(decision);
+    }
+
+    fn on_ready(&mut self, source: Source) {
+        match source {
+            // `on_time` serves the ranks that have come.
+            Source::Rendezvous => {}
+            Source::Pipe(at) => self.pipes[at].forward(),
+            Source::Rank(rank) => {
+                if let Some(end) = self.ranks[rank].reap() {
+                    let decision = self.policy.on_end(rank, end, &self.view(), Instant::now());
+                    self.take(decision);
+                }
+            }
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        while let Some(joined) = self.rendezvous.serve() {
+            self.ranks[joined.rank as usize].found(joined.pid);
+        }
+        let decision = self.policy.on_time(&self.view(), now);
+        self.take(decision);
+    }
+
+    fn is_over(&self) -> bool {
+        !self.ranks.iter().any(RankProcess::is_running)
+    }
+}
+
+impl LocalJob {
+    fn take(&self, Decision { order, say: line }: Decision) {
+        if let Some(line) = line {
+            say(&line);
+        }
+        let Some(order) = order else { return };
+        for (rank, process) in (0..).zip(&self.ranks) {
+            process.obey(order, self.rendezvous.state(rank));
+        }
+    }
+
+    /// Kills the ranks that have been started of a job that cannot start.
+    fn abandon(&mut self) {
+        let decision = self.policy.kill();
+        self.take(decision);
+        self.ranks.iter_mut().for_each(RankProcess::wait);
+    }
+
+    fn view(&self) -> Vec<RankView> {
+        let view = |(rank, process): (u32, &RankProcess)| RankView {
+            pid: process.pid(),
+            host: None,
+            state: self.rendezvous.state(rank),
+            is_running: process.is_running(),
+        };
+        (0..).zip(&self.ranks).map(view).collect()
+    }
+
+    fn finish(mut self) -> Outcome {
+        // A rank may outlive the script that has started it.
+        let decision = self.policy.kill();
+        self.take(decision);
+        // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
+        // their end.
+        self.pipes.iter_mut().for_each(LabelledPipe::finish);
+        self.policy.outcome()
+    }
+}

@@ -1,0 +1,139 @@
+//! Output with labels: every line begins with the rank that wrote it, and lines are written whole.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+
+/// A line longer than this is broken, so that memory has a bound.
+const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// How much of a pipe is read before another one has its turn.
+const TURN_BYTES_MAX: usize = 64 << 10;
+
+/// The stream of the launcher that a pipe is copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    fn write(self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Out => {
+                let mut out = io::stdout().lock();
+                out.write_all(bytes)?;
+                out.flush()
+            }
+            Stream::Err => io::stderr().write_all(bytes),
+        }
+    }
+}
+
+/// One rank's stdout or stderr on its way to the launcher's.
+pub(crate) struct LabelledPipe {
+    label: String,
+    stream: Stream,
+    /// None when the rank has closed it, or nobody can be written to any more.
+    pipe: Option<OwnedFd>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+impl LabelledPipe {
+    pub(crate) fn new(rank: u32, pipe: OwnedFd, stream: Stream) -> Self {
+        // On this end only: the rank's end is another open file. Should it fail, a read may block until the rank writes.
+        let _ = fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
+        LabelledPipe { label: format!("[{rank}] "), stream, pipe: Some(pipe), partial: Vec::new() }
+    }
+
+    /// Readable when there is something to copy; none after the end.
+    pub(crate) fn open_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Copies the bytes that the pipe holds now, up to a bound.
+    pub(crate) fn forward(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        let mut turn_bytes = 0;
+        while let Some(pipe) = &self.pipe {
+            match nix::unistd::read(pipe, &mut buffer) {
+                Ok(0) => self.close(),
+                Ok(count) => {
+                    self.take(&buffer[..count]);
+                    turn_bytes += count;
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::EAGAIN) => return,
+                Err(_) => self.close(),
+            }
+            if turn_bytes >= TURN_BYTES_MAX {
+                return;
+            }
+        }
+    }
+
+    /// Copies the rest when all ranks have ended, and an unfinished last line.
+    pub(crate) fn finish(&mut self) {
+        // A pipe holds more than one turn; a process that the rank left behind could write for ever.
+        for _ in 0..16 {
+            self.forward();
+        }
+        self.close();
+    }
+
+    fn close(&mut self) {
+        self.pipe = None;
+        if !self.partial.is_empty() {
+            let last = std::mem::take(&mut self.partial);
+            self.write_lines(&last);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        self.partial.extend_from_slice(bytes);
+        let whole_bytes = match self.partial.iter().rposition(|&byte| byte == b'\n') {
+            Some(newline) => newline + 1,
+            None if self.partial.len() >= LINE_BYTES_MAX => self.partial.len(),
+            None => return,
+        };
+        let rest = self.partial.split_off(whole_bytes);
+        let whole = std::mem::replace(&mut self.partial, rest);
+        self.write_lines(&whole);
+    }
+
+    /// Writes lines with their labels, at once; the last one may lack its newline and gets one.
+    fn write_lines(&mut self, lines: &[u8]) {
+        let labelled = label_lines(&self.label, lines);
+        if self.stream.write(&labelled).is_err() {
+            // The rank shall notice, as it would if it wrote there itself.
+            self.pipe = None;
+            self.partial.clear();
+        }
+    }
+}
+
+fn label_lines(label: &str, lines: &[u8]) -> Vec<u8> {
+    let mut labelled = Vec::with_capacity(lines.len() + 64);
+    for line in lines.split_inclusive(|&byte| byte == b'\n') {
+        labelled.extend_from_slice(label.as_bytes());
+        labelled.extend_from_slice(line);
+    }
+    if !labelled.ends_with(b"\n") {
+        labelled.push(b'\n');
+    }
+    labelled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_has_a_label_and_an_end() {
+        assert_eq!(label_lines("[3] ", b"a\n\nb\n"), b"[3] a\n[3] \n[3] b\n");
+        assert_eq!(label_lines("[3] ", b"no end"), b"[3] no end\n");
+    }
+}

@@ -1,0 +1,216 @@
+//! The rank table: the agents that have come, by the ranks of their children.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use vgasnet_protocol::RankState;
+
+use crate::connection::Connection;
+use crate::exit_policy::RankView;
+
+/// How the supervisor knows a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Host {
+    pub(crate) name: Rc<str>,
+    /// Set unless the host is this one.
+    address: Option<IpAddr>,
+}
+
+impl Host {
+    /// The host of an agent with this name for it and this address. `own_name` is the name of the supervisor's host.
+    pub(crate) fn new(name: String, address: Option<IpAddr>, own_name: &str) -> Host {
+        // Namespaces of one machine all have its name.
+        let name = match address {
+            Some(address) if name == own_name => address.to_string(),
+            _ => name,
+        };
+        Host { name: name.into(), address }
+    }
+
+    /// Its name, unless it is this host.
+    fn elsewhere(&self) -> Option<Rc<str>> {
+        self.address.map(|_| Rc::clone(&self.name))
+    }
+}
+
+/// The status of an agent's child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChildStatus {
+    /// It runs, or is about to.
+    Running,
+    /// The connection has ended while it ran, at this time.
+    Vanished(Instant),
+    /// It has ended.
+    Ended,
+    /// Nobody knows, and nobody waits for it.
+    Lost,
+}
+
+/// An entry.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) connection: Connection,
+    pub(crate) host: Host,
+    pub(crate) pid: u32,
+    pub(crate) state: RankState,
+    pub(crate) child: ChildStatus,
+    /// When the agent has last said something.
+    pub(crate) heard: Instant,
+}
+
+/// All ranks. A rank whose agent has not come yet has no entry.
+#[derive(Debug)]
+pub(crate) struct RankTable {
+    pub(crate) entries: Vec<Option<Entry>>,
+}
+
+impl RankTable {
+    pub(crate) fn new(ranks: u32) -> RankTable {
+        RankTable { entries: (0..ranks).map(|_| None).collect() }
+    }
+
+    /// The place for an agent that expects to be `rank`: that, if it is free, else the first that is.
+    pub(crate) fn place(&self, rank: Option<u32>) -> Option<usize> {
+        let is_free = |at: &usize| self.entries.get(*at).is_some_and(Option::is_none);
+        rank.map(|rank| rank as usize).filter(is_free).or_else(|| (0..self.entries.len()).find(is_free))
+    }
+
+    /// The agents that have come, with their ranks.
+    pub(crate) fn present(&self) -> impl Iterator<Item = (usize, &Entry)> {
+        self.entries.iter().enumerate().filter_map(|(rank, entry)| Some((rank, entry.as_ref()?)))
+    }
+
+    /// As [`RankTable::present`].
+    pub(crate) fn present_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry)> {
+        self.entries.iter_mut().enumerate().filter_map(|(rank, entry)| Some((rank, entry.as_mut()?)))
+    }
+
+    /// How many have not come yet.
+    pub(crate) fn missing(&self) -> usize {
+        self.entries.iter().filter(|entry| entry.is_none()).count()
+    }
+
+    /// Whether some child runs, or may.
+    pub(crate) fn has_running(&self) -> bool {
+        self.present().any(|(_, entry)| matches!(entry.child, ChildStatus::Running | ChildStatus::Vanished(_)))
+    }
+
+    /// The ranks as the exit policy sees them. A rank whose agent has not come yet is about to run.
+    pub(crate) fn view(&self) -> Vec<RankView> {
+        let view = |entry: &Option<Entry>| match entry {
+            None => RankView { pid: 0, host: None, state: RankState::Fresh, is_running: true },
+            Some(entry) => RankView {
+                pid: entry.pid,
+                host: entry.host.elsewhere(),
+                state: entry.state,
+                is_running: matches!(entry.child, ChildStatus::Running | ChildStatus::Vanished(_)),
+            },
+        };
+        self.entries.iter().map(view).collect()
+    }
+
+    /// Time that does not count, because nobody listened.
+    pub(crate) fn forgive(&mut self, time: Duration) {
+        for (_, entry) in self.present_mut() {
+            entry.heard += time;
+        }
+    }
+
+    /// A host of which nothing has been heard for `timeout`, and which of its ranks are lost: all from which nothing has come
+    /// for half as long, since they beat at different moments.
+    pub(crate) fn silent_host(&self, timeout: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
+        let is_silent = |entry: &Entry, limit| entry.child == ChildStatus::Running && now >= entry.heard + limit;
+        let (_, first) = self.present().find(|(_, entry)| is_silent(entry, timeout))?;
+        let host = first.host.clone();
+        let ranks = self.present().filter(|(_, entry)| entry.host == host && is_silent(entry, timeout / 2));
+        Some((host.clone(), ranks.map(|(rank, _)| rank).collect()))
+    }
+
+    /// The host and the ranks of agents that vanished `patience` ago or earlier.
+    pub(crate) fn vanished_host(&self, patience: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
+        let since = |entry: &Entry| match entry.child {
+            ChildStatus::Vanished(since) => Some(since),
+            _ => None,
+        };
+        let (_, first) = self.present().find(|(_, entry)| since(entry).is_some_and(|at| now >= at + patience))?;
+        let host = first.host.clone();
+        let ranks = self.present().filter(|(_, entry)| entry.host == host && since(entry).is_some());
+        Some((host.clone(), ranks.map(|(rank, _)| rank).collect()))
+    }
+}
+
+/// `rank 2` or `ranks 2, 3`, and how many more there are.
+pub(crate) fn name_ranks(ranks: &[usize]) -> String {
+    const SHOWN_MAX: usize = 16;
+    let shown: Vec<_> = ranks.iter().take(SHOWN_MAX).map(usize::to_string).collect();
+    let more = ranks.len().saturating_sub(SHOWN_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("rank{} {}{more}", if ranks.len() == 1 { "" } else { "s" }, shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Stream;
+    use std::os::unix::net::UnixStream;
+
+    fn entry(host: &str, heard: Instant) -> Option<Entry> {
+        let (stream, _) = UnixStream::pair().expect("sockets");
+        let connection = Connection::new(Stream::Unix(stream)).expect("a connection");
+        let host = Host::new(host.to_owned(), Some([10, 0, 0, 1].into()), "own");
+        Some(Entry { connection, host, pid: 7, state: RankState::Attached, child: ChildStatus::Running, heard })
+    }
+
+    #[test]
+    fn agents_get_the_rank_that_they_expect_or_the_first_free_one() {
+        let mut table = RankTable::new(3);
+        assert_eq!(table.place(Some(1)), Some(1));
+        table.entries[1] = entry("a", Instant::now());
+        assert_eq!(table.place(Some(1)), Some(0));
+        assert_eq!(table.place(Some(3)), Some(0));
+        table.entries[0] = entry("a", Instant::now());
+        assert_eq!(table.place(None), Some(2));
+        table.entries[2] = entry("a", Instant::now());
+        assert_eq!(table.place(None), None);
+    }
+
+    #[test]
+    fn a_silent_host_is_named_with_its_silent_ranks() {
+        let (timeout, begin) = (Duration::from_secs(10), Instant::now());
+        let mut table = RankTable::new(5);
+        table.entries[0] = entry("a", begin + timeout);
+        table.entries[1] = entry("b", begin);
+        table.entries[2] = entry("b", begin + Duration::from_secs(1));
+        table.entries[3] = entry("b", begin + Duration::from_secs(8));
+        let before = begin + Duration::from_millis(9999);
+        assert!(table.silent_host(timeout, before).is_none());
+        let (host, ranks) = table.silent_host(timeout, begin + timeout).expect("rank 1 is silent");
+        assert_eq!((&*host.name, &ranks[..]), ("b", &[1, 2][..]));
+        for rank in ranks {
+            table.entries[rank].as_mut().expect("it is there").child = ChildStatus::Lost;
+        }
+        assert!(table.silent_host(timeout, begin + timeout).is_none());
+        let late = begin + 3 * timeout;
+        assert!(table.silent_host(timeout, late).is_some());
+        table.forgive(2 * timeout);
+        assert!(table.silent_host(timeout, late).is_none());
+        assert!(table.view()[4].is_running && !table.view()[1].is_running);
+    }
+
+    #[test]
+    fn hosts_have_a_name_that_tells_them_apart() {
+        let address = Some(IpAddr::from([10, 77, 0, 2]));
+        assert_eq!(&*Host::new("node7".to_owned(), address, "node1").name, "node7");
+        assert_eq!(&*Host::new("box".to_owned(), address, "box").name, "10.77.0.2");
+        assert_eq!(Host::new("box".to_owned(), None, "box").elsewhere(), None);
+    }
+
+    #[test]
+    fn many_ranks_are_cut_short() {
+        assert_eq!(name_ranks(&[3]), "rank 3");
+        assert_eq!(name_ranks(&[2, 3]), "ranks 2, 3");
+        let many: Vec<_> = (0..20).collect();
+        assert_eq!(name_ranks(&many), "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 and 4 more");
+    }
+}

@@ -1,0 +1,344 @@
+//! The process that looks after a job on several hosts. Agents report on their ranks, and pass on the orders of the exit policy.
+
+use std::os::fd::AsFd;
+use std::process::Command as Program;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal};
+use vgasnet_protocol::RankState;
+use vgasnet_smp::raise_descriptor_limit;
+
+use crate::address::{LAUNCHER_VARIABLE, Listeners};
+use crate::connection::{Connection, Stream};
+use crate::event_loop::{Role, Watched, run};
+use crate::exit_policy::{Decision, ExitPolicy, Graces, Order};
+use crate::other_launcher::OtherLauncher;
+use crate::rank_table::{ChildStatus, Entry, Host, RankTable, name_ranks};
+use crate::signals::Signals;
+use crate::wire::{Command, Event};
+use crate::{StartError, host_name, say};
+
+/// How long a connection may take to say hello.
+const HELLO_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long an agent has been gone before that is told: if the other launcher has ended it, its end says more.
+const VANISHED_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A job to look after.
+#[derive(Debug)]
+pub struct Plan {
+    /// How many ranks it has.
+    pub ranks: u32,
+    /// The command that starts an agent in place of each of them.
+    pub launcher: Program,
+    /// The launcher has nothing to do once a rank has failed, but complains: it is killed.
+    pub is_dispensable: bool,
+    /// An agent that is silent for so long is lost.
+    pub host_timeout: Duration,
+}
+
+/// Runs a job to its end. An error is one line on stderr. Returns the exit status for the user.
+pub fn supervise(plan: Plan) -> i32 {
+    run(|signals| Supervisor::start(plan, signals), Supervisor::finish).unwrap_or_else(StartError::tell)
+}
+
+struct Supervisor {
+    listeners: Listeners,
+    /// Peers that have not said hello yet, and how long each may take.
+    unauthenticated: Vec<(Connection, Instant)>,
+    table: RankTable,
+    /// When an agent came last.
+    came: Instant,
+    policy: ExitPolicy,
+    /// Lines for the user, after the output of the ranks, which takes its time through the other launcher.
+    to_say: Vec<String>,
+    /// The command for agents that come late.
+    standing: Option<Command>,
+    launcher: OtherLauncher,
+    is_dispensable: bool,
+    /// The job ended before any agent came.
+    nobody_came: bool,
+    host_name: String,
+    host_timeout: Duration,
+}
+
+/// The meaning of a descriptor for the supervisor.
+#[derive(Clone, Copy)]
+enum Source {
+    /// A listener, or a peer that has not said hello.
+    Unauthenticated,
+    Rank(usize),
+    Launcher,
+}
+
+impl Role for Supervisor {
+    type Source = Source;
+    const BEATS: bool = true;
+
+    fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
+        watched.readable(self.listeners.unix.as_fd(), Source::Unauthenticated);
+        watched.readable(self.listeners.tcp.as_fd(), Source::Unauthenticated);
+        for (peer, _) in &self.unauthenticated {
+            watched.connection(peer, Source::Unauthenticated);
+        }
+        for (rank, entry) in self.table.present() {
+            watched.connection(&entry.connection, Source::Rank(rank));
+        }
+        watched.readable(self.launcher.running_fd(), Source::Launcher);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.launcher.is_seen_off() { self.launcher.deadline() } else { self.policy.deadline() }
+    }
+
+    fn on_signal(&mut self, signal: i32, _from_terminal: bool) {
+        if self.launcher.is_seen_off() {
+            return self.launcher.on_impatience(Instant::now());
+        }
+        let decision = self.policy.on_signal(signal, false, Instant::now());
+        self.take(decision);
+    }
+
+    fn on_ready(&mut self, source: Source) {
+        match source {
+            // `on_time` looks at them all, since each has its time.
+            Source::Unauthenticated => {}
+            Source::Rank(rank) => self.hear(rank),
+            Source::Launcher => self.launcher.reap(Instant::now()),
+        }
+    }
+
+    fn on_time(&mut self, now: Instant) {
+        self.admit();
+        if !self.launcher.is_seen_off() {
+            self.look_for_the_lost(now);
+            let decision = self.policy.on_time(&self.table.view(), now);
+            self.take(decision);
+            if self.has_nobody_left() {
+                self.release(now);
+            }
+        } else if let Some(order) = self.launcher.on_time(now) {
+            self.to_say.drain(..).for_each(|text| say(&text));
+            self.launcher.obey(order);
+        }
+    }
+
+    fn beat(&mut self) {
+        for (_, entry) in self.table.present_mut() {
+            entry.connection.beat(&Command::Beat);
+        }
+    }
+
+    fn forgive(&mut self, time: Duration) {
+        self.table.forgive(time);
+    }
+
+    fn is_over(&self) -> bool {
+        self.launcher.is_seen_off() && self.launcher.has_ended()
+    }
+}
+
+impl Supervisor {
+    fn start(mut plan: Plan, signals: &Signals) -> Result<Supervisor, StartError> {
+        // A supervisor that the terminal stops would be taken for lost.
+        let _ = SigSet::from(Signal::SIGTSTP).thread_block();
+        let _ = raise_descriptor_limit(64 + u64::from(plan.ranks));
+        let listeners =
+            Listeners::open().map_err(|error| StartError::new(1, format!("listening for agents: {error}")))?;
+        plan.launcher.env(LAUNCHER_VARIABLE, listeners.address.to_string());
+        Ok(Supervisor {
+            listeners,
+            unauthenticated: Vec::new(),
+            table: RankTable::new(plan.ranks),
+            came: Instant::now(),
+            policy: ExitPolicy::new(Graces::JOB, None),
+            to_say: Vec::new(),
+            standing: None,
+            launcher: OtherLauncher::start(plan.launcher, signals.previous_mask())?,
+            is_dispensable: plan.is_dispensable,
+            nobody_came: false,
+            host_name: host_name(),
+            host_timeout: plan.host_timeout,
+        })
+    }
+
+    /// Whether nobody is left to wait for.
+    fn has_nobody_left(&self) -> bool {
+        let waits_for_missing = !self.launcher.has_ended() && !self.policy.is_ending();
+        !(self.table.has_running() || (waits_for_missing && self.table.missing() > 0))
+    }
+
+    /// Lets agents in that have the cookie.
+    fn admit(&mut self) {
+        let late = Instant::now() + HELLO_PATIENCE;
+        let new = self.listeners.accept().into_iter().filter_map(|stream: Stream| Connection::new(stream).ok());
+        self.unauthenticated.extend(new.map(|peer| (peer, late)));
+        for (mut peer, late) in std::mem::take(&mut self.unauthenticated) {
+            peer.fill();
+            match peer.next_with_text() {
+                Some((Event::Hello { cookie, rank }, host)) if cookie == self.listeners.address.cookie => {
+                    self.welcome(peer, rank, host);
+                }
+                None if peer.is_open() && Instant::now() < late => self.unauthenticated.push((peer, late)),
+                // It is dropped, and so closed.
+                _ => {}
+            }
+        }
+    }
+
+    fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {
+        let Some(place) = self.table.place(rank) else { return };
+        connection.send(&Command::Welcome { timeout_s: self.host_timeout.as_secs() as u32 });
+        if let Some(command) = self.standing {
+            connection.send(&command);
+        }
+        let host = Host::new(host, connection.peer(), &self.host_name);
+        let now = Instant::now();
+        let (state, child) = (RankState::Fresh, ChildStatus::Running);
+        self.table.entries[place] = Some(Entry { connection, host, pid: 0, state, child, heard: now });
+        self.came = now;
+        self.hear(place);
+    }
+
+    /// Takes in the events of the agent of `rank`.
+    fn hear(&mut self, rank: usize) {
+        let Some(entry) = &mut self.table.entries[rank] else { return };
+        entry.connection.flush();
+        if entry.connection.fill() {
+            entry.heard = Instant::now();
+        }
+        let mut at = rank;
+        while let Some((event, text)) =
+            self.table.entries[at].as_mut().and_then(|entry| entry.connection.next_with_text())
+        {
+            at = self.on_event(at, event, &text);
+        }
+        let entry = self.table.entries[at].as_mut().expect("it was there");
+        if !entry.connection.is_open() && entry.child == ChildStatus::Running {
+            entry.child = ChildStatus::Vanished(Instant::now());
+        }
+    }
+
+    /// Takes in an event of the agent of `rank`. Returns its rank, which that may change.
+    fn on_event(&mut self, rank: usize, event: Event, text: &str) -> usize {
+        let entry = self.table.entries[rank].as_mut().expect("somebody has said it");
+        match event {
+            Event::Started { pid } => entry.pid = pid,
+            Event::State { state, rank: own } => {
+                entry.state = state;
+                return own.map_or(rank, |own| self.move_to(rank, own as usize));
+            }
+            Event::Ended(end) => {
+                entry.child = ChildStatus::Ended;
+                let decision = self.policy.on_end(rank, end, &self.table.view(), Instant::now());
+                self.take(decision);
+            }
+            Event::CannotStart { status } => {
+                entry.child = ChildStatus::Ended;
+                let text = format!("cannot start rank {rank} of {}, {text}", self.table.entries.len());
+                self.break_down(status, text);
+            }
+            Event::Hello { .. } | Event::Beat => {}
+        }
+        rank
+    }
+
+    /// An agent's child turns out to be another rank than it had been taken for. Returns its place.
+    fn move_to(&mut self, rank: usize, own: usize) -> usize {
+        if own == rank || own >= self.table.entries.len() {
+            return rank;
+        }
+        self.table.entries.swap(rank, own);
+        self.policy.on_swap(rank, own);
+        own
+    }
+
+    /// Judges the end of the other launcher, if that came before the ranks'. Ranks whose agents vanished with it are lost.
+    fn judge_launcher(&mut self, now: Instant) {
+        let Some(text) = self.launcher.take_end(now) else { return };
+        let nobody_came = self.table.present().next().is_none();
+        if nobody_came || self.has_nobody_left() && self.table.missing() == 0 {
+            return;
+        }
+        for (_, entry) in self.table.present_mut().filter(|(_, entry)| matches!(entry.child, ChildStatus::Vanished(_)))
+        {
+            entry.child = ChildStatus::Lost;
+        }
+        self.break_down(self.launcher.status().max(1), text);
+    }
+
+    /// Gives up agents that do not answer, and ranks that cannot start.
+    fn look_for_the_lost(&mut self, now: Instant) {
+        self.judge_launcher(now);
+        let seconds = self.host_timeout.as_secs();
+        if let Some((host, ranks)) = self.table.silent_host(self.host_timeout, now) {
+            self.lose(&ranks, format!("host {} ({}) has not answered for {seconds} s", host.name, name_ranks(&ranks)));
+        }
+        if let Some((host, ranks)) = self.table.vanished_host(VANISHED_PATIENCE, now) {
+            self.lose(&ranks, format!("host {} ({}) has broken the connection", host.name, name_ranks(&ranks)));
+        }
+        let has_begun = self.table.present().next().is_some();
+        let missing = self.table.missing();
+        if has_begun && missing > 0 && now >= self.came + self.host_timeout {
+            let ranks = self.table.entries.len();
+            let text = format!(
+                "{missing} of {ranks} ranks did not start within {seconds} s of the others; the other ranks were ended"
+            );
+            self.break_down(1, text);
+        }
+    }
+
+    fn lose(&mut self, ranks: &[usize], what: String) {
+        for rank in ranks {
+            self.table.entries[*rank].as_mut().expect("it was there").child = ChildStatus::Lost;
+        }
+        let others = if self.table.has_running() { "; the other ranks were ended" } else { "" };
+        self.break_down(1, what + others);
+    }
+
+    fn break_down(&mut self, status: i32, text: String) {
+        let decision = self.policy.on_breakdown(status, text, Instant::now());
+        self.take(decision);
+    }
+
+    fn take(&mut self, decision: Decision) {
+        self.to_say.extend(decision.say);
+        let Some(order) = decision.order else { return };
+        for (_, entry) in self.table.present_mut().filter(|(_, entry)| entry.child == ChildStatus::Running) {
+            entry.connection.send(&Command::Order(order));
+        }
+        if !matches!(order, Order::Forward(signal) if signal != libc::SIGTERM && signal != libc::SIGINT) {
+            self.standing = Some(Command::Order(order));
+        }
+    }
+
+    /// Lets the agents go, and the other launcher.
+    fn release(&mut self, now: Instant) {
+        let has_lost = self.table.present().any(|(_, entry)| entry.child == ChildStatus::Lost);
+        self.nobody_came = self.table.present().next().is_none();
+        self.launcher.see_off(has_lost, now);
+        if self.may_dismiss_launcher() {
+            self.launcher.dismiss(has_lost);
+        }
+        for (_, entry) in self.table.present_mut() {
+            entry.connection.send(&Command::Release);
+        }
+        self.standing = Some(Command::Release);
+    }
+
+    fn may_dismiss_launcher(&self) -> bool {
+        let has_failed = self.policy.outcome().status != 0;
+        // It would wait for processes that became no ranks.
+        let no_ranks = self.table.present().all(|(_, entry)| entry.state == RankState::Fresh);
+        self.is_dispensable && (has_failed || no_ranks) && self.table.missing() == 0
+    }
+
+    /// Returns the exit status for the user.
+    fn finish(mut self) -> i32 {
+        self.to_say.drain(..).for_each(|text| say(&text));
+        let status = self.policy.outcome().status;
+        // Where no rank has failed, the other launcher may have.
+        let launcher_counts = self.nobody_came || (status == 0 && self.launcher.is_left_alone());
+        if launcher_counts { self.launcher.status().max(status) } else { status }
+    }
+}

@@ -1,0 +1,83 @@
+//! What drivers and tests may ask a cache.
+
+use super::super::{Access, CopyVersion, FrameId, PageId};
+use super::Cache;
+use super::page::{AccessState, Phase};
+use alloc::vec::Vec;
+
+impl Cache {
+    /// Whether the page is in a frame, on its way to one, or waits for one.
+    pub fn contains(&self, page: PageId) -> bool {
+        self.pages.contains_key(&page)
+    }
+
+    /// How many frames the pool has; at least 1.
+    pub fn frames(&self) -> u32 {
+        self.frames.len() as u32
+    }
+
+    /// Whether some page waits for a frame that no eviction under way will give it.
+    pub fn wants_frame(&self) -> bool {
+        self.awaiting_frame.len() > self.evictions as usize
+    }
+
+    /// How many frames are free or being evicted, beyond those that pages wait for.
+    pub fn frames_coming_free(&self) -> u32 {
+        (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting_frame.len() as u32)
+    }
+
+    /// Whether [`Event::Evict`](super::super::Event::Evict) may name this frame.
+    pub fn evictable(&self, frame: FrameId) -> bool {
+        self.page_in(frame).is_some_and(|page| self.pages[&page].is_evictable())
+    }
+
+    /// The page that a frame holds, or that is on its way to the frame.
+    pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
+        self.frames[frame.0 as usize]
+    }
+
+    /// Whether every write-back is done that an [`Event::Flush`](super::super::Event::Flush), an
+    /// [`Event::WriteBack`](super::super::Event::WriteBack) or a home's recall asked for.
+    pub fn flushed(&self) -> bool {
+        self.flushes == 0
+    }
+
+    /// The pages with a write-back that [`Cache::flushed`] waits for.
+    pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.pages.iter().filter(|(_, cached)| cached.deferred.flush).map(|(page, _)| *page)
+    }
+
+    /// Whether nothing is under way or waiting.
+    pub fn is_quiet(&self) -> bool {
+        self.awaiting_frame.is_empty()
+            && self.pages.values().all(|cached| {
+                matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
+                    && !cached.flushing
+            })
+    }
+
+    /// The pages with a copy that operations here may use, now or once its deferred actions are done: the page, its
+    /// frame, and the most that they may do.
+    pub fn copies(&self) -> impl Iterator<Item = (PageId, FrameId, Access)> + '_ {
+        let usable = self.pages.iter().filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
+        usable.map(|(page, cached)| (*page, cached.frame(), cached.access()))
+    }
+
+    /// The frame of `page`, if this rank accounts for its bytes.
+    pub fn dirty_frame(&self, page: PageId) -> Option<FrameId> {
+        self.pages.get(&page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)
+    }
+
+    /// Every version that this cache remembers, with its page; the exploration renumbers them.
+    pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
+        let mut versions: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
+        for (page, cached) in &mut self.pages {
+            let deferred = &mut cached.deferred;
+            let forwards =
+                deferred.serve_writer.iter_mut().chain(&mut deferred.serve_readers).map(|forward| &mut forward.version);
+            let all = forwards.chain(&mut deferred.invalidate).chain([&mut cached.copy]);
+            versions.extend(all.map(|version| (*page, version)));
+        }
+        versions
+    }
+}

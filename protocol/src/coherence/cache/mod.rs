@@ -1,0 +1,423 @@
+//! The cache side: the pages in a rank's frames, and the operations that wait for them.
+//!
+//! ```text
+//!  Want                      frame              Data                Want to write            Grant
+//!   ──▶ AwaitingFrame ──────────────▶ Fetching ────────▶ Shared ─────────────▶ Upgrading ──────────▶ Owned
+//!                                      ▲ │                 ▲                       │                  ▲ │
+//!                                      │ └─────────────────┼── Data and Grant ─────┼──────────────────┘ │
+//!                                      └───────────────────┼── Invalidate or Take ─┘                    │
+//!                                                          └── Read or write-back ──────────────────────┘
+//!
+//!   Shared, Owned ──Evict──▶ clean: frame is free;  dirty: Evicting ──Evicted──▶ frame is free
+//!   Shared, Evicting ──Invalidate──▶ frame is free
+//!   Shared, Owned, Evicting ──Take──▶ Leaving ──Transferred──▶ frame is free
+//! ```
+//!
+//! Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
+//! operations wait for the page, it awaits a frame again.
+//!
+//! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
+//! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
+
+mod inspect;
+mod page;
+
+use super::{
+    Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter, send_cache, send_home,
+};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::mem;
+use page::{AccessState, CachedPage, Phase};
+
+/// The most notices of clean evictions that are put off.
+const NOTICES_MAX: usize = 16;
+
+/// The pages of one rank's pool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Cache {
+    pages: BTreeMap<PageId, CachedPage>,
+    /// The page that each frame holds, or that is on its way to it.
+    frames: Vec<Option<PageId>>,
+    free: Vec<FrameId>,
+    /// Pages that wait for a frame, the first to get one at the front.
+    awaiting_frame: VecDeque<PageId>,
+    /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
+    evictions: u32,
+    /// Pages with a write-back among their deferred actions.
+    flushes: u32,
+    /// Clean evictions of which the home has not been told yet.
+    notices: Vec<(PageId, CopyVersion)>,
+}
+
+impl Cache {
+    /// A pool of `frames` free frames, at least 1.
+    pub fn new(frames: u32) -> Cache {
+        assert!(frames > 0, "a pool has at least one frame");
+        Cache {
+            pages: BTreeMap::new(),
+            frames: vec![None; frames as usize],
+            free: (0..frames).rev().map(FrameId).collect(),
+            awaiting_frame: VecDeque::new(),
+            evictions: 0,
+            flushes: 0,
+            notices: Vec::new(),
+        }
+    }
+
+    pub(super) fn on_message(&mut self, page: PageId, body: ToCache, actions: &mut Vec<Action>) {
+        match body {
+            ToCache::Forward(forward) => self.on_forward(page, forward, actions),
+            ToCache::Invalidate { version } => self.on_invalidate(page, version, actions),
+            ToCache::Grant { version } => self.on_grant(page, version, actions),
+            ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
+            ToCache::Evicted { copy } => self.on_evicted(page, copy, actions),
+            ToCache::Recall { copy } => self.on_recall(page, copy, actions),
+        }
+    }
+
+    pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {
+        let is_new = !self.contains(page);
+        let cached = self.pages.entry(page).or_default();
+        match access {
+            Access::Read => cached.readers.push(waiter),
+            Access::Write => cached.writers.push(waiter),
+        }
+        if is_new {
+            self.awaiting_frame.push_back(page);
+            self.hand_out_frames(actions);
+        } else if matches!(cached.access_state, AccessState::Open(_)) {
+            self.open(page, actions);
+        }
+    }
+
+    pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if !self.contains(page) {
+            self.pages.insert(page, CachedPage::default());
+            self.awaiting_frame.push_back(page);
+            self.hand_out_frames(actions);
+        }
+    }
+
+    pub(super) fn on_evict(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
+        assert!(self.evictable(frame), "{frame:?} cannot be evicted now");
+        let page = self.page_in(frame).expect("an evictable frame has a page");
+        self.evictions += 1;
+        self.cached(page).deferred.evict = true;
+        self.close(page, actions);
+    }
+
+    pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
+        let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| *page).collect();
+        for page in dirty {
+            self.on_write_back(page, actions);
+        }
+    }
+
+    pub(super) fn on_write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.dirty) else { return };
+        if !mem::replace(&mut cached.deferred.flush, true) {
+            self.flushes += 1;
+            self.write_back(page, actions);
+        }
+    }
+
+    pub(super) fn on_idle(&mut self, actions: &mut Vec<Action>) {
+        for (page, copy) in mem::take(&mut self.notices) {
+            actions.push(send_home(page, ToHome::Forget { copy }));
+        }
+    }
+
+    pub(super) fn on_closed(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        assert_eq!(cached.access_state, AccessState::Closing, "{page:?} was not closing");
+        cached.access_state = AccessState::Closed;
+        self.run_deferred(page, actions);
+    }
+
+    pub(super) fn on_transferred(&mut self, outgoing: Outgoing, actions: &mut Vec<Action>) {
+        let Outgoing { page, forward, .. } = outgoing;
+        let data = ToCache::Data { version: forward.version, grant: forward.grant, zeros: false };
+        actions.push(send_cache(forward.to, page, data));
+        let cached = self.cached(page);
+        match (forward.access, cached.phase) {
+            (Access::Write, Phase::Leaving { upgrade: true }) => {
+                cached.phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+            }
+            (Access::Write, Phase::Leaving { upgrade: false }) => self.free_frame(page, actions),
+            (Access::Read, _) => {
+                cached.outgoing -= 1;
+                if cached.outgoing == 0 && cached.access_state == AccessState::Closed && cached.deferred.evict {
+                    self.run_deferred(page, actions);
+                }
+            }
+            (Access::Write, phase) => panic!("{page:?} went to a writer in {phase:?}"),
+        }
+    }
+
+    /// The page is in its frame: transferred, read from the file, or cleared.
+    pub(super) fn on_filled(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
+            panic!("{page:?} was not being fetched")
+        };
+        *data = true;
+        self.finish_fetch(page, actions);
+    }
+
+    /// A home tells this rank to serve a requester.
+    fn on_forward(&mut self, page: PageId, forward: Forward, actions: &mut Vec<Action>) {
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.phase.has_copy()) else {
+            actions.push(send_home(page, ToHome::Nack { version: forward.version }));
+            return;
+        };
+        match forward.access {
+            Access::Write => {
+                cached.deferred.serve_writer = Some(forward);
+                self.close(page, actions);
+            }
+            Access::Read if cached.phase == Phase::Owned => {
+                cached.deferred.serve_readers.push(forward);
+                self.close(page, actions);
+            }
+            Access::Read => {
+                cached.outgoing += 1;
+                actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
+            }
+        }
+    }
+
+    fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+        match self.pages.get_mut(&page) {
+            Some(cached) if cached.phase.has_copy() => {
+                assert_ne!(cached.phase, Phase::Owned, "{page:?} is owned here and no other rank can have a copy");
+                cached.deferred.invalidate = Some(version);
+                self.close(page, actions);
+            }
+            _ => actions.push(send_home(page, ToHome::Acknowledge { version })),
+        }
+    }
+
+    fn on_grant(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match &mut cached.phase {
+            Phase::Upgrading => {
+                cached.copy = version;
+                self.become_owner(page, actions);
+            }
+            Phase::Fetching { granted, .. } => {
+                cached.copy = version;
+                *granted = true;
+                self.finish_fetch(page, actions);
+            }
+            phase => panic!("{page:?} was granted in {phase:?}"),
+        }
+    }
+
+    fn on_data(&mut self, page: PageId, version: CopyVersion, grant: bool, zeros: bool, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let frame = cached.frame();
+        let Phase::Fetching { granted, .. } = &mut cached.phase else { panic!("{page:?} was not asked for") };
+        cached.copy = version;
+        *granted |= grant;
+        if zeros {
+            actions.push(Action::Clear { page, frame });
+        } else {
+            self.on_filled(page, actions);
+        }
+    }
+
+    fn on_evicted(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+        // A grant may have overtaken this message, which is about an older copy then.
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.copy == copy) else { return };
+        if cached.phase == Phase::Evicting {
+            self.free_frame(page, actions);
+        } else if cached.flushing {
+            self.mark_clean(page);
+        }
+    }
+
+    fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+        if self.pages.get(&page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
+            self.on_write_back(page, actions);
+        }
+    }
+
+    /// Starts the write-back among the page's deferred actions, unless an eviction writes the page back anyway.
+    fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.phase {
+            Phase::Owned => self.close(page, actions),
+            Phase::Shared | Phase::Upgrading if !cached.flushing && !cached.deferred.evict => {
+                cached.flushing = true;
+                let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true };
+                actions.push(send_home(page, evict));
+            }
+            _ => {}
+        }
+    }
+
+    /// The page is written back, or this rank does not account for its bytes any more.
+    fn mark_clean(&mut self, page: PageId) {
+        let cached = self.cached(page);
+        cached.dirty = false;
+        cached.flushing = false;
+        if mem::take(&mut cached.deferred.flush) {
+            self.flushes -= 1;
+        }
+    }
+
+    /// Opens the page once its request is answered: with the data, and if it is to write also with the grant.
+    fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.phase {
+            Phase::Fetching { access: Access::Read, data: true, .. } => {
+                cached.phase = Phase::Shared;
+                actions.push(send_home(page, ToHome::Done { version: cached.copy }));
+                self.open(page, actions);
+            }
+            Phase::Fetching { access: Access::Write, data: true, granted: true } => self.become_owner(page, actions),
+            _ => {}
+        }
+    }
+
+    fn become_owner(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        cached.phase = Phase::Owned;
+        cached.dirty = true;
+        // A flush that was under way is void: its Evict names the copy from before the grant.
+        cached.flushing = false;
+        let flush = cached.deferred.flush;
+        actions.push(send_home(page, ToHome::Done { version: cached.copy }));
+        self.open(page, actions);
+        if flush {
+            self.write_back(page, actions);
+        }
+    }
+
+    /// Opens the page to operations, and hands it to the waiters that the copy suffices for. If others are left, asks
+    /// its home to write.
+    fn open(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let access = cached.access();
+        let mut waiters = mem::take(&mut cached.readers);
+        if access == Access::Write {
+            waiters.append(&mut cached.writers);
+        }
+        if cached.access_state != AccessState::Open(access) || !waiters.is_empty() {
+            cached.access_state = AccessState::Open(access);
+            actions.push(Action::Open { page, frame: cached.frame(), access, waiters });
+        }
+        if cached.phase == Phase::Shared && !cached.writers.is_empty() {
+            cached.phase = Phase::Upgrading;
+            let write = ToHome::Write { frame: cached.frame(), copy: Some(cached.copy) };
+            actions.push(send_home(page, write));
+        }
+    }
+
+    /// Does the page's deferred actions as soon as no operation here uses it.
+    fn close(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        match cached.access_state {
+            AccessState::Open(_) => {
+                cached.access_state = AccessState::Closing;
+                actions.push(Action::Close(page));
+            }
+            AccessState::Closing => {}
+            AccessState::Closed => self.run_deferred(page, actions),
+        }
+    }
+
+    /// Does the deferred actions of a closed page, then opens it again if its copy stays.
+    fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let upgrade = cached.phase == Phase::Upgrading;
+        if let Some(version) = cached.deferred.invalidate.take() {
+            actions.push(send_home(page, ToHome::Acknowledge { version }));
+            self.mark_clean(page);
+            if upgrade {
+                // The frame stays for the answer to this rank's own request to write, which is at the home.
+                self.cached(page).phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+            } else {
+                self.free_frame(page, actions);
+            }
+            return;
+        }
+        if let Some(forward) = cached.deferred.serve_writer.take() {
+            self.mark_clean(page);
+            let cached = self.cached(page);
+            cached.phase = Phase::Leaving { upgrade };
+            actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
+            return;
+        }
+        if cached.phase == Phase::Owned {
+            cached.phase = Phase::Shared;
+        }
+        for forward in mem::take(&mut cached.deferred.serve_readers) {
+            cached.outgoing += 1;
+            actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
+        }
+        if cached.deferred.evict {
+            self.evict(page, actions);
+            return;
+        }
+        if cached.deferred.flush {
+            self.write_back(page, actions);
+        }
+        self.open(page, actions);
+    }
+
+    /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
+    /// it.
+    fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let copy = cached.copy;
+        if cached.outgoing > 0 || cached.phase == Phase::Evicting {
+            return;
+        }
+        if cached.dirty {
+            cached.phase = Phase::Evicting;
+            actions.push(send_home(page, ToHome::Evict { frame: cached.frame(), copy, keep: false }));
+            return;
+        }
+        self.notices.push((page, copy));
+        self.free_frame(page, actions);
+        if self.notices.len() >= NOTICES_MAX {
+            self.on_idle(actions);
+        }
+    }
+
+    /// Frees the page's frame. If operations wait for the page, it awaits a frame again.
+    fn free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        self.mark_clean(page);
+        let cached = self.pages.remove(&page).expect("a page with a frame is known");
+        assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
+        let frame = cached.frame();
+        self.frames[frame.0 as usize] = None;
+        self.free.push(frame);
+        if cached.deferred.evict {
+            self.evictions -= 1;
+        }
+        if !cached.readers.is_empty() || !cached.writers.is_empty() {
+            let again = CachedPage { readers: cached.readers, writers: cached.writers, ..CachedPage::default() };
+            self.pages.insert(page, again);
+            self.awaiting_frame.push_back(page);
+        }
+        self.hand_out_frames(actions);
+    }
+
+    /// Gives free frames to the pages that wait for one.
+    fn hand_out_frames(&mut self, actions: &mut Vec<Action>) {
+        while !self.free.is_empty() {
+            let Some(page) = self.awaiting_frame.pop_front() else { break };
+            let frame = self.free.pop().expect("it was just seen");
+            self.frames[frame.0 as usize] = Some(page);
+            let request = self.cached(page).fetch(frame);
+            actions.push(send_home(page, request));
+        }
+    }
+
+    fn cached(&mut self, page: PageId) -> &mut CachedPage {
+        self.pages.get_mut(&page).expect("the page is known here")
+    }
+}

@@ -1,0 +1,108 @@
+//! What a cache knows of one page.
+
+use super::super::{Access, CopyVersion, Forward, FrameId, ToHome, Waiter};
+use alloc::vec::Vec;
+
+/// A page that is in a frame, on its way to one, or waits for one. The default waits for a frame, and no operation
+/// waits for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CachedPage {
+    pub frame: Option<FrameId>,
+    pub phase: Phase,
+    pub access_state: AccessState,
+    /// The copy, in the phases that have one.
+    pub copy: CopyVersion,
+    /// This rank accounts for bytes that the backing file lacks.
+    pub dirty: bool,
+    /// An Evict that keeps the copy is on its way.
+    pub flushing: bool,
+    /// Transfers to readers under way out of the frame.
+    pub outgoing: u32,
+    pub deferred: DeferredActions,
+    /// Operations here that wait to read the page.
+    pub readers: Vec<Waiter>,
+    /// Operations here that wait to write it.
+    pub writers: Vec<Waiter>,
+}
+
+/// How far a page has come; the diagram in [`super`] has the transitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Phase {
+    /// Waits for a frame.
+    #[default]
+    AwaitingFrame,
+    /// Has a frame and has asked its home; no copy yet.
+    Fetching { access: Access, data: bool, granted: bool },
+    /// Has a copy to read.
+    Shared,
+    /// Has a copy to read, and has asked its home to write.
+    Upgrading,
+    /// Has the only copy, to read and write.
+    Owned,
+    /// Has a dirty copy; the frame is free when the home has written it back.
+    Evicting,
+    /// Its copy is on the way to a writer. `upgrade`: this rank's own request to write is at the home.
+    Leaving { upgrade: bool },
+}
+
+/// Whether operations of this rank use the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum AccessState {
+    /// Operations may begin to use it.
+    Open(Access),
+    /// No operation may begin to use it, but some may still do so.
+    Closing,
+    /// No operation uses it.
+    #[default]
+    Closed,
+}
+
+/// What is to be done once the page is closed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct DeferredActions {
+    /// Give up the copy, and acknowledge this transaction.
+    pub invalidate: Option<CopyVersion>,
+    /// Send the page to a writer, which ends the copy here.
+    pub serve_writer: Option<Forward>,
+    /// Send the page to readers, which ends the right to write here.
+    pub serve_readers: Vec<Forward>,
+    /// Write the page back.
+    pub flush: bool,
+    /// Free the frame.
+    pub evict: bool,
+}
+
+impl Phase {
+    pub fn has_copy(self) -> bool {
+        matches!(self, Phase::Shared | Phase::Upgrading | Phase::Owned | Phase::Evicting)
+    }
+}
+
+impl CachedPage {
+    pub fn frame(&self) -> FrameId {
+        self.frame.expect("every phase but AwaitingFrame has a frame")
+    }
+
+    /// The most that operations may do to the copy.
+    pub fn access(&self) -> Access {
+        if self.phase == Phase::Owned { Access::Write } else { Access::Read }
+    }
+
+    /// Gets a frame and begins to fetch what the waiters need. Returns the request to the home.
+    pub fn fetch(&mut self, frame: FrameId) -> ToHome {
+        self.frame = Some(frame);
+        let access = if self.writers.is_empty() { Access::Read } else { Access::Write };
+        self.phase = Phase::Fetching { access, data: false, granted: false };
+        match access {
+            Access::Read => ToHome::Read { frame },
+            Access::Write => ToHome::Write { frame, copy: None },
+        }
+    }
+
+    pub fn is_evictable(&self) -> bool {
+        matches!(self.phase, Phase::Shared | Phase::Owned)
+            && matches!(self.access_state, AccessState::Open(_))
+            && self.outgoing == 0
+            && !self.flushing
+    }
+}

@@ -1,0 +1,181 @@
+//! What a home knows of one page: its holders, the transaction under way, and the requests that wait.
+
+use super::super::{Action, CopyVersion, FrameId, PageId, ToCache, send_cache};
+use crate::Rank;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+/// A rank with a valid copy of a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Holder {
+    /// The rank.
+    pub rank: Rank,
+    /// Its copy.
+    pub copy: CopyVersion,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Entry {
+    /// A stack: the back is the top.
+    pub holders: VecDeque<Holder>,
+    /// The holder that accounts for bytes which the backing file lacks: the owner, or the last one. It is always in
+    /// `holders`.
+    pub dirty_owner: Option<Rank>,
+    pub transaction: Transaction,
+    /// In the order of arrival.
+    pub waiting: VecDeque<Request>,
+}
+
+/// What a rank asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Request {
+    pub from: Rank,
+    /// The frame of `from` with the page, or for it.
+    pub frame: FrameId,
+    pub kind: RequestKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum RequestKind {
+    Read,
+    Write { copy: Option<CopyVersion> },
+    Evict { copy: CopyVersion, keep: bool },
+}
+
+/// What is under way about a page; the diagram in [`super`] has the transitions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Transaction {
+    #[default]
+    Idle,
+    /// Reads that holders serve. Never empty.
+    Reads(Vec<Reader>),
+    /// A read of a page that nobody holds.
+    First {
+        requester: Rank,
+        version: CopyVersion,
+        forgotten: bool,
+    },
+    Write(Write),
+    /// The dirty owner's copy is being written to the backing file.
+    WriteBack {
+        from: Rank,
+        copy: CopyVersion,
+        keep: bool,
+    },
+    /// Waits for the dirty owner to write back before the request at the front of the queue is taken.
+    Recall,
+}
+
+/// A read that `source` has been told to serve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Reader {
+    pub requester: Rank,
+    pub frame: FrameId,
+    pub version: CopyVersion,
+    pub source: Holder,
+    /// The requester has given up the copy already: its Forget has overtaken its Done.
+    pub forgotten: bool,
+}
+
+/// A rank is being made the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Write {
+    pub requester: Rank,
+    pub frame: FrameId,
+    pub version: CopyVersion,
+    /// Holders that have not acknowledged yet.
+    pub acknowledgements: u32,
+    pub data: WriteData,
+    /// The requester was told that it may write, or will be with the data. It is told once.
+    pub granted: bool,
+}
+
+/// Where the data of a write comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum WriteData {
+    /// The requester has it, or this home has sent it.
+    There,
+    /// `source` was told to send it, together with the grant if `with_grant`.
+    Forwarded { source: Holder, with_grant: bool },
+    /// The backing file is being read.
+    Loading,
+}
+
+impl Entry {
+    pub fn holder(&self, rank: Rank) -> Option<Holder> {
+        self.holders.iter().copied().find(|holder| holder.rank == rank)
+    }
+
+    /// Ends a read: the reader is the new top holder, unless it has given up its copy already.
+    pub fn push_unless(&mut self, forgotten: bool, holder: Holder) {
+        if !forgotten {
+            assert!(self.holder(holder.rank).is_none(), "{:?} has one copy at most", holder.rank);
+            self.holders.push_back(holder);
+        }
+    }
+
+    /// Removes a holder, if it still has this copy.
+    pub fn forget(&mut self, holder: Holder) {
+        if self.holders.contains(&holder) {
+            assert_ne!(self.dirty_owner, Some(holder.rank), "a dirty owner leaves only by an eviction");
+            self.holders.retain(|known| *known != holder);
+        }
+    }
+
+    /// Removes `rank` from the holders: it says that it has no copy.
+    pub fn forget_rank(&mut self, rank: Rank) {
+        if let Some(holder) = self.holder(rank) {
+            self.forget(holder);
+        }
+    }
+
+    /// A rank has given up its clean copy, perhaps before its Done made it a holder.
+    pub fn on_forget(&mut self, holder: Holder) {
+        match &mut self.transaction {
+            Transaction::Reads(readers) => {
+                for reader in readers.iter_mut().filter(|reader| reader.version == holder.copy) {
+                    reader.forgotten = true;
+                }
+            }
+            Transaction::First { version, forgotten, .. } if *version == holder.copy => *forgotten = true,
+            _ => {}
+        }
+        self.forget(holder);
+    }
+
+    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one.
+    pub fn remove_reader(&mut self, version: CopyVersion) -> Reader {
+        let Transaction::Reads(readers) = &mut self.transaction else { panic!("{version:?} is not a read") };
+        let at = readers.iter().position(|reader| reader.version == version).expect("a reader is removed once");
+        let reader = readers.remove(at);
+        if readers.is_empty() {
+            self.transaction = Transaction::Idle;
+        }
+        reader
+    }
+
+    pub fn is_quiet(&self) -> bool {
+        self.transaction == Transaction::Idle && self.waiting.is_empty()
+    }
+}
+
+impl Write {
+    /// Whether data sent now carries the grant.
+    pub fn grant_with_data(&mut self) -> bool {
+        let grant = !self.granted && self.acknowledgements == 0;
+        self.granted |= grant;
+        grant
+    }
+
+    /// Gets the data from the backing file; of a page that no rank has written it is zeros.
+    pub fn fetch_from_file(&mut self, page: PageId, is_written: bool, actions: &mut Vec<Action>) {
+        if is_written {
+            self.data = WriteData::Loading;
+            actions.push(Action::Load { page, to: self.requester, frame: self.frame });
+        } else {
+            self.data = WriteData::There;
+            let grant = self.grant_with_data();
+            actions.push(send_cache(self.requester, page, ToCache::Data { version: self.version, grant, zeros: true }));
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What drivers and tests may ask a home.
+
+use super::super::CopyVersion;
+use super::Home;
+use super::entry::{Entry, Holder, RequestKind, Transaction, WriteData};
+use crate::Rank;
+use alloc::vec;
+use alloc::vec::Vec;
+
+impl Home {
+    /// How many pages the segment has.
+    pub fn pages(&self) -> u32 {
+        self.written.len()
+    }
+
+    /// The holders of a page, from the bottom of the stack to its top.
+    pub fn holders(&self, index: u32) -> impl Iterator<Item = Holder> + '_ {
+        self.entries.get(&index).into_iter().flat_map(|entry| entry.holders.iter().copied())
+    }
+
+    /// The holder that accounts for bytes which the backing file lacks.
+    pub fn dirty_owner(&self, index: u32) -> Option<Rank> {
+        self.entries.get(&index).and_then(|entry| entry.dirty_owner)
+    }
+
+    /// Whether the page was ever written to the backing file; else it is zeros there.
+    pub fn is_written(&self, index: u32) -> bool {
+        self.written.get(index)
+    }
+
+    /// Whether nothing is under way or waiting.
+    pub fn is_quiet(&self) -> bool {
+        self.entries.values().all(Entry::is_quiet)
+    }
+
+    /// Whether a rank is being made the owner of the page.
+    pub fn is_writing(&self, index: u32) -> bool {
+        self.entries.get(&index).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
+    }
+
+    /// How many pages have an entry: those that are held, asked for, or both.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Every version that this home remembers; the exploration renumbers them.
+    pub fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
+        let mut versions = vec![&mut self.last_version];
+        for entry in self.entries.values_mut() {
+            versions.extend(entry.holders.iter_mut().map(|holder| &mut holder.copy));
+            versions.extend(entry.waiting.iter_mut().filter_map(|request| match &mut request.kind {
+                RequestKind::Read => None,
+                RequestKind::Write { copy } => copy.as_mut(),
+                RequestKind::Evict { copy, .. } => Some(copy),
+            }));
+            match &mut entry.transaction {
+                Transaction::Idle | Transaction::Recall => {}
+                Transaction::Reads(readers) => {
+                    versions.extend(readers.iter_mut().flat_map(|r| [&mut r.version, &mut r.source.copy]));
+                }
+                Transaction::First { version, .. } | Transaction::WriteBack { copy: version, .. } => {
+                    versions.push(version)
+                }
+                Transaction::Write(write) => {
+                    versions.push(&mut write.version);
+                    if let WriteData::Forwarded { source, .. } = &mut write.data {
+                        versions.push(&mut source.copy);
+                    }
+                }
+            }
+        }
+        versions
+    }
+}

@@ -1,0 +1,343 @@
+//! The home side: the directory of a rank's own pages, and the transactions under way about them.
+//!
+//! ```text
+//!          Read, a holder serves it             last Done or Nack
+//!        ┌──────────────────────────▶ Reads ──────────────────────────┐
+//!        │ Read, no holder serves it            Done                  │
+//!        ├──────────────────────────▶ First ──────────────────────────┤
+//!        │ Write                                Done                  │
+//!   Idle ┼──────────────────────────▶ Write ──────────────────────────┼──▶ Idle
+//!        │ Evict by the dirty owner             Stored                │
+//!        ├──────────────────────────▶ WriteBack ──────────────────────┘
+//!        │ Read or Write, recalled      ▲ Evict
+//!        └──────────────────────────▶ Recall
+//! ```
+//!
+//! A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
+//! once, or is void.
+//!
+//! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
+//! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
+
+mod bits;
+mod entry;
+mod inspect;
+
+pub use entry::Holder;
+
+use super::{Access, Action, CopyVersion, Forward, PageId, ToCache, ToHome, send_cache};
+use crate::Rank;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+use bits::Bits;
+use core::mem;
+use entry::{Entry, Reader, Request, RequestKind, Transaction, Write, WriteData};
+
+/// The directory of one rank's pages.
+///
+/// A page has an entry while some rank holds it or asks for it; of the others the directory knows one bit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Home {
+    rank: Rank,
+    cooperative: bool,
+    /// The pages that the backing file has bytes of.
+    written: Bits,
+    entries: BTreeMap<u32, Entry>,
+    last_version: CopyVersion,
+}
+
+impl Home {
+    /// A directory of `pages` pages, none of them written.
+    pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
+        Home { rank, cooperative, written: Bits::new(pages), entries: BTreeMap::new(), last_version: CopyVersion(0) }
+    }
+
+    /// A message about the page `index` of this home.
+    pub(super) fn on_message(&mut self, from: Rank, index: u32, body: ToHome, actions: &mut Vec<Action>) {
+        assert!(index < self.pages(), "page {index} of a segment of {} pages", self.pages());
+        let entry = self.entries.entry(index).or_default();
+        let request = |frame, kind| Request { from, frame, kind };
+        match body {
+            ToHome::Read { frame } => entry.waiting.push_back(request(frame, RequestKind::Read)),
+            ToHome::Write { frame, copy } => entry.waiting.push_back(request(frame, RequestKind::Write { copy })),
+            ToHome::Evict { frame, copy, keep } => {
+                let request = request(frame, RequestKind::Evict { copy, keep });
+                if entry.transaction == Transaction::Recall && entry.dirty_owner == Some(from) {
+                    self.start(index, request, actions);
+                } else {
+                    entry.waiting.push_back(request);
+                }
+            }
+            ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
+            ToHome::Done { version } => self.on_done(index, from, version),
+            ToHome::Nack { version } => self.on_nack(index, version, actions),
+            ToHome::Acknowledge { version } => self.on_acknowledge(index, version, actions),
+        }
+        self.start_waiting(index, actions);
+    }
+
+    /// [`Action::Load`] is carried out: the page is in the requester's frame.
+    pub(super) fn on_loaded(&mut self, index: u32, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let (to, version, grant) = match &mut self.entry_mut(index).transaction {
+            Transaction::First { requester, version, .. } => (*requester, *version, false),
+            Transaction::Write(write) => {
+                assert_eq!(write.data, WriteData::Loading);
+                write.data = WriteData::There;
+                (write.requester, write.version, write.grant_with_data())
+            }
+            other => panic!("a load finished in {other:?}"),
+        };
+        actions.push(send_cache(to, page, ToCache::Data { version, grant, zeros: false }));
+    }
+
+    /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
+    pub(super) fn on_stored(&mut self, index: u32, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        self.written.set(index);
+        let entry = self.entry_mut(index);
+        let Transaction::WriteBack { from, copy, keep } = mem::take(&mut entry.transaction) else {
+            panic!("a store finished outside a write-back");
+        };
+        entry.dirty_owner = None;
+        if !keep {
+            entry.forget(Holder { rank: from, copy });
+        }
+        actions.push(send_cache(from, page, ToCache::Evicted { copy }));
+        self.start_waiting(index, actions);
+    }
+
+    /// The requester has what it asked for.
+    fn on_done(&mut self, index: u32, from: Rank, version: CopyVersion) {
+        let entry = self.entry_mut(index);
+        let holder = Holder { rank: from, copy: version };
+        match &mut entry.transaction {
+            Transaction::Reads(_) => {
+                let forgotten = entry.remove_reader(version).forgotten;
+                entry.push_unless(forgotten, holder);
+            }
+            Transaction::First { version: expected, forgotten, .. } => {
+                assert_eq!(*expected, version);
+                let forgotten = *forgotten;
+                entry.transaction = Transaction::Idle;
+                entry.push_unless(forgotten, holder);
+            }
+            Transaction::Write(write) => {
+                assert!(write.version == version && write.acknowledgements == 0 && write.granted);
+                entry.transaction = Transaction::Idle;
+                entry.holders.clear();
+                entry.holders.push_back(holder);
+                entry.dirty_owner = Some(from);
+            }
+            other => panic!("{from:?} is done with {version:?} in {other:?}"),
+        }
+    }
+
+    /// The holder that was told to serve `version` has no copy: forgets the holder, and serves the request in another
+    /// way.
+    fn on_nack(&mut self, index: u32, version: CopyVersion, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let is_written = self.is_written(index);
+        let entry = self.entry_mut(index);
+        match &mut entry.transaction {
+            Transaction::Reads(_) => {
+                let Reader { requester, frame, source, .. } = entry.remove_reader(version);
+                entry.forget(source);
+                entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read });
+            }
+            Transaction::Write(write) => {
+                let WriteData::Forwarded { source, with_grant } = write.data else {
+                    panic!("no holder was told to serve {version:?}")
+                };
+                // The other holders are giving up their copies, so only the file is left to get the data from.
+                write.granted &= !with_grant;
+                write.fetch_from_file(page, is_written, actions);
+                entry.forget(source);
+            }
+            other => panic!("{version:?} was nacked in {other:?}"),
+        }
+    }
+
+    fn on_acknowledge(&mut self, index: u32, version: CopyVersion, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let Transaction::Write(write) = &mut self.entry_mut(index).transaction else {
+            panic!("{version:?} was acknowledged outside a write");
+        };
+        assert!(write.version == version && write.acknowledgements > 0);
+        write.acknowledgements -= 1;
+        if write.acknowledgements == 0 && !write.granted && write.data != WriteData::Loading {
+            write.granted = true;
+            actions.push(send_cache(write.requester, page, ToCache::Grant { version }));
+        }
+    }
+
+    /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
+    fn start_waiting(&mut self, index: u32, actions: &mut Vec<Action>) {
+        while let Some(request) = self.entry_mut(index).waiting.front().copied() {
+            if !self.may_start(index, request) {
+                break;
+            }
+            self.entry_mut(index).waiting.pop_front();
+            self.start(index, request, actions);
+        }
+        let entry = &self.entries[&index];
+        if entry.holders.is_empty() && entry.is_quiet() {
+            self.entries.remove(&index);
+        }
+    }
+
+    fn may_start(&self, index: u32, request: Request) -> bool {
+        let entry = &self.entries[&index];
+        match (&entry.transaction, request.kind) {
+            (Transaction::Idle, _) => true,
+            // A requester that reads again before its Done has come waits for that.
+            (Transaction::Reads(readers), RequestKind::Read) => {
+                readers.iter().all(|reader| reader.requester != request.from)
+                    && self.source(entry, request.from).is_some()
+            }
+            _ => false,
+        }
+    }
+
+    fn start(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) {
+        match request.kind {
+            RequestKind::Read => self.start_read(index, request, actions),
+            RequestKind::Write { copy } => self.start_write(index, request, copy, actions),
+            RequestKind::Evict { copy, keep } => self.start_evict(index, request, copy, keep, actions),
+        }
+    }
+
+    fn start_read(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let Request { from, frame, .. } = request;
+        self.entry_mut(index).forget_rank(from);
+        if self.recall(index, request, actions) {
+            return;
+        }
+        let version = self.next_version();
+        let source = self.source(&self.entries[&index], from);
+        let is_written = self.is_written(index);
+        let entry = self.entry_mut(index);
+        if let Some(source) = source {
+            entry.holders.retain(|holder| *holder != source);
+            entry.holders.push_front(source);
+            let reader = Reader { requester: from, frame, version, source, forgotten: false };
+            match &mut entry.transaction {
+                Transaction::Reads(readers) => readers.push(reader),
+                other => *other = Transaction::Reads(vec![reader]),
+            }
+            let forward = Forward { version, to: from, frame, access: Access::Read, grant: false };
+            actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
+        } else {
+            entry.transaction = Transaction::First { requester: from, version, forgotten: false };
+            actions.push(if is_written {
+                Action::Load { page, to: from, frame }
+            } else {
+                send_cache(from, page, ToCache::Data { version, grant: false, zeros: true })
+            });
+        }
+    }
+
+    fn start_write(&mut self, index: u32, request: Request, copy: Option<CopyVersion>, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let Request { from, frame, .. } = request;
+        let entry = self.entry_mut(index);
+        let has_copy = copy.is_some_and(|copy| entry.holders.contains(&Holder { rank: from, copy }));
+        if !has_copy {
+            entry.forget_rank(from);
+        }
+        if self.recall(index, request, actions) {
+            return;
+        }
+        let version = self.next_version();
+        let source = if has_copy { None } else { self.source_of_write(&self.entries[&index], from) };
+        let is_written = self.is_written(index);
+        let entry = self.entry_mut(index);
+        let mut acknowledgements = 0;
+        for holder in entry.holders.iter().filter(|holder| holder.rank != from && Some(**holder) != source) {
+            acknowledgements += 1;
+            actions.push(send_cache(holder.rank, page, ToCache::Invalidate { version }));
+        }
+        let alone = acknowledgements == 0;
+        let data = source.map_or(WriteData::There, |source| WriteData::Forwarded { source, with_grant: alone });
+        let mut write = Write { requester: from, frame, version, acknowledgements, data, granted: false };
+        if let Some(source) = source {
+            write.granted = alone;
+            let forward = Forward { version, to: from, frame, access: Access::Write, grant: alone };
+            actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
+        } else if !has_copy {
+            write.fetch_from_file(page, is_written, actions);
+        } else if alone {
+            write.granted = true;
+            actions.push(send_cache(from, page, ToCache::Grant { version }));
+        }
+        entry.transaction = Transaction::Write(write);
+    }
+
+    fn start_evict(&mut self, index: u32, request: Request, copy: CopyVersion, keep: bool, actions: &mut Vec<Action>) {
+        let page = self.page(index);
+        let Request { from, frame, .. } = request;
+        let entry = self.entry_mut(index);
+        if !entry.holders.contains(&Holder { rank: from, copy }) {
+            // A writer got the copy while this request was on its way; the writer accounts for the bytes now.
+            return;
+        }
+        if entry.dirty_owner == Some(from) {
+            entry.transaction = Transaction::WriteBack { from, copy, keep };
+            actions.push(Action::Store { page, from, frame });
+            return;
+        }
+        // A recall has already had it written back.
+        if !keep {
+            entry.forget(Holder { rank: from, copy });
+        }
+        actions.push(send_cache(from, page, ToCache::Evicted { copy }));
+    }
+
+    /// Without cooperative caching, bytes that only another rank's pool has must reach the file before the requester
+    /// gets anything. Returns whether `request` has to wait for that; it is at the front of the queue then.
+    fn recall(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> bool {
+        let page = self.page(index);
+        let is_at_hand = |owner: &Rank| self.cooperative || [self.rank, request.from].contains(owner);
+        let Some(owner) = self.dirty_owner(index).filter(|owner| !is_at_hand(owner)) else { return false };
+        let entry = self.entry_mut(index);
+        entry.waiting.push_front(request);
+        let is_eviction =
+            |request: &Request| request.from == owner && matches!(request.kind, RequestKind::Evict { .. });
+        if let Some(at) = entry.waiting.iter().position(is_eviction) {
+            let eviction = entry.waiting.remove(at).expect("it was just found");
+            self.start(index, eviction, actions);
+        } else {
+            let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
+            entry.transaction = Transaction::Recall;
+            actions.push(send_cache(owner, page, ToCache::Recall { copy }));
+        }
+        true
+    }
+
+    /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.
+    fn source(&self, entry: &Entry, requester: Rank) -> Option<Holder> {
+        let may_serve = |rank| rank != requester && (self.cooperative || rank == self.rank);
+        entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
+    }
+
+    /// The holder that serves a write: the dirty owner before all others, because it cannot have dropped its copy
+    /// unasked.
+    fn source_of_write(&self, entry: &Entry, requester: Rank) -> Option<Holder> {
+        entry.dirty_owner.map_or_else(|| self.source(entry, requester), |owner| entry.holder(owner))
+    }
+
+    fn next_version(&mut self) -> CopyVersion {
+        self.last_version.0 += 1;
+        self.last_version
+    }
+
+    fn page(&self, index: u32) -> PageId {
+        PageId { home: self.rank, index }
+    }
+
+    fn entry_mut(&mut self, index: u32) -> &mut Entry {
+        self.entries.get_mut(&index).expect("a transaction keeps its entry")
+    }
+}

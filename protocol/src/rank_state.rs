@@ -1,0 +1,48 @@
+//! How far a rank has come in its job.
+
+use crate::messages;
+use crate::wire::{self, Layout};
+
+messages! {
+    /// The state of a rank, as it tells others.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum RankState {
+        /// It has not called init, and perhaps never will.
+        0 => Fresh,
+        /// It is a rank of the job.
+        1 => Initialised,
+        /// It has its pool and table.
+        2 => Attached,
+        /// It called exit with this status.
+        3 => Exiting(status: i32),
+    }
+}
+
+impl RankState {
+    /// The state as one word; that of `Fresh` is 0.
+    pub fn encode(self) -> u64 {
+        let mut word = [0; size_of::<u64>()];
+        let bytes = wire::encode(&self);
+        word[..bytes.len()].copy_from_slice(&bytes);
+        u64::from_le_bytes(word)
+    }
+
+    /// The state of a word. An unknown word counts as `Fresh`: a launcher must survive anything that a rank writes.
+    pub fn decode(word: u64) -> RankState {
+        RankState::read(&mut &word.to_le_bytes()[..]).unwrap_or(RankState::Fresh)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_state_survives_its_encoding() {
+        use RankState::{Attached, Exiting, Fresh, Initialised};
+        for state in [Fresh, Initialised, Attached, Exiting(0), Exiting(-1)] {
+            assert_eq!(RankState::decode(state.encode()), state);
+        }
+        assert_eq!(RankState::decode(u64::MAX), Fresh);
+    }
+}

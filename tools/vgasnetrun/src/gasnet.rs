@@ -1,0 +1,77 @@
+//! Starts ranks by GASNet's launchers, of the conduit that this build is for.
+
+use std::path::Path;
+use std::process::Command;
+
+use vgasnet_launch::{Plan, host_timeout, say};
+
+use super::{Options, add_agent, mpi};
+
+/// Whether GASNet's launcher for UDP takes the output of the ranks.
+const ROUTE_VARIABLE: &str = "GASNET_ROUTE_OUTPUT";
+
+/// Runs the job. Returns the exit status.
+pub fn run(options: &Options) -> i32 {
+    let conduit = vgasnet_gasnet::conduit_name();
+    match conduit.as_str() {
+        "gasnet-smp" => {
+            say("--conduit gasnet: this build is for gasnet-smp, which is for tests; use --conduit smp");
+            2
+        }
+        "gasnet-mpi" => mpi::run(options, "gasnet", vgasnet_gasnet::MPIEXEC),
+        "gasnet-udp" => supervised(options, &udp(options)),
+        other => supervised(options, &by_script(options, other)),
+    }
+}
+
+/// A launcher of GASNet's, without the agents' own command.
+struct Launcher {
+    command: String,
+    is_dispensable: bool,
+    arguments: Vec<String>,
+    variables: Vec<(&'static str, String)>,
+}
+
+fn udp(options: &Options) -> Launcher {
+    let spawner = if options.hosts.is_empty() { "L" } else { "S" };
+    let arguments = ["-np", &options.ranks.to_string(), "-spawn", spawner].map(str::to_owned).to_vec();
+    let mut variables = servers(options);
+    // The ranks' output need not go through the launcher, which may be gone before they are.
+    if std::env::var_os(ROUTE_VARIABLE).is_none() {
+        variables.push((ROUTE_VARIABLE, "0".to_owned()));
+    }
+    Launcher { command: of_gasnet("amudprun"), is_dispensable: true, arguments, variables }
+}
+
+/// The conduits for network cards have a launcher each, which knows the site's ways.
+fn by_script(options: &Options, conduit: &str) -> Launcher {
+    let name = conduit.replace("gasnet-", "gasnetrun_");
+    let mut arguments = vec!["-n".to_owned(), options.ranks.to_string()];
+    if !options.hosts.is_empty() {
+        arguments.extend(["-N".to_owned(), options.hosts.len().to_string()]);
+    }
+    Launcher { command: of_gasnet(&name), is_dispensable: false, arguments, variables: servers(options) }
+}
+
+fn servers(options: &Options) -> Vec<(&'static str, String)> {
+    let servers = || ("GASNET_SSH_SERVERS", options.hosts.join(" "));
+    if options.hosts.is_empty() { vec![] } else { vec![servers()] }
+}
+
+/// A launcher of the GASNet that this build is for, or of another one that lies in the path.
+fn of_gasnet(name: &str) -> String {
+    let installed = Path::new(vgasnet_gasnet::PROGRAMS).join(name);
+    if installed.is_file() { installed.to_string_lossy().into_owned() } else { name.to_owned() }
+}
+
+fn supervised(options: &Options, launcher: &Launcher) -> i32 {
+    let plan = || {
+        let host_timeout = host_timeout().map_err(|why| (2, why))?;
+        let mut command = Command::new(&launcher.command);
+        command.args(&launcher.arguments).env("VGASNET_CONDUIT", "gasnet");
+        command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
+        add_agent(&mut command, options)?;
+        Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })
+    };
+    super::run(plan())
+}

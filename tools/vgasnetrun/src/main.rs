@@ -1,0 +1,124 @@
+//! Starts the ranks of a vgasnet job.
+
+#[cfg(feature = "gasnet")]
+mod gasnet;
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+mod mpi;
+
+use std::ffi::OsString;
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+use std::process::Command;
+
+use clap::Parser;
+use vgasnet::settings::Config;
+use vgasnet_launch::{Launch, say};
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+use vgasnet_launch::{Plan, supervise};
+
+/// Runs a program as a job of several ranks
+#[derive(Parser)]
+#[command(
+    name = "vgasnetrun",
+    override_usage = "vgasnetrun [-n RANKS] [-l] [--conduit CONDUIT] [--hosts A,B...] PROGRAM [ARGUMENT]...",
+    after_help = after_help()
+)]
+struct Options {
+    /// How many ranks, 1 to 4096
+    #[arg(short = 'n', value_name = "RANKS", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(vgasnet_smp::RANKS_MAX)))]
+    ranks: u32,
+
+    /// Begin every line of output with the rank that wrote it
+    #[arg(short = 'l')]
+    label_output: bool,
+
+    /// The transport of the ranks; default: VGASNET_CONDUIT, else smp, this machine only
+    #[arg(long, value_name = "CONDUIT", value_parser = conduits())]
+    conduit: Option<String>,
+
+    /// The hosts to run on, for conduits that reach others than this one; default: those of the launcher or the batch system
+    #[arg(long, value_name = "A,B...", value_delimiter = ',')]
+    hosts: Vec<String>,
+
+    /// Be the agent of a rank, for a vgasnetrun on this or another host
+    #[cfg(any(feature = "mpi", feature = "gasnet"))]
+    #[arg(long, hide = true)]
+    agent: bool,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROGRAM", required = true, trailing_var_arg = true)]
+    program: Vec<OsString>,
+}
+
+/// The end of `--help`: the behaviour of jobs, and the table of environment variables.
+fn after_help() -> String {
+    let jobs = "Signals are forwarded to the ranks; stdin goes to rank 0. When a rank fails, the others are ended, and \
+                the exit status is that rank's, 128 + n when signal n killed it.";
+    format!("{jobs}\n\n{}", Config::help().trim_end())
+}
+
+/// The conduits of this build.
+fn conduits() -> clap::builder::PossibleValuesParser {
+    let all: &[&'static str] = &[
+        "smp",
+        #[cfg(feature = "mpi")]
+        "mpi",
+        #[cfg(feature = "gasnet")]
+        "gasnet",
+    ];
+    all.into()
+}
+
+fn main() {
+    let mut options = Options::parse();
+    #[cfg(any(feature = "mpi", feature = "gasnet"))]
+    if options.agent {
+        std::process::exit(vgasnet_launch::run_agent(&options.program));
+    }
+    if options.conduit.is_none() {
+        options.conduit = std::env::var("VGASNET_CONDUIT").ok();
+    }
+    let status = match options.conduit.as_deref() {
+        #[cfg(feature = "mpi")]
+        Some("mpi") => mpi::run(&options, "mpi", vgasnet_mpi::MPIEXEC),
+        #[cfg(feature = "gasnet")]
+        Some("gasnet") => gasnet::run(&options),
+        // Where the variable makes no sense, the ranks say so.
+        _ => run_here(&options),
+    };
+    std::process::exit(status);
+}
+
+/// The exit status of a job that cannot start, and why.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+type Refusal = (i32, String);
+
+/// Adds the command of an agent to the launcher's.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+fn add_agent(launcher: &mut Command, options: &Options) -> Result<(), Refusal> {
+    let agent = std::env::current_exe().map_err(|error| (1, format!("the path of vgasnetrun: {error}")))?;
+    launcher.arg(agent).args(["--agent", "--"]).args(&options.program);
+    Ok(())
+}
+
+/// Runs the job on several hosts. Returns the exit status.
+#[cfg(any(feature = "mpi", feature = "gasnet"))]
+fn run(plan: Result<Plan, Refusal>) -> i32 {
+    plan.map_or_else(
+        |(status, why)| {
+            say(&why);
+            status
+        },
+        supervise,
+    )
+}
+
+/// Runs the job on this machine.
+fn run_here(options: &Options) -> i32 {
+    if !options.hosts.is_empty() {
+        say("--hosts: the conduit smp reaches this machine only; leave it out or name another --conduit");
+        return 2;
+    }
+    let (program, args) = options.program.split_first().expect("clap requires a program");
+    Launch::new(options.ranks, program).args(args).label_output(options.label_output).run().status
+}

@@ -1,0 +1,176 @@
+//! Starts ranks by the launcher of the MPI that this build is for.
+
+use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::process::Command;
+
+use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, is_one_of_many_tasks};
+use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout};
+
+use super::{Options, Refusal, add_agent};
+
+/// The variable for another launcher than that of the MPI at hand, and options for it.
+const MPIEXEC_VARIABLE: &str = "VGASNET_MPIEXEC";
+
+/// The options of `mpiexec` differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    /// MPICH and its kin.
+    Hydra,
+    OpenMpi,
+    /// Slurm's `srun`.
+    Slurm,
+}
+
+/// Runs the job over this conduit, which ranks of MPI use. Returns the exit status.
+pub fn run(options: &Options, conduit: &str, default_launcher: &str) -> i32 {
+    super::run(plan(options, conduit, default_launcher))
+}
+
+fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan, Refusal> {
+    let host_timeout = host_timeout().map_err(|why| (2, why))?;
+    let launcher = std::env::var(MPIEXEC_VARIABLE).unwrap_or_else(|_| default_launcher.to_owned());
+    let mut words = launcher.split_whitespace();
+    let launcher = words.next().unwrap_or(default_launcher);
+    let words: Vec<_> = words.collect();
+    let dialect = dialect_of(launcher)?;
+    if is_one_of_many_tasks(|name| std::env::var(name).ok()) {
+        let advice = "start it once, in salloc or sbatch, or by VGASNET_MPIEXEC=srun vgasnetrun";
+        return Err((2, format!("Slurm has started vgasnetrun several times; {advice}")));
+    }
+    let mut command = Command::new(launcher);
+    command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
+    command.args(&words).args(arguments(dialect, options));
+    let is_pmi_named =
+        words.iter().any(|word| word.starts_with("--mpi")) || std::env::var_os(SLURM_PMI_VARIABLE).is_some();
+    if dialect == Dialect::Slurm && !is_pmi_named {
+        command.arg(format!("--mpi={}", pmi_of(default_launcher)?));
+    }
+    if dialect == Dialect::OpenMpi {
+        let names = std::env::vars_os().map(|(name, _)| name);
+        let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
+        command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
+    }
+    add_agent(&mut command, options)?;
+    Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout })
+}
+
+fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
+    match Command::new(launcher).arg("--version").output() {
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).to_lowercase();
+            let dialects = [("hydra", Dialect::Hydra), ("slurm", Dialect::Slurm)];
+            let found = dialects.into_iter().find(|(word, _)| text.contains(word));
+            Ok(found.map_or(Dialect::OpenMpi, |(_, dialect)| dialect))
+        }
+        Err(error) => {
+            let advice = format!("install it or set {MPIEXEC_VARIABLE}");
+            Err((127, format!("cannot run {launcher}, the launcher of MPI: {error}; {advice}")))
+        }
+    }
+}
+
+/// The PMI by which an MPI with this launcher learns from Slurm of its other processes.
+fn pmi_of(own_launcher: &str) -> Result<&'static str, Refusal> {
+    Ok(if dialect_of(own_launcher)? == Dialect::Hydra { "pmi2" } else { "pmix" })
+}
+
+/// Whether ranks on other hosts need this variable. Launchers other than that of Open MPI pass on all variables.
+fn is_for_ranks(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let is_set_anyway = name == "VGASNET_CONDUIT" || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
+    !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
+}
+
+/// Makes Open MPI leave ends to the agents. Ranks are not bound to a processor each: they have helper threads, and other jobs run at
+/// the same time.
+const OPEN_MPI_SETTINGS: [&str; 8] = [
+    "--mca",
+    "orte_allowed_exit_without_sync",
+    "1",
+    "--mca",
+    "orte_abort_on_non_zero_status",
+    "0",
+    "--bind-to",
+    "none",
+];
+
+/// Makes `srun` leave ends to the agents, give rank 0 the standard input, and share the processors of a step in which it runs.
+const SLURM_SETTINGS: [&str; 6] =
+    ["--kill-on-bad-exit=0", "--wait=0", "--export=ALL", "--input=0", "--overlap", "--quiet"];
+
+/// The launcher's options. A process that ends without having told MPI is no failure here.
+fn arguments(dialect: Dialect, options: &Options) -> Vec<String> {
+    let mut arguments = match dialect {
+        Dialect::Hydra => vec!["-disable-auto-cleanup".to_owned()],
+        Dialect::OpenMpi => OPEN_MPI_SETTINGS.map(str::to_owned).to_vec(),
+        Dialect::Slurm => SLURM_SETTINGS.map(str::to_owned).to_vec(),
+    };
+    arguments.extend(["-n".to_owned(), options.ranks.to_string()]);
+    if options.label_output {
+        arguments.push(if dialect == Dialect::OpenMpi { "--tag-output" } else { "-l" }.to_owned());
+    }
+    if !options.hosts.is_empty() {
+        let per_host = options.ranks.div_ceil(options.hosts.len() as u32);
+        arguments.extend(match dialect {
+            Dialect::Hydra => {
+                vec!["-hosts".to_owned(), options.hosts.join(","), "-ppn".to_owned(), per_host.to_string()]
+            }
+            Dialect::OpenMpi => open_mpi_hosts(&options.hosts, per_host),
+            Dialect::Slurm => slurm_hosts(&options.hosts, options.ranks, per_host),
+        });
+    }
+    arguments
+}
+
+/// A host for every rank.
+fn slurm_hosts(hosts: &[String], ranks: u32, per_host: u32) -> Vec<String> {
+    let places = hosts.iter().flat_map(|host| std::iter::repeat_n(host.as_str(), per_host as usize));
+    let places: Vec<_> = places.take(ranks as usize).collect();
+    vec!["--distribution=arbitrary".to_owned(), format!("--nodelist={}", places.join(","))]
+}
+
+fn open_mpi_hosts(hosts: &[String], per_host: u32) -> Vec<String> {
+    let slots: Vec<_> = hosts.iter().map(|host| format!("{host}:{per_host}")).collect();
+    let mut arguments = vec!["--map-by".to_owned(), "slot".to_owned(), "--host".to_owned(), slots.join(",")];
+    if hosts.iter().any(|host| host.parse::<IpAddr>().is_ok()) {
+        // It cuts names at the first dot, as if the rest were a domain.
+        arguments.extend(["--mca", "orte_keep_fqdn_hostnames", "1"].map(str::to_owned));
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    fn words(dialect: Dialect, line: &str) -> String {
+        let options = Options::parse_from(line.split_whitespace());
+        arguments(dialect, &options).join(" ")
+    }
+
+    #[test]
+    fn each_launcher_gets_its_own_options() {
+        let line = "vgasnetrun -n 5 -l --conduit mpi --hosts a,b program";
+        assert_eq!(words(Dialect::Hydra, line), "-disable-auto-cleanup -n 5 -l -hosts a,b -ppn 3");
+        let open = words(Dialect::OpenMpi, line);
+        assert!(open.ends_with("-n 5 --tag-output --map-by slot --host a:3,b:3"), "{open}");
+        let slurm = words(Dialect::Slurm, line);
+        assert!(slurm.ends_with("-n 5 -l --distribution=arbitrary --nodelist=a,a,a,b,b"), "{slurm}");
+        assert_eq!(words(Dialect::Hydra, "vgasnetrun program -n 3"), "-disable-auto-cleanup -n 1");
+    }
+
+    #[test]
+    fn ranks_get_their_variables() {
+        for (name, is_theirs) in [
+            ("VGASNET_PAGE_SIZE", true),
+            ("GASNET_VERBOSEENV", true),
+            ("LD_LIBRARY_PATH", true),
+            ("VGASNET_MPIEXEC", false),
+            ("HOME", false),
+        ] {
+            assert_eq!(is_for_ranks(OsStr::new(name)), is_theirs, "{name}");
+        }
+    }
+}
