@@ -10,7 +10,7 @@ use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency,
 };
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::barrier::Name;
@@ -127,10 +127,10 @@ impl Conduit for Lone {
     fn has_arrivals(&self) -> bool {
         false
     }
-    fn occupy(&self, _driving: bool) -> bool {
+    fn set_driving(&self, _driving: bool) -> bool {
         false
     }
-    fn sleep(&self, _: Seat, _: Option<BorrowedFd<'_>>, timeout: Option<Duration>, _: &dyn Fn() -> bool) {
+    fn sleep(&self, _: Sleeper, _: Option<BorrowedFd<'_>>, timeout: Option<Duration>, _: &dyn Fn() -> bool) {
         std::thread::park_timeout(timeout.unwrap_or(Duration::from_secs(3600)));
     }
     fn wake(&self, _rank: Rank) {}

@@ -3,7 +3,7 @@
 use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use crate::request::{Fault, FaultId, Part};
-use vgasnet_conduit::Seat;
+use vgasnet_conduit::Sleeper;
 use vgasnet_protocol::coherence::PageId;
 
 impl Driver {
@@ -49,7 +49,7 @@ impl Driver {
             let also = if has_driver { None } else { self.storage_doorbell() };
             // A driver that sleeps may be the thread that faulted, in a signal handler. Then nobody else looks.
             let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
-            self.conduit.sleep(Seat::Helper, also, limit, &|| {
+            self.conduit.sleep(Sleeper::Helper, also, limit, &|| {
                 table.unpin_notices() != notices
                     || (has_driver && !self.waiters.has_driver())
                     || (limit.is_none() && self.is_held_up())

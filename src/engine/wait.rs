@@ -6,7 +6,7 @@ use crate::sys::{SignalGuard, futex};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use vgasnet_conduit::Seat;
+use vgasnet_conduit::Sleeper;
 
 /// Pieces of work that one poll does at most, so that a flood of messages does not keep its caller from other work.
 const POLL_WORK_MAX: usize = 64;
@@ -142,7 +142,7 @@ impl Driver {
         while !done() {
             if self.waiters.try_drive() {
                 has_slept = false;
-                self.conduit.occupy(true);
+                self.conduit.set_driving(true);
                 let notices = self.drive_until(done, end, &signals, Idle::new(idle));
                 self.hand_over(notices);
             } else {
@@ -172,7 +172,7 @@ impl Driver {
                 let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
                 // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
-                signals.except(|| self.conduit.sleep(Seat::Caller, self.storage_doorbell(), limit, &stay));
+                signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
                 idle.end();
             }
         }
@@ -182,7 +182,7 @@ impl Driver {
     /// nothing to wait for any more.
     fn hand_over(&self, notices: u32) {
         self.waiters.has_driver.store(false, Ordering::SeqCst);
-        let missed = self.conduit.occupy(false) || self.space.own.table.unpin_notices() != notices;
+        let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
         self.waiters.wake_one();
         if missed || self.unfinished.load(Ordering::SeqCst) {
             self.conduit.wake(self.space.rank);

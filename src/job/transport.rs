@@ -93,7 +93,7 @@ pub unsafe fn attach_gasnet(
     min_heap_offset: usize,
 ) -> Result<(), ConduitError> {
     #[cfg(feature = "gasnet")]
-    // SAFETY: the caller's promise.
+    // SAFETY: `table` has `count` entries, which the caller of this function has promised.
     return unsafe { vgasnet_gasnet::attach_both(table, count, segment_bytes, min_heap_offset) };
     #[cfg(not(feature = "gasnet"))]
     Err(ConduitError("this vgasnet was built without GASNet; build it with --features gasnet".to_owned()))

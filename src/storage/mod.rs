@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already occupy a disk.
+/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already keep a disk busy.
 pub const DEPTH_DEFAULT: usize = 16;
 
 /// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.

@@ -152,7 +152,7 @@ impl Job {
             || node.engine.pending().work > 0
             || node.engine.storage().storage().in_flight() > 0
             || node.space.own.table.unpin_notices() != node.notices_seen
-            || self.hub.has_news(Rank(rank as u32))
+            || self.hub.has_arrivals(Rank(rank as u32))
     }
 
     /// Wakes a thread of `rank` to drive the engine, which somebody has called.

@@ -14,7 +14,7 @@ mod transfers;
 
 use std::time::{Duration, Instant};
 
-use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Seat, Token, Urgency};
+use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Sleeper, Token, Urgency};
 
 /// After this long without the arrival that a test waits for, something was lost.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
         ("second mapping", transfers::second_mapping),
         ("sleeping", sleeping::all),
     ];
-    conduit.occupy(true);
+    conduit.set_driving(true);
     for (name, test) in tests {
         test(&mut suite).map_err(|what| suite.blame(name, &what))?;
         suite.meet().map_err(|what| suite.blame(name, &what))?;
@@ -51,7 +51,7 @@ pub fn run(conduit: &dyn Conduit) -> Result<(), String> {
         // No rank begins the next test, and sends, while another one still looks for arrivals of this one.
         suite.meet()?;
     }
-    conduit.occupy(false);
+    conduit.set_driving(false);
     Ok(())
 }
 
@@ -107,7 +107,7 @@ impl Suite<'_> {
                 return Err(format!("{what} did not come within {PATIENCE:?}"));
             }
             if !found {
-                self.conduit.sleep(Seat::Caller, None, Some(LOOK_AGAIN), &|| false);
+                self.conduit.sleep(Sleeper::Caller, None, Some(LOOK_AGAIN), &|| false);
             }
         }
     }
@@ -120,7 +120,7 @@ impl Suite<'_> {
                 return Err(format!("{what}: busy for {PATIENCE:?}"));
             }
             if !self.poll() {
-                self.conduit.sleep(Seat::Caller, None, Some(Duration::from_millis(1)), &|| false);
+                self.conduit.sleep(Sleeper::Caller, None, Some(Duration::from_millis(1)), &|| false);
             }
         }
         Ok(())

@@ -97,11 +97,11 @@ pub enum Arrival<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Who sleeps. A rank has one seat of each kind.
+/// Who sleeps. A rank has one sleeper of each kind.
 ///
 /// A wake-up goes to the caller when one sleeps, else to the helper, so that a miss costs no thread switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
+pub enum Sleeper {
     /// A client thread that waits in a call and drives the engine itself.
     Caller,
     /// The helper thread, which drives when no client thread does.
@@ -111,7 +111,7 @@ pub enum Seat {
 /// Whom a message wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
-    /// Whoever sleeps, as [`Seat`] says.
+    /// Whoever sleeps, as [`Sleeper`] says.
     Now,
     /// A caller that sleeps. The helper is not woken: the message waits until a client thread calls in, or something else
     /// wakes the helper.
@@ -181,20 +181,26 @@ pub trait Conduit: Send + Sync {
 
     /// Says that a client thread drives the engine from now on (`true`), so that arrivals wake nobody, or no longer does
     /// (`false`). Returns whether something has arrived that nobody was woken for.
-    fn occupy(&self, driving: bool) -> bool;
+    fn set_driving(&self, driving: bool) -> bool;
 
     /// Sleeps in the kernel until something arrives, [`Conduit::wake`] is called for this rank, `also` becomes readable,
-    /// or `timeout` is over. `stay_awake` is asked once after arrivals have begun to wake this seat; `true` returns at
-    /// once, so a condition set before a `wake` is never slept through. The caller's seat counts as occupied before and
+    /// or `timeout` is over. `stay_awake` is asked once after arrivals have begun to wake this sleeper; `true` returns at
+    /// once, so a condition set before a `wake` is never slept through. A caller counts as driving before and
     /// after the call, not during it. May return early.
-    fn sleep(&self, seat: Seat, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>, stay_awake: &dyn Fn() -> bool);
+    fn sleep(
+        &self,
+        sleeper: Sleeper,
+        also: Option<BorrowedFd<'_>>,
+        timeout: Option<Duration>,
+        stay_awake: &dyn Fn() -> bool,
+    );
 
     /// Wakes a sleeper at `rank`, as an arrival there would. Works for other ranks than the own only with
     /// [`Capabilities::peer_memory`]. May be called from any thread, also in a signal handler, and costs no system
     /// call if nobody sleeps.
     fn wake(&self, rank: Rank);
 
-    /// Wakes the own helper's seat, whoever drives. May be called from any thread, also in a signal handler.
+    /// Wakes the own helper, whoever drives. May be called from any thread, also in a signal handler.
     fn wake_helper(&self);
 
     /// Has `leave` called, at most once, when the program is about to end the transport by other ways than this contract's, as

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
 };
 use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
@@ -177,30 +177,30 @@ impl<N: Network> Conduit for HybridConduit<N> {
         self.host.has_arrivals()
     }
 
-    fn occupy(&self, driving: bool) -> bool {
+    fn set_driving(&self, driving: bool) -> bool {
         self.is_driven.store(driving, Ordering::SeqCst);
-        self.host.occupy(driving)
+        self.host.set_driving(driving)
     }
 
     fn sleep(
         &self,
-        seat: Seat,
+        sleeper: Sleeper,
         also: Option<BorrowedFd<'_>>,
         timeout: Option<Duration>,
         stay_awake: &dyn Fn() -> bool,
     ) {
         if !self.needs_network() {
-            return self.host.sleep(seat, also, timeout, stay_awake);
+            return self.host.sleep(sleeper, also, timeout, stay_awake);
         }
-        let rest = match seat {
-            Seat::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
+        let rest = match sleeper {
+            Sleeper::Helper if self.is_driven.load(Ordering::SeqCst) => Rest::Sleep(backoff::BESIDE_A_DRIVER),
             _ => self.backoff.next(self.network.is_active()),
         };
         match rest {
             Rest::GiveWay => std::thread::yield_now(),
             Rest::Sleep(limit) => {
                 let limit = timeout.map_or(limit, |timeout| timeout.min(limit));
-                self.host.sleep(seat, also, Some(limit), stay_awake);
+                self.host.sleep(sleeper, also, Some(limit), stay_awake);
             }
         }
     }

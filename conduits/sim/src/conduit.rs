@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, RegionSizes, Seat, Transfer,
-    Urgency,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, RegionSizes, Sleeper,
+    Transfer, Urgency,
 };
 
 use crate::hub::Hub;
-use crate::network::{Move, News};
+use crate::network::{Move, OwnedArrival};
 
 /// The largest message. Small, so that longer contents have to be taken apart.
 const MESSAGE_BYTES_MAX: usize = 1024;
@@ -57,7 +57,7 @@ impl SimConduit {
         // SAFETY: `ends` checked both regions against the pools, which live as long as the hub and so longer than the
         // network in it. By the contract of put and get they are left alone until completion.
         unsafe { self.hub.network().transfer(what)? };
-        self.hub.seats(self.rank).ring();
+        self.hub.sleepers(self.rank).ring();
         Ok(())
     }
 }
@@ -115,8 +115,8 @@ impl Conduit for SimConduit {
         assert!(message.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", message.len());
         let sent = self.hub.network().send(self.rank, to, message);
         match urgency {
-            Urgency::WhenCalled if sent.is_ok() => self.hub.seats(to).ring_caller(),
-            _ => self.hub.seats(to).ring(),
+            Urgency::WhenCalled if sent.is_ok() => self.hub.sleepers(to).ring_caller(),
+            _ => self.hub.sleepers(to).ring(),
         }
         sent
     }
@@ -133,42 +133,42 @@ impl Conduit for SimConduit {
 
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
         let due = self.hub.network().poll(self.rank);
-        for news in &due {
-            sink(match news {
-                News::Message { from, bytes } => Arrival::Message { from: *from, bytes },
-                News::Complete(token) => Arrival::Complete(*token),
+        for arrival in &due {
+            sink(match arrival {
+                OwnedArrival::Message { from, bytes } => Arrival::Message { from: *from, bytes },
+                OwnedArrival::Complete(token) => Arrival::Complete(*token),
             });
         }
         !due.is_empty()
     }
 
     fn has_arrivals(&self) -> bool {
-        self.hub.has_news(self.rank)
+        self.hub.has_arrivals(self.rank)
     }
 
-    fn occupy(&self, driving: bool) -> bool {
-        self.hub.seats(self.rank).occupy(driving);
-        self.hub.has_news(self.rank)
+    fn set_driving(&self, driving: bool) -> bool {
+        self.hub.sleepers(self.rank).set_driving(driving);
+        self.hub.has_arrivals(self.rank)
     }
 
     fn sleep(
         &self,
-        seat: Seat,
+        sleeper: Sleeper,
         also: Option<BorrowedFd<'_>>,
         timeout: Option<Duration>,
         stay_awake: &dyn Fn() -> bool,
     ) {
         // `stay_awake` comes first: it is asked even when something has arrived, as the contract promises.
-        let stay = |arrivals_matter| stay_awake() || (arrivals_matter && self.hub.has_news(self.rank));
-        self.hub.seats(self.rank).sleep(seat, also, timeout, stay);
+        let stay = |arrivals_matter| stay_awake() || (arrivals_matter && self.hub.has_arrivals(self.rank));
+        self.hub.sleepers(self.rank).sleep(sleeper, also, timeout, stay);
     }
 
     fn wake(&self, rank: Rank) {
-        self.hub.seats(rank).ring();
+        self.hub.sleepers(rank).ring();
     }
 
     fn wake_helper(&self) {
-        self.hub.seats(self.rank).ring_helper();
+        self.hub.sleepers(self.rank).ring_helper();
     }
 
     fn close(&self) {}

@@ -7,14 +7,14 @@ use vgasnet_conduit::{Rank, Region, RegionSizes};
 use crate::memory::Memory;
 use crate::network::{Network, Traffic};
 use crate::rendezvous::Rendezvous;
-use crate::seats::Seats;
+use crate::sleepers::Sleepers;
 use crate::{Settings, SimConduit};
 
 /// The common part of the conduits of a job. Regions that they give out are valid as long as it lives.
 pub struct Hub {
     settings: Settings,
     network: Mutex<Network>,
-    seats: Vec<Seats>,
+    sleepers: Vec<Sleepers>,
     memories: OnceLock<Vec<RankMemory>>,
     rendezvous: Rendezvous,
 }
@@ -33,7 +33,7 @@ impl Hub {
         assert!((0..hosts).all(|host| settings.hosts.contains(&host)), "gaps in the hosts {:?}", settings.hosts);
         Arc::new(Hub {
             network: Mutex::new(Network::new(settings.clone())),
-            seats: (0..ranks).map(|_| Seats::default()).collect(),
+            sleepers: (0..ranks).map(|_| Sleepers::default()).collect(),
             memories: OnceLock::new(),
             rendezvous: Rendezvous::new(ranks),
             settings,
@@ -64,8 +64,8 @@ impl Hub {
     }
 
     /// Whether something is under way that `rank` has to poll for; it does not sleep then.
-    pub fn has_news(&self, rank: Rank) -> bool {
-        self.network().has_news(rank)
+    pub fn has_arrivals(&self, rank: Rank) -> bool {
+        self.network().has_arrivals(rank)
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -80,8 +80,8 @@ impl Hub {
         self.network.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn seats(&self, rank: Rank) -> &Seats {
-        &self.seats[rank.index()]
+    pub(crate) fn sleepers(&self, rank: Rank) -> &Sleepers {
+        &self.sleepers[rank.index()]
     }
 
     pub(crate) fn rendezvous(&self) -> &Rendezvous {

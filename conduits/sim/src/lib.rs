@@ -13,7 +13,7 @@ mod hub;
 mod memory;
 mod network;
 mod rendezvous;
-mod seats;
+mod sleepers;
 
 pub use conduit::SimConduit;
 pub use hub::Hub;

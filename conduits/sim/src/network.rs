@@ -28,7 +28,7 @@ pub struct Traffic {
 
 /// An arrival, on its way or due.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum OwnedArrival {
     Message { from: Rank, bytes: Vec<u8> },
     Complete(Token),
 }
@@ -36,7 +36,7 @@ pub(crate) enum News {
 struct Delayed {
     /// Polls of the receiver that pass before it is due.
     polls_left: u32,
-    news: News,
+    arrival: OwnedArrival,
 }
 
 /// A put or get.
@@ -100,7 +100,7 @@ impl Network {
     }
 
     /// Whether something is under way that `rank` has to poll for.
-    pub(crate) fn has_news(&self, rank: Rank) -> bool {
+    pub(crate) fn has_arrivals(&self, rank: Rank) -> bool {
         !self.inboxes[rank.index()].is_empty() || self.transfers[rank.index()] > 0
     }
 
@@ -108,7 +108,7 @@ impl Network {
         let has_room = self.inboxes[to.index()].len() < INBOX_MAX;
         self.admit(from, has_room)?;
         self.traffic.messages += 1;
-        self.post(to, News::Message { from, bytes: message });
+        self.post(to, OwnedArrival::Message { from, bytes: message });
         Ok(())
     }
 
@@ -131,7 +131,7 @@ impl Network {
     }
 
     /// One poll of `rank`: moves on every transfer, and returns the arrivals that are due for `rank`.
-    pub(crate) fn poll(&mut self, rank: Rank) -> Vec<News> {
+    pub(crate) fn poll(&mut self, rank: Rank) -> Vec<OwnedArrival> {
         for at in (0..self.flying.len()).rev() {
             if self.flying[at].polls_left > 0 {
                 self.flying[at].polls_left -= 1;
@@ -144,11 +144,12 @@ impl Network {
             let stays = delayed.polls_left > 0 || due.len() == POLL_ARRIVALS_MAX;
             delayed.polls_left = delayed.polls_left.saturating_sub(1);
             if !stays {
-                due.push(std::mem::replace(&mut delayed.news, News::Complete(Token(0))));
+                due.push(std::mem::replace(&mut delayed.arrival, OwnedArrival::Complete(Token(0))));
             }
             stays
         });
-        self.transfers[rank.index()] -= due.iter().filter(|news| matches!(news, News::Complete(_))).count();
+        self.transfers[rank.index()] -=
+            due.iter().filter(|arrival| matches!(arrival, OwnedArrival::Complete(_))).count();
         if self.settings.delay_percent > 0 {
             self.random.shuffle(&mut due);
         }
@@ -164,7 +165,7 @@ impl Network {
             unsafe { move_half(what, half) };
             if rest.is_some() {
                 self.flying.swap_remove(at);
-                self.post(what.rank, News::Complete(what.token));
+                self.post(what.rank, OwnedArrival::Complete(what.token));
                 return;
             }
             self.flying[at].rest = Some(match half {
@@ -178,9 +179,9 @@ impl Network {
         }
     }
 
-    fn post(&mut self, to: Rank, news: News) {
+    fn post(&mut self, to: Rank, arrival: OwnedArrival) {
         let polls_left = self.delay();
-        self.inboxes[to.index()].push(Delayed { polls_left, news });
+        self.inboxes[to.index()].push(Delayed { polls_left, arrival });
     }
 
     fn delay(&mut self) -> u32 {

@@ -1,35 +1,35 @@
-//! The doorbell word: the seat at a rank that an arrival there must wake.
+//! The doorbell word: the sleeper at a rank that an arrival there must wake.
 //!
 //! A *poster* makes something visible (a committed record in the inbox, a completion, a flag that `stay_awake` reads) and
-//! then calls [`Bell::take_sleeper`]. A *sleeper* calls [`Bell::lie_down`], looks for news, and
-//! only then blocks on its eventfd. A *vacating* caller calls [`Bell::vacate`] and looks likewise.
+//! then calls [`Bell::take_sleeper`]. A *sleeper* calls [`Bell::begin_sleep`], looks for what was posted, and only then
+//! blocks on its eventfd. A caller that *hands over* calls [`Bell::hand_over`] and looks likewise.
 //!
 //! # Why no wake-up is lost
-//! Poster: write the news; `fence(SeqCst)`; read the word. Sleeper and vacating caller: write the word;
-//! `fence(SeqCst)`; read the news. The two fences are ordered one way or the other. If the poster's is first, the sleeper
-//! sees the news and does not block. If the sleeper's is first, the poster sees the word as the sleeper left it or newer:
-//! - It finds the seat's bit: it clears the bit and writes the seat's eventfd. The eventfd remembers, so it does not
+//! Poster: write the post; `fence(SeqCst)`; read the word. Sleeper and caller that hands over: write the word;
+//! `fence(SeqCst)`; read the post. The two fences are ordered one way or the other. If the poster's is first, the sleeper
+//! sees the post and does not block. If the sleeper's is first, the poster sees the word as the sleeper left it or newer:
+//! - It finds the sleeper's bit: it clears the bit and writes the sleeper's eventfd. The eventfd remembers, so it does not
 //!   matter whether the sleeper blocks before or after. Only the one who cleared a bit writes the eventfd.
-//! - It finds [`DRIVING`]: a caller is awake. The bit is cleared only by [`Bell::vacate`] or [`Bell::lie_down`], and
-//!   both are followed by a look at the news, so the caller sees it then at the latest. That is why a helper that finds
-//!   `DRIVING` while it lies down may leave arrivals alone.
-//! - It finds nothing: somebody cleared the sleeper's bit before, so the sleeper has been rung and is getting up; after
-//!   that it looks at everything again before it next sleeps.
+//! - It finds [`DRIVING`]: a caller is awake. The bit is cleared only by [`Bell::hand_over`] or [`Bell::begin_sleep`], and
+//!   both are followed by a look at the posts, so the caller sees it then at the latest. That is why a helper that finds
+//!   `DRIVING` in `begin_sleep` may leave arrivals alone.
+//! - It finds nothing: somebody cleared the sleeper's bit before, so the sleeper has been rung and wakes; after that
+//!   it looks at everything again before it next sleeps.
 //!
 //! A poster that rings a caller hands it `DRIVING` in the same step: a rung caller is as good as awake, so the arrivals
 //! between the ring and its first instruction do not wake the helper too.
 //!
-//! An eventfd may be written after its sleeper got up for another reason. Then the next sleep returns early; nothing is lost.
+//! An eventfd may be written after its sleeper woke for another reason. Then the next sleep returns early; nothing is lost.
 
-use vgasnet_conduit::Seat;
+use vgasnet_conduit::Sleeper;
 
 use crate::sync::{AtomicU32, Ordering, fence};
 
 /// A client thread drives: wake nobody.
 const DRIVING: u32 = 1;
-/// The caller's seat sleeps, or is about to.
+/// The caller sleeps, or is about to.
 const CALLER: u32 = 2;
-/// The helper's seat sleeps, or is about to.
+/// The helper sleeps, or is about to.
 const HELPER: u32 = 4;
 
 /// The doorbell word of one rank, in shared memory. All zero at first: nobody sleeps, nobody drives.
@@ -44,72 +44,72 @@ impl Bell {
         Bell { bits: AtomicU32::new(0) }
     }
 
-    /// For a poster, after its news: the seat to ring, if any. A poster that gets a seat must write its eventfd.
-    pub(crate) fn take_sleeper(&self) -> Option<Seat> {
+    /// For a poster, after its post: the sleeper to ring, if any. A poster that gets a sleeper must write its eventfd.
+    pub(crate) fn take_sleeper(&self) -> Option<Sleeper> {
         fence(Ordering::SeqCst);
         let mut bits = self.bits.load(Ordering::Relaxed);
         loop {
-            let (seat, rung) = if bits & DRIVING != 0 {
+            let (sleeper, rung) = if bits & DRIVING != 0 {
                 return None;
             } else if bits & CALLER != 0 {
-                (Seat::Caller, (bits & !CALLER) | DRIVING)
+                (Sleeper::Caller, (bits & !CALLER) | DRIVING)
             } else if bits & HELPER != 0 {
-                (Seat::Helper, bits & !HELPER)
+                (Sleeper::Helper, bits & !HELPER)
             } else {
                 return None;
             };
             match self.bits.compare_exchange_weak(bits, rung, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(seat),
+                Ok(_) => return Some(sleeper),
                 Err(now) => bits = now,
             }
         }
     }
 
-    /// For a poster of news that can wait until a client thread calls in: as [`Bell::take_sleeper`], but the helper only if
-    /// `holds_up` says that other news may have been behind these, out of the sleepers' sight.
-    pub(crate) fn take_caller(&self, holds_up: impl FnOnce() -> bool) -> Option<Seat> {
+    /// For a post that can wait until a client thread calls in: as [`Bell::take_sleeper`], but the helper only if `holds_up`
+    /// says that other posts may have been behind this one, out of the sleepers' sight.
+    pub(crate) fn take_caller(&self, holds_up: impl FnOnce() -> bool) -> Option<Sleeper> {
         fence(Ordering::SeqCst);
         let is_asleep = self.bits.load(Ordering::Relaxed) & CALLER != 0;
         if is_asleep || holds_up() { self.take_sleeper() } else { None }
     }
 
-    /// For a poster of news that is the helper's alone: whether the helper sleeps, and its eventfd must be written.
+    /// For a post that is the helper's alone: whether the helper sleeps, and its eventfd must be written.
     pub(crate) fn take_helper(&self) -> bool {
         fence(Ordering::SeqCst);
         self.bits.fetch_and(!HELPER, Ordering::AcqRel) & HELPER != 0
     }
 
     /// A caller drives from now on.
-    pub(crate) fn occupy(&self) {
+    pub(crate) fn begin_driving(&self) {
         self.bits.fetch_or(DRIVING, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
-    /// The caller no longer drives; it must look for news next.
-    pub(crate) fn vacate(&self) {
+    /// The caller no longer drives; it must look for posts next.
+    pub(crate) fn hand_over(&self) {
         self.bits.fetch_and(!DRIVING, Ordering::AcqRel);
         fence(Ordering::SeqCst);
     }
 
-    /// `seat` is about to sleep; it must look for news next. Returns whether arrivals are this seat's business: a helper
-    /// leaves them to a caller that drives.
-    pub(crate) fn lie_down(&self, seat: Seat) -> bool {
-        let arrivals_matter = match seat {
-            Seat::Caller => {
+    /// `sleeper` is about to sleep; it must look for posts next. Returns whether arrivals are this sleeper's business: a
+    /// helper leaves them to a caller that drives.
+    pub(crate) fn begin_sleep(&self, sleeper: Sleeper) -> bool {
+        let arrivals_matter = match sleeper {
+            Sleeper::Caller => {
                 self.update(|bits| (bits | CALLER) & !DRIVING);
                 true
             }
-            Seat::Helper => self.bits.fetch_or(HELPER, Ordering::AcqRel) & DRIVING == 0,
+            Sleeper::Helper => self.bits.fetch_or(HELPER, Ordering::AcqRel) & DRIVING == 0,
         };
         fence(Ordering::SeqCst);
         arrivals_matter
     }
 
-    /// `seat` is awake again. A caller drives from here on, as it did before it lay down.
-    pub(crate) fn get_up(&self, seat: Seat) {
-        match seat {
-            Seat::Caller => self.update(|bits| (bits & !CALLER) | DRIVING),
-            Seat::Helper => {
+    /// `sleeper` is awake again. A caller drives from here on, as it did before the sleep.
+    pub(crate) fn end_sleep(&self, sleeper: Sleeper) {
+        match sleeper {
+            Sleeper::Caller => self.update(|bits| (bits & !CALLER) | DRIVING),
+            Sleeper::Helper => {
                 self.bits.fetch_and(!HELPER, Ordering::AcqRel);
             }
         }

@@ -17,27 +17,27 @@ trait Event {
 }
 
 impl<E: Event> Desk<E> {
-    fn event(&self, seat: Seat) -> &E {
-        match seat {
-            Seat::Caller => &self.caller,
-            Seat::Helper => &self.helper,
+    fn event(&self, sleeper: Sleeper) -> &E {
+        match sleeper {
+            Sleeper::Caller => &self.caller,
+            Sleeper::Helper => &self.helper,
         }
     }
 
     fn wake(&self) {
-        if let Some(seat) = self.bell.take_sleeper() {
-            self.event(seat).ring();
+        if let Some(sleeper) = self.bell.take_sleeper() {
+            self.event(sleeper).ring();
         }
     }
 
     /// Sleeps as the conduit does.
-    fn sleep(&self, seat: Seat, stay_awake: impl Fn() -> bool) {
-        let arrivals_matter = self.bell.lie_down(seat);
+    fn sleep(&self, sleeper: Sleeper, stay_awake: impl Fn() -> bool) {
+        let arrivals_matter = self.bell.begin_sleep(sleeper);
         let stay = stay_awake() || (arrivals_matter && self.inbox.ring().has_record());
         if !stay {
-            self.event(seat).wait();
+            self.event(sleeper).wait();
         }
-        self.bell.get_up(seat);
+        self.bell.end_sleep(sleeper);
     }
 }
 
@@ -78,8 +78,8 @@ mod model {
     /// News that can wait for a call.
     fn post_quietly(desk: &Desk<ModelEvent>, from: u32) {
         let end = desk.inbox.ring().push(from, b"news", b"").unwrap();
-        if let Some(seat) = desk.bell.take_caller(|| !desk.inbox.ring().is_last(end)) {
-            desk.event(seat).ring();
+        if let Some(sleeper) = desk.bell.take_caller(|| !desk.inbox.ring().is_last(end)) {
+            desk.event(sleeper).ring();
         }
     }
 
@@ -98,23 +98,23 @@ mod model {
                 let desk = desk.clone();
                 thread::spawn(move || post(&desk, from))
             });
-            desk.bell.occupy();
+            desk.bell.begin_driving();
             let mut seen = 0;
             while seen < 2 {
                 while desk.inbox.ring().pop(|_, bytes| assert_eq!(bytes, b"news")) {
                     seen += 1;
                 }
                 if seen < 2 {
-                    desk.sleep(Seat::Caller, || false);
+                    desk.sleep(Sleeper::Caller, || false);
                 }
             }
             posters.into_iter().for_each(|poster| poster.join().unwrap());
         });
     }
 
-    /// A record that arrives around the moment when the caller vacates is found by the caller or wakes the helper.
+    /// A record that arrives around the moment when the caller hands over is found by the caller or wakes the helper.
     #[test]
-    fn model_a_vacating_caller_leaves_nothing_behind() {
+    fn model_a_caller_that_hands_over_leaves_nothing_behind() {
         check(3, || {
             let desk = desk();
             let poster = thread::spawn({
@@ -125,12 +125,12 @@ mod model {
                 let desk = desk.clone();
                 move || {
                     while !desk.inbox.ring().pop(|_, _| ()) {
-                        desk.sleep(Seat::Helper, || false);
+                        desk.sleep(Sleeper::Helper, || false);
                     }
                 }
             });
-            desk.bell.occupy();
-            desk.bell.vacate();
+            desk.bell.begin_driving();
+            desk.bell.hand_over();
             if desk.inbox.ring().has_record() {
                 desk.wake();
             }
@@ -153,7 +153,7 @@ mod model {
             while !urgent_is_here {
                 while desk.inbox.ring().pop(|from, _| urgent_is_here |= from == 1) {}
                 if !urgent_is_here {
-                    desk.sleep(Seat::Helper, || false);
+                    desk.sleep(Sleeper::Helper, || false);
                 }
             }
             posters.into_iter().for_each(|poster| poster.join().unwrap());
@@ -174,7 +174,7 @@ mod model {
                 }
             });
             while flag.load(Ordering::Relaxed) == 0 {
-                desk.sleep(Seat::Helper, || flag.load(Ordering::Relaxed) == 1);
+                desk.sleep(Sleeper::Helper, || flag.load(Ordering::Relaxed) == 1);
             }
             setter.join().unwrap();
         });
@@ -225,11 +225,11 @@ mod stress {
                 }
             });
         }
-        for seat in [Seat::Caller, Seat::Helper] {
+        for sleeper in [Sleeper::Caller, Sleeper::Helper] {
             let (desk, seen, engine, done) = (desk.clone(), seen.clone(), engine.clone(), done.clone());
             std::thread::spawn(move || {
                 while seen.load(Ordering::Relaxed) < total {
-                    drive(&desk, seat, &engine, &seen, total);
+                    drive(&desk, sleeper, &engine, &seen, total);
                 }
                 // The one who took the last record wakes the other.
                 desk.caller.ring();
@@ -243,8 +243,8 @@ mod stress {
         assert_eq!(seen.load(Ordering::Relaxed), total);
     }
 
-    /// One visit of a seat: take what there is, sleep; a caller then leaves as `occupy(false)` asks it to.
-    fn drive(desk: &Desk<EventFd>, seat: Seat, engine: &std::sync::Mutex<()>, seen: &AtomicU64, total: u64) {
+    /// One visit of a sleeper: take what there is, sleep; a caller then leaves as `set_driving(false)` asks it to.
+    fn drive(desk: &Desk<EventFd>, sleeper: Sleeper, engine: &std::sync::Mutex<()>, seen: &AtomicU64, total: u64) {
         let drain = || {
             let _one_at_a_time = engine.lock().expect("no panic");
             while desk.inbox.ring().pop(|_, _| ()) {
@@ -252,15 +252,15 @@ mod stress {
             }
         };
         let over = || seen.load(Ordering::Relaxed) >= total;
-        if seat == Seat::Caller {
-            desk.bell.occupy();
+        if sleeper == Sleeper::Caller {
+            desk.bell.begin_driving();
         }
         drain();
         if !over() {
-            desk.sleep(seat, over);
+            desk.sleep(sleeper, over);
         }
-        if seat == Seat::Caller {
-            desk.bell.vacate();
+        if sleeper == Sleeper::Caller {
+            desk.bell.hand_over();
             if desk.inbox.ring().has_record() {
                 desk.wake();
             }

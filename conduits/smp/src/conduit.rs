@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Seat, Transfer, Urgency, agree,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
 };
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -62,24 +62,24 @@ impl SmpConduit {
         self.job.control.block(self.rank)
     }
 
-    /// Wakes the seat at `rank` that must be woken for the news posted there before.
+    /// Wakes the sleeper at `rank` that must be woken for what was posted there before.
     fn ring(&self, rank: u32) {
-        if let Some(seat) = self.job.control.block(rank).bell.take_sleeper() {
-            self.ring_seat(rank, seat);
+        if let Some(sleeper) = self.job.control.block(rank).bell.take_sleeper() {
+            self.ring_sleeper(rank, sleeper);
         }
     }
 
     /// As `ring`, for a message that can wait for a call and ends at `end` in the inbox.
     fn ring_caller(&self, rank: u32, end: u64) {
         let inbox = self.job.control.inbox(rank);
-        if let Some(seat) = self.job.control.block(rank).bell.take_caller(|| !inbox.is_last(end)) {
-            self.ring_seat(rank, seat);
+        if let Some(sleeper) = self.job.control.block(rank).bell.take_caller(|| !inbox.is_last(end)) {
+            self.ring_sleeper(rank, sleeper);
         }
     }
 
-    fn ring_seat(&self, rank: u32, seat: Seat) {
+    fn ring_sleeper(&self, rank: u32, sleeper: Sleeper) {
         // It fails only when the eventfd's count is at its end, and then it is readable anyway.
-        let _ = nix::unistd::write(self.job.objects.doorbell(rank, seat), &1_u64.to_ne_bytes());
+        let _ = nix::unistd::write(self.job.objects.doorbell(rank, sleeper), &1_u64.to_ne_bytes());
     }
 
     fn attached(&self) -> &Attached {
@@ -244,30 +244,30 @@ impl Conduit for SmpConduit {
         self.completions.has_any() || self.job.control.inbox(self.rank).has_record()
     }
 
-    fn occupy(&self, driving: bool) -> bool {
+    fn set_driving(&self, driving: bool) -> bool {
         let bell = &self.own_block().bell;
         if driving {
-            bell.occupy();
+            bell.begin_driving();
         } else {
-            bell.vacate();
+            bell.hand_over();
         }
         self.has_arrivals()
     }
 
     fn sleep(
         &self,
-        seat: Seat,
+        sleeper: Sleeper,
         also: Option<BorrowedFd<'_>>,
         timeout: Option<Duration>,
         stay_awake: &dyn Fn() -> bool,
     ) {
         let bell = &self.own_block().bell;
-        let arrivals_matter = bell.lie_down(seat);
+        let arrivals_matter = bell.begin_sleep(sleeper);
         // In this order: `stay_awake` is asked even when something has arrived, as the contract promises.
         let stay = stay_awake() || (arrivals_matter && self.has_arrivals());
-        let doorbell = self.job.objects.doorbell(self.rank, seat);
+        let doorbell = self.job.objects.doorbell(self.rank, sleeper);
         let rung = !stay && wait_readable(doorbell.as_fd(), also, timeout);
-        bell.get_up(seat);
+        bell.end_sleep(sleeper);
         if rung {
             // Empty when another wake-up was quicker; then there is nothing to take.
             let _ = nix::unistd::read(doorbell, &mut [0; 8]);
@@ -280,7 +280,7 @@ impl Conduit for SmpConduit {
 
     fn wake_helper(&self) {
         if self.own_block().bell.take_helper() {
-            self.ring_seat(self.rank, Seat::Helper);
+            self.ring_sleeper(self.rank, Sleeper::Helper);
         }
     }
 

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use vgasnet_conduit::{ConduitError, Seat};
+use vgasnet_conduit::{ConduitError, Sleeper};
 
 use crate::RANKS_MAX;
 use crate::arena::Control;
@@ -76,10 +76,10 @@ impl Objects {
         })
     }
 
-    pub(crate) fn doorbell(&self, rank: u32, seat: Seat) -> &OwnedFd {
-        let place = match seat {
-            Seat::Caller => 0,
-            Seat::Helper => 1,
+    pub(crate) fn doorbell(&self, rank: u32, sleeper: Sleeper) -> &OwnedFd {
+        let place = match sleeper {
+            Sleeper::Caller => 0,
+            Sleeper::Helper => 1,
         };
         &self.doorbells[2 * rank as usize + place]
     }

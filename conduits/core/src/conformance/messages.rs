@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::{Suite, check, pattern};
-use crate::{MESSAGE_BYTES_MIN, Rank, Seat};
+use crate::{MESSAGE_BYTES_MIN, Rank, Sleeper};
 
 /// Messages that each rank sends in the flood, and their size.
 const FLOOD: u32 = 4_000;
@@ -43,7 +43,7 @@ pub(super) fn flood(suite: &mut Suite<'_>) -> Result<(), String> {
     let to = Rank(0);
     if own == to {
         // The others run into a full inbox meanwhile, on conduits that have one. The own flood must not be in their way.
-        suite.conduit.sleep(Seat::Caller, None, Some(Duration::from_millis(20)), &|| false);
+        suite.conduit.sleep(Sleeper::Caller, None, Some(Duration::from_millis(20)), &|| false);
     }
     for n in 0..FLOOD {
         suite.send(to, &flood_message(own, n))?;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{PATIENCE, Suite, check};
-use crate::{Arrival, Conduit, Rank, Seat};
+use crate::{Arrival, Conduit, Rank, Sleeper};
 
 /// A sleep that nothing ends takes this long.
 const LONG: Duration = Duration::from_secs(20);
@@ -20,19 +20,19 @@ const SHORT: Duration = Duration::from_millis(20);
 
 pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
     timeout(suite)?;
-    for seat in [Seat::Caller, Seat::Helper] {
+    for sleeper in [Sleeper::Caller, Sleeper::Helper] {
         // The helper's turn comes when no caller drives.
-        suite.conduit.occupy(seat == Seat::Caller);
-        stay_awake(suite.conduit, seat)?;
-        also(suite.conduit, seat)?;
-        wake(suite.conduit, seat, &|| suite.conduit.wake(suite.conduit.rank()))?;
+        suite.conduit.set_driving(sleeper == Sleeper::Caller);
+        stay_awake(suite.conduit, sleeper)?;
+        also(suite.conduit, sleeper)?;
+        wake(suite.conduit, sleeper, &|| suite.conduit.wake(suite.conduit.rank()))?;
     }
     for driving in [true, false] {
-        suite.conduit.occupy(driving);
-        wake(suite.conduit, Seat::Helper, &|| suite.conduit.wake_helper())?;
+        suite.conduit.set_driving(driving);
+        wake(suite.conduit, Sleeper::Helper, &|| suite.conduit.wake_helper())?;
     }
     handover(suite)?;
-    suite.conduit.occupy(true);
+    suite.conduit.set_driving(true);
     suite.meet()?;
     arrival(suite)
 }
@@ -40,20 +40,20 @@ pub(super) fn all(suite: &mut Suite<'_>) -> Result<(), String> {
 /// One sleep, which must not take its whole time.
 fn sleep_briefly(
     conduit: &dyn Conduit,
-    seat: Seat,
+    sleeper: Sleeper,
     also: Option<BorrowedFd<'_>>,
     stay_awake: &dyn Fn() -> bool,
 ) -> Result<(), String> {
     let begin = Instant::now();
-    conduit.sleep(seat, also, Some(LONG), stay_awake);
-    check(begin.elapsed() < LONG, || format!("{seat:?} slept through what should have woken it"))
+    conduit.sleep(sleeper, also, Some(LONG), stay_awake);
+    check(begin.elapsed() < LONG, || format!("{sleeper:?} slept through what should have woken it"))
 }
 
 fn timeout(suite: &mut Suite<'_>) -> Result<(), String> {
     let begin = Instant::now();
     let mut sleeps = 0;
     while begin.elapsed() < 3 * SHORT {
-        suite.conduit.sleep(Seat::Caller, None, Some(SHORT), &|| false);
+        suite.conduit.sleep(Sleeper::Caller, None, Some(SHORT), &|| false);
         sleeps += 1;
     }
     check(begin.elapsed() < LONG, || format!("{sleeps} sleeps of {SHORT:?} took {:?}", begin.elapsed()))?;
@@ -64,18 +64,18 @@ fn timeout(suite: &mut Suite<'_>) -> Result<(), String> {
     })
 }
 
-fn stay_awake(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+fn stay_awake(conduit: &dyn Conduit, sleeper: Sleeper) -> Result<(), String> {
     let asked = Cell::new(0);
     let stay_awake = || {
         asked.set(asked.get() + 1);
         true
     };
-    sleep_briefly(conduit, seat, None, &stay_awake)?;
+    sleep_briefly(conduit, sleeper, None, &stay_awake)?;
     check(asked.get() == 1, || format!("stay_awake was asked {} times", asked.get()))
 }
 
 /// A descriptor wakes, whether it becomes readable before or during the sleep.
-fn also(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
+fn also(conduit: &dyn Conduit, sleeper: Sleeper) -> Result<(), String> {
     let (mut writer, reader) = UnixStream::pair().map_err(|error| error.to_string())?;
     let begin = Instant::now();
     thread::scope(|scope| {
@@ -84,14 +84,14 @@ fn also(conduit: &dyn Conduit, seat: Seat) -> Result<(), String> {
             writer.write_all(b"x").expect("the reader is open");
         });
         while begin.elapsed() < SHORT {
-            sleep_briefly(conduit, seat, Some(reader.as_fd()), &|| false)?;
+            sleep_briefly(conduit, sleeper, Some(reader.as_fd()), &|| false)?;
         }
-        sleep_briefly(conduit, seat, Some(reader.as_fd()), &|| false)
+        sleep_briefly(conduit, sleeper, Some(reader.as_fd()), &|| false)
     })
 }
 
 /// A flag that is set before a wake is never slept through.
-fn wake(conduit: &dyn Conduit, seat: Seat, wake: &(dyn Fn() + Sync)) -> Result<(), String> {
+fn wake(conduit: &dyn Conduit, sleeper: Sleeper, wake: &(dyn Fn() + Sync)) -> Result<(), String> {
     const ROUNDS: u32 = 2_000;
     let (set, seen) = (AtomicU32::new(0), AtomicU32::new(0));
     let gave_up = AtomicBool::new(false);
@@ -107,7 +107,7 @@ fn wake(conduit: &dyn Conduit, seat: Seat, wake: &(dyn Fn() + Sync)) -> Result<(
         });
         for round in 1..=ROUNDS {
             while set.load(Ordering::Acquire) < round {
-                let slept = sleep_briefly(conduit, seat, None, &|| set.load(Ordering::Acquire) >= round);
+                let slept = sleep_briefly(conduit, sleeper, None, &|| set.load(Ordering::Acquire) >= round);
                 if slept.is_err() {
                     gave_up.store(true, Ordering::Relaxed);
                     waker.thread().unpark();
@@ -130,11 +130,11 @@ fn handover(suite: &mut Suite<'_>) -> Result<(), String> {
     }
     for _ in 0..200 {
         let arrived = AtomicBool::new(false);
-        conduit.occupy(true);
+        conduit.set_driving(true);
         thread::scope(|scope| {
             let helper = scope.spawn(|| helper_polls(conduit, &arrived));
             suite.send(conduit.rank(), b"self")?;
-            if conduit.occupy(false) {
+            if conduit.set_driving(false) {
                 conduit.wake(conduit.rank());
             }
             helper.join().map_err(|_| "the helper panicked".to_owned())?
@@ -147,7 +147,7 @@ fn handover(suite: &mut Suite<'_>) -> Result<(), String> {
 fn helper_polls(conduit: &dyn Conduit, arrived: &AtomicBool) -> Result<(), String> {
     let begin = Instant::now();
     while !arrived.load(Ordering::Relaxed) {
-        sleep_briefly(conduit, Seat::Helper, None, &|| false)?;
+        sleep_briefly(conduit, Sleeper::Helper, None, &|| false)?;
         check(begin.elapsed() < PATIENCE, || "the helper never finds the message".to_owned())?;
         // The caller does not poll in this test, so there is one poller.
         conduit.poll(&mut |arrival| {
@@ -172,7 +172,7 @@ fn arrival(suite: &mut Suite<'_>) -> Result<(), String> {
         while suite.messages.pop().is_none() {
             if !suite.poll() {
                 let begin = Instant::now();
-                suite.conduit.sleep(Seat::Caller, None, Some(LONG), &|| false);
+                suite.conduit.sleep(Sleeper::Caller, None, Some(LONG), &|| false);
                 check(!wakes || begin.elapsed() < LONG, || format!("slept through the token in lap {lap}"))?;
             }
         }

@@ -1,7 +1,7 @@
 //! The sleepers of a rank, and how they are woken.
 //!
-//! A poster makes its news visible and then calls [`Seats::ring`]. A sleeper lies down, looks for news, and only then
-//! blocks. Lying down and ringing take the same lock: either the poster sees the sleeper, or the sleeper sees the news.
+//! A poster makes its post visible and then calls [`Sleepers::ring`]. A sleeper says that it sleeps, looks for posts, and only
+//! then blocks. Both take the same lock: either the poster sees the sleeper, or the sleeper sees the post.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use vgasnet_conduit::Seat;
+use vgasnet_conduit::Sleeper;
 
-/// The two seats of a rank.
+/// The two sleepers of a rank.
 #[derive(Default)]
-pub(crate) struct Seats {
+pub(crate) struct Sleepers {
     state: Mutex<State>,
     /// Made when somebody first sleeps there.
     doorbells: [OnceLock<EventFd>; 2],
@@ -27,24 +27,24 @@ struct State {
     helper_sleeps: bool,
 }
 
-impl Seats {
-    /// Wakes the seat that news must wake, if there is one.
+impl Sleepers {
+    /// Wakes the sleeper that a post must wake, if there is one.
     pub(crate) fn ring(&self) {
         let mut state = self.state();
-        let seat = if state.driving {
+        let sleeper = if state.driving {
             return;
         } else if state.caller_sleeps {
-            // It is as good as awake: news before its first instruction does not wake the helper, too.
+            // It is as good as awake: a post before its first instruction does not wake the helper, too.
             state.driving = true;
             state.caller_sleeps = false;
-            Seat::Caller
+            Sleeper::Caller
         } else if state.helper_sleeps {
             state.helper_sleeps = false;
-            Seat::Helper
+            Sleeper::Helper
         } else {
             return;
         };
-        self.doorbell(seat).write(1).expect("its count is far from its end");
+        self.doorbell(sleeper).write(1).expect("its count is far from its end");
     }
 
     /// Wakes a caller that sleeps.
@@ -58,48 +58,48 @@ impl Seats {
     /// Wakes the helper, if it sleeps.
     pub(crate) fn ring_helper(&self) {
         if std::mem::take(&mut self.state().helper_sleeps) {
-            self.doorbell(Seat::Helper).write(1).expect("its count is far from its end");
+            self.doorbell(Sleeper::Helper).write(1).expect("its count is far from its end");
         }
     }
 
-    /// A caller drives from now on, or no longer does and looks for news next.
-    pub(crate) fn occupy(&self, driving: bool) {
+    /// A caller drives from now on, or no longer does and looks for posts next.
+    pub(crate) fn set_driving(&self, driving: bool) {
         self.state().driving = driving;
     }
 
-    /// Sleeps unless `stay` says otherwise, which is asked once after news has begun to ring here and told whether
-    /// arrivals are this seat's business: a helper leaves them to a caller that drives.
+    /// Sleeps unless `stay` says otherwise, which is asked once after posts have begun to ring here and told whether
+    /// arrivals are this sleeper's business: a helper leaves them to a caller that drives.
     pub(crate) fn sleep(
         &self,
-        seat: Seat,
+        sleeper: Sleeper,
         also: Option<BorrowedFd<'_>>,
         timeout: Option<Duration>,
         stay: impl FnOnce(bool) -> bool,
     ) {
-        let doorbell = self.doorbell(seat);
+        let doorbell = self.doorbell(sleeper);
         let arrivals_matter = {
             let mut state = self.state();
-            match seat {
-                Seat::Caller => (state.caller_sleeps, state.driving) = (true, false),
-                Seat::Helper => state.helper_sleeps = true,
+            match sleeper {
+                Sleeper::Caller => (state.caller_sleeps, state.driving) = (true, false),
+                Sleeper::Helper => state.helper_sleeps = true,
             }
             !state.driving
         };
         let rung = !stay(arrivals_matter) && wait_readable(doorbell, also, timeout);
         let mut state = self.state();
-        match seat {
-            Seat::Caller => (state.caller_sleeps, state.driving) = (false, true),
-            Seat::Helper => state.helper_sleeps = false,
+        match sleeper {
+            Sleeper::Caller => (state.caller_sleeps, state.driving) = (false, true),
+            Sleeper::Helper => state.helper_sleeps = false,
         }
         drop(state);
         if rung {
-            // It never blocks, and only this seat's one sleeper reads it.
+            // It never blocks, and only this sleeper reads it.
             let _ = doorbell.read();
         }
     }
 
-    fn doorbell(&self, seat: Seat) -> &EventFd {
-        self.doorbells[seat as usize].get_or_init(|| {
+    fn doorbell(&self, sleeper: Sleeper) -> &EventFd {
+        self.doorbells[sleeper as usize].get_or_init(|| {
             let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
             EventFd::from_value_and_flags(0, flags).expect("the system has a descriptor left")
         })
