@@ -47,8 +47,8 @@ impl Graces {
     pub(crate) const ORPHAN: Graces = Graces { quit: Duration::from_secs(1), ..Graces::JOB };
     /// Another launcher, after all its processes.
     pub(crate) const LAUNCHER: Graces = Graces::of_seconds(5, 5, 1);
-    /// Another launcher that would wait for a host that is lost.
-    pub(crate) const LAUNCHER_OF_LOST: Graces = Graces::of_seconds(1, 1, 1);
+    /// Another launcher that may wait in vain: for a host that is lost, or for processes that became no ranks.
+    pub(crate) const LAUNCHER_IN_VAIN: Graces = Graces::of_seconds(1, 1, 1);
 }
 
 /// A launcher that looks so late did not run, and perhaps the ranks did not either: they get their time again.

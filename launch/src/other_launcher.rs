@@ -77,9 +77,9 @@ impl OtherLauncher {
         Some(format!("{} {how} before the ranks did; they were ended", self.name))
     }
 
-    /// All its processes are about to end. With `has_lost`, it would wait for a host that is lost.
-    pub(crate) fn see_off(&mut self, has_lost: bool, now: Instant) {
-        let graces = if has_lost { Graces::LAUNCHER_OF_LOST } else { Graces::LAUNCHER };
+    /// All its processes are about to end. With `waits_in_vain`, it may wait for one that never ends.
+    pub(crate) fn see_off(&mut self, waits_in_vain: bool, now: Instant) {
+        let graces = if waits_in_vain { Graces::LAUNCHER_IN_VAIN } else { Graces::LAUNCHER };
         self.policy = Some(ExitPolicy::leaving(graces, now));
     }
 

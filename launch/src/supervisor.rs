@@ -316,7 +316,10 @@ impl Supervisor {
     fn release(&mut self, now: Instant) {
         let has_lost = self.table.present().any(|(_, entry)| entry.child == ChildStatus::Lost);
         self.nobody_came = self.table.present().next().is_none();
-        self.launcher.see_off(has_lost, now);
+        // It may wait for GASNet's ranks where the program never was one. If it was, only the launcher knows the status of
+        // its gasnet_exit.
+        let no_ranks = self.table.present().all(|(_, entry)| entry.state == RankState::Fresh);
+        self.launcher.see_off(has_lost || (self.is_dispensable && no_ranks), now);
         if self.may_dismiss_launcher() {
             self.launcher.dismiss(has_lost);
         }
@@ -328,9 +331,7 @@ impl Supervisor {
 
     fn may_dismiss_launcher(&self) -> bool {
         let has_failed = self.policy.outcome().status != 0;
-        // It would wait for processes that became no ranks.
-        let no_ranks = self.table.present().all(|(_, entry)| entry.state == RankState::Fresh);
-        self.is_dispensable && (has_failed || no_ranks) && self.table.missing() == 0
+        self.is_dispensable && has_failed && self.table.missing() == 0
     }
 
     /// Returns the exit status for the user.
