@@ -18,6 +18,10 @@ impl Driver {
     pub fn fetch(&self, fault: &Fault) {
         if fault.drives {
             self.engine().submit(Part::of_fault(self.own_page(fault.index), FaultId::of(fault)));
+            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked.
+            if self.waiters.has_driver() {
+                self.step();
+            }
             self.wait_for_engine(&|| fault.is_served(), None, self.spin_in_fault());
         } else {
             self.mailbox.post(fault);

@@ -216,7 +216,11 @@ impl Driver {
     /// gives up a time slice of milliseconds, whereas a thread that sleeps runs as soon as it is woken.
     pub(super) fn spin_in_fault(&self) -> Spin {
         const SPIN_MAX: Duration = Duration::from_micros(20);
-        Spin { limit: self.spin().limit.min(SPIN_MAX), yields: false }
+        let limit = match WaitMode::current() {
+            WaitMode::Spin => Duration::MAX,
+            WaitMode::Block | WaitMode::SpinBlock => self.spin().limit.min(SPIN_MAX),
+        };
+        Spin { limit, yields: false }
     }
 }
 

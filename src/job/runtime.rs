@@ -42,7 +42,8 @@ impl CallerWork for Calls {
     }
 
     fn work(&self) -> bool {
-        self.am.run_one() || self.coll.advance()
+        // Collectives first: handlers may keep coming as fast as they run.
+        self.coll.advance() || self.am.run_one()
     }
 }
 

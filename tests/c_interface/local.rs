@@ -134,6 +134,11 @@ fn misses_while_malloc_is_interrupted() {
 }
 
 #[test]
+fn misses_beside_a_thread_that_drives_and_sleeps() {
+    run_in("fault_beside_sleeper", &[], [small(2, 8, true, true), small(2, 8, false, true)]);
+}
+
+#[test]
 fn signal_handlers_that_jump_out_of_an_access() {
     run_in("jumps", &[], [small(1, 7, true, true), small(2, 8, false, true)]);
 }
