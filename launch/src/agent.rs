@@ -15,7 +15,7 @@ use vgasnet_protocol::RankState;
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
 use crate::event_loop::{Role, Watched, run as run_role, timeout_until};
-use crate::exit_policy::{ExitPolicy, Graces, Order, RankView};
+use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
 use crate::process::Process;
 use crate::rank_process::RankProcess;
 use crate::reports::Reports;
@@ -50,6 +50,10 @@ struct Agent {
     rank: Option<u32>,
     state: RankState,
     child: Option<Child>,
+    /// How the child has ended, as long as the supervisor has not been told.
+    end: Option<End>,
+    /// The child has got an order.
+    is_ordered: bool,
     policy: ExitPolicy,
     ending: Ending,
 }
@@ -86,7 +90,7 @@ impl Role for Agent {
         watched.connection(&self.supervisor, Source::Supervisor);
         if let Some(child) = self.running_child() {
             watched.readable(child.reports.as_fd(), Source::Child);
-            watched.readable(child.process.running_fd(), Source::Child);
+            child.process.running_fds().for_each(|running| watched.readable(running, Source::Child));
         }
     }
 
@@ -152,8 +156,9 @@ impl Agent {
         let (supervisor, timeout) = found
             .ok_or_else(|| format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()))?;
         let policy = ExitPolicy::new(Graces::ORPHAN, None);
-        let (state, child, ending, heard) = (RankState::Fresh, None, Ending::No, Instant::now());
-        Ok(Agent { supervisor, timeout, heard, rank, state, child, policy, ending })
+        let (state, ending, heard) = (RankState::Fresh, Ending::No, Instant::now());
+        let (child, end, is_ordered) = (None, None, false);
+        Ok(Agent { supervisor, timeout, heard, rank, state, child, end, is_ordered, policy, ending })
     }
 
     fn start_child(&mut self, program: &[OsString], signals: &Signals) {
@@ -177,14 +182,18 @@ impl Agent {
     fn hear_child(&mut self) {
         let Some(child) = self.child.as_mut().filter(|child| child.process.is_running()) else { return };
         // In this order: the last report of the child came before its end.
-        let end = child.process.reap();
+        self.end = self.end.or(child.process.reap());
         while let Some((Report { state, rank }, pid)) = child.reports.next() {
-            child.process.found(pid);
+            if let Err(error) = child.process.found(pid) {
+                tell(&format!("cannot watch pid {pid}: {error}"));
+            }
             self.rank = rank.or(self.rank);
             self.state = state;
             self.supervisor.send(&Event::State { state, rank });
         }
-        if let Some(end) = end {
+        // A rank within a script that has died of an order has its time: the supervisor, once told, waits no longer.
+        let is_due = !self.is_ordered || !child.process.is_running();
+        if let Some(end) = self.end.take_if(|_| is_due) {
             self.supervisor.send(&Event::Ended(end));
         }
     }
@@ -212,6 +221,7 @@ impl Agent {
             Command::Welcome { .. } | Command::Beat => return,
         };
         if let Some(child) = &self.child {
+            self.is_ordered = true;
             child.process.obey(order, self.state);
         }
     }

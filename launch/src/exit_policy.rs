@@ -308,7 +308,8 @@ impl ExitPolicy {
             End::Status(status) => format!("ended with exit status {status}"),
             End::Signal(signal) => format!("was killed by {}", name_signal(signal)),
         };
-        let others = if ranks.iter().any(|rank| rank.is_running) { "; the other ranks were ended" } else { "" };
+        let is_other = |(at, view): (u32, &RankView)| at != rank && view.is_running;
+        let others = if (0..).zip(ranks).any(is_other) { "; the other ranks were ended" } else { "" };
         let name = ranks[rank as usize].name();
         self.end_unless_told(format!("rank {rank} ({name}) {how}{others}"), now)
     }

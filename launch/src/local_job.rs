@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::signal::{SigSet, Signal};
-use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous};
+use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous, Visit};
 
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, ExitPolicy, Graces, Outcome, RankView};
@@ -86,7 +86,7 @@ impl Launch {
         })?;
         let time_limit = self.time_limit.map(|limit| (limit, Instant::now() + limit));
         let policy = ExitPolicy::new(Graces::JOB, time_limit);
-        let mut job = LocalJob { ranks: Vec::new(), pipes: Vec::new(), policy, rendezvous };
+        let mut job = LocalJob { ranks: Vec::new(), pipes: Vec::new(), policy, rendezvous, is_refused: false };
         for rank in 0..self.ranks {
             match self.spawn(rank, &job.rendezvous, signals.previous_mask()) {
                 Ok((process, pipes)) => {
@@ -145,6 +145,8 @@ struct LocalJob {
     pipes: Vec<LabelledPipe>,
     policy: ExitPolicy,
     rendezvous: Rendezvous,
+    /// The system refused a connection, which ends the job.
+    is_refused: bool,
 }
 
 /// The meaning of a descriptor for a local job.
@@ -160,12 +162,12 @@ impl Role for LocalJob {
     const BEATS: bool = false;
 
     fn watch<'a>(&'a self, watched: &mut Watched<'a, Source>) {
-        watched.readable(self.rendezvous.as_fd(), Source::Rendezvous);
+        watched.readable((!self.is_refused).then(|| self.rendezvous.as_fd()), Source::Rendezvous);
         for (at, pipe) in self.pipes.iter().enumerate() {
             watched.readable(pipe.open_fd(), Source::Pipe(at));
         }
         for (rank, process) in self.ranks.iter().enumerate() {
-            watched.readable(process.running_fd(), Source::Rank(rank));
+            process.running_fds().for_each(|running| watched.readable(running, Source::Rank(rank)));
         }
     }
 
@@ -193,8 +195,10 @@ impl Role for LocalJob {
     }
 
     fn on_time(&mut self, now: Instant) {
-        while let Some(joined) = self.rendezvous.serve() {
-            self.ranks[joined.rank as usize].found(joined.pid);
+        if let Err((what, error)) = self.serve() {
+            let say = format!("{what}: {error}{}", advice(&error));
+            let decision = self.policy.on_breakdown(1, say, now);
+            self.take(decision);
         }
         let decision = self.policy.on_time(&self.view(), now);
         self.take(decision);
@@ -206,6 +210,26 @@ impl Role for LocalJob {
 }
 
 impl LocalJob {
+    /// Serves the ranks that have come. An error comes with the words for what has failed.
+    fn serve(&mut self) -> Result<(), (String, std::io::Error)> {
+        while !self.is_refused {
+            match self.rendezvous.serve() {
+                Ok(None) => break,
+                Ok(Some(Visit::Joined { rank, pid })) => {
+                    let found = self.ranks[rank as usize].found(pid);
+                    found.map_err(|error| (format!("cannot watch rank {rank} (pid {pid})"), error))?;
+                }
+                // It says so itself, or has ended.
+                Ok(Some(Visit::Lost { .. })) => {}
+                Err(error) => {
+                    self.is_refused = true;
+                    return Err(("cannot give a rank its shared memory".to_owned(), error));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn take(&self, Decision { order, say: line }: Decision) {
         if let Some(line) = line {
             say(&line);

@@ -6,6 +6,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, Command};
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use vgasnet_protocol::RankState;
 
@@ -68,7 +69,7 @@ impl Process {
         self.pid
     }
 
-    /// Whether it has not been reaped.
+    /// Whether it has not been reaped, or seen to have ended.
     pub(crate) fn is_running(&self) -> bool {
         self.is_running
     }
@@ -116,6 +117,14 @@ impl Process {
                 }
             }
             self.signal(libc::SIGQUIT);
+        }
+    }
+
+    /// Notes whether a descendant has ended. Its status is its parent's to know.
+    pub(crate) fn look(&mut self) {
+        let mut watched = [PollFd::new(self.pidfd.as_fd(), PollFlags::POLLIN)];
+        if poll(&mut watched, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
+            self.is_running = false;
         }
     }
 

@@ -1,5 +1,6 @@
 //! The processes of a rank.
 
+use std::io;
 use std::os::fd::BorrowedFd;
 
 use vgasnet_protocol::RankState;
@@ -22,10 +23,17 @@ impl From<Process> for RankProcess {
 
 impl RankProcess {
     /// The rank turns out to be this process.
-    pub(crate) fn found(&mut self, pid: u32) {
+    ///
+    /// # Errors
+    /// Too many files are open.
+    pub(crate) fn found(&mut self, pid: u32) -> io::Result<()> {
         if pid != self.child.pid() && pid != 0 && self.within.is_none() {
-            self.within = Process::adopt(pid).ok();
+            match Process::adopt(pid) {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                adopted => self.within = Some(adopted?),
+            }
         }
+        Ok(())
     }
 
     /// The number of the child.
@@ -33,18 +41,22 @@ impl RankProcess {
         self.child.pid()
     }
 
-    /// Whether the child has not been reaped.
+    /// Whether the child has not been reaped, or the rank within it has not ended: a script dies of signals that a rank
+    /// handles.
     pub(crate) fn is_running(&self) -> bool {
-        self.child.is_running()
+        self.child.is_running() || self.within.as_ref().is_some_and(Process::is_running)
     }
 
-    /// Readable when the child has ended; none after it was reaped.
-    pub(crate) fn running_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.child.running_fd()
+    /// Readable when one of the two has ended, as long as [`RankProcess::reap`] has not seen that.
+    pub(crate) fn running_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.child.running_fd().into_iter().chain(self.within.as_ref().and_then(Process::running_fd))
     }
 
-    /// How the child ended, once.
+    /// Looks who has ended. Returns how the child ended, once.
     pub(crate) fn reap(&mut self) -> Option<End> {
+        if let Some(within) = &mut self.within {
+            within.look();
+        }
         self.child.reap()
     }
 

@@ -7,6 +7,7 @@ mod errno;
 pub mod futex;
 mod signal_functions;
 pub mod signal_mask;
+pub mod standard_streams;
 mod thread_table;
 
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed};

@@ -15,3 +15,4 @@ mod mpi;
 mod programs;
 mod support;
 mod vis_coll;
+mod wrapped;

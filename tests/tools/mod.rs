@@ -1,6 +1,7 @@
 //! Finding the tools that tests start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The path of a tool of this workspace. Cargo puts it beside the directory of the running test, and does not build it for a test of
 /// another package.
@@ -13,5 +14,24 @@ pub fn tool(name: &str) -> PathBuf {
         "{} is missing; run \"cargo build -p {name}\" first, with the profile, the features and the target directory of this test",
         path.display()
     );
+    for source in sources(&path) {
+        assert!(
+            changed(&source) <= changed(&path),
+            "{} is older than {}; run \"cargo build -p {name}\" again",
+            path.display(),
+            source.display()
+        );
+    }
     path
+}
+
+fn changed(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|file| file.modified()).ok()
+}
+
+/// What a tool was made of: cargo writes that beside it, as a makefile does.
+fn sources(path: &Path) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(path.with_extension("d")).unwrap_or_default();
+    let sources = text.split_once(": ").map_or("", |(_, sources)| sources);
+    sources.split_whitespace().map(PathBuf::from).collect()
 }

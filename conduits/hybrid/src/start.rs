@@ -50,8 +50,8 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
     let refused = |error| ConduitError(format!("cannot make shared memory for {count} ranks: {error}"));
     // All ranks take part in both exchanges, also those that are alone on their hosts.
     let opened = (members[0] == own && count > 1).then(|| Rendezvous::open(count).map_err(refused)).transpose();
-    let name = opened.as_ref().ok().and_then(Option::as_ref).map_or("", Rendezvous::name);
-    let all = agree(|told| network.exchange(told), &opened, name.as_bytes())?;
+    let address = opened.as_ref().ok().and_then(Option::as_ref).map_or("", Rendezvous::address);
+    let all = agree(|told| network.exchange(told), &opened, address.as_bytes())?;
     let joined = match opened? {
         Some(rendezvous) => rendezvous.admit(),
         None if count == 1 => SmpConduit::alone(),

@@ -16,7 +16,7 @@ use vgasnet_protocol::RankState;
 /// The environment variable that makes a process a rank. The launcher sets it; without it, a process is a job of its own.
 pub const JOB_VARIABLE: &str = "VGASNET_SMP_JOB";
 
-/// The value of [`JOB_VARIABLE`]: `rank=1,ranks=4,socket=NAME`, the name of the launcher's [`crate::Rendezvous`].
+/// The value of [`JOB_VARIABLE`]: `rank=1,ranks=4,socket=ADDRESS`, that of the launcher's [`crate::Rendezvous`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobVariable<'a> {
     pub(crate) rank: u32,
@@ -46,7 +46,7 @@ impl<'a> JobVariable<'a> {
         let rank = number("rank", field("rank"), 0, RANKS_MAX - 1)?;
         let ranks = number("ranks", field("ranks"), 1, RANKS_MAX)?;
         let socket = field("socket").filter(|name| !name.is_empty() && !name.contains(char::is_whitespace));
-        let socket = socket.ok_or("\"socket=\" must be followed by the name of a socket")?;
+        let socket = socket.ok_or("\"socket=\" must be followed by the address of a socket")?;
         if fields.next().is_some() {
             return Err("nothing may follow \"socket=\"".to_owned());
         }
@@ -116,7 +116,8 @@ impl Job {
             Self::of(rank, ranks, ask(socket.as_bytes(), rank, ranks)?)
         });
         launched.map_err(|what| {
-            let advice = "vgasnetrun sets this variable; a program that a rank starts must unset it";
+            let advice = "vgasnetrun sets this variable; a program that a rank starts must unset it, and a rank must be in the \
+                          network namespace of vgasnetrun";
             ConduitError(format!("{JOB_VARIABLE}=\"{text}\": {what} ({advice})"))
         })
     }

@@ -18,7 +18,7 @@ mod sync;
 
 pub use conduit::SmpConduit;
 pub use job::{JOB_VARIABLE, raise_descriptor_limit};
-pub use rendezvous::{Joined, Rendezvous, join, random};
+pub use rendezvous::{Rendezvous, Visit, join, random};
 
 /// The largest number of ranks in a job.
 pub const RANKS_MAX: u32 = 4096;

@@ -4,12 +4,14 @@
 //! ```text
 //! rank ── connect, Request ─────────────▶ first party
 //!      ◀───────────── a line, closed ────  the rank does not exist, or another process is that rank
-//!      ◀── GRANTED, descriptors … ───────  else: as many messages as it takes
+//!      ◀── Grant, descriptors … ─────────  else: as many messages as it takes
 //!      ── a byte ───────────────────────▶  the rank has them all
 //! ```
 //!
-//! Anybody on the host can connect, so both ends look at the user of the other. The first party serves one rank at a time, and
-//! never waits for it: ranks that start wait for each other in any case, and descriptors on their way count against a limit.
+//! Anybody on the host can see the name of the socket and connect. So each end shows the other its half of a key, which
+//! only the ranks are told. Users are compared as well, except with root, who may start ranks as somebody else: a stranger
+//! cannot even hold up a job. The first party serves one rank at a time, without a wait in any call: ranks that start wait
+//! for each other in any case, and descriptors on their way count against a limit.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -21,7 +23,7 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixCredentials, getsockopt, recvmsg, sendmsg};
-use nix::unistd::geteuid;
+use nix::unistd::{Uid, geteuid};
 use vgasnet_conduit::ConduitError;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -33,14 +35,23 @@ use vgasnet_protocol::RankState;
 /// How long the ranks of a host may take to come, and each of them to take its descriptors.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long a rank waits for its turn and its descriptors.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(120);
+
+/// A party that looks so late has been stopped, and so perhaps were the others: they get their time again.
+const LATE: Duration = Duration::from_secs(1);
+
 /// How long to wait where the system lets no more descriptors be on their way: another job has its own there.
 const HELD_UP: Duration = Duration::from_millis(5);
 
 /// Descriptors in one message: the most that the kernel takes.
 const BATCH: usize = 253;
 
-/// The first byte of a message with descriptors.
+/// The first byte of a [`Grant`]. No line begins with it.
 const GRANTED: u8 = 0;
+
+/// Half of a key, as hexadecimal digits.
+type HalfKey = [u8; 16];
 
 /// The request of a rank.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
@@ -50,21 +61,69 @@ struct Request {
     ranks: u32,
     /// The process, as it knows itself.
     pid: u32,
+    /// The first half.
+    key: HalfKey,
 }
 
-/// A rank that has got everything.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Joined {
-    /// The rank.
-    pub rank: u32,
-    /// Its process, as this process sees it; 0 if it does not.
-    pub pid: u32,
+/// What a message with descriptors says.
+#[derive(Clone, Copy, Debug, IntoBytes, Immutable)]
+#[repr(C)]
+struct Grant {
+    granted: u8,
+    /// The second half.
+    key: HalfKey,
+}
+
+/// How a rank finds its first party: `NAME-KEY`, the name of the socket and the two halves of the key.
+#[derive(Clone, Debug)]
+struct Address {
+    text: String,
+}
+
+impl Address {
+    /// Nobody finds a socket by the address of a job that is over.
+    fn random() -> io::Result<Address> {
+        Ok(Address { text: format!("vgasnet-{:032x}-{:032x}", random()?, random()?) })
+    }
+
+    fn parse(text: &[u8]) -> Result<Address, String> {
+        let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 73 && text.is_ascii());
+        text.map(|text| Address { text: text.to_owned() }).ok_or_else(|| "that is no address of a socket".to_owned())
+    }
+
+    fn socket(&self) -> io::Result<SocketAddr> {
+        SocketAddr::from_abstract_name(&self.text[..40])
+    }
+
+    fn keys(&self) -> [HalfKey; 2] {
+        let digits = &self.text.as_bytes()[41..];
+        [0, 16].map(|at| digits[at..at + 16].try_into().expect("sixteen digits"))
+    }
+}
+
+/// What became of a rank that came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// It has got everything.
+    Joined {
+        /// The rank.
+        rank: u32,
+        /// Its process, as this process sees it; 0 if it does not.
+        pid: u32,
+    },
+    /// It was granted, but did not get everything.
+    Lost {
+        /// The rank.
+        rank: u32,
+        /// In words.
+        why: String,
+    },
 }
 
 /// The shared objects of the ranks of a host, in the hands of the first party.
 pub struct Rendezvous {
     listener: UnixListener,
-    name: String,
+    address: Address,
     objects: Objects,
     control: Control,
     ranks: u32,
@@ -91,21 +150,20 @@ impl Rendezvous {
     pub fn open(ranks: u32) -> io::Result<Self> {
         let objects = Objects::create(ranks)?;
         let control = Control::open(objects.arena.as_fd(), ranks).map_err(io::Error::other)?;
-        // Nobody finds this socket by the variable of a job that is over.
-        let name = format!("vgasnet-{:032x}", random()?);
-        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        let address = Address::random()?;
+        let listener = UnixListener::bind_addr(&address.socket()?)?;
         listener.set_nonblocking(true)?;
-        Ok(Rendezvous { listener, name, objects, control, ranks, current: None })
+        Ok(Rendezvous { listener, address, objects, control, ranks, current: None })
     }
 
-    /// The name of the socket, for [`join`]; 40 bytes.
-    pub fn name(&self) -> &str {
-        &self.name
+    /// The address and key of the socket, for [`join`]; 73 bytes, for the ranks' eyes only.
+    pub fn address(&self) -> &str {
+        &self.address.text
     }
 
     /// The value of [`crate::JOB_VARIABLE`] for the process that is to become `rank`.
     pub fn variable(&self, rank: u32) -> String {
-        JobVariable { rank, ranks: self.ranks, socket: &self.name }.to_string()
+        JobVariable { rank, ranks: self.ranks, socket: self.address() }.to_string()
     }
 
     /// How far `rank` has come.
@@ -119,33 +177,59 @@ impl Rendezvous {
         Some(if current.is_held_up { Instant::now() + HELD_UP } else { current.late })
     }
 
-    /// Serves ranks that have come, without waiting, until one has got everything.
-    pub fn serve(&mut self) -> Option<Joined> {
+    /// Serves ranks that have come, without waiting, until it has something to say of one.
+    ///
+    /// # Errors
+    /// The system refuses a connection: too many files are open.
+    pub fn serve(&mut self) -> io::Result<Option<Visit>> {
         loop {
-            let mut current = match self.current.take() {
-                Some(current) => current,
-                None => Handover::of(self.listener.accept().ok()?.0).ok()?,
+            let current = match self.current.take() {
+                Some(current) => Some(current),
+                None => self.accept()?,
             };
+            let Some(mut current) = current else { return Ok(None) };
             match self.advance(&mut current) {
-                Ok(joined) => return Some(joined),
-                Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < current.late => {
+                Ok(visit) => return Ok(Some(visit)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock && current.has_time() => {
                     self.current = Some(current);
-                    return None;
+                    return Ok(None);
                 }
-                Err(_) => {}
+                Err(error) => {
+                    if let Some(rank) = current.rank {
+                        return Ok(Some(Visit::Lost { rank, why: error.to_string() }));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next process that has connected, if there is one that may.
+    fn accept(&self) -> io::Result<Option<Handover>> {
+        loop {
+            match self.listener.accept() {
+                // Another user's stream is dropped, and so closed.
+                Ok((stream, _)) => match Handover::of(stream) {
+                    Ok(handover) => return Ok(Some(handover)),
+                    Err(_) => continue,
+                },
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => {}
+                Err(error) => return Err(error),
             }
         }
     }
 
     /// Goes on with a handover. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
-    fn advance(&self, current: &mut Handover) -> io::Result<Joined> {
+    fn advance(&self, current: &mut Handover) -> io::Result<Visit> {
         let rank = match current.rank {
             Some(rank) => rank,
             None => *current.rank.insert(self.answer(&mut current.stream)?),
         };
         self.hand_over(current)?;
-        let _received = current.stream.read(&mut [0])?;
-        Ok(Joined { rank, pid: u32::try_from(current.peer.pid()).unwrap_or(0) })
+        if current.stream.read(&mut [0])? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
+        Ok(Visit::Joined { rank, pid: u32::try_from(current.peer.pid()).unwrap_or(0) })
     }
 
     /// Reads a request, and makes the process that rank or tells it why not.
@@ -153,6 +237,9 @@ impl Rendezvous {
         let mut request = [0; size_of::<Request>()];
         let count = stream.read(&mut request)?;
         let request = Request::read_from_bytes(&request[..count]).map_err(|_| ErrorKind::InvalidData)?;
+        if request.key != self.address.keys()[0] {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
         if let Err(why) = self.grant(request) {
             stream.write_all(why.as_bytes())?;
             return Err(io::Error::other(why));
@@ -161,7 +248,7 @@ impl Rendezvous {
     }
 
     /// Makes the process a rank, or says why it cannot be.
-    fn grant(&self, Request { rank, ranks, pid }: Request) -> Result<(), String> {
+    fn grant(&self, Request { rank, ranks, pid, .. }: Request) -> Result<(), String> {
         if ranks != self.ranks || rank >= ranks {
             return Err(format!("rank {rank} of {ranks} does not exist in this job of {} ranks", self.ranks));
         }
@@ -179,9 +266,10 @@ impl Rendezvous {
     fn hand_over(&self, current: &mut Handover) -> io::Result<()> {
         let doorbells = self.objects.doorbells.iter().map(AsRawFd::as_raw_fd);
         let all: Vec<RawFd> = std::iter::once(self.objects.arena.as_raw_fd()).chain(doorbells).collect();
+        let grant = Grant { granted: GRANTED, key: self.address.keys()[1] };
         for batch in all[current.sent..].chunks(BATCH) {
-            let (part, rights) = ([IoSlice::new(&[GRANTED])], [ControlMessage::ScmRights(batch)]);
-            let sent = sendmsg::<()>(current.stream.as_raw_fd(), &part, &rights, MsgFlags::MSG_NOSIGNAL, None);
+            let (parts, rights) = ([IoSlice::new(grant.as_bytes())], [ControlMessage::ScmRights(batch)]);
+            let sent = sendmsg::<()>(current.stream.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None);
             current.is_held_up = matches!(sent, Err(Errno::EAGAIN | Errno::ETOOMANYREFS));
             sent.map_err(|error| if current.is_held_up { Errno::EAGAIN } else { error })?;
             current.sent += batch.len();
@@ -192,25 +280,35 @@ impl Rendezvous {
     /// Makes this process the first rank of the host, and waits until all others have come.
     ///
     /// # Errors
-    /// Not all come within a minute.
+    /// Not all come within a minute, or one does not get everything.
     pub fn admit(mut self) -> Result<SmpConduit, ConduitError> {
-        self.grant(Request { rank: 0, ranks: self.ranks, pid: std::process::id() }).map_err(ConduitError)?;
-        let late = Instant::now() + PATIENCE;
+        let own = Request { rank: 0, ranks: self.ranks, pid: std::process::id(), key: self.address.keys()[0] };
+        self.grant(own).map_err(ConduitError)?;
+        let mut late = Instant::now() + PATIENCE;
         let mut missing = self.ranks - 1;
         while missing > 0 {
-            if self.serve().is_some() {
-                missing -= 1;
-                continue;
+            match self.serve() {
+                Ok(Some(Visit::Joined { .. })) => missing -= 1,
+                Ok(Some(Visit::Lost { rank, why })) => {
+                    let what = format!("rank {rank} of this host did not get its shared memory: {why}");
+                    return Err(ConduitError(what));
+                }
+                Ok(None) if !has_time(&mut late) => {
+                    let what = format!("{missing} ranks of this host did not come within {PATIENCE:?}");
+                    return Err(ConduitError(what));
+                }
+                Ok(None) => self.sleep_until(late),
+                Err(error) => return Err(ConduitError(format!("ranks of this host cannot come: {error}"))),
             }
-            let left = self.deadline().map_or(late, |at| at.min(late)).saturating_duration_since(Instant::now());
-            if Instant::now() >= late {
-                return Err(ConduitError(format!("{missing} ranks of this host did not come within {PATIENCE:?}")));
-            }
-            // A signal that interrupts it is a reason to look, too.
-            let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
-            let _ = poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], timeout);
         }
         Ok(SmpConduit::member(Job::of(0, self.ranks, self.objects).map_err(ConduitError)?))
+    }
+
+    fn sleep_until(&self, end: Instant) {
+        let left = self.deadline().map_or(end, |at| at.min(end)).saturating_duration_since(Instant::now());
+        let timeout = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
+        // A signal that interrupts it is a reason to look, too.
+        let _ = poll(&mut [PollFd::new(self.as_fd(), PollFlags::POLLIN)], timeout);
     }
 }
 
@@ -222,12 +320,30 @@ impl AsFd for Rendezvous {
 }
 
 impl Handover {
-    /// Another user's stream is dropped, and so closed.
+    /// # Errors
+    /// The stream is another user's, and neither of us is root.
     fn of(stream: UnixStream) -> io::Result<Handover> {
         stream.set_nonblocking(true)?;
-        let peer = peer_of_own_user(&stream)?;
+        let peer = getsockopt(&stream, PeerCredentials)?;
+        let (own, other) = (geteuid(), Uid::from_raw(peer.uid()));
+        if own != other && !own.is_root() && !other.is_root() {
+            return Err(ErrorKind::PermissionDenied.into());
+        }
         Ok(Handover { stream, peer, late: Instant::now() + PATIENCE, rank: None, sent: 0, is_held_up: false })
     }
+
+    fn has_time(&mut self) -> bool {
+        has_time(&mut self.late)
+    }
+}
+
+/// Whether it is not `late` yet. After a stop of this process, the time begins anew.
+fn has_time(late: &mut Instant) -> bool {
+    let now = Instant::now();
+    if now > *late + LATE {
+        *late = now + PATIENCE;
+    }
+    now < *late
 }
 
 /// A number that nobody guesses.
@@ -240,39 +356,37 @@ pub fn random() -> io::Result<u128> {
     Ok(u128::from_ne_bytes(bytes))
 }
 
-/// The process at the other end, which must be of this user.
-fn peer_of_own_user(stream: &UnixStream) -> io::Result<UnixCredentials> {
-    let peer = getsockopt(stream, PeerCredentials)?;
-    let is_own = peer.uid() == geteuid().as_raw();
-    is_own.then_some(peer).ok_or_else(|| io::Error::other("it belongs to another user"))
-}
-
-/// Makes this process rank `rank` of the `ranks` that find each other by the socket of this [`Rendezvous::name`].
+/// Makes this process rank `rank` of the `ranks` that find each other by this [`Rendezvous::address`].
 ///
 /// # Errors
-/// There is no such socket, it is another user's, or it refuses.
-pub fn join(name: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitError> {
-    let job = ask(name, rank, ranks).and_then(|objects| Job::of(rank, ranks, objects));
+/// There is no such socket, it does not know the key, or it refuses.
+pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, ConduitError> {
+    let job = ask(address, rank, ranks).and_then(|objects| Job::of(rank, ranks, objects));
     let job = job.map_err(|why| ConduitError(format!("cannot reach the first rank of this host: {why}")))?;
     Ok(SmpConduit::member(job))
 }
 
 /// Asks the first party of this host to make this process a rank. The error says in words why it does not.
-pub(crate) fn ask(name: &[u8], rank: u32, ranks: u32) -> Result<Objects, String> {
+pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, String> {
+    let address = Address::parse(address)?;
+    let [key, answer] = address.keys();
     let broken = |error: io::Error| format!("no shared memory came through the socket: {error}");
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
-    let stream = SocketAddr::from_abstract_name(name).and_then(|at| UnixStream::connect_addr(&at));
+    let stream = address.socket().and_then(|at| UnixStream::connect_addr(&at));
     let mut stream = stream.map_err(|error| format!("nobody answers at the socket: {error}"))?;
-    peer_of_own_user(&stream).map_err(|error| format!("the socket: {error}"))?;
-    let request = Request { rank, ranks, pid: std::process::id() };
+    stream.set_read_timeout(Some(ANSWER_PATIENCE)).map_err(broken)?;
+    let request = Request { rank, ranks, pid: std::process::id(), key };
     stream.write_all(request.as_bytes()).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);
     while received.len() < 1 + 2 * ranks as usize {
-        if let Some(first) = receive(&stream, &mut received).map_err(|error| broken(error.into()))? {
-            let mut why = vec![first];
-            stream.read_to_end(&mut why).map_err(broken)?;
-            return Err(String::from_utf8_lossy(&why).into_owned());
+        let mut said = receive(&stream, &mut received).map_err(broken)?;
+        if said[0] != GRANTED {
+            stream.read_to_end(&mut said).map_err(broken)?;
+            return Err(String::from_utf8_lossy(&said).into_owned());
+        }
+        if said[1..] != answer {
+            return Err("somebody else answers at the socket".to_owned());
         }
     }
     // It fails when the first party is gone, which ends this process, too.
@@ -281,23 +395,21 @@ pub(crate) fn ask(name: &[u8], rank: u32, ranks: u32) -> Result<Objects, String>
     Ok(Objects { arena, doorbells: received })
 }
 
-/// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns the first byte of a message
-/// without descriptors.
-fn receive(stream: &UnixStream, received: &mut Vec<OwnedFd>) -> Result<Option<u8>, Errno> {
+/// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns what the message says, or
+/// the beginning of that, which is not empty.
+fn receive(stream: &UnixStream, received: &mut Vec<OwnedFd>) -> io::Result<Vec<u8>> {
     let mut space = nix::cmsg_space!([RawFd; BATCH]);
-    let mut byte = [GRANTED];
-    let mut part = [IoSliceMut::new(&mut byte)];
+    let mut bytes = [0; size_of::<Grant>()];
+    let mut part = [IoSliceMut::new(&mut bytes)];
     let message = loop {
         match recvmsg::<()>(stream.as_raw_fd(), &mut part, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
             Err(Errno::EINTR) => {}
+            Err(Errno::EAGAIN) => return Err(ErrorKind::TimedOut.into()),
             message => break message?,
         }
     };
-    if message.bytes == 0 {
-        return Err(Errno::ECONNRESET);
-    }
     if message.flags.contains(MsgFlags::MSG_CTRUNC) {
-        return Err(Errno::EMFILE);
+        return Err(Errno::EMFILE.into());
     }
     for control in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(descriptors) = control {
@@ -305,7 +417,10 @@ fn receive(stream: &UnixStream, received: &mut Vec<OwnedFd>) -> Result<Option<u8
             received.extend(descriptors.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
         }
     }
-    Ok((byte[0] != GRANTED).then_some(byte[0]))
+    match message.bytes {
+        0 => Err(ErrorKind::ConnectionReset.into()),
+        count => Ok(bytes[..count].to_vec()),
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -313,11 +428,11 @@ mod tests {
     use super::*;
 
     /// Serves until `ranks` have joined, and then closes the socket.
-    fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Joined> {
+    fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
         let mut joined = Vec::new();
         while joined.len() < count {
             let _ = poll(&mut [PollFd::new(rendezvous.as_fd(), PollFlags::POLLIN)], PollTimeout::from(1000_u16));
-            joined.extend(rendezvous.serve());
+            joined.extend(rendezvous.serve().expect("room for a descriptor"));
         }
         joined
     }
@@ -325,10 +440,10 @@ mod tests {
     #[test]
     fn a_rank_gets_everything_once() {
         let rendezvous = Rendezvous::open(200).expect("a small job");
-        let (name, own) = (rendezvous.name().to_owned(), std::process::id());
-        assert_eq!(name.len(), 40);
+        let (address, own) = (rendezvous.address().to_owned(), std::process::id());
+        assert_eq!(address.len(), 73);
         let server = std::thread::spawn(move || serve(rendezvous, 2));
-        let ask = |rank, ranks| ask(name.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
+        let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
         assert_eq!(ask(3, 200), Ok(400));
         assert_eq!(ask(3, 200), Err("this process is a rank already".to_owned()));
         for (rank, ranks) in [(200, 200), (200, 201), (0, 4)] {
@@ -336,7 +451,7 @@ mod tests {
             assert_eq!(ask(rank, ranks), Err(why));
         }
         assert_eq!(ask(199, 200), Ok(400));
-        assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Joined { rank, pid: own }));
+        assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank, pid: own }));
         let why = ask(0, 200).expect_err("the job is over");
         assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
     }
@@ -344,17 +459,18 @@ mod tests {
     #[test]
     fn another_process_is_named_and_nonsense_is_not_answered() {
         let mut rendezvous = Rendezvous::open(2).expect("a small job");
-        let taken = Request { rank: 1, ranks: 2, pid: u32::MAX };
+        let key = rendezvous.address.keys()[0];
+        let taken = Request { rank: 1, ranks: 2, pid: u32::MAX, key };
         assert_eq!(rendezvous.grant(taken), Ok(()));
         assert_eq!(rendezvous.state(1), RankState::Initialised);
-        let address = SocketAddr::from_abstract_name(rendezvous.name()).expect("a name");
+        let address = rendezvous.address.socket().expect("a name");
         let mut nonsense = UnixStream::connect_addr(&address).expect("a socket");
         nonsense.write_all(b"GET /").expect("room");
         let mut silent = UnixStream::connect_addr(&address).expect("a socket");
-        assert_eq!(rendezvous.serve(), None);
+        assert_eq!(rendezvous.serve().expect("no error"), None);
         assert_eq!(nonsense.read(&mut [0]).expect("the end"), 0);
         silent.write_all(Request { pid: 7, ..taken }.as_bytes()).expect("room");
-        assert_eq!(rendezvous.serve(), None);
+        assert_eq!(rendezvous.serve().expect("no error"), None);
         let mut why = String::new();
         silent.read_to_string(&mut why).expect("text");
         assert_eq!(why, format!("process {} is rank 1 already", u32::MAX));

@@ -75,7 +75,7 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
         command.env_remove(name);
     }
-    command.envs(variables.iter().map(|(name, value)| (name, value))).env("VGASNET_STORAGE_DIR", &storage);
+    command.env("VGASNET_STORAGE_DIR", &storage).envs(variables.iter().map(|(name, value)| (name, value)));
     command.envs(IN_CONTAINERS);
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");

@@ -1,0 +1,93 @@
+//! Ranks that other commands start for the launcher, in surroundings of theirs: scripts, closed streams, few
+//! descriptors, another user.
+
+use crate::support::compile::{Language, Linking, build, source_dir};
+use crate::support::run::{Ended, Setup, fresh_dir, run, run_with, say_not_run};
+use crate::support::tools::tool;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const SETUP: Setup = Setup { ranks: 3, page_bytes: 65536, pool_pages: 5, peer_memory: true, cooperative: true };
+
+/// The program whose argument says how it lives and ends.
+fn ways(linking: Linking) -> PathBuf {
+    build(&source_dir().join("tests/cluster/ways.c"), Language::C99, linking)
+}
+
+/// Runs a shell script as each rank, with the program as its first argument.
+fn run_script(script: &str, setup: Setup) -> Ended {
+    let program = ways(Linking::Shared);
+    run(Path::new("sh"), &["-c", script, "rank", program.to_str().expect("a path in UTF-8")], setup)
+}
+
+#[test]
+fn a_rank_in_a_script_has_its_grace() {
+    let ended = run_script("\"$1\" told; exit $?", SETUP);
+    assert_eq!(ended.stdout, "told to quit\n".repeat(2), "{ended}");
+    ended.expect(134);
+}
+
+#[test]
+fn closed_streams_stay_apart_from_the_librarys_files() {
+    run_script("exec \"$1\" mute <&- >&- 2>&-", SETUP).expect(0);
+    run_script("exec \"$1\" mute <&- >/dev/null 2>&-", SETUP).expect(0);
+}
+
+/// However few descriptors there are, the job runs, or ends with a line.
+#[test]
+fn too_few_descriptors_are_a_line() {
+    let program = ways(Linking::Shared);
+    let (mut ran, mut refused) = (0, 0);
+    for limit in 8..48 {
+        let script = format!("ulimit -n {limit}; exec \"$@\"");
+        let storage = fresh_dir();
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "limited"]).arg(tool("vgasnetrun")).args(["-n", &SETUP.ranks.to_string()]);
+        // The launcher opens one more for each rank within a script.
+        command.args(["sh", "-c", "\"$1\" copies; exit $?", "rank"]).arg(&program);
+        command.env("VGASNET_CONDUIT", "smp").env("VGASNET_STORAGE_DIR", &storage);
+        command.env("VGASNET_POOL_SIZE", "1M").env("VGASNET_PAGE_SIZE", "64K").env("CHECK_PAGE_BYTES", "65536");
+        let output = command.output().expect("a shell");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        std::fs::remove_dir(&storage).expect("an empty directory of ours");
+        match output.status.code() {
+            Some(0) => ran += 1,
+            status => {
+                println!("{limit} descriptors: status {status:?}: {said}");
+                assert!(
+                    status.is_some() && !said.is_empty() && !said.contains("panicked"),
+                    "{limit}: {status:?} {said}"
+                );
+                refused += 1;
+            }
+        }
+    }
+    assert!(ran > 0 && refused > 0, "{ran} ran, {refused} were refused");
+}
+
+#[test]
+fn root_may_start_ranks_as_another_user() {
+    const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let may_change = Command::new(NOBODY[0]).args(&NOBODY[1..]).arg("true").output();
+    if !may_change.is_ok_and(|output| output.status.success()) {
+        return say_not_run(
+            "root_may_start_ranks_as_another_user",
+            "this user may not become another one, or has no setpriv",
+        );
+    }
+    // Where anybody may read and write.
+    let dir = std::env::temp_dir().join(format!("vgasnet-test-{}", std::process::id()));
+    std::fs::create_dir(&dir).expect("a new directory");
+    std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o777)).expect("a directory of ours");
+    let program = dir.join("ways");
+    std::fs::copy(ways(Linking::Static), &program).expect("room");
+    let mut args = NOBODY[1..].to_vec();
+    args.extend([program.to_str().expect("a path in UTF-8"), "copies"]);
+    let storage = dir.to_str().expect("a path in UTF-8");
+    let ended = run_with(Path::new(NOBODY[0]), &args, SETUP, &[("VGASNET_STORAGE_DIR", storage)]);
+    let left = std::fs::read_dir(&dir).expect("a directory").count();
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    ended.expect(0);
+    assert_eq!(left, 1, "the program alone");
+}
