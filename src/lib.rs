@@ -17,3 +17,5 @@ pub mod request;
 pub mod settings;
 pub mod storage;
 mod sys;
+
+pub use sys::heap::live_bytes;

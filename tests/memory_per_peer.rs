@@ -1,11 +1,11 @@
 //! The memory of a rank for each rank of its job: at most 4 KiB, apart from buffers, however many ranks there are.
 
-use std::ffi::{c_int, c_void};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 use vgasnet::am::{Destination, Envelope};
 use vgasnet::job::Runtime;
+use vgasnet::live_bytes;
 use vgasnet::memory::{Segment, Shape, table_bytes};
 use vgasnet::settings::{Config, Machine};
 use vgasnet::storage::MemoryStorage;
@@ -20,49 +20,6 @@ const PER_PEER_BYTES_MAX: usize = 4096;
 
 const PAGE_BYTES: usize = 64 << 10;
 const SHAPE: Shape = Shape { pages: 4, frames: 4 };
-
-/// An area of the library's heap, all of whose blocks have one size (mimalloc 2, `mi_heap_area_t`).
-#[repr(C)]
-struct HeapArea {
-    blocks: *mut c_void,
-    reserved: usize,
-    committed: usize,
-    /// How many blocks are allocated.
-    used: usize,
-    block_size: usize,
-    full_block_size: usize,
-    heap_tag: c_int,
-}
-
-type Visitor = unsafe extern "C" fn(*const c_void, *const HeapArea, *mut c_void, usize, *mut c_void) -> bool;
-
-unsafe extern "C" {
-    fn mi_heap_get_default() -> *mut c_void;
-    fn mi_heap_visit_blocks(heap: *const c_void, blocks: bool, visitor: Visitor, argument: *mut c_void) -> bool;
-}
-
-/// Bytes that are allocated on this thread's heap, each block as large as its size class.
-fn live_bytes() -> usize {
-    /// Adds an area to the sum.
-    ///
-    /// # Safety
-    /// `area` points to an area, and `sum` to a `usize` that nothing else uses.
-    unsafe extern "C" fn add(
-        _heap: *const c_void,
-        area: *const HeapArea,
-        _block: *mut c_void,
-        _block_size: usize,
-        sum: *mut c_void,
-    ) -> bool {
-        // SAFETY: mimalloc calls this with a valid area, and with the pointer to `sum` that it was given below.
-        unsafe { *sum.cast::<usize>() += (*area).used * (*area).block_size };
-        true
-    }
-    let mut sum = 0_usize;
-    // SAFETY: the heap is this thread's own, `add` has the type of a visitor, and `sum` outlives the call.
-    assert!(unsafe { mi_heap_visit_blocks(mi_heap_get_default(), false, add, (&raw mut sum).cast()) });
-    sum
-}
 
 /// The conduit of rank 0 of a job whose other ranks are on other hosts and silent.
 struct Lone {

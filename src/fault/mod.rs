@@ -9,8 +9,8 @@
 //!   memory is touched.
 //! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler
 //!   may have interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes
-//!   no lock and allocates nothing. Over MPI and GASNet every miss goes this way, because the thread may have their
-//!   locks.
+//!   no lock and allocates nothing. In a job on several hosts every miss goes this way, because the thread may have the
+//!   locks of MPI or GASNet.
 
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;

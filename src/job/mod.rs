@@ -19,7 +19,7 @@ use crate::am::Entry;
 use crate::error::UserError;
 use crate::settings::{Config, Machine, environment};
 use crate::storage;
-use crate::sys::standard_streams;
+use crate::sys::{heap, standard_streams};
 use agreement::agree;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -121,6 +121,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
     }
+    heap::survive_forks();
     standard_streams::open_closed();
     // Taken before the conduit starts, which may change the environment.
     let variables: Vec<_> = environment().collect();

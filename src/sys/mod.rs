@@ -1,10 +1,10 @@
 //! Wrappers of the system: waiting in the kernel, the client's signals, the library's heap.
 
-mod allocator;
 pub mod client_signals;
 mod deferred_signals;
 mod errno;
 pub mod futex;
+pub mod heap;
 mod signal_functions;
 pub mod signal_mask;
 pub mod standard_streams;

@@ -102,6 +102,31 @@ fn what_is_declared_is_exported_and_nothing_else() {
     assert_eq!(declared, exported.difference(&stand_ins).cloned().collect());
 }
 
+/// The symbols that the static library exports, but for those that only Rust programs have.
+fn exported_statically() -> BTreeSet<String> {
+    // Not nm, which takes object files for those of another compiler where a plugin reads them.
+    let output = Command::new("readelf").args(["-s", "--wide"]).arg(compile::library("libvgasnet.a")).output();
+    let output = output.expect("readelf starts");
+    let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+    let is_mangled = |name: &str| name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h");
+    let symbol = |line: &str| {
+        let [_, _, _, _, binding, visibility, section, name] = line.split_whitespace().collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        let is_exported = ["GLOBAL", "WEAK"].contains(&binding) && visibility == "DEFAULT" && section != "UND";
+        (is_exported && !is_mangled(name)).then(|| name.to_owned())
+    };
+    lines.lines().filter_map(symbol).collect()
+}
+
+/// A program may have an allocator, or a C++ library, of its own.
+#[test]
+fn the_static_library_exports_what_the_shared_one_does() {
+    let mut expected = exported();
+    expected.insert("rust_eh_personality".to_owned());
+    assert_eq!(exported_statically(), expected);
+}
+
 #[test]
 fn the_configuration_is_in_the_library() {
     let header = header();

@@ -1,7 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, run, say_not_run, some_of};
+use crate::support::run::{Ended, Setup, is_across_hosts, run, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
 
@@ -123,9 +123,8 @@ fn signal_handlers_that_store_interrupt_anything() {
 
 #[test]
 fn misses_while_malloc_is_interrupted() {
-    // MPI and GASNet allocate by malloc themselves.
-    if conduit() != "smp" {
-        return say_not_run("misses while malloc is interrupted", "only smp shares nothing with malloc");
+    if is_across_hosts() {
+        return say_not_run("misses while malloc is interrupted", "between hosts, MPI and GASNet allocate by malloc");
     }
     for setup in [small(1, 6, true, true), small(2, 8, true, true), small(2, 8, true, false)] {
         run_in("malloc_faults", &[], [setup]);

@@ -62,6 +62,12 @@ impl<N: Network> HybridConduit<N> {
         self.network.pool_memory().filter(|_| self.needs_network())
     }
 
+    /// Sends something that another host answers soon.
+    fn far(&self, send: impl FnOnce(&N) -> Result<(), Busy>) -> Result<(), Busy> {
+        self.backoff.reset();
+        send(&self.network)
+    }
+
     /// The neighbour that shares the pages of `rank`. Pools in memory of the network are reached by the network, a neighbour's too.
     fn neighbour_for_pages(&self, rank: Rank) -> Option<Rank> {
         self.neighbour(rank).filter(|_| self.network_pool.get().is_none())
@@ -91,8 +97,8 @@ impl<N: Network> Conduit for HybridConduit<N> {
         Capabilities {
             peer_memory: shares_hosts && self.hosts.members.iter().all(is_mapped),
             wakes_on_arrival: !self.needs_network(),
-            // Networks have locks and memory that the program's own calls of them may hold.
-            signal_safe: false,
+            // Networks have locks and memory that the program's own calls of them may hold. A job on one host calls none.
+            signal_safe: !self.needs_network(),
             second_mapping: match self.network_pool.get() {
                 Some((_, is_shared_mapping)) => *is_shared_mapping,
                 None => self.host.capabilities().second_mapping,
@@ -141,21 +147,21 @@ impl<N: Network> Conduit for HybridConduit<N> {
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
         match self.neighbour(to) {
             Some(place) => self.host.send(place, head, body, urgency),
-            None => self.network.send(to, head, body),
+            None => self.far(|network| network.send(to, head, body)),
         }
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
         match self.neighbour_for_pages(transfer.peer) {
             Some(peer) => self.host.put(&Transfer { peer, ..*transfer }),
-            None => self.network.put(transfer),
+            None => self.far(|network| network.put(transfer)),
         }
     }
 
     fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
         match self.neighbour_for_pages(transfer.peer) {
             Some(peer) => self.host.get(&Transfer { peer, ..*transfer }),
-            None => self.network.get(transfer),
+            None => self.far(|network| network.get(transfer)),
         }
     }
 

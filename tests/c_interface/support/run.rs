@@ -124,6 +124,11 @@ fn launcher() -> Command {
     command
 }
 
+/// Whether the ranks of a job are on several hosts.
+pub fn is_across_hosts() -> bool {
+    std::env::var_os("CHECK_LAUNCHER").is_some()
+}
+
 /// The setups in which to run a program: all of them over shared memory. Over a network, where jobs start slowly, a
 /// third of them, unless `CHECK_ALL` is set: an error there comes from the network, or appears over shared memory too.
 pub fn some_of<T>(all: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {

@@ -1,0 +1,160 @@
+//! The library's own heap.
+//!
+//! A load or store may miss its page anywhere in the client's code, also in malloc while it has its locks. The thread
+//! that fetches the page, which is the faulting thread or the helper, allocates. So the library shares no heap with the
+//! client. The heap's lock defers signals: a handler of the client that misses a page waits for the helper, which needs
+//! the lock.
+
+use super::deferred_signals::Signalproof;
+use super::futex::{Guard, Lock};
+use dlmalloc::Dlmalloc;
+use std::alloc::{GlobalAlloc, Layout};
+use std::cell::UnsafeCell;
+
+/// An allocator, and how much it has given.
+struct Blocks {
+    dlmalloc: Dlmalloc,
+    live_bytes: usize,
+}
+
+/// The heap of all threads.
+struct Heap {
+    blocks: Lock<Blocks>,
+    /// The lock, while its owner forks.
+    forking: UnsafeCell<Option<Locked>>,
+}
+
+type Locked = Signalproof<Guard<'static, Blocks>>;
+
+// SAFETY: `forking` is touched only by the owner of the lock.
+unsafe impl Sync for Heap {}
+
+#[global_allocator]
+static HEAP: Heap =
+    Heap { blocks: Lock::new(Blocks { dlmalloc: Dlmalloc::new(), live_bytes: 0 }), forking: UnsafeCell::new(None) };
+
+impl Heap {
+    fn lock(&self) -> Signalproof<Guard<'_, Blocks>> {
+        Signalproof::take(|| self.blocks.lock())
+    }
+}
+
+// SAFETY: dlmalloc gives blocks of the size and alignment that are asked for, which nobody else has until they are
+// freed, and it has one caller at a time.
+unsafe impl GlobalAlloc for Heap {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let mut blocks = self.lock();
+        // SAFETY: a size and an alignment that belong together.
+        let block = unsafe { blocks.dlmalloc.malloc(layout.size(), layout.align()) };
+        blocks.live_bytes += if block.is_null() { 0 } else { layout.size() };
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        let mut blocks = self.lock();
+        // SAFETY: a size and an alignment that belong together.
+        let block = unsafe { blocks.dlmalloc.calloc(layout.size(), layout.align()) };
+        blocks.live_bytes += if block.is_null() { 0 } else { layout.size() };
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        let mut blocks = self.lock();
+        blocks.live_bytes -= layout.size();
+        // SAFETY: the caller gives back a block of this heap with its layout.
+        unsafe { blocks.dlmalloc.free(block, layout.size(), layout.align()) };
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size_bytes: usize) -> *mut u8 {
+        let mut blocks = self.lock();
+        // SAFETY: the caller names a block of this heap with its layout, and a size that goes with that alignment.
+        let moved = unsafe { blocks.dlmalloc.realloc(block, layout.size(), layout.align(), size_bytes) };
+        if !moved.is_null() {
+            blocks.live_bytes = blocks.live_bytes - layout.size() + size_bytes;
+        }
+        moved
+    }
+}
+
+/// Bytes that the library has allocated and not freed.
+pub fn live_bytes() -> usize {
+    HEAP.lock().live_bytes
+}
+
+/// Makes the heap whole in a child that a thread of the client forks while another thread allocates. To be called once,
+/// early.
+pub fn survive_forks() {
+    extern "C" fn before() {
+        let locked = HEAP.lock();
+        // SAFETY: this thread has the lock.
+        unsafe { *HEAP.forking.get() = Some(locked) };
+    }
+    extern "C" fn after() {
+        // SAFETY: this thread, or the one whose copy it is, has had the lock since `before`.
+        drop(unsafe { (*HEAP.forking.get()).take() });
+    }
+    // SAFETY: the functions have the types that are asked for. Without memory for the entry, children do without.
+    unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn blocks_have_their_size_and_alignment_and_are_counted() {
+        let before = live_bytes();
+        let mut held = Vec::new();
+        for size in [1, 24, 4096, 300_000] {
+            for align in [1, 16, 64, 4096] {
+                let layout = Layout::from_size_align(size, align).expect("a power of two");
+                // SAFETY: the layout has a size, and the block that many bytes.
+                let block = unsafe { std::alloc::alloc_zeroed(layout) };
+                assert!(block.addr() % align == 0 && !block.is_null());
+                // SAFETY: as above.
+                assert!(unsafe { std::slice::from_raw_parts(block, size) }.iter().all(|byte| *byte == 0));
+                held.push((block, layout));
+            }
+        }
+        let all: usize = held.iter().map(|(_, layout)| layout.size()).sum();
+        // Other tests allocate, too.
+        assert!(live_bytes() + (1 << 20) > before + all);
+        // SAFETY: each block is given back once, with its layout.
+        held.into_iter().for_each(|(block, layout)| unsafe { std::alloc::dealloc(block, layout) });
+    }
+
+    /// Forks a child that allocates, and is ended by SIGALRM if it hangs. Returns its status.
+    fn status_of_child() -> i32 {
+        // SAFETY: the child does nothing but what follows here.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: the call takes a number.
+            unsafe { libc::alarm(5) };
+            let block = std::hint::black_box(Box::new([1_u8; 100]));
+            // SAFETY: the call takes a number, and does not return.
+            unsafe { libc::_exit(i32::from(block[99]) - 1) };
+        }
+        let mut status = -1;
+        // SAFETY: the child is this thread's, and the status has room.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        status
+    }
+
+    #[test]
+    fn children_of_busy_threads_allocate() {
+        survive_forks();
+        let ends = AtomicBool::new(false);
+        let failed = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    drop(std::hint::black_box(Box::new([0_u8; 100])));
+                }
+            });
+            let failed = (0..300).map(|_| status_of_child()).find(|status| *status != 0);
+            ends.store(true, Ordering::Relaxed);
+            failed
+        });
+        assert_eq!(failed, None);
+    }
+}
