@@ -1,6 +1,8 @@
 //! Errors for the user, of one line.
 
+use std::cell::RefCell;
 use std::fmt;
+use std::panic::PanicHookInfo;
 
 /// One line for the user: what is wrong and where, what is allowed, and what to change.
 ///
@@ -14,6 +16,25 @@ impl UserError {
         let line: String = line.into();
         UserError(if line.contains(['\n', '\r']) { line.replace(['\n', '\r'], " ") } else { line })
     }
+
+    /// Keeps the line about a panic of this thread, for [`UserError::of_panic`].
+    pub fn note_panic(info: &PanicHookInfo<'_>) {
+        let payload = info.payload();
+        let text =
+            payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+        let place = info.location().map(|location| format!(" ({}:{})", location.file(), location.line()));
+        let (text, place) = (text.unwrap_or("no message"), place.unwrap_or_default());
+        PANIC.set(Some(UserError::new(format!("internal error: {text}{place}; please report"))));
+    }
+
+    /// The line about the panic of this thread that was caught.
+    pub fn of_panic() -> UserError {
+        PANIC.take().unwrap_or_else(|| UserError::new("internal error; please report"))
+    }
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<UserError>> = const { RefCell::new(None) };
 }
 
 impl fmt::Display for UserError {

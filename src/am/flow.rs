@@ -5,8 +5,8 @@
 //! at a rank for each sender. A reply needs no credit: its receiver has sent a request for it, whose credit has not
 //! come back.
 
+use crate::sys::Signalproof;
 use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::Rank;
 
@@ -92,14 +92,14 @@ impl Flow {
             return self.pay(from);
         }
         if !self.is_creditor[from.index()].swap(true, Ordering::AcqRel) {
-            self.creditors.lock().unwrap_or_else(PoisonError::into_inner).push(from);
+            Signalproof::lock(&self.creditors).push(from);
         }
         None
     }
 
     /// Takes all credit that is owed, to be given back when there is nothing else to do.
     pub(super) fn pay_all(&self) -> Vec<(Rank, Amount)> {
-        let creditors = std::mem::take(&mut *self.creditors.lock().unwrap_or_else(PoisonError::into_inner));
+        let creditors = std::mem::take(&mut *Signalproof::lock(&self.creditors));
         let pay = |rank: Rank| {
             // In this order: credit that is owed from now on lists the rank again.
             self.is_creditor[rank.index()].store(false, Ordering::Release);

@@ -7,7 +7,7 @@ use crate::engine::{Received, Receiver};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args};
@@ -84,7 +84,7 @@ impl Messages {
     }
 
     pub(super) fn queue(&self) -> Signalproof<MutexGuard<'_, HandlerQueue>> {
-        Signalproof::take(|| self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+        Signalproof::lock(&self.queue)
     }
 
     pub(super) fn next_id(&self) -> u32 {

@@ -4,9 +4,8 @@
 use super::{ERR_BAD_ARG, ERR_NOT_INIT};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
-use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::panic::{self, AssertUnwindSafe};
 
 /// Why a call is refused.
 pub(super) struct Refusal {
@@ -112,17 +111,11 @@ pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
 /// nobody waits, ends the job here.
 pub(super) fn take_over_panics() {
     panic::set_hook(Box::new(|info| {
-        let told = describe(info);
+        UserError::note_panic(info);
         if std::thread::current().name().is_some_and(|name| name.starts_with("vgasnet-")) {
-            job::fail("helper thread", &told);
+            job::fail("helper thread", &UserError::of_panic());
         }
-        PANIC.set(Some(told));
     }));
-}
-
-thread_local! {
-    /// The line about the panic under way.
-    static PANIC: RefCell<Option<UserError>> = const { RefCell::new(None) };
 }
 
 #[cold]
@@ -143,19 +136,7 @@ fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
 
 #[cold]
 fn internal_error(call: &str) -> ! {
-    let told = PANIC.take();
-    job::fail(call, &told.unwrap_or_else(|| UserError::new("internal error; please report")))
-}
-
-fn describe(info: &PanicHookInfo<'_>) -> UserError {
-    let payload = info.payload();
-    let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let place = info.location().map(|location| format!(" ({}:{})", location.file(), location.line()));
-    UserError::new(format!(
-        "internal error: {}{}; please report",
-        text.unwrap_or("no message"),
-        place.unwrap_or_default()
-    ))
+    job::fail(call, &UserError::of_panic())
 }
 
 #[cfg(test)]

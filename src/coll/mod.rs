@@ -14,9 +14,10 @@ pub use calls::{Call, Syncs};
 pub use drive::{ReduceFunction, Reducer};
 
 use crate::am::Am;
+use crate::sys::Signalproof;
 use drive::Memory;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use vgasnet_protocol::collectives::{Machine, TEAM_ALL, Team};
 
 /// The collectives of a rank that has attached.
@@ -73,7 +74,7 @@ impl Coll {
 
     /// Uses the machine. The caller touches no client memory meanwhile.
     fn with<R>(&self, body: impl FnOnce(&mut Machine<Memory>) -> R) -> R {
-        let mut machine = self.machine.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut machine = Signalproof::lock(&self.machine);
         let result = body(&mut machine);
         self.is_stalled.store(machine.is_stalled(), Ordering::SeqCst);
         self.has_actions.store(machine.has_actions(), Ordering::SeqCst);

@@ -99,7 +99,7 @@ impl Driver {
 
     /// The engine, locked. The caller touches no client memory meanwhile.
     pub fn engine(&self) -> Locked<'_> {
-        Signalproof::take(|| self.lock())
+        Signalproof::lock(&self.engine)
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Engine> {

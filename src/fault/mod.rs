@@ -25,12 +25,14 @@ use no_single_step as single_step;
 use no_single_step as repeated_fault;
 
 use crate::engine::Driver;
+use crate::error::UserError;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::sys::client_signals::{chain, install as install_handlers, take_default};
 use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::coherence::Access;
@@ -77,8 +79,13 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
         let (code, address) = unsafe { ((*info).si_code, (*info).si_addr().addr()) };
         let is_fault = code > 0 && code != libc::SI_KERNEL;
         match scene().filter(|scene| is_fault && scene.covers(address)) {
-            // SAFETY: `info` and `context` are what the kernel gave this handler of SIGSEGV.
-            Some(scene) => unsafe { scene.on_fault(address, info, context) },
+            Some(scene) => {
+                // SAFETY: `info` and `context` are what the kernel gave this handler of SIGSEGV.
+                let fault = AssertUnwindSafe(|| unsafe { scene.on_fault(address, info, context) });
+                if catch_unwind(fault).is_err() {
+                    scene.driver.fail("load or store", &UserError::of_panic());
+                }
+            }
             // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
             None => unsafe {
                 if let Some(scene) = scene() {

@@ -4,9 +4,10 @@
 //! each twice as large as the one before. The array never moves or shrinks, and free completions are used again.
 
 use crate::error::UserError;
+use crate::sys::Signalproof;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 /// Completions in the first block.
 const FIRST_BLOCK: u32 = 1024;
@@ -69,7 +70,7 @@ fn place(number: u32) -> (usize, usize) {
 impl Completions {
     /// Takes a completion with nothing pending into use.
     pub fn begin(&self) -> CompletionId {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = Signalproof::lock(&self.free);
         let number = free.numbers.pop().unwrap_or_else(|| {
             let fresh = free.fresh;
             let (block, _) = place(fresh);
@@ -89,7 +90,7 @@ impl Completions {
         let completion = self.at(id.0);
         assert!(self.is_done(id), "a completion ends when nothing is pending");
         completion.generation.fetch_add(1, Ordering::Relaxed);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(id.0);
+        Signalproof::lock(&self.free).numbers.push(id.0);
     }
 
     /// One more part is under way.

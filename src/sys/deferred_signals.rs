@@ -14,6 +14,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
 const SLOTS: usize = THREAD_TABLE_LEN;
@@ -103,6 +104,13 @@ impl<G> Signalproof<G> {
     pub fn take(lock: impl FnOnce() -> G) -> Signalproof<G> {
         let signals = SignalGuard::new();
         Signalproof { guard: lock(), _signals: signals }
+    }
+}
+
+impl<'a, T> Signalproof<MutexGuard<'a, T>> {
+    /// Takes a mutex, whatever has panicked under it.
+    pub fn lock(mutex: &'a Mutex<T>) -> Self {
+        Signalproof::take(|| mutex.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
