@@ -23,7 +23,7 @@ use crate::signals::Signals;
 use crate::wire::{Command, Event};
 use crate::{StartError, cannot_run_status, host_name, pmi};
 
-/// How long a supervisor has to answer a hello. A stranger at its address on another network never does.
+/// How long a supervisor has to answer a hello. Another process at its address, on another network, never does.
 const WELCOME_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs this process as an agent for `program`, a command with its arguments. Returns its exit status.

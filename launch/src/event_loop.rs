@@ -39,7 +39,7 @@ pub(crate) trait Role {
     /// Tells others that this process is there.
     fn beat(&mut self) {}
 
-    /// This process stood still for so long, so that silence of others in that time means nothing.
+    /// This process stood still for this time. That others were silent in it means nothing.
     fn forgive(&mut self, _time: Duration) {}
 
     /// Whether the loop ends.

@@ -11,8 +11,8 @@ use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
 /// How long hydra may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Says in the place of a rank that MPI has ended there, and waits for the answer. A rank that ends without that is broken for hydra:
-/// hydra writes so to stdout, and its exit status means nothing. The supervisor judges how the rank has ended.
+/// Tells hydra, for a rank that has ended, that MPI was finalised there, and waits for the answer. Of a rank that ends without this,
+/// hydra complains on stdout, and hydra's own exit status then means nothing. The supervisor judges how the rank has ended.
 pub(crate) fn say_finalized() {
     let starter = std::fs::read_to_string(format!("/proc/{}/comm", nix::unistd::getppid()));
     if !starter.is_ok_and(|name| name.starts_with("hydra_pmi")) {

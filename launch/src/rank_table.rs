@@ -117,8 +117,8 @@ impl RankTable {
         }
     }
 
-    /// A host of which nothing has been heard for `timeout`, and which of its ranks are lost: all from which nothing has come
-    /// for half as long, since they beat at different moments.
+    /// A host that has been silent for `timeout`, and its lost ranks: those that have been silent for half as long, since
+    /// ranks beat at different moments.
     pub(crate) fn silent_host(&self, timeout: Duration, now: Instant) -> Option<(Host, Vec<usize>)> {
         let is_silent = |entry: &Entry, limit| entry.child == ChildStatus::Running && now >= entry.heard + limit;
         let (_, first) = self.present().find(|(_, entry)| is_silent(entry, timeout))?;

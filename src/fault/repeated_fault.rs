@@ -1,8 +1,8 @@
 //! Whether a thread faults for the same access again, on x86-64.
 //!
-//! A page that was fetched is unpinned before the instruction that needs it: pinned until after that, it would cost a
-//! single step. When the page is lost in between, the instruction faults again at the same address. So the addresses
-//! are remembered.
+//! A fetched page is unpinned before its instruction runs again, because a single step costs two signals. The page may
+//! be lost in between, and the instruction fault again. So the last addresses are remembered, and the second time the
+//! page stays pinned.
 
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;

@@ -34,12 +34,13 @@ impl Arguments {
         if self.count.is_null() || self.values.is_null() {
             return vgasnet_gasnet::Arguments::of_process();
         }
-        // SAFETY: whoever made `self` of what is not null has promised this.
+        // SAFETY: pointers that are not null came through `of_program`, whose caller has promised this.
         unsafe { vgasnet_gasnet::Arguments::of_program(self.count, self.values) }
     }
 }
 
-/// Starts the conduit that `VGASNET_CONDUIT` among these environment variables names, else the one that whoever launched this process is for.
+/// Starts the conduit that `VGASNET_CONDUIT` names among these environment variables, else that of the launcher of this
+/// process.
 ///
 /// # Errors
 /// The conduit cannot start.
@@ -71,7 +72,7 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     Ok(conduit)
 }
 
-/// Whether this process is one of several that Slurm has started, and not the first, which need not know of it.
+/// Whether Slurm has started several tasks, and this process is not the first, so that one of them says so.
 fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
     let task = variable(launchers::SLURM_RANK_VARIABLE).and_then(|task| task.parse::<u32>().ok());

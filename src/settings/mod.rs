@@ -189,7 +189,7 @@ const VARIABLES: [Variable; 13] = [
     Variable {
         name: "VGASNET_MPIEXEC",
         meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
-        allowed: "a command of MPICH or Open MPI or what comes of them",
+        allowed: "the mpiexec of MPICH, of Open MPI or of an MPI made from them, or srun",
         default: "the mpiexec of the MPI that the library was built for",
         set: |_, _| Ok(()),
     },

@@ -2,10 +2,10 @@
 
 use crate::{ConduitError, EXCHANGE_BYTES_MAX};
 
-/// What every rank says, in rank order; or the lowest rank that fares badly, and what it says of that.
+/// What each rank told, in rank order; or the lowest rank that failed, and what it told of that.
 pub type Heard = Result<Vec<Vec<u8>>, (usize, Vec<u8>)>;
 
-/// Tells every rank what this one has to say, as one that fares well or badly, and hears what all ranks say. `exchange` is
+/// Tells every rank whether this one failed, with some bytes, and hears what all ranks tell. `exchange` is
 /// [`Conduit::exchange`](crate::Conduit::exchange) or what will be that. Collective. At most `EXCHANGE_BYTES_MAX - 1` bytes.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! The environment variables that launchers set for the processes that they start.
 
-/// The number of a process among those that an MPI launcher has started: MPICH and its kin, others that speak PMIx, Open MPI.
+/// The variables with the rank of a process under an MPI launcher: of MPICH and its kin, of PMIx, of Open MPI.
 pub const MPI_RANK_VARIABLES: [&str; 3] = ["PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK"];
 
 /// The number of a process among the tasks of a step of Slurm's.

@@ -135,8 +135,8 @@ impl<N: Network> Conduit for HybridConduit<N> {
     }
 
     fn table(&self, rank: Rank) -> Option<Region> {
-        let is_shown = rank == self.rank() || self.capabilities().peer_memory;
-        self.host.table(self.neighbour(rank).filter(|_| is_shown)?)
+        let is_mapped = rank == self.rank() || self.capabilities().peer_memory;
+        self.host.table(self.neighbour(rank).filter(|_| is_mapped)?)
     }
 
     fn message_bytes_max(&self) -> usize {

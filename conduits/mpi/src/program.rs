@@ -6,7 +6,7 @@ use std::ptr;
 
 use crate::ffi;
 
-/// MPI's own, of which the program gets the highest thread level; nothing if vgasnet has started MPI.
+/// Initialises MPI with its highest thread level. Does nothing if vgasnet has started MPI.
 ///
 /// # Safety
 /// As for MPI's.

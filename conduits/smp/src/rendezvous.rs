@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Anybody on the host can see the name of the socket and connect. So each end shows the other its half of a key, which
-//! only the ranks are told. Users are compared as well, except with root, who may start ranks as somebody else: a stranger
+//! only the ranks are told. Users are compared as well, except with root, who may start ranks as somebody else: another user
 //! cannot even hold up a job. The first party serves one rank at a time, without a wait in any call: ranks that start wait
 //! for each other in any case, and descriptors on their way count against a limit.
 

@@ -90,8 +90,8 @@ impl<'a> Ring<'a> {
         Ok(start + need)
     }
 
-    /// Whether nobody has reserved anything behind the record that ends at `end`. Asked after that record's commit and a
-    /// `fence(SeqCst)`, a yes means that no committed record was held up by it: whoever is behind it has yet to ring.
+    /// Whether nobody has reserved anything behind the record that ends at `end`. The caller has committed that record and
+    /// made a `fence(SeqCst)`. Then no committed record waits behind it: whoever comes later rings.
     pub(crate) fn is_last(&self, end: u64) -> bool {
         self.tail.load(Ordering::Relaxed) == end
     }
