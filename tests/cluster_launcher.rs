@@ -269,6 +269,28 @@ fn a_killed_agent_ends_the_job() {
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
+/// The ranks go on without MPI's launcher after half a second. Hydra then opens the barrier of MPI's end for ranks that are gone.
+#[cfg(feature = "mpi")]
+#[test]
+fn a_launcher_of_mpi_that_stands_still_finds_the_ranks_in_good_order() {
+    let mpiexec = Command::new(vgasnet_mpi::MPIEXEC).arg("--version").output().expect("MPI's launcher starts");
+    if !String::from_utf8_lossy(&mpiexec.stdout).to_lowercase().contains("hydra") {
+        return say_not_run("a_launcher_of_mpi_that_stands_still", "the launcher of this MPI is not MPICH's");
+    }
+    let mut job = start(2, &[&rank_program(), "leaves"]);
+    let pids = job.pids(2);
+    let hydra = descendants(job.child.id() as i32)[0];
+    // SAFETY: the call takes numbers only, and the number is that of a child of the job, which is not reaped while it runs.
+    let tell_hydra = |signal| assert_eq!(unsafe { libc::kill(hydra, signal) }, 0);
+    tell_hydra(libc::SIGSTOP);
+    job.signal(libc::SIGUSR1);
+    wait_until("the ranks end", || !pids.iter().any(|pid| is_alive(*pid)));
+    std::thread::sleep(Duration::from_millis(200));
+    tell_hydra(libc::SIGCONT);
+    let ended = job.end();
+    assert_eq!((ended.status, &*ended.stderr), (Some(0), ""), "{ended:?}");
+}
+
 #[test]
 fn a_time_out_that_makes_no_sense_is_refused() {
     for value in ["4", "3601", "soon", ""] {

@@ -251,7 +251,7 @@ impl Agent {
                 1
             }
             _ => {
-                pmi::say_finalized();
+                pmi::say_finalized(self.state);
                 0
             }
         }

@@ -47,6 +47,15 @@ static int streams_are_harmless(void) {
     return 0;
 }
 
+/* Ends in peace when it is told to. */
+static int leaves(const sigset_t *told) {
+    int number;
+    printf("pid %ld\n", (long)getpid());
+    fflush(stdout);
+    CHECK(sigwait(told, &number) == 0 && number == SIGUSR1);
+    return 0;
+}
+
 /* Page after page goes from rank to rank until the job ends. */
 static void goes_on(void) {
     for (uint64_t round = 0;; ++round) {
@@ -64,6 +73,10 @@ int main(int argc, char **argv) {
     const char *number = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("PMIX_RANK");
     if (is(way, "skips") && number != NULL && is(number, "1")) return 0;
     if (is(way, "told")) signal(SIGQUIT, on_quit);
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGUSR1);
+    if (is(way, "leaves")) sigprocmask(SIG_BLOCK, &told, NULL);
     start(&argc, &argv, 4 * page_bytes());
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
     barrier();
@@ -72,6 +85,7 @@ int main(int argc, char **argv) {
     if (is(way, "copies")) return copies_end(0) + copies_end(1);
     if (me == 1 && is(way, "exits")) vgasnet_exit(7);
     if (me == 1 && (is(way, "aborts") || is(way, "told"))) abort();
+    if (is(way, "leaves")) return leaves(&told);
     if (is(way, "goes on")) goes_on();
     if (is(way, "waits")) {
         printf("pid %ld\n", (long)getpid());
