@@ -269,6 +269,81 @@ fn a_killed_agent_ends_the_job() {
     assert!(!pids.iter().any(|pid| is_alive(*pid)), "{pids:?}");
 }
 
+/// Whether these tests of how MPICH ends can run.
+#[cfg(feature = "mpi")]
+fn has_hydra(test: &str) -> bool {
+    let mpiexec = Command::new(vgasnet_mpi::MPIEXEC).arg("--version").output().expect("MPI's launcher starts");
+    let has_hydra = String::from_utf8_lossy(&mpiexec.stdout).to_lowercase().contains("hydra");
+    if !has_hydra {
+        say_not_run(test, "the launcher of this MPI is not MPICH's");
+    }
+    has_hydra
+}
+
+#[cfg(feature = "mpi")]
+fn tell(pid: i32, signal: i32) {
+    // SAFETY: the call takes numbers only, and the number is that of a process of a job that runs.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+/// The ranks go on without MPI's launcher after half a second. Hydra then opens the barrier of MPI's end for ranks that are gone.
+#[cfg(feature = "mpi")]
+#[test]
+fn a_launcher_of_mpi_that_stands_still_finds_the_ranks_in_good_order() {
+    if !has_hydra("a_launcher_of_mpi_that_stands_still_finds_the_ranks_in_good_order") {
+        return;
+    }
+    let mut job = start(2, &[&rank_program(), "leaves"]);
+    let pids = job.pids(2);
+    let hydra = descendants(job.child.id() as i32)[0];
+    tell(hydra, libc::SIGSTOP);
+    job.signal(libc::SIGUSR1);
+    wait_until("the ranks end", || !pids.iter().any(|pid| is_alive(*pid)));
+    std::thread::sleep(Duration::from_millis(200));
+    tell(hydra, libc::SIGCONT);
+    let ended = job.end();
+    assert_eq!((ended.status, &*ended.stderr), (Some(0), ""), "{ended:?}");
+}
+
+/// Starts ranks that reach each other by TCP alone.
+#[cfg(feature = "mpi")]
+fn start_over_tcp(ranks: u32, way: &str) -> Job {
+    start(ranks, &["env", "VGASNET_PEER_MEMORY=0", "UCX_TLS=tcp,self", &rank_program(), way])
+}
+
+#[cfg(feature = "mpi")]
+#[test]
+fn a_network_that_breaks_is_told_once_and_by_one_rank() {
+    if !has_hydra("a_network_that_breaks_is_told_once_and_by_one_rank") {
+        return;
+    }
+    let ended = start_over_tcp(3, "breaks").end();
+    expect(&ended, 1, ("vgasnetrun: rank ", "; the other ranks were ended"));
+    assert!(ended.stderr.contains(") broke down: mpi: MPI_"), "{ended:?}");
+}
+
+/// The other ranks see the network break before the launcher knows why.
+#[cfg(feature = "mpi")]
+#[test]
+fn a_network_that_breaks_where_a_rank_ends_is_not_told() {
+    if !has_hydra("a_network_that_breaks_where_a_rank_ends_is_not_told") {
+        return;
+    }
+    let mut job = start_over_tcp(3, "asks");
+    let pids = job.pids(3);
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pids[1])).expect("a rank");
+    let agent = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok()).expect("a parent");
+    tell(agent, libc::SIGSTOP);
+    tell(pids[1], libc::SIGKILL);
+    wait_until("the rank ends", || !is_alive(pids[1]));
+    std::thread::sleep(Duration::from_millis(200));
+    job.signal(libc::SIGUSR1);
+    std::thread::sleep(Duration::from_secs(1));
+    tell(agent, libc::SIGCONT);
+    let line = format!("(pid {}) was killed by signal 9 (SIGKILL); the other ranks were ended", pids[1]);
+    expect(&job.end(), 137, ("vgasnetrun: rank ", &line));
+}
+
 #[test]
 fn a_time_out_that_makes_no_sense_is_refused() {
     for value in ["4", "3601", "soon", ""] {

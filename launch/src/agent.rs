@@ -121,7 +121,7 @@ impl Role for Agent {
             self.lose_supervisor(true, &format!("lost the launcher for {} s", self.timeout.as_secs()));
         }
         let Some(child) = self.child.as_ref().filter(|child| child.process.is_running()) else { return };
-        let view = RankView { pid: child.process.pid(), host: None, state: self.state, is_running: true };
+        let view = RankView { pid: child.process.pid(), host: None, state: self.state, why: None, is_running: true };
         if let Some(order) = self.policy.on_time(&[view], now).order {
             child.process.obey(order, self.state);
         }
@@ -183,13 +183,13 @@ impl Agent {
         let Some(child) = self.child.as_mut().filter(|child| child.process.is_running()) else { return };
         // In this order: the last report of the child came before its end.
         self.end = self.end.or(child.process.reap());
-        while let Some((Report { state, rank }, pid)) = child.reports.next() {
+        while let Some((Report { state, rank }, why, pid)) = child.reports.next() {
             if let Err(error) = child.process.found(pid) {
                 tell(&format!("cannot watch pid {pid}: {error}"));
             }
             self.rank = rank.or(self.rank);
             self.state = state;
-            self.supervisor.send(&Event::State { state, rank });
+            self.supervisor.send_text(&Event::State { state, rank }, &why);
         }
         // A rank within a script that has died of an order has its time: the supervisor, once told, waits no longer.
         let is_due = !self.is_ordered || !child.process.is_running();
@@ -251,7 +251,7 @@ impl Agent {
                 1
             }
             _ => {
-                pmi::say_finalized();
+                pmi::say_finalized(self.state);
                 0
             }
         }

@@ -108,6 +108,8 @@ pub(crate) struct RankView {
     pub(crate) host: Option<Rc<str>>,
     /// How far it has come.
     pub(crate) state: RankState,
+    /// Why it fails, if it has said so: its network has failed, which may come of the end of others.
+    pub(crate) why: Option<Rc<str>>,
     /// Whether it has not ended.
     pub(crate) is_running: bool,
 }
@@ -189,6 +191,11 @@ impl ExitPolicy {
                 self.note_failure(rank, end, ranks);
                 Decision::default()
             }
+            // The network breaks where ranks end of a signal.
+            Phase::Interrupted { signal, .. } if ranks[rank].why.is_some() => {
+                self.note_interrupt(signal);
+                Decision::default()
+            }
             _ if end != End::Status(0) => self.fail(rank, end, ranks, now),
             Phase::Running | Phase::Leaving { .. } if ranks[rank].state == RankState::Fresh => {
                 self.never_initialised.get_or_insert(rank);
@@ -246,9 +253,7 @@ impl ExitPolicy {
         match self.phase {
             Phase::Leaving { quit_at } if quit_at <= now => self.end(now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
-                if self.outcome.status == 0 {
-                    self.outcome.status = 128 + signal;
-                }
+                self.note_interrupt(signal);
                 self.kill()
             }
             Phase::Ending { kill_at } if kill_at <= now => self.kill(),
@@ -256,6 +261,12 @@ impl ExitPolicy {
                 self.end_for_time_limit(ranks, now)
             }
             _ => self.check_never_initialised(ranks, now),
+        }
+    }
+
+    fn note_interrupt(&mut self, signal: i32) {
+        if self.outcome.status == 0 {
+            self.outcome.status = 128 + signal;
         }
     }
 
@@ -304,9 +315,10 @@ impl ExitPolicy {
     fn fail(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         let failure = self.note_failure(rank, end, ranks);
         let Failure { rank, pid: _, end } = failure;
-        let how = match end {
-            End::Status(status) => format!("ended with exit status {status}"),
-            End::Signal(signal) => format!("was killed by {}", name_signal(signal)),
+        let how = match (end, &ranks[rank as usize].why) {
+            (End::Status(_), Some(why)) => format!("broke down: {why}"),
+            (End::Status(status), None) => format!("ended with exit status {status}"),
+            (End::Signal(signal), _) => format!("was killed by {}", name_signal(signal)),
         };
         let is_other = |(at, view): (u32, &RankView)| at != rank && view.is_running;
         let others = if (0..).zip(ranks).any(is_other) { "; the other ranks were ended" } else { "" };

@@ -4,7 +4,7 @@ use super::*;
 
 /// A job of four ranks at some moment: their states, all running.
 fn four(states: [RankState; 4]) -> Vec<RankView> {
-    (100..).zip(states).map(|(pid, state)| RankView { pid, host: None, state, is_running: true }).collect()
+    (100..).zip(states).map(|(pid, state)| RankView { pid, host: None, state, why: None, is_running: true }).collect()
 }
 
 fn decision(order: Option<Order>, say: Option<&str>) -> Decision {
@@ -165,6 +165,37 @@ fn a_process_elsewhere_is_named_with_its_host() {
     job.ranks[1].host = Some("b".into());
     let line = "rank 1 (pid 101 on b) ended with exit status 3; the other ranks were ended";
     assert_eq!(job.end(1, End::Status(3)), decision(Some(Order::Quit), Some(line)));
+}
+
+#[test]
+fn a_broken_network_is_told_only_if_nobody_else_has_failed() {
+    let broken = |rank: usize| {
+        let mut job = Bench::new([RankState::Attached; 4]);
+        job.ranks[rank].state = RankState::Broken;
+        job.ranks[rank].why = Some("mpi: no route".into());
+        job
+    };
+    let mut alone = broken(1);
+    let line = "rank 1 (pid 101) broke down: mpi: no route; the other ranks were ended";
+    alone.ranks[1].state = RankState::Exiting(1);
+    assert_eq!(alone.end(1, End::Status(1)), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(alone.status(), 1);
+
+    let mut after = broken(0);
+    let line = "rank 2 (pid 102) ended with exit status 7; the other ranks were ended";
+    after.ranks[2].state = RankState::Exiting(7);
+    assert_eq!(after.end(2, End::Status(7)), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(after.end(0, End::Status(1)), QUIET);
+    assert_eq!(after.status(), 7);
+
+    let mut killed = broken(3);
+    let line = "rank 3 (pid 103) was killed by signal 9 (SIGKILL); the other ranks were ended";
+    assert_eq!(killed.end(3, End::Signal(9)), decision(Some(Order::Quit), Some(line)));
+
+    let mut interrupted = broken(0);
+    assert_eq!(interrupted.signal(libc::SIGINT, true), QUIET);
+    assert_eq!(interrupted.end(0, End::Status(1)), QUIET);
+    assert_eq!(interrupted.status(), 130);
 }
 
 #[test]

@@ -252,6 +252,7 @@ impl LocalJob {
             pid: process.pid(),
             host: None,
             state: self.rendezvous.state(rank),
+            why: None,
             is_running: process.is_running(),
         };
         (0..).zip(&self.ranks).map(view).collect()

@@ -1,19 +1,24 @@
 //! A message to MPICH's launcher, hydra, in its own protocol (PMI-1).
 #![allow(unsafe_code, reason = "a descriptor that is known by its number")]
 
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use vgasnet_conduit::launchers::HYDRA_SOCKET_VARIABLE;
+use vgasnet_protocol::RankState;
 
 /// How long hydra may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Tells hydra, for a rank that has ended, that MPI was finalised there, and waits for the answer. Of a rank that ends without this,
-/// hydra complains on stdout, and hydra's own exit status then means nothing. The supervisor judges how the rank has ended.
-pub(crate) fn say_finalized() {
+/// How long hydra may take to open a barrier that all ranks have come to. It has that long in vain where one has not.
+const BARRIER_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Tells hydra, for a rank that has ended and had come so far, that MPI was finalised there, and waits for the answer. Of a rank that
+/// ends without this, hydra complains on stdout, and hydra's own exit status then means nothing. The supervisor judges how the rank has
+/// ended.
+pub(crate) fn say_finalized(state: RankState) {
     let starter = std::fs::read_to_string(format!("/proc/{}/comm", nix::unistd::getppid()));
     if !starter.is_ok_and(|name| name.starts_with("hydra_pmi")) {
         return;
@@ -21,16 +26,76 @@ pub(crate) fn say_finalized() {
     let Some(socket) = std::env::var(HYDRA_SOCKET_VARIABLE).ok().and_then(|number| number.parse().ok()) else { return };
     // SAFETY: hydra has made this socket for the process, which uses it nowhere else. As a stream it is read and written only.
     let mut hydra = unsafe { UnixStream::from_raw_fd(socket) };
-    // All of this fails where the rank has said so itself: hydra has closed the other end.
-    let said = hydra.set_nonblocking(false).and_then(|()| hydra.set_read_timeout(Some(PATIENCE)));
-    if said.and_then(|()| hydra.write_all(b"cmd=finalize\n")).is_err() {
-        return;
-    }
-    let (mut heard, mut part) = (Vec::new(), [0; 1024]);
-    while !heard.windows(b"finalize_ack".len()).any(|word| word == b"finalize_ack") {
-        match hydra.read(&mut part) {
-            Ok(count) if count > 0 => heard.extend_from_slice(&part[..count]),
-            _ => return,
+    // It fails where the rank has said so itself: hydra has closed the other end.
+    let _ = finalize(&mut hydra, state == RankState::Exiting(0));
+}
+
+/// With `may_be_in_barrier`, the rank was over, and ended in the midst of `MPI_Finalize` if hydra still listens. That has a barrier. Hydra
+/// breaks where it opens a barrier for a rank that has finalized, so it gets time to do so before.
+fn finalize(hydra: &mut UnixStream, may_be_in_barrier: bool) -> io::Result<()> {
+    hydra.set_nonblocking(false)?;
+    if may_be_in_barrier {
+        hydra.set_read_timeout(Some(BARRIER_PATIENCE))?;
+        match hear(hydra, b"barrier_out") {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
+            _ => {}
         }
+    }
+    hydra.set_read_timeout(Some(PATIENCE))?;
+    hydra.write_all(b"cmd=finalize\n")?;
+    hear(hydra, b"finalize_ack")
+}
+
+/// Reads until this word has come.
+fn hear(hydra: &mut UnixStream, word: &[u8]) -> io::Result<()> {
+    let (mut heard, mut part) = (Vec::new(), [0; 1024]);
+    while !heard.windows(word.len()).any(|its| its == word) {
+        match hydra.read(&mut part)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => heard.extend_from_slice(&part[..count]),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A finalize, and hydra's end of the connection.
+    fn begin(may_be_in_barrier: bool) -> (std::thread::JoinHandle<io::Result<()>>, UnixStream) {
+        let (mut agent, hydra) = UnixStream::pair().expect("sockets");
+        (std::thread::spawn(move || finalize(&mut agent, may_be_in_barrier)), hydra)
+    }
+
+    #[test]
+    fn a_barrier_is_opened_before_a_rank_has_finalized() {
+        let (said, mut hydra) = begin(true);
+        hydra.set_read_timeout(Some(BARRIER_PATIENCE / 4)).expect("a socket");
+        assert_eq!(hydra.read(&mut [0]).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+        hydra.set_read_timeout(Some(BARRIER_PATIENCE / 2)).expect("a socket");
+        hydra.write_all(b"cmd=barrier_out\n").expect("somebody listens");
+        hear(&mut hydra, b"cmd=finalize\n").expect("it is said at once");
+        hydra.write_all(b"cmd=finalize_ack\n").expect("somebody listens");
+        said.join().expect("no panic").expect("hydra has answered");
+    }
+
+    #[test]
+    fn a_rank_has_finalized_if_no_barrier_is_opened_or_it_can_be_in_none() {
+        for may_be_in_barrier in [true, false] {
+            let (said, mut hydra) = begin(may_be_in_barrier);
+            let patience = if may_be_in_barrier { 2 * BARRIER_PATIENCE } else { BARRIER_PATIENCE / 2 };
+            hydra.set_read_timeout(Some(patience)).expect("a socket");
+            hear(&mut hydra, b"cmd=finalize\n").expect("it is said in the end");
+            hydra.write_all(b"cmd=finalize_ack\n").expect("somebody listens");
+            said.join().expect("no panic").expect("hydra has answered");
+        }
+    }
+
+    #[test]
+    fn nobody_speaks_for_a_rank_that_has_finalized() {
+        let (said, hydra) = begin(true);
+        drop(hydra);
+        assert!(said.join().expect("no panic").is_err());
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Entry {
     pub(crate) host: Host,
     pub(crate) pid: u32,
     pub(crate) state: RankState,
+    /// Why it fails, if it has said so.
+    pub(crate) why: Option<Rc<str>>,
     pub(crate) child: ChildStatus,
     /// When the agent has last said something.
     pub(crate) heard: Instant,
@@ -99,11 +101,12 @@ impl RankTable {
     /// The ranks as the exit policy sees them. A rank whose agent has not come yet is about to run.
     pub(crate) fn view(&self) -> Vec<RankView> {
         let view = |entry: &Option<Entry>| match entry {
-            None => RankView { pid: 0, host: None, state: RankState::Fresh, is_running: true },
+            None => RankView { pid: 0, host: None, state: RankState::Fresh, why: None, is_running: true },
             Some(entry) => RankView {
                 pid: entry.pid,
                 host: entry.host.elsewhere(),
                 state: entry.state,
+                why: entry.why.clone(),
                 is_running: matches!(entry.child, ChildStatus::Running | ChildStatus::Vanished(_)),
             },
         };
@@ -159,7 +162,15 @@ mod tests {
         let (stream, _) = UnixStream::pair().expect("sockets");
         let connection = Connection::new(Stream::Unix(stream)).expect("a connection");
         let host = Host::new(host.to_owned(), Some([10, 0, 0, 1].into()), "own");
-        Some(Entry { connection, host, pid: 7, state: RankState::Attached, child: ChildStatus::Running, heard })
+        Some(Entry {
+            connection,
+            host,
+            pid: 7,
+            state: RankState::Attached,
+            why: None,
+            child: ChildStatus::Running,
+            heard,
+        })
     }
 
     #[test]

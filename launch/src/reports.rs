@@ -8,8 +8,8 @@ use std::process::Command;
 
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt, sockopt};
-use vgasnet_hybrid::{AGENT_VARIABLE, Report};
-use vgasnet_protocol::wire::{Layout, decode};
+use vgasnet_hybrid::{AGENT_VARIABLE, REASON_BYTES_MAX, Report};
+use vgasnet_protocol::wire::Layout;
 
 /// The end of a socket at which reports arrive.
 pub(crate) struct Reports {
@@ -29,10 +29,10 @@ impl Reports {
         Ok((Reports { socket, kept: Vec::new() }, theirs.into()))
     }
 
-    /// The next report that makes sense, and the process that has sent it.
-    pub(crate) fn next(&mut self) -> Option<(Report, u32)> {
+    /// The next report that makes sense, its text, and the process that has sent it.
+    pub(crate) fn next(&mut self) -> Option<(Report, String, u32)> {
         loop {
-            let mut bytes = [0; Report::BYTES_MAX + 1];
+            let mut bytes = [0; Report::BYTES_MAX + REASON_BYTES_MAX];
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let mut space = cmsg_space!(UnixCredentials, RawFd);
             let fd = self.socket.as_raw_fd();
@@ -46,8 +46,9 @@ impl Reports {
                     _ => {}
                 }
             }
-            if let Ok(report) = decode::<Report>(&bytes[..count]) {
-                return Some((report, sender));
+            let mut rest = &bytes[..count];
+            if let Some(report) = Report::read(&mut rest) {
+                return Some((report, String::from_utf8_lossy(rest).replace('\n', " "), sender));
             }
         }
     }

@@ -194,8 +194,8 @@ impl Supervisor {
         }
         let host = Host::new(host, connection.peer(), &self.host_name);
         let now = Instant::now();
-        let (state, child) = (RankState::Fresh, ChildStatus::Running);
-        self.table.entries[place] = Some(Entry { connection, host, pid: 0, state, child, heard: now });
+        let (state, why, child) = (RankState::Fresh, None, ChildStatus::Running);
+        self.table.entries[place] = Some(Entry { connection, host, pid: 0, state, why, child, heard: now });
         self.came = now;
         self.hear(place);
     }
@@ -226,6 +226,9 @@ impl Supervisor {
             Event::Started { pid } => entry.pid = pid,
             Event::State { state, rank: own } => {
                 entry.state = state;
+                if state == RankState::Broken {
+                    entry.why = Some(text.into());
+                }
                 return own.map_or(rank, |own| self.move_to(rank, own as usize));
             }
             Event::Ended(end) => {

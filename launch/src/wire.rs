@@ -27,7 +27,7 @@ messages! {
         2 => Started { pid: u32 },
         /// There is no child. The text says why.
         3 => CannotStart { status: i32 },
-        /// The child says so.
+        /// The child says so. The text says why it fails, if it does.
         4 => State { state: RankState, rank: Option<u32> },
         /// The child has ended.
         5 => Ended(end: End),
@@ -112,6 +112,7 @@ mod tests {
             (Event::CannotStart { status: 127 }, "no such program"),
             (Event::State { state: RankState::Exiting(-1), rank: Some(4095) }, ""),
             (Event::State { state: RankState::Initialised, rank: None }, ""),
+            (Event::State { state: RankState::Broken, rank: Some(1) }, "mpi: no route"),
             (Event::Ended(End::Status(-1)), ""),
             (Event::Ended(End::Signal(9)), ""),
             (Event::Beat, ""),

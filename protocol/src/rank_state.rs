@@ -15,6 +15,8 @@ messages! {
         2 => Attached,
         /// It called exit with this status.
         3 => Exiting(status: i32),
+        /// Its network has failed. It ends soon unless it is ended first.
+        4 => Broken,
     }
 }
 
@@ -39,8 +41,8 @@ mod tests {
 
     #[test]
     fn every_state_survives_its_encoding() {
-        use RankState::{Attached, Exiting, Fresh, Initialised};
-        for state in [Fresh, Initialised, Attached, Exiting(0), Exiting(-1)] {
+        use RankState::{Attached, Broken, Exiting, Fresh, Initialised};
+        for state in [Fresh, Initialised, Attached, Exiting(0), Exiting(-1), Broken] {
             assert_eq!(RankState::decode(state.encode()), state);
         }
         assert_eq!(RankState::decode(u64::MAX), Fresh);

@@ -1,5 +1,6 @@
 /* A rank that lives and ends as its argument says; tests/cluster_launcher.rs and tests/c_interface start it. */
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -47,6 +48,21 @@ static int streams_are_harmless(void) {
     return 0;
 }
 
+static void await(const sigset_t *told) {
+    int number;
+    printf("pid %ld\n", (long)getpid());
+    fflush(stdout);
+    CHECK(sigwait(told, &number) == 0 && number == SIGUSR1);
+}
+
+/* Asks all ranks for a page when it is told to. */
+static void asks(const sigset_t *told) {
+    await(told);
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        if (rank != me) vgasnet_get_nbi_bulk(at(me, 8 * rank), rank, at(rank, 3 * page_bytes()), 8);
+    vgasnet_wait_syncnbi_gets();
+}
+
 /* Page after page goes from rank to rank until the job ends. */
 static void goes_on(void) {
     for (uint64_t round = 0;; ++round) {
@@ -59,11 +75,31 @@ static void goes_on(void) {
     }
 }
 
+static int is_tcp(int descriptor) {
+    struct sockaddr_storage peer;
+    socklen_t bytes = sizeof peer;
+    return getpeername(descriptor, (struct sockaddr *)&peer, &bytes) == 0 && peer.ss_family == AF_INET;
+}
+
+#define DESCRIPTORS 256
+static int was_tcp[DESCRIPTORS];
+
+/* Ends the connections that MPI has made, and not those that its launcher has left to this process. */
+static void break_network(void) {
+    for (int at = 0; at < DESCRIPTORS; ++at)
+        if (is_tcp(at) && !was_tcp[at]) CHECK(shutdown(at, SHUT_RDWR) == 0);
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
     const char *number = getenv("PMI_RANK") != NULL ? getenv("PMI_RANK") : getenv("PMIX_RANK");
     if (is(way, "skips") && number != NULL && is(number, "1")) return 0;
     if (is(way, "told")) signal(SIGQUIT, on_quit);
+    sigset_t told;
+    sigemptyset(&told);
+    sigaddset(&told, SIGUSR1);
+    if (is(way, "leaves") || is(way, "asks")) sigprocmask(SIG_BLOCK, &told, NULL);
+    for (int at = 0; at < DESCRIPTORS; ++at) was_tcp[at] = is_tcp(at);
     start(&argc, &argv, 4 * page_bytes());
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
     barrier();
@@ -72,7 +108,10 @@ int main(int argc, char **argv) {
     if (is(way, "copies")) return copies_end(0) + copies_end(1);
     if (me == 1 && is(way, "exits")) vgasnet_exit(7);
     if (me == 1 && (is(way, "aborts") || is(way, "told"))) abort();
-    if (is(way, "goes on")) goes_on();
+    if (is(way, "leaves")) return await(&told), 0;
+    if (is(way, "asks")) asks(&told);
+    if (me == 1 && is(way, "breaks")) break_network();
+    if (is(way, "goes on") || is(way, "breaks")) goes_on();
     if (is(way, "waits")) {
         printf("pid %ld\n", (long)getpid());
         fflush(stdout);

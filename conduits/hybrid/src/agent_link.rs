@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
+use vgasnet_conduit::Rank;
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -22,8 +23,14 @@ use crate::network::Network;
 /// The environment variable that says how to reach the agent: `DESCRIPTOR:INODE` of an inherited socket.
 pub const AGENT_VARIABLE: &str = "VGASNET_AGENT";
 
+/// The longest text behind a report, in bytes.
+pub const REASON_BYTES_MAX: usize = 512;
+
+/// How long a rank whose network has failed waits to be ended: longer than the launcher takes to notice that an agent is gone.
+const JUDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
+
 messages! {
-    /// A rank's report to its agent.
+    /// A rank's report to its agent. A text may follow, which says why.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Report {
         /// How far it has come.
@@ -97,12 +104,35 @@ pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
     network.exit(status)
 }
 
-/// Ends the job because of an error of the network, which loses the transfers under way.
+/// Ends the job because of an error of the network, which loses the transfers under way. Where there is an agent, the launcher says so.
 pub fn break_down(network: &dyn Network, why: &str) -> ! {
-    let line = format!("vgasnet: rank {}: {}: {why}; the job ends\n", network.rank(), network.name());
-    // Where stderr is closed there is nobody to tell.
-    let _ = std::io::stderr().write_all(line.as_bytes());
+    let why = format!("{}: {why}", network.name());
+    if is_copy() || !await_judgement(network.rank(), &why) {
+        let line = format!("vgasnet: rank {}: {why}; the job ends\n", network.rank());
+        // Where stderr is closed there is nobody to tell.
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
     exit(network, 1)
+}
+
+/// Tells the agent why this rank fails, and lets others fail first: a network breaks where a peer ends, and the launcher, which ends this
+/// rank then, knows of the peer a moment later. Returns whether the agent knows.
+fn await_judgement(rank: Rank, why: &str) -> bool {
+    static IS_BREAKING: AtomicBool = AtomicBool::new(false);
+    let Some(agent) = agent() else { return false };
+    if IS_BREAKING.swap(true, Ordering::Relaxed) {
+        // Another thread ends the process.
+        loop {
+            std::thread::park();
+        }
+    }
+    let mut report = encode(&Report { state: RankState::Broken, rank: Some(rank.0) }).to_vec();
+    report.extend(why.bytes().take(REASON_BYTES_MAX));
+    let is_said = agent.send(&report).is_ok();
+    if is_said {
+        std::thread::sleep(JUDGEMENT_PATIENCE);
+    }
+    is_said
 }
 
 /// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process with an agent ends
@@ -160,7 +190,7 @@ mod tests {
                 assert_eq!(decode(&encode(&report)), Ok(report));
             }
         }
-        for other in [&[0][..], &[0, 0, 0], &[4, 0], &[]] {
+        for other in [&[0][..], &[0, 0, 0], &[5, 0], &[]] {
             assert_eq!(decode::<Report>(other), Err(Malformed));
         }
     }

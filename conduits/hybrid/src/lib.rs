@@ -12,7 +12,9 @@ mod conduit;
 mod network;
 mod start;
 
-pub use agent_link::{AGENT_VARIABLE, Report, break_down, finish, has_agent, open_agent_link, pass_descriptor};
+pub use agent_link::{
+    AGENT_VARIABLE, REASON_BYTES_MAX, Report, break_down, finish, has_agent, open_agent_link, pass_descriptor,
+};
 pub use backoff::Patience;
 pub use conduit::HybridConduit;
 pub use network::{Network, PoolMemory};

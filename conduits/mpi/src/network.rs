@@ -16,6 +16,9 @@ const POLL_MESSAGES_MAX: usize = 64;
 /// How long the end of the job waits for messages to leave.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a rank lets MPI alone before it ends MPI: until the other ranks do so too, unless they get no processor.
+const QUIET: Duration = Duration::from_millis(10);
+
 /// How long MPI may take to end after that, all ranks' programs being over.
 const FINALIZE_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -97,6 +100,27 @@ impl MpiNetwork {
             }
             Ok(state.advance(sink)? || messages > 0)
         })
+    }
+
+    /// Waits until no rank polls, so that `MPI_Finalize` begins everywhere before any rank is answered in it.
+    ///
+    /// Over UCX and TCP, that of MPICH 4.0 asks each peer whether all bytes have come, polls until it has its answers, and then waits in
+    /// a barrier of the launcher's without polling. A rank that asks after it has answered all others would never be answered itself.
+    fn be_quiet_together(&self) {
+        if self.ranks == 1 {
+            return;
+        }
+        // Errors mean that a rank has ended already, and then there is nothing to wait for.
+        let Ok(mut gather) = self.state().mpi.gather(Box::new([0]), self.ranks) else { return };
+        let mut patience = Patience::default();
+        loop {
+            let gathered = gather.test(&mut self.state().mpi);
+            if !matches!(gathered, Ok(None)) {
+                break;
+            }
+            patience.rest();
+        }
+        std::thread::sleep(QUIET);
     }
 
     fn kept(&self) -> MutexGuard<'_, Vec<Kept>> {
@@ -226,11 +250,13 @@ impl Network for MpiNetwork {
             std::thread::yield_now();
         }
         // This is the end of the process, whoever started MPI.
-        if !IS_ENDING.load(Ordering::Acquire) {
-            // Over UCX and TCP, MPICH 4.0 hangs there now and then: one rank waits for an answer of another rank, which waits in a
-            // barrier and does not poll.
-            vgasnet_hybrid::finish(FINALIZE_PATIENCE, || self.with(|state| state.mpi.finalize()));
+        if IS_ENDING.load(Ordering::Acquire) {
+            return self.be_quiet_together();
         }
+        vgasnet_hybrid::finish(FINALIZE_PATIENCE, || {
+            self.be_quiet_together();
+            self.with(|state| state.mpi.finalize());
+        });
     }
 
     fn exit(&self, status: i32) -> ! {
