@@ -99,13 +99,17 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
 
 /// The handler of SIGTRAP.
 ///
+/// In a single step every one that the kernel raises is the step's end. Its code is no help: the kernel has it from the
+/// processor's DR6, and a virtual machine may lose that.
+///
 /// # Safety
 /// The kernel calls it, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     keep_errno(|| {
         // SAFETY: `info` and `context` are what the kernel gave this handler for `signal`.
         unsafe {
-            let is_step = (*info).si_code == libc::TRAP_TRACE && scene().is_some_and(|scene| scene.end_step(context));
+            let was_raised = (*info).si_code > 0;
+            let is_step = was_raised && scene().is_some_and(|scene| scene.end_step(context));
             if !is_step {
                 chain(signal, info, context);
             }

@@ -143,6 +143,19 @@ fn signal_handlers_that_jump_out_of_an_access() {
 }
 
 #[test]
+fn single_steps_whose_trap_has_another_code() {
+    if !cfg!(target_arch = "x86_64") {
+        return say_not_run("codes of single steps", "this processor has none");
+    }
+    for setup in [small(1, 4, true, true), small(2, 5, false, true)] {
+        let ended = run(&program("trap_codes"), &[], setup);
+        if ended.expect(0).stdout.contains("the system allows no tracing") {
+            say_not_run("codes of single steps", "the system allows no tracing");
+        }
+    }
+}
+
+#[test]
 fn children_that_end_or_execute() {
     run_in("children", &[], FEW_SETUPS);
 }

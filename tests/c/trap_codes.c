@@ -1,0 +1,94 @@
+/* Single steps whose SIGTRAP has not the code of a single step, which a virtual machine may lose: a child traces the
+ * rank and changes the code. */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "local.h"
+
+#define ROUNDS 20
+
+static vgasnet_node_t me;
+static size_t pages;
+static volatile sig_atomic_t round_number;
+
+/* How many codes the tracer has changed. Both processes have this memory. */
+static volatile uint64_t *changed;
+
+static void *word(size_t page) { return at(me, page * page_bytes() + 8); }
+
+/* The library steps through every miss in a signal handler. */
+static void on_signal(int signal) {
+    (void)signal;
+    for (size_t page = 0; page < pages; ++page) store_word(word(page), page + (uint64_t)round_number);
+}
+
+/* Returns what the rank gets of a signal that has stopped it. */
+static int pass_on(pid_t rank, int status) {
+    siginfo_t info;
+    /* A stop without a signal. */
+    if (status >> 16 != 0) return 0;
+    if (WSTOPSIG(status) == SIGTRAP) {
+        CHECK(ptrace(PTRACE_GETSIGINFO, rank, NULL, &info) == 0);
+        if (info.si_code == TRAP_TRACE) {
+            info.si_code = TRAP_BRKPT;
+            CHECK(ptrace(PTRACE_SETSIGINFO, rank, NULL, &info) == 0);
+            ++*changed;
+        }
+    }
+    return WSTOPSIG(status);
+}
+
+/* Traces the rank's only thread so far, until one of the two ends. */
+static void trace(pid_t rank, int told) {
+    int status;
+    CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    char may_trace = ptrace(PTRACE_SEIZE, rank, NULL, NULL) == 0;
+    CHECK(write(told, &may_trace, 1) == 1);
+    while (may_trace && waitpid(rank, &status, 0) == rank && WIFSTOPPED(status))
+        CHECK(ptrace(PTRACE_CONT, rank, NULL, (void *)(intptr_t)pass_on(rank, status)) == 0);
+    _exit(0);
+}
+
+/* Starts the tracer; returns 0 if there is none because the system allows none. */
+static pid_t start_tracer(void) {
+    int ends[2];
+    char may_trace;
+    pid_t rank = getpid();
+    CHECK(pipe(ends) == 0);
+    /* It fails where a child may trace its parent anyway. */
+    (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    pid_t tracer = fork();
+    CHECK(tracer >= 0);
+    if (tracer == 0) trace(rank, ends[1]);
+    CHECK(close(ends[1]) == 0);
+    CHECK(read(ends[0], &may_trace, 1) == 1);
+    if (may_trace) return tracer;
+    CHECK(waitpid(tracer, NULL, 0) == tracer);
+    printf("the system allows no tracing\n");
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    changed = (uint64_t *)mmap(NULL, sizeof *changed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(changed != MAP_FAILED);
+    pid_t tracer = start_tracer();
+    pages = 3 * pool_pages();
+    start(&argc, &argv, pages * page_bytes());
+    me = vgasnet_mynode();
+    CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
+    for (round_number = 1; round_number <= ROUNDS; ++round_number) {
+        CHECK(raise(SIGUSR1) == 0);
+        for (size_t page = 0; page < pages; ++page)
+            CHECK_EQ(load_word(word(page)), page + (uint64_t)round_number);
+    }
+    if (tracer != 0) {
+        CHECK(*changed > 0);
+        CHECK(kill(tracer, SIGKILL) == 0 && waitpid(tracer, NULL, 0) == tracer);
+    }
+    return finish();
+}
