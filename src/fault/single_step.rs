@@ -121,19 +121,19 @@ pub(super) fn is_under_way() -> bool {
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
 pub(super) unsafe fn keep(page: u32, context: *mut c_void) -> bool {
-    if let Some(step) = current() {
-        return step.add(page);
-    }
-    let step = begin(this_thread());
-    step.add(page);
+    let step = current().unwrap_or_else(|| begin(this_thread()));
     // SAFETY: `context` is the ucontext of the calling handler, and nobody else touches it while the handler runs.
     unsafe {
-        let mask = mask_in(context);
-        step.mask.set(mask.read());
-        mask.write(ASYNCHRONOUS);
-        (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize] |= TRAP_FLAG;
+        let flags = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_EFL as usize];
+        // A handler of the client's that jumped out of an instruction has left the step to the next one.
+        if *flags & TRAP_FLAG == 0 {
+            let mask = mask_in(context);
+            step.mask.set(mask.read());
+            mask.write(ASYNCHRONOUS);
+            *flags |= TRAP_FLAG;
+        }
     }
-    true
+    step.add(page)
 }
 
 /// Takes the pages out of this thread's step, which goes on. The caller unpins them.

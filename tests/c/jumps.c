@@ -61,6 +61,34 @@ static void *use_others(void *argument) {
     return argument;
 }
 
+/* Handlers run each instruction that misses a page in a single step. A division by zero is left in the middle of it. */
+static void on_division(int signal) {
+    (void)signal;
+    siglongjmp(back, 1);
+}
+
+static void on_request(int signal) {
+    (void)signal;
+#if defined(__x86_64__)
+    uint64_t low = 1, high = 0;
+    __asm__ volatile("divq %2" : "+a"(low), "+d"(high) : "m"(*(uint64_t *)at(me, page_under_way * page_bytes())) : "cc");
+    CHECK(0);
+#else
+    siglongjmp(back, 1);
+#endif
+}
+
+static void divide(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_division;
+    CHECK(sigaction(SIGFPE, &action, NULL) == 0);
+    action.sa_handler = on_request;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    for (page_under_way = 0; page_under_way < pages; ++page_under_way)
+        if (sigsetjmp(back, 1) == 0) CHECK(raise(SIGUSR1) == 0);
+}
+
 static void set_timer(long period_us) {
     struct itimerval every;
     memset(&every, 0, sizeof every);
@@ -76,6 +104,7 @@ int main(int argc, char **argv) {
     start(&argc, &argv, pages * page_bytes());
     me = vgasnet_mynode(), state = mixed(32, me, 0);
     model = (uint64_t *)allocate(pages * sizeof *model);
+    divide();
     memset(&action, 0, sizeof action);
     action.sa_handler = on_tick;
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
