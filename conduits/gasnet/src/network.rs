@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree, page_bytes};
 use vgasnet_hybrid::{Network, Patience, PoolMemory};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -211,22 +211,6 @@ impl GasnetNetwork {
     }
 }
 
-/// Parts of a pool, here or at a peer.
-trait Part {
-    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8;
-}
-
-impl Part for Region {
-    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
-        assert!(
-            offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
-            self.len_bytes
-        );
-        self.at(offset_bytes)
-    }
-}
-
 impl Network for GasnetNetwork {
     fn name(&self) -> &str {
         &self.name
@@ -362,10 +346,4 @@ impl PoolMemory for GasnetNetwork {
         let address = ffi::mapped(rank)? + pool.segment_offset_bytes.get() as usize;
         Some(Region { address, len_bytes: pool.len_bytes.get() as usize })
     }
-}
-
-fn page_bytes() -> usize {
-    // SAFETY: the call has no condition.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).expect("every Linux system knows its page size")
 }

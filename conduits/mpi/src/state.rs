@@ -280,13 +280,7 @@ impl State {
 
     /// Part of the own pool.
     fn frame(&self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
-        let pool = self.pool.expect("attach comes before any transfer");
-        assert!(
-            offset_bytes <= pool.len_bytes && len_bytes <= pool.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
-            pool.len_bytes
-        );
-        pool.at(offset_bytes)
+        self.pool.expect("attach comes before any transfer").part(offset_bytes, len_bytes)
     }
 }
 

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use vgasnet_conduit::page_bytes;
 
 /// A part of the arena, mapped readable and writable. Costs memory only where it is touched.
 pub(crate) struct Mapping {
@@ -101,11 +102,3 @@ unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
     unsafe { munmap(start, len_bytes) }
 }
 
-/// The system's page size.
-pub(crate) fn page_bytes() -> usize {
-    nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
-        .ok()
-        .flatten()
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .expect("every Linux system knows its page size")
-}
