@@ -257,7 +257,6 @@ impl Driver {
     /// Tells that a part is done. Returns whether a thread may wait for that in [`Driver::wait_until`].
     fn complete(&self, completion: Completion) -> bool {
         match completion {
-            Completion::None => false,
             Completion::Counted(completion) => self.completions.finish(completion),
             Completion::Fault(fault) => {
                 let drives = fault.drives();
