@@ -5,7 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree, wait_readable,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
+    wait_readable,
 };
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -84,8 +85,7 @@ impl SmpConduit {
     /// The addresses of a transfer's two ends: the own one, the peer's.
     fn ends(&self, transfer: &Transfer) -> (*mut u8, *mut u8) {
         let attached = self.attached();
-        let end =
-            |rank: u32, offset_bytes: usize| attached.pools[rank as usize].part(offset_bytes, transfer.len_bytes);
+        let end = |rank: u32, offset_bytes: usize| attached.pools[rank as usize].part(offset_bytes, transfer.len_bytes);
         (end(self.rank, transfer.own_offset_bytes), end(transfer.peer.0, transfer.peer_offset_bytes))
     }
 

@@ -101,4 +101,3 @@ unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
     // SAFETY: the caller promises that nothing in the range is used any more.
     unsafe { munmap(start, len_bytes) }
 }
-
