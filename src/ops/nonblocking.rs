@@ -188,24 +188,18 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether this thread's implicit operations are complete.
+    /// Whether this thread's implicit operations are complete. If not, and the thread `polls`, it drives the engine and
+    /// looks again.
     ///
     /// # Errors
     /// The thread's access region is open.
-    pub fn test_implicit(&self, which: Implicit) -> Result<bool, UserError> {
-        Ok(self.is_implicit_done(which)? || {
-            self.driver.poll();
-            self.is_implicit_done(which)?
-        })
-    }
-
-    /// As [`Ops::test_implicit`], but without driving the engine.
-    ///
-    /// # Errors
-    /// The thread's access region is open.
-    pub fn is_implicit_done(&self, which: Implicit) -> Result<bool, UserError> {
+    pub fn test_implicit(&self, which: Implicit, polls: bool) -> Result<bool, UserError> {
         let completions = implicit(which)?;
-        Ok(completions.iter().flatten().all(|completion| self.completions().is_done(*completion)))
+        let is_done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
+        if polls && !is_done() {
+            self.driver.poll();
+        }
+        Ok(is_done())
     }
 
     /// Opens this thread's access region, which counts implicit operations from now on.
