@@ -31,7 +31,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub use agreement::{agree, hear_all};
 pub use readable::wait_readable;
 pub use region::{Region, map_again, page_bytes};
-pub use signals::{NAMED, blocking_signals, keeping_handlers};
+pub use signals::{NAMED, action_of, blocking_signals, keeping_handlers};
 
 /// Abilities of a conduit beyond the least that the contract asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
