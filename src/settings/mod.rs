@@ -3,7 +3,7 @@
 mod machine;
 mod size;
 
-pub use machine::Machine;
+pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
 
 use crate::error::UserError;
