@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn handlers_and_mask_are_as_before() {
         let own = ignore as *const () as usize;
-        let mine = || handler(libc::SIGUSR2).expect("a signal").sa_sigaction == own;
+        let mine = || action_of(libc::SIGUSR2).expect("a signal").sa_sigaction == own;
         // SAFETY: the handler does nothing.
         unsafe { libc::signal(libc::SIGUSR2, own) };
         let inside = blocking_signals(|| {

@@ -37,7 +37,7 @@ impl SimConduit {
 
     /// One end of a transfer, wherever it is.
     fn end(&self, rank: Rank, offset_bytes: usize, len_bytes: usize) -> Region {
-        let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool();
+        let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool.region();
         Region { address: pool.part(offset_bytes, len_bytes).expose_provenance(), len_bytes }
     }
 
@@ -92,11 +92,11 @@ impl Conduit for SimConduit {
     }
 
     fn pool(&self, rank: Rank) -> Option<Region> {
-        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.pool())
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.pool.region())
     }
 
     fn table(&self, rank: Rank) -> Option<Region> {
-        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table())
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table.region())
     }
 
     fn message_bytes_max(&self) -> usize {

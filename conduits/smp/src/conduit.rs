@@ -89,10 +89,19 @@ impl SmpConduit {
         (end(self.rank, transfer.own_offset_bytes), end(transfer.peer.0, transfer.peer_offset_bytes))
     }
 
-    /// A copy is complete when it returns. Another thread may be the one that sleeps until this is reported.
-    fn complete(&self, transfer: &Transfer) {
+    /// Copies the bytes of a transfer between its ends.
+    ///
+    /// # Safety
+    /// Both come from `ends`.
+    unsafe fn copy(&self, transfer: &Transfer, from: *mut u8, to: *mut u8) -> Result<(), Busy> {
+        self.completions.check_room()?;
+        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
+        // By the contract of put and get nobody else accesses them until completion.
+        unsafe { to.copy_from(from, transfer.len_bytes) };
+        // The copy is complete. Another thread may be the one that sleeps until this is reported.
         self.completions.push(transfer.token);
         self.ring(self.rank);
+        Ok(())
     }
 
     fn map_regions(&self, sizes: &[RegionSizes]) -> Result<Attached, ConduitError> {
@@ -195,21 +204,14 @@ impl Conduit for SmpConduit {
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
         let (own, peer) = self.ends(transfer);
-        self.completions.check_room()?;
-        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
-        // By the contract of put and get nobody else accesses them until completion.
-        unsafe { peer.copy_from(own, transfer.len_bytes) };
-        self.complete(transfer);
-        Ok(())
+        // SAFETY: both are the ends of the transfer.
+        unsafe { self.copy(transfer, own, peer) }
     }
 
     fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
         let (own, peer) = self.ends(transfer);
-        self.completions.check_room()?;
-        // SAFETY: as in `put`.
-        unsafe { own.copy_from(peer, transfer.len_bytes) };
-        self.complete(transfer);
-        Ok(())
+        // SAFETY: both are the ends of the transfer.
+        unsafe { self.copy(transfer, peer, own) }
     }
 
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
