@@ -24,8 +24,7 @@ entry_points! {
     }
 
     fn vgasnet_unpin(address: *mut c_void, len_bytes: usize) -> c_int {
-        attached()?.ops().unpin(address.addr(), len_bytes).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.ops().unpin(address.addr(), len_bytes).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     fn vgasnet_advise(address: *mut c_void, len_bytes: usize, advice: c_int) -> c_int {
@@ -39,7 +38,6 @@ entry_points! {
                 return Err(Refusal::bad_argument(line));
             }
         };
-        attached()?.ops().advise(address.addr(), len_bytes, advice).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.ops().advise(address.addr(), len_bytes, advice).map(|()| OK).map_err(Refusal::bad_argument)
     }
 }

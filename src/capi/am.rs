@@ -50,16 +50,14 @@ unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
 entry_points! {
     unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestMediumArgs(
         to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestLongArgs(
@@ -67,22 +65,19 @@ entry_points! {
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyMediumArgs(
         token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyLongArgs(
@@ -91,8 +86,7 @@ entry_points! {
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(Refusal::bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMGetMsgSource(token: *mut c_void, source: *mut u32) -> c_int {
