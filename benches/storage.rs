@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::Instant;
-use vgasnet::storage::{BackingFile, RingStorage, Storage, ThreadStorage};
+use vgasnet::storage::{BackingFile, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
 
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: u64 = 192;
@@ -64,15 +64,11 @@ fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
         while next < PAGES {
             let Some(&frame) = idle.front() else { break };
             let (offset_bytes, memory) = (next * PAGE_BYTES as u64, frames.frame(frame));
+            let direction = if is_write { IoDirection::Write } else { IoDirection::Read };
+            let operation = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: frame as u64 };
             // SAFETY: a frame is a page long and stays mapped; it is idle, and not used again before its
             // operation is handed out below.
-            let started = unsafe {
-                if is_write {
-                    storage.write(offset_bytes, memory, PAGE_BYTES, frame as u64)
-                } else {
-                    storage.read(offset_bytes, memory, PAGE_BYTES, frame as u64)
-                }
-            };
+            let started = unsafe { storage.start(operation) };
             if started.is_err() {
                 break;
             }
@@ -132,9 +128,10 @@ fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
     let (begin, mut call_seconds) = (Instant::now(), 0.0);
     for frame in 0..FRAMES {
         let start = Instant::now();
+        let (offset_bytes, memory) = ((frame * PAGE_BYTES) as u64, frames.frame(frame));
+        let read = IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0 };
         // SAFETY: the frame is a page long and stays mapped; its operation ends before anything else uses it.
-        unsafe { ring.read((frame * PAGE_BYTES) as u64, frames.frame(frame), PAGE_BYTES, 0) }
-            .expect("nothing is in flight");
+        unsafe { ring.start(read) }.expect("nothing is in flight");
         call_seconds += start.elapsed().as_secs_f64();
         while ring.in_flight() > 0 {
             sleep(ring);

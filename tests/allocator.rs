@@ -2,20 +2,11 @@
 
 mod tools;
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use vgasnet_conduit::conformance::example;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
-
-/// An example of this package, which cargo builds for its tests.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("the test has a path");
-    let profile = test.ancestors().nth(2).expect("tests are two below their profile");
-    let path = profile.join("examples").join(name);
-    assert!(path.is_file(), "{} is missing; `cargo test --examples` builds it", path.display());
-    path
-}
 
 fn run(ranks: u64, page_bytes: u64, pool_bytes: u64) {
     let mut command = Command::new(tools::tool("vgasnetrun"));

@@ -28,7 +28,6 @@ pub use run::Token;
 pub use send::{Destination, Envelope, LONG_BYTES_MAX};
 
 use crate::engine::Driver;
-use crate::error::UserError;
 use crate::memory::AddressSpace;
 use crate::ops::Ops;
 use std::sync::Arc;
@@ -62,10 +61,5 @@ impl Am {
 
     fn space(&self) -> &AddressSpace {
         self.ops.space()
-    }
-
-    /// Reports an error that no call can return, and ends the job.
-    fn fail(&self, line: &UserError) -> ! {
-        self.driver().fail("active message", line)
     }
 }

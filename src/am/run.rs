@@ -17,6 +17,9 @@ use vgasnet_protocol::active_message::{Args, Category};
 /// changed.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
+/// The call by which errors are reported that no call can return.
+const CALL: &str = "active message";
+
 /// Names the message that a handler handles. It lies on the stack of the thread that runs the handler.
 #[derive(Debug)]
 pub struct Token {
@@ -84,7 +87,7 @@ impl Am {
             Destination::Segment(address) => {
                 let remote = Remote { rank: rank.0, address, len_bytes: payload_bytes };
                 // SAFETY: the payload is valid for its length, which is that of the transfer.
-                self.must(unsafe { self.ops.transfer(Operation::Put(payload), remote) });
+                self.driver().must(CALL, unsafe { self.ops.transfer(Operation::Put(payload), remote) });
                 (Category::Long, std::ptr::with_exposed_provenance_mut(address))
             }
         };
@@ -128,7 +131,8 @@ impl Am {
                 if !head.is_placed {
                     let remote = Remote { rank: self.space().rank.0, address, len_bytes: payload.len_bytes() };
                     // SAFETY: the payload has `len_bytes` bytes, and lives until the message has been handled.
-                    self.must(unsafe { self.ops.transfer(Operation::Put(payload.as_mut_ptr()), remote) });
+                    self.driver()
+                        .must(CALL, unsafe { self.ops.transfer(Operation::Put(payload.as_mut_ptr()), remote) });
                 }
                 std::ptr::with_exposed_provenance_mut(address)
             }
@@ -143,7 +147,7 @@ impl Am {
         let Some(function) = self.messages().handlers().get(index) else {
             let line =
                 format!("rank {from} sent a message for handler {index}, which is not registered here; see attach");
-            self.fail(&UserError::new(line));
+            self.driver().fail(CALL, &UserError::new(line));
         };
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
@@ -152,13 +156,6 @@ impl Am {
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
         // Another thread may wait for an effect of the handler.
         self.driver().notify();
-    }
-
-    /// Ends the job if a transfer failed, which its sender has checked.
-    fn must(&self, done: Result<(), UserError>) {
-        if let Err(line) = done {
-            self.fail(&line);
-        }
     }
 }
 

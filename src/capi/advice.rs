@@ -1,14 +1,10 @@
 //! Pins and hints.
 
 use super::boundary::{Refusal, attached, entry_points};
-use super::{ERR_BAD_ARG, ERR_RESOURCE, OK};
+use super::{ERR_RESOURCE, OK};
 use crate::ops::{Advice, PinError};
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::coherence::Access;
-
-fn bad_range(line: crate::error::UserError) -> Refusal {
-    Refusal::with_code(ERR_BAD_ARG, line)
-}
 
 entry_points! {
     fn vgasnet_pin(address: *mut c_void, len_bytes: usize, mode: c_int) -> c_int {
@@ -22,14 +18,13 @@ entry_points! {
         };
         match attached()?.ops().pin(address.addr(), len_bytes, access) {
             Ok(()) => Ok(OK),
-            Err(PinError::BadArgument(line)) => Err(bad_range(line)),
+            Err(PinError::BadArgument(line)) => Err(Refusal::bad_argument(line)),
             Err(PinError::Resource(line)) => Err(Refusal::with_code(ERR_RESOURCE, line)),
         }
     }
 
     fn vgasnet_unpin(address: *mut c_void, len_bytes: usize) -> c_int {
-        attached()?.ops().unpin(address.addr(), len_bytes).map_err(bad_range)?;
-        Ok(OK)
+        attached()?.ops().unpin(address.addr(), len_bytes).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     fn vgasnet_advise(address: *mut c_void, len_bytes: usize, advice: c_int) -> c_int {
@@ -43,7 +38,6 @@ entry_points! {
                 return Err(Refusal::bad_argument(line));
             }
         };
-        attached()?.ops().advise(address.addr(), len_bytes, advice).map_err(bad_range)?;
-        Ok(OK)
+        attached()?.ops().advise(address.addr(), len_bytes, advice).map(|()| OK).map_err(Refusal::bad_argument)
     }
 }

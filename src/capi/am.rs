@@ -1,15 +1,11 @@
 //! Active Messages and handler-safe locks.
 
 use super::boundary::{Refusal, attached, entry_points, initialised};
-use super::{ERR_BAD_ARG, ERR_NOT_READY, OK};
+use super::{ERR_NOT_READY, OK};
 use crate::am::{CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::error::UserError;
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
-
-fn bad_argument(line: UserError) -> Refusal {
-    Refusal::with_code(ERR_BAD_ARG, line)
-}
 
 /// A message from the arguments of C.
 ///
@@ -54,16 +50,14 @@ unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
 entry_points! {
     unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestMediumArgs(
         to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestLongArgs(
@@ -71,22 +65,19 @@ entry_points! {
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
-        attached()?.am().request(to, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyMediumArgs(
         token: *mut c_void, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyLongArgs(
@@ -95,8 +86,7 @@ entry_points! {
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
-        attached()?.am().reply(message(token)?, &envelope).map_err(bad_argument)?;
-        Ok(OK)
+        attached()?.am().reply(message(token)?, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMGetMsgSource(token: *mut c_void, source: *mut u32) -> c_int {
@@ -170,20 +160,11 @@ entry_points! {
         Ok(PAYLOAD_BYTES_MAX)
     }
 
-    fn vgasnet_AMMaxLongRequest() -> usize {
+    fn vgasnet_AMMaxLongRequest | vgasnet_AMMaxLongReply() -> usize {
         Ok(LONG_BYTES_MAX)
     }
 
-    fn vgasnet_AMMaxLongReply() -> usize {
-        Ok(LONG_BYTES_MAX)
-    }
-
-    fn vgasnet_hold_interrupts() {
-        initialised()?;
-        Ok(())
-    }
-
-    fn vgasnet_resume_interrupts() {
+    fn vgasnet_hold_interrupts | vgasnet_resume_interrupts() {
         initialised()?;
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::{ERR_BAD_ARG, ERR_NOT_INIT};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
 use std::ffi::{c_char, c_int};
+use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
 
 /// Why a call is refused.
@@ -21,8 +22,8 @@ impl Refusal {
     }
 
     #[cold]
-    pub(super) fn bad_argument(line: impl Into<String>) -> Refusal {
-        Refusal::with_code(ERR_BAD_ARG, UserError::new(line))
+    pub(super) fn bad_argument(line: impl Display) -> Refusal {
+        Refusal::with_code(ERR_BAD_ARG, UserError::new(line.to_string()))
     }
 }
 
@@ -65,30 +66,36 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
     }
 }
 
-/// Defines functions of the C interface. The body is a `Result<T, Refusal>`.
+/// Defines functions of the C interface. The body is a `Result<T, Refusal>`. Functions that differ in nothing but their
+/// names share it.
 macro_rules! entry_points {
-    ($(unsafe fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
-        $(
-            /// See `include/vgasnet.h`.
-            ///
-            /// # Safety
-            /// Each pointer is null, or valid for as many bytes and as long as `include/vgasnet.h` documents.
-            #[unsafe(no_mangle)]
-            pub unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                // SAFETY: each pointer is null or valid as the header documents, and the body checks those that must
-                // not be null. The functions that it calls need no more.
-                crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
-            }
-        )*
+    (@one unsafe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
+        /// See `include/vgasnet.h`.
+        ///
+        /// # Safety
+        /// Each pointer is null, or valid for as many bytes and as long as `include/vgasnet.h` documents.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
+            // SAFETY: each pointer is null or valid as the header documents, and the body checks those that must not
+            // be null. The functions that it calls need no more.
+            crate::capi::boundary::enter(stringify!($name), || unsafe { $body })
+        }
     };
-    ($(fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)? $body:block)*) => {
-        $(
-            /// See `include/vgasnet.h`.
-            #[unsafe(no_mangle)]
-            pub extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-                crate::capi::boundary::enter(stringify!($name), || $body)
-            }
-        )*
+    (@one safe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
+        /// See `include/vgasnet.h`.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($argument: $type),*) $($result)* {
+            crate::capi::boundary::enter(stringify!($name), || $body)
+        }
+    };
+    (@each $kind:ident [$($name:ident)+] $arguments:tt $result:tt $body:block) => {
+        $(entry_points!(@one $kind $name $arguments $result $body);)+
+    };
+    ($(unsafe fn $($name:ident)|+ ($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
+        $(entry_points!(@each unsafe [$($name)+] ($($arguments)*) [$(-> $result)?] $body);)*
+    };
+    ($(fn $($name:ident)|+ ($($arguments:tt)*) $(-> $result:ty)? $body:block)*) => {
+        $(entry_points!(@each safe [$($name)+] ($($arguments)*) [$(-> $result)?] $body);)*
     };
 }
 pub(super) use entry_points;

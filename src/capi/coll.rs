@@ -2,11 +2,13 @@
 
 use super::barrier::{answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{Found, OperationPointer, array, not_ready, to_pointer, try_sweep, wait_all, wait_one, wait_some};
+use super::sync::{OperationPointer, not_ready, to_pointer};
 use crate::coll::{Call, ReduceFunction, Reducer, Syncs};
 use crate::error::UserError;
 use std::ffi::{c_int, c_uint, c_void};
-use vgasnet_protocol::collectives::plan::CollectiveKind;
+use vgasnet_protocol::collectives::plan::CollectiveKind::{self, *};
+
+use Addresses::{List, One};
 
 /// `VGASNET_COLL_IN_NOSYNC`, and so on.
 const IN_NOSYNC: c_int = 1;
@@ -37,11 +39,13 @@ pub struct FunctionEntry {
     flags: c_uint,
 }
 
-/// A call without its memory.
+/// A call as C asks for it.
 struct Asked {
     kind: CollectiveKind,
     team: TeamPointer,
     root: u32,
+    to: Addresses,
+    from: Addresses,
     block_bytes: usize,
     flags: c_int,
 }
@@ -91,21 +95,16 @@ impl Addresses {
 ///
 /// # Safety
 /// A list of addresses is null, or has an entry for each rank of the team with `VGASNET_COLL_SINGLE`, else one.
-unsafe fn call(
-    asked: &Asked,
-    destination: &Addresses,
-    source: &Addresses,
-    reduce: Option<(usize, i32, c_int)>,
-) -> Result<Call, Refusal> {
-    let Asked { kind, team, root, block_bytes, flags } = *asked;
+unsafe fn call(asked: Asked, reduce: Option<(usize, i32, c_int)>) -> Result<Call, Refusal> {
+    let Asked { kind, team, root, to, from, block_bytes, flags } = asked;
     let team = team.addr() as u64;
     let sync = syncs(flags)?;
     let (_, me) = attached()?.coll().team(team)?;
     // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if this rank has no such
     // memory.
     let (source, destination) = unsafe {
-        let source = if kind.reads(me, root) { source.own(me, flags)? } else { 0 };
-        (source, if kind.writes(me, root) { destination.own(me, flags)? } else { 0 })
+        let source = if kind.reads(me, root) { from.own(me, flags)? } else { 0 };
+        (source, if kind.writes(me, root) { to.own(me, flags)? } else { 0 })
     };
     Ok(Call { kind, team, root, source, destination, block_bytes, reduce, sync })
 }
@@ -160,87 +159,77 @@ collectives! {
     vgasnet_coll_broadcast, vgasnet_coll_broadcast_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
+        call(Asked { kind: Broadcast, team, root, to: One(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_broadcastM, vgasnet_coll_broadcastM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Broadcast, team, root, block_bytes, flags };
-        call(&asked, &Addresses::List(to), &Addresses::One(from), None)
+        call(Asked { kind: Broadcast, team, root, to: List(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_scatter, vgasnet_coll_scatter_nb(
         team: TeamPointer, to: *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
+        call(Asked { kind: Scatter, team, root, to: One(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_scatterM, vgasnet_coll_scatterM_nb(
         team: TeamPointer, to: *const *mut c_void, root: u32, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Scatter, team, root, block_bytes, flags };
-        call(&asked, &Addresses::List(to), &Addresses::One(from), None)
+        call(Asked { kind: Scatter, team, root, to: List(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_gather, vgasnet_coll_gather_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
+        call(Asked { kind: Gather, team, root, to: One(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_gatherM, vgasnet_coll_gatherM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Gather, team, root, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::List(from), None)
+        call(Asked { kind: Gather, team, root, to: One(to), from: List(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_gather_all, vgasnet_coll_gather_all_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
+        call(Asked { kind: GatherAll, team, root: 0, to: One(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_gather_allM, vgasnet_coll_gather_allM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::GatherAll, team, root: 0, block_bytes, flags };
-        call(&asked, &Addresses::List(to), &Addresses::List(from), None)
+        call(Asked { kind: GatherAll, team, root: 0, to: List(to), from: List(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_exchange, vgasnet_coll_exchange_nb(
         team: TeamPointer, to: *mut c_void, from: *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), None)
+        call(Asked { kind: Exchange, team, root: 0, to: One(to), from: One(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_exchangeM, vgasnet_coll_exchangeM_nb(
         team: TeamPointer, to: *const *mut c_void, from: *const *mut c_void, block_bytes: usize, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Exchange, team, root: 0, block_bytes, flags };
-        call(&asked, &Addresses::List(to), &Addresses::List(from), None)
+        call(Asked { kind: Exchange, team, root: 0, to: List(to), from: List(from), block_bytes, flags }, None)
     }
 
     vgasnet_coll_reduce, vgasnet_coll_reduce_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        call(&asked, &Addresses::One(to), &Addresses::One(from), Some((element_bytes, function, argument)))
+        let (block_bytes, reduce) = (bytes_of(elements, element_bytes)?, Some((element_bytes, function, argument)));
+        call(Asked { kind: Reduce, team, root, to: One(to), from: One(from), block_bytes, flags }, reduce)
     }
 
     vgasnet_coll_reduceM, vgasnet_coll_reduceM_nb(
         team: TeamPointer, root: u32, to: *mut c_void, from: *const *mut c_void, _block: usize, _offset: usize,
         element_bytes: usize, elements: usize, function: i32, argument: c_int, flags: c_int,
     ) {
-        let asked = Asked { kind: CollectiveKind::Reduce, team, root, block_bytes: bytes_of(elements, element_bytes)?, flags };
-        call(&asked, &Addresses::One(to), &Addresses::List(from), Some((element_bytes, function, argument)))
+        let (block_bytes, reduce) = (bytes_of(elements, element_bytes)?, Some((element_bytes, function, argument)));
+        call(Asked { kind: Reduce, team, root, to: One(to), from: List(from), block_bytes, flags }, reduce)
     }
 }
 
@@ -278,22 +267,6 @@ entry_points! {
         Ok(())
     }
 
-    unsafe fn vgasnet_coll_wait_sync_all(handles: *mut OperationPointer, count: usize) {
-        wait_all(array(handles, count)?)
-    }
-
-    unsafe fn vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
-        wait_some(array(handles, count)?)
-    }
-
-    unsafe fn vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::all)
-    }
-
-    unsafe fn vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::some)
-    }
-
     unsafe fn vgasnet_coll_barrier_result(team: TeamPointer, number: *mut c_int) -> c_int {
         let place = place(number)?;
         Ok(answer(attached()?.coll().team_barrier_result(id(team))?.map_err(misuse)?, place))
@@ -305,14 +278,6 @@ fn id(team: TeamPointer) -> u64 {
 }
 
 entry_points! {
-    fn vgasnet_coll_wait_sync(pointer: OperationPointer) {
-        wait_one(pointer)
-    }
-
-    fn vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {
-        try_sweep(&mut [pointer], Found::all)
-    }
-
     fn vgasnet_coll_barrier_notify(team: TeamPointer, number: c_int, flags: c_int) {
         attached()?.coll().team_barrier_notify(id(team), name(number, flags)?)?.map_err(misuse)
     }

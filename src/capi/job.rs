@@ -94,8 +94,7 @@ entry_points! {
         let handlers = if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(table, count) };
         match job::attach_with(segment_bytes as u64, handlers) {
             Ok(runtime) => {
-                let space = runtime.space();
-                client::call_attach_hook(space.own_segment());
+                client::call_attach_hook(runtime.space().own_segment());
                 Ok(OK)
             }
             Err(failure) => answer(failure),
@@ -112,10 +111,8 @@ entry_points! {
         if entries < 0 || (entries > 0 && table.is_null()) {
             return Err(bad_table(entries, table));
         }
-        match job::attach_gasnet(table, entries, segment_bytes, min_heap_offset) {
-            Ok(()) => Ok(OK),
-            Err(error) => Err(Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string()))),
-        }
+        let attached = job::attach_gasnet(table, entries, segment_bytes, min_heap_offset).map(|()| OK);
+        attached.map_err(|error| Refusal::with_code(ERR_RESOURCE, UserError::new(error.to_string())))
     }
 
     unsafe fn vgasnet_getNodeInfo(table: *mut Place, entries: c_int) -> c_int {

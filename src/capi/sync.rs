@@ -40,29 +40,23 @@ fn from_pointer<T>(pointer: *mut T) -> Option<Handle> {
 
 /// The operations that a sync finds in an array of handles.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Found {
+struct Found {
     complete: usize,
     pending: usize,
 }
 
 impl Found {
-    pub(super) fn all(self) -> bool {
+    fn all(self) -> bool {
         self.pending == 0
     }
 
-    pub(super) fn some(self) -> bool {
+    fn some(self) -> bool {
         self.complete > 0 || self.pending == 0
     }
 }
 
-/// Waits for an operation.
-pub(super) fn wait_one(pointer: OperationPointer) -> Result<(), Refusal> {
-    let ops = attached()?.ops();
-    Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
-}
-
 /// Waits for all of the operations, and invalidates their handles.
-pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
+fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     for pointer in handles {
         if let Some(handle) = from_pointer(*pointer) {
@@ -74,7 +68,7 @@ pub(super) fn wait_all(handles: &mut [OperationPointer]) -> Result<(), Refusal> 
 }
 
 /// Waits for one of the operations, and invalidates the handles of those that are complete.
-pub(super) fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
+fn wait_some(handles: &mut [OperationPointer]) -> Result<(), Refusal> {
     let ops = attached()?.ops();
     if !sweep(ops, handles)?.some() {
         ops.wait_any(handles.iter().copied().filter_map(from_pointer))?;
@@ -98,20 +92,14 @@ fn sweep(ops: &Ops, handles: &mut [OperationPointer]) -> Result<Found, UserError
     Ok(found)
 }
 
-/// Sweeps until `enough`, at most twice, with a step of the engine in between.
-pub(super) fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
+/// Sweeps until `enough`, once, or where it `polls` at most twice, with a step of the engine in between.
+fn try_sweep(handles: &mut [OperationPointer], enough: fn(Found) -> bool, polls: bool) -> Result<c_int, Refusal> {
     let ops = attached()?.ops();
     let mut found = sweep(ops, handles)?;
-    if !enough(found) {
+    if polls && !enough(found) {
         ops.driver().poll();
         found = sweep(ops, handles)?;
     }
-    Ok(if enough(found) { OK } else { not_ready() })
-}
-
-/// Sweeps once, without a step of the engine.
-fn try_sweep_once(handles: &mut [OperationPointer], enough: fn(Found) -> bool) -> Result<c_int, Refusal> {
-    let found = sweep(attached()?.ops(), handles)?;
     Ok(if enough(found) { OK } else { not_ready() })
 }
 
@@ -127,10 +115,7 @@ pub(super) fn not_ready() -> c_int {
 ///
 /// # Safety
 /// `handles` is null, or points to `count` handles that nothing else uses during the call.
-pub(super) unsafe fn array<'a>(
-    handles: *mut OperationPointer,
-    count: usize,
-) -> Result<&'a mut [OperationPointer], Refusal> {
+unsafe fn array<'a>(handles: *mut OperationPointer, count: usize) -> Result<&'a mut [OperationPointer], Refusal> {
     if count == 0 {
         return Ok(&mut []);
     }
@@ -141,21 +126,19 @@ pub(super) unsafe fn array<'a>(
     Ok(unsafe { std::slice::from_raw_parts_mut(handles, count) })
 }
 
-fn test_implicit(which: Implicit) -> Result<c_int, Refusal> {
-    Ok(if attached()?.ops().test_implicit(which)? { OK } else { not_ready() })
-}
-
-fn test_implicit_once(which: Implicit) -> Result<c_int, Refusal> {
-    Ok(if attached()?.ops().is_implicit_done(which)? { OK } else { not_ready() })
+/// With a step of the engine if the thread `polls`.
+fn test_implicit(which: Implicit, polls: bool) -> Result<c_int, Refusal> {
+    Ok(if attached()?.ops().test_implicit(which, polls)? { OK } else { not_ready() })
 }
 
 entry_points! {
-    fn vgasnet_wait_syncnb(pointer: OperationPointer) {
-        wait_one(pointer)
+    fn vgasnet_wait_syncnb | vgasnet_coll_wait_sync(pointer: OperationPointer) {
+        let ops = attached()?.ops();
+        Ok(from_pointer(pointer).map_or(Ok(()), |handle| ops.wait_explicit(handle))?)
     }
 
-    fn vgasnet_try_syncnb(pointer: OperationPointer) -> c_int {
-        try_sweep(&mut [pointer], Found::all)
+    fn vgasnet_try_syncnb | vgasnet_coll_try_sync(pointer: OperationPointer) -> c_int {
+        try_sweep(&mut [pointer], Found::all, true)
     }
 
     fn vgasnet_wait_syncnb_valget(pointer: ValuePointer) -> u64 {
@@ -179,31 +162,31 @@ entry_points! {
     }
 
     fn vgasnet_try_syncnbi_gets() -> c_int {
-        test_implicit(Implicit::Gets)
+        test_implicit(Implicit::Gets, true)
     }
 
     fn vgasnet_try_syncnbi_puts() -> c_int {
-        test_implicit(Implicit::Puts)
+        test_implicit(Implicit::Puts, true)
     }
 
     fn vgasnet_try_syncnbi_all() -> c_int {
-        test_implicit(Implicit::All)
+        test_implicit(Implicit::All, true)
     }
 
     fn vgasnet_try_syncnb_nopoll(pointer: OperationPointer) -> c_int {
-        try_sweep_once(&mut [pointer], Found::all)
+        try_sweep(&mut [pointer], Found::all, false)
     }
 
     fn vgasnet_try_syncnbi_gets_nopoll() -> c_int {
-        test_implicit_once(Implicit::Gets)
+        test_implicit(Implicit::Gets, false)
     }
 
     fn vgasnet_try_syncnbi_puts_nopoll() -> c_int {
-        test_implicit_once(Implicit::Puts)
+        test_implicit(Implicit::Puts, false)
     }
 
     fn vgasnet_try_syncnbi_all_nopoll() -> c_int {
-        test_implicit_once(Implicit::All)
+        test_implicit(Implicit::All, false)
     }
 
     fn vgasnet_begin_nbi_accessregion() {
@@ -216,27 +199,49 @@ entry_points! {
 }
 
 entry_points! {
-    unsafe fn vgasnet_wait_syncnb_all(handles: *mut OperationPointer, count: usize) {
+    unsafe fn vgasnet_wait_syncnb_all | vgasnet_coll_wait_sync_all(handles: *mut OperationPointer, count: usize) {
         wait_all(array(handles, count)?)
     }
 
-    unsafe fn vgasnet_try_syncnb_all(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::all)
+    unsafe fn vgasnet_try_syncnb_all | vgasnet_coll_try_sync_all(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::all, true)
     }
 
-    unsafe fn vgasnet_wait_syncnb_some(handles: *mut OperationPointer, count: usize) {
+    unsafe fn vgasnet_wait_syncnb_some | vgasnet_coll_wait_sync_some(handles: *mut OperationPointer, count: usize) {
         wait_some(array(handles, count)?)
     }
 
-    unsafe fn vgasnet_try_syncnb_some(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep(array(handles, count)?, Found::some)
+    unsafe fn vgasnet_try_syncnb_some | vgasnet_coll_try_sync_some(handles: *mut OperationPointer, count: usize) -> c_int {
+        try_sweep(array(handles, count)?, Found::some, true)
     }
 
     unsafe fn vgasnet_try_syncnb_all_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep_once(array(handles, count)?, Found::all)
+        try_sweep(array(handles, count)?, Found::all, false)
     }
 
     unsafe fn vgasnet_try_syncnb_some_nopoll(handles: *mut OperationPointer, count: usize) -> c_int {
-        try_sweep_once(array(handles, count)?, Found::some)
+        try_sweep(array(handles, count)?, Found::some, false)
     }
 }
+
+/// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
+macro_rules! transfers {
+    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
+        entry_points! {
+            $(
+                unsafe fn $blocking($($argument: $type),*) {
+                    transfer($transfer)
+                }
+
+                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                    start($transfer)
+                }
+
+                unsafe fn $implicit($($argument: $type),*) {
+                    start_implicit($transfer)
+                }
+            )*
+        }
+    };
+}
+pub(super) use transfers;

@@ -1,7 +1,7 @@
 //! Gets, puts and memsets: blocking, with explicit and with implicit handles, and by value.
 
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{OperationPointer, ValuePointer, to_pointer};
+use super::sync::{OperationPointer, ValuePointer, to_pointer, transfers};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
@@ -9,147 +9,82 @@ use std::ffi::{c_int, c_void};
 /// The size of `vgasnet_register_value_t` in bytes.
 const VALUE_BYTES: usize = size_of::<u64>();
 
-/// Does an operation.
+/// A transfer: what it does, and where.
+type Transfer = (Operation, Remote);
+
+/// Does a transfer.
 ///
 /// # Safety
-/// The client's memory in `operation` is valid for `len_bytes` bytes, or null.
+/// The client's memory in the operation is valid for the remote length, or null.
 #[inline(always)]
-unsafe fn transfer(operation: Operation, node: u32, address: *mut c_void, len_bytes: usize) -> Result<(), Refusal> {
-    let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null.
+unsafe fn transfer((operation, remote): Transfer) -> Result<(), Refusal> {
+    // SAFETY: the client's memory is valid for the remote length, or null.
     Ok(unsafe { attached()?.ops().transfer(operation, remote) }?)
 }
 
-/// Starts an operation with an explicit handle.
+/// Starts a transfer with an explicit handle.
 ///
 /// # Safety
-/// The client's memory in `operation` is valid for `len_bytes` bytes, or null, until the handle has been synced; that
+/// The client's memory in the operation is valid for the remote length, or null, until the handle has been synced; that
 /// of an [`Operation::PutNow`] until this returns.
-unsafe fn start(
-    operation: Operation,
-    node: u32,
-    address: *mut c_void,
-    len_bytes: usize,
-) -> Result<OperationPointer, Refusal> {
-    let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null, until the handle has been synced; that of a
+unsafe fn start((operation, remote): Transfer) -> Result<OperationPointer, Refusal> {
+    // SAFETY: the client's memory is valid for the remote length, or null, until the handle has been synced; that of a
     // `PutNow` until this returns.
     Ok(to_pointer(unsafe { attached()?.ops().start_explicit(operation, remote) }?))
 }
 
-/// Starts an implicit operation.
+/// Starts an implicit transfer.
 ///
 /// # Safety
-/// The client's memory in `operation` is valid for `len_bytes` bytes, or null, until the thread has synced its implicit
-/// operations; that of an [`Operation::PutNow`] until this returns.
-unsafe fn start_implicit(
-    operation: Operation,
-    node: u32,
-    address: *mut c_void,
-    len_bytes: usize,
-) -> Result<(), Refusal> {
-    let remote = Remote { rank: node, address: address.addr(), len_bytes };
-    // SAFETY: the client's memory is valid for `len_bytes` bytes, or null, until the implicit operations are synced;
+/// The client's memory in the operation is valid for the remote length, or null, until the thread has synced its
+/// implicit operations; that of an [`Operation::PutNow`] until this returns.
+unsafe fn start_implicit((operation, remote): Transfer) -> Result<(), Refusal> {
+    // SAFETY: the client's memory is valid for the remote length, or null, until the implicit operations are synced;
     // that of a `PutNow` until this returns.
     Ok(unsafe { attached()?.ops().start_implicit(operation, remote) }?)
 }
 
-fn put(source: *mut c_void) -> Operation {
-    Operation::Put(source.cast())
+#[inline(always)]
+fn at(rank: u32, address: *mut c_void, len_bytes: usize) -> Remote {
+    Remote { rank, address: address.addr(), len_bytes }
 }
 
-fn put_now(source: *mut c_void) -> Operation {
-    Operation::PutNow(source.cast())
-}
+// Blocking puts may be `PutNow`, too: they are complete when they return.
+transfers! {
+    vgasnet_get, vgasnet_get_nb, vgasnet_get_nbi(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+        (Operation::Get(to.cast()), at(node, from, len))
+    }
 
-fn get(destination: *mut c_void) -> Operation {
-    Operation::Get(destination.cast())
-}
+    vgasnet_get_bulk, vgasnet_get_nb_bulk, vgasnet_get_nbi_bulk(
+        to: *mut c_void, node: u32, from: *mut c_void, len: usize,
+    ) {
+        (Operation::Get(to.cast()), at(node, from, len))
+    }
 
-/// As memset does, takes the value as an unsigned char.
-fn set(value: c_int) -> Operation {
-    Operation::Set(value as u8)
+    vgasnet_put, vgasnet_put_nb, vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+        (Operation::PutNow(from.cast()), at(node, to, len))
+    }
+
+    vgasnet_put_bulk, vgasnet_put_nb_bulk, vgasnet_put_nbi_bulk(
+        node: u32, to: *mut c_void, from: *mut c_void, len: usize,
+    ) {
+        (Operation::Put(from.cast()), at(node, to, len))
+    }
+
+    // As memset does, these take the value as an unsigned char.
+    vgasnet_memset, vgasnet_memset_nb, vgasnet_memset_nbi(node: u32, to: *mut c_void, value: c_int, len: usize) {
+        (Operation::Set(value as u8), at(node, to, len))
+    }
+
+    vgasnet_put_val, vgasnet_put_nb_val, vgasnet_put_nbi_val(node: u32, to: *mut c_void, value: u64, len: usize) {
+        (Operation::PutNow(low_order_bytes((&raw const value).cast_mut(), len)?), at(node, to, len))
+    }
 }
 
 entry_points! {
-    unsafe fn vgasnet_get(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
-        transfer(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
-        transfer(put(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_get_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
-        transfer(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
-        transfer(put(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_memset(node: u32, to: *mut c_void, value: c_int, len: usize) {
-        transfer(set(value), node, to, len)
-    }
-
-    unsafe fn vgasnet_get_nb(to: *mut c_void, node: u32, from: *mut c_void, len: usize) -> OperationPointer {
-        start(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put_nb(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
-        start(put_now(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_get_nb_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) -> OperationPointer {
-        start(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put_nb_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
-        start(put(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_memset_nb(node: u32, to: *mut c_void, value: c_int, len: usize) -> OperationPointer {
-        start(set(value), node, to, len)
-    }
-
-    unsafe fn vgasnet_get_nbi(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
-        start_implicit(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
-        start_implicit(put_now(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_get_nbi_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
-        start_implicit(get(to), node, from, len)
-    }
-
-    unsafe fn vgasnet_put_nbi_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
-        start_implicit(put(from), node, to, len)
-    }
-
-    unsafe fn vgasnet_memset_nbi(node: u32, to: *mut c_void, value: c_int, len: usize) {
-        start_implicit(set(value), node, to, len)
-    }
-
-    unsafe fn vgasnet_put_val(node: u32, to: *mut c_void, value: u64, len: usize) {
-        let mut value = value;
-        transfer(put(low_order_bytes(&mut value, len)?), node, to, len)
-    }
-
-    unsafe fn vgasnet_put_nb_val(node: u32, to: *mut c_void, value: u64, len: usize) -> OperationPointer {
-        let mut value = value;
-        start(put_now(low_order_bytes(&mut value, len)?), node, to, len)
-    }
-
-    unsafe fn vgasnet_put_nbi_val(node: u32, to: *mut c_void, value: u64, len: usize) {
-        let mut value = value;
-        start_implicit(put_now(low_order_bytes(&mut value, len)?), node, to, len)
-    }
-
     unsafe fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
         let mut value = 0;
-        transfer(get(low_order_bytes(&mut value, len)?), node, from, len)?;
+        transfer((Operation::Get(low_order_bytes(&raw mut value, len)?), at(node, from, len)))?;
         Ok(value)
     }
 }
@@ -157,17 +92,16 @@ entry_points! {
 entry_points! {
     fn vgasnet_get_nb_val(node: u32, from: *mut c_void, len: usize) -> ValuePointer {
         check_value_bytes(len)?;
-        let remote = Remote { rank: node, address: from.addr(), len_bytes: len };
-        Ok(to_pointer(Some(attached()?.ops().start_value(remote)?)))
+        Ok(to_pointer(Some(attached()?.ops().start_value(at(node, from, len))?)))
     }
 }
 
 /// The `len_bytes` low-order bytes of a value.
 #[inline(always)]
-fn low_order_bytes(value: &mut u64, len_bytes: usize) -> Result<*mut c_void, Refusal> {
+fn low_order_bytes(value: *mut u64, len_bytes: usize) -> Result<*mut u8, Refusal> {
     check_value_bytes(len_bytes)?;
     let skipped = if cfg!(target_endian = "big") { VALUE_BYTES - len_bytes } else { 0 };
-    Ok(std::ptr::from_mut(value).cast::<u8>().wrapping_add(skipped).cast())
+    Ok(value.cast::<u8>().wrapping_add(skipped))
 }
 
 #[inline(always)]

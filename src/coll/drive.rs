@@ -17,6 +17,10 @@ use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, 
 pub type ReduceFunction =
     unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, *const c_void, usize, c_int, c_int);
 
+/// The call by which errors are reported that no call can return, such as those of a transfer whose memory is only partly in the
+/// segment.
+const CALL: &str = "collective";
+
 /// A function of the client's table.
 #[derive(Clone, Copy, Debug)]
 pub struct Reducer {
@@ -138,7 +142,7 @@ impl Coll {
             let mut copy = vec![0; len_bytes];
             let from = Remote { rank: self.am.ops().space().rank.0, address, len_bytes };
             // SAFETY: the copy has `len_bytes` bytes.
-            self.must(unsafe { self.am.ops().transfer(Operation::Get(copy.as_mut_ptr()), from) });
+            self.am.driver().must(CALL, unsafe { self.am.ops().transfer(Operation::Get(copy.as_mut_ptr()), from) });
             return self.post_to_handler(Rank(to), message, &copy);
         }
         let start = std::ptr::with_exposed_provenance(address);
@@ -192,9 +196,13 @@ impl Coll {
         // address of the segment is outside of it.
         unsafe {
             if segment.overlaps(to, len_bytes) {
-                self.must(self.am.ops().transfer(Operation::Put(source), Remote { rank: own, address: to, len_bytes }));
+                self.am.driver().must(
+                    CALL,
+                    self.am.ops().transfer(Operation::Put(source), Remote { rank: own, address: to, len_bytes }),
+                );
             } else if segment.overlaps(from, len_bytes) {
-                self.must(
+                self.am.driver().must(
+                    CALL,
                     self.am.ops().transfer(Operation::Get(target), Remote { rank: own, address: from, len_bytes }),
                 );
             } else {
@@ -223,19 +231,12 @@ impl Coll {
             }
             Some(None) => {}
             None => self.am.driver().fail(
-                "collective",
+                CALL,
                 &UserError::new(
                     "a message of a collective makes no sense here; all ranks of a team have to start the same collectives, \
                  of the same sizes, in the same order",
                 ),
             ),
-        }
-    }
-
-    /// Ends the job if a transfer failed: the client gave memory that is only partly in its segment.
-    fn must(&self, done: Result<(), UserError>) {
-        if let Err(line) = done {
-            self.am.driver().fail("collective", &line);
         }
     }
 }

@@ -111,6 +111,13 @@ impl Driver {
         (self.fail)(call, line)
     }
 
+    /// As [`Driver::fail`], if something failed that must not.
+    pub fn must(&self, call: &str, done: Result<(), UserError>) {
+        if let Err(line) = done {
+            self.fail(call, &line);
+        }
+    }
+
     /// Makes parts of operations wait for their pages, and drives the engine once.
     pub fn submit(&self, parts: impl Iterator<Item = Part>) {
         let mut engine = self.engine();
@@ -220,8 +227,9 @@ impl Driver {
                 return true;
             }
             Work::Clear { page, frame } => {
+                let pool = &self.space.own.pool;
                 // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened.
-                unsafe { super::work::clear(&self.space, frame) };
+                unsafe { pool.frame(frame).write_bytes(0, pool.page_bytes()) };
                 self.engine().complete(Event::Cleared(page));
                 return true;
             }
@@ -257,7 +265,6 @@ impl Driver {
     /// Tells that a part is done. Returns whether a thread may wait for that in [`Driver::wait_until`].
     fn complete(&self, completion: Completion) -> bool {
         match completion {
-            Completion::None => false,
             Completion::Counted(completion) => self.completions.finish(completion),
             Completion::Fault(fault) => {
                 let drives = fault.drives();

@@ -4,7 +4,6 @@ use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use crate::request::{Fault, FaultId, Part};
 use vgasnet_conduit::Sleeper;
-use vgasnet_protocol::coherence::PageId;
 
 impl Driver {
     /// Whether a thread may drive the engine in its handler of SIGSEGV. The thread may have a lock of the client, or be
@@ -17,7 +16,7 @@ impl Driver {
     /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV.
     pub fn fetch(&self, fault: &Fault) {
         if fault.drives {
-            self.engine().submit(Part::of_fault(self.own_page(fault.index), FaultId::of(fault)));
+            self.engine().submit(Part::of_fault(self.space.own_page(fault.index), FaultId::of(fault)));
             // A thread that drives may sleep, and need not hear of a page for which nobody else is asked.
             if self.waiters.has_driver() {
                 self.step();
@@ -67,17 +66,13 @@ impl Driver {
         if self.mailbox.has_any() {
             let mut engine = self.lock();
             for fault in self.mailbox.take() {
-                let page = self.own_page(fault.wants().0);
+                let page = self.space.own_page(fault.wants().0);
                 engine.submit(Part::of_fault(page, fault));
             }
             for index in self.mailbox.take_hints() {
-                engine.prefetch_after_use(self.own_page(index));
+                engine.prefetch_after_use(self.space.own_page(index));
             }
         }
         self.mailbox.has_sleepers()
-    }
-
-    fn own_page(&self, index: u32) -> PageId {
-        PageId { home: self.space.rank, index }
     }
 }

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::memory::{FRAMES_MIN, PageAccess};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::coherence::Access;
 
 /// Pages that stay in the pool because the client has pinned them.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Engine {
             PageAccess::Pinned { first_use, .. } => {
                 self.pins.on_pinned(index);
                 if first_use {
-                    self.prefetch_after_use(PageId { home: self.space.rank, index });
+                    self.prefetch_after_use(self.space.own_page(index));
                 }
                 true
             }
@@ -131,7 +131,7 @@ impl Engine {
     pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
         let Some(closing) = self.pins.remove(pages) else { return false };
         for index in closing {
-            self.close(PageId { home: self.space.rank, index });
+            self.close(self.space.own_page(index));
         }
         true
     }

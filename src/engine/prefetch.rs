@@ -54,7 +54,7 @@ impl Engine {
 
     /// Expects a stream through these pages of the own segment.
     pub fn expect_in_order(&mut self, pages: &RangeInclusive<u32>) {
-        self.prefetch.streams.expect(PageId { home: self.space.rank, index: *pages.start() });
+        self.prefetch.streams.expect(self.space.own_page(*pages.start()));
     }
 
     fn prefetch(&mut self, home: Rank, range: Option<RangeInclusive<u32>>) {

@@ -6,7 +6,7 @@
 use super::work::Work;
 use crate::error::UserError;
 use crate::memory::AddressSpace;
-use crate::storage::Storage;
+use crate::storage::{IoDirection, IoOperation, Storage};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;
@@ -18,17 +18,11 @@ use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 /// A page on its way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
-    direction: Direction,
+    direction: IoDirection,
     page: PageId,
     peer: Rank,
     frame: FrameId,
     staging: Option<FrameId>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Direction {
-    Load,
-    Store,
 }
 
 /// The storage server of one rank.
@@ -73,12 +67,12 @@ impl StorageServer {
 
     /// Starts bringing a page from the file into a frame of `to`.
     pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(Operation { direction: Direction::Load, page, peer: to, frame, staging: None }, work);
+        self.start(Operation { direction: IoDirection::Read, page, peer: to, frame, staging: None }, work);
     }
 
     /// Starts bringing a page from a frame of `from` into the file.
     pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(Operation { direction: Direction::Store, page, peer: from, frame, staging: None }, work);
+        self.start(Operation { direction: IoDirection::Write, page, peer: from, frame, staging: None }, work);
     }
 
     /// Handles what the storage has completed. Returns whether there was anything.
@@ -97,7 +91,9 @@ impl StorageServer {
                 return Err(self.failure(&operation, error));
             }
             match (operation.direction, operation.staging) {
-                (Direction::Load, Some(staging)) => work.push_back(Work::Put(self.transfer(*id, &operation, staging))),
+                (IoDirection::Read, Some(staging)) => {
+                    work.push_back(Work::Put(self.transfer(*id, &operation, staging)))
+                }
                 _ => events.push_back(self.finish(*id)),
             }
         }
@@ -108,8 +104,8 @@ impl StorageServer {
     /// A transfer that this server asked for is complete.
     pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
         match self.operations[id].direction {
-            Direction::Load => events.push_back(self.finish(id)),
-            Direction::Store => self.fetched.push_back(id),
+            IoDirection::Read => events.push_back(self.finish(id)),
+            IoDirection::Write => self.fetched.push_back(id),
         }
         self.advance(work);
     }
@@ -134,7 +130,7 @@ impl StorageServer {
             if !mapped {
                 let Some(staging) = self.staging_free.pop() else { return };
                 self.operations[id].staging = Some(staging);
-                if operation.direction == Direction::Store {
+                if operation.direction == IoDirection::Write {
                     work.push_back(Work::Get(self.transfer(id, &operation, staging)));
                     self.queue.pop_front();
                     continue;
@@ -157,25 +153,20 @@ impl StorageServer {
         };
         let page_bytes = self.space.page_bytes();
         let offset_bytes = u64::from(page.index) * page_bytes as u64;
+        let operation = IoOperation { direction, offset_bytes, memory, len_bytes: page_bytes, token: id as u64 };
         // SAFETY: the memory is a whole frame that stays mapped until the process ends. A staging frame belongs to this
         // operation. A requester's frame is reserved for the page until its Data message, which is sent after
         // completion. A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent
         // after completion.
-        let taken = unsafe {
-            match direction {
-                Direction::Load => self.storage.read(offset_bytes, memory, page_bytes, id as u64),
-                Direction::Store => self.storage.write(offset_bytes, memory, page_bytes, id as u64),
-            }
-        };
-        taken.is_ok()
+        unsafe { self.storage.start(operation) }.is_ok()
     }
 
     fn finish(&mut self, id: usize) -> Event {
         let operation = self.operations.remove(id);
         self.staging_free.extend(operation.staging);
         match operation.direction {
-            Direction::Load => Event::Loaded(operation.page),
-            Direction::Store => Event::Stored(operation.page),
+            IoDirection::Read => Event::Loaded(operation.page),
+            IoDirection::Write => Event::Stored(operation.page),
         }
     }
 
@@ -192,8 +183,8 @@ impl StorageServer {
 
     fn failure(&self, operation: &Operation, error: &io::Error) -> UserError {
         let (verb, preposition) = match operation.direction {
-            Direction::Load => ("read", "from"),
-            Direction::Store => ("write", "to"),
+            IoDirection::Read => ("read", "from"),
+            IoDirection::Write => ("write", "to"),
         };
         let offset = u64::from(operation.page.index) * self.space.page_bytes() as u64;
         UserError::new(format!(

@@ -1,6 +1,5 @@
 //! Work outside the engine's lock: copies between frames and the client's memory, and between frames.
 
-use crate::memory::AddressSpace;
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
 use vgasnet_protocol::coherence::{FrameId, PageId};
@@ -28,14 +27,4 @@ pub enum Work {
     Put(Transfer),
     /// Start a get.
     Get(Transfer),
-}
-
-/// Fills a frame of this rank with zeros.
-///
-/// # Safety
-/// The frame is reserved for a page that has not been opened, so nothing else uses it.
-pub(super) unsafe fn clear(space: &AddressSpace, frame: FrameId) {
-    let pool = &space.own.pool;
-    // SAFETY: the frame is inside the pool, and reserved for a page that has not been opened.
-    unsafe { std::ptr::write_bytes(pool.frame(frame), 0, pool.page_bytes()) };
 }

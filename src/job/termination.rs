@@ -3,7 +3,7 @@
 //! Source: GASNet specification 1.8, gasnet_exit: a node gets SIGQUIT when the job got a terminating signal.
 
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
+use vgasnet_conduit::action_of;
 
 /// The signals by which users, terminals and batch systems end a job.
 const TERMINATING: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -30,22 +30,11 @@ extern "C" fn on_terminating_signal(signal: c_int) {
 }
 
 fn handler_of(signal: c_int) -> Option<usize> {
-    let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: the call changes no disposition, and fills `action` if it succeeds, which is checked before the value is
-    // used.
-    unsafe {
-        let found = libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0;
-        found.then(|| action.assume_init().sa_sigaction)
-    }
+    action_of(signal).map(|action| action.sa_sigaction)
 }
 
+/// The handler does not interrupt itself, and system calls that it interrupts go on.
 fn set_handler(signal: c_int, handler: usize) {
-    // SAFETY: all zero is an empty mask, no flags and no restorer. The handler is a constant of libc or
-    // `on_terminating_signal`, which takes the number that the kernel passes.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigaction(signal, &action, std::ptr::null_mut());
-    }
+    // SAFETY: the handler is a constant of libc or `on_terminating_signal`, which takes the number that the kernel passes.
+    unsafe { libc::signal(signal, handler) };
 }

@@ -62,7 +62,7 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         }
     };
     let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
-    if is_alone && is_one_of_many_tasks(|name| std::env::var(name).ok()) {
+    if is_alone && is_later_task(|name| std::env::var(name).ok()) {
         return Err(ConduitError(
             "Slurm has started several tasks of this program, and each is a job of its own; name the PMI of your MPI (srun \
              --mpi=pmix, say; srun --mpi=list) or start the program with vgasnetrun; if that is meant, set VGASNET_CONDUIT=smp"
@@ -72,11 +72,11 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
     Ok(conduit)
 }
 
-/// Whether Slurm has started several tasks, and this process is not the first, so that one of them says so.
-fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
+/// Whether Slurm has started several tasks, and this process is not the first. Only the later ones say so: once is enough.
+fn is_later_task(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is_by_slurm = variable(vgasnet_smp::JOB_VARIABLE).is_none();
     let task = variable(launchers::SLURM_RANK_VARIABLE).and_then(|task| task.parse::<u32>().ok());
-    is_by_slurm && task > Some(0) && launchers::is_one_of_many_tasks(variable)
+    is_by_slurm && task > Some(0) && launchers::are_many_tasks(variable)
 }
 
 /// Attaches GASNet for a program that calls it itself, and for vgasnet, before the start. Collective.
@@ -126,7 +126,7 @@ mod tests {
     fn lone_tasks_of_slurms_are_found() {
         let is_one = |variables: &[(&str, &str)]| {
             let value = |name: &str| Some(variables.iter().find(|(its, _)| *its == name)?.1.to_owned());
-            is_one_of_many_tasks(value)
+            is_later_task(value)
         };
         let [tasks, first, second] = [("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_PROCID", "0"), ("SLURM_PROCID", "1")];
         assert!(is_one(&[tasks, second]));

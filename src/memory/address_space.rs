@@ -110,6 +110,11 @@ impl AddressSpace {
         self.segments[self.rank.index()]
     }
 
+    /// A page of the own segment.
+    pub fn own_page(&self, index: u32) -> PageId {
+        PageId { home: self.rank, index }
+    }
+
     /// The size of a page in bytes.
     pub fn page_bytes(&self) -> usize {
         1 << self.page_shift

@@ -9,6 +9,7 @@
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
+use super::reservation::reserve;
 use super::{FRAMES_MIN, Segment};
 use crate::sys::last_errno;
 use std::io;
@@ -33,22 +34,15 @@ pub trait PageMapper: Send + Sync {
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32>;
 }
 
-/// How mappings are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
-    /// By moving the page table entries of spare mappings.
-    Move,
-    /// Anew: kernels before 5.13 cannot move the entries of a shared mapping and leave the mapping behind.
-    Anew,
-}
-
 /// The page mapper of a real rank, by `mremap`.
 pub struct RemapMapper {
     segment: Segment,
     page_bytes: usize,
     /// The first frame's spare mappings, to read and to write; those of the other frames come after them.
     spare: [usize; 2],
-    method: Method,
+    /// Mappings are made by moving the page table entries of spare ones. Kernels before 5.13 cannot do that with a shared
+    /// mapping and leave the mapping behind: there each is made anew.
+    moves_entries: bool,
 }
 
 fn protection(access: Access) -> i32 {
@@ -78,15 +72,11 @@ impl RemapMapper {
         assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
         let spare = |access| make_spare(pool.address, len_bytes, access);
         let spare = [spare(Access::Read)?, spare(Access::Write)?];
-        let mut mapper = RemapMapper { segment, page_bytes, spare, method: Method::Move };
-        mapper.method = mapper.probe();
+        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: true };
+        // Tries it with the first page.
+        let moved = mapper.map(0, FrameId(0), Access::Read, None);
+        mapper.moves_entries = moved.and_then(|()| mapper.unmap(0, FrameId(0), Access::Read)).is_ok();
         Ok(mapper)
-    }
-
-    /// Tries to move entries, with the first page.
-    fn probe(&self) -> Method {
-        let moved = self.map(0, FrameId(0), Access::Read, None).and_then(|()| self.unmap(0, FrameId(0), Access::Read));
-        if moved.is_ok() { Method::Move } else { Method::Anew }
     }
 
     fn page(&self, index: u32) -> usize {
@@ -128,7 +118,7 @@ impl RemapMapper {
 
 impl PageMapper for RemapMapper {
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
-        if self.method == Method::Anew {
+        if !self.moves_entries {
             return self.map_anew(self.page(index), frame, access);
         }
         if let Some(before) = instead {
@@ -138,7 +128,7 @@ impl PageMapper for RemapMapper {
     }
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
-        if self.method == Method::Move {
+        if self.moves_entries {
             // The mapping that stays has no entries, but an access would fill them in again, until the page is covered.
             self.move_entries(self.page(index), self.spare_of(frame, access))?;
         }
@@ -149,15 +139,8 @@ impl PageMapper for RemapMapper {
 /// Maps the pool a second time, at a multiple of 4 MiB, so that page tables can be moved as a whole.
 fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
-    let reserve_flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let reserve_bytes = len_bytes + ALIGN_BYTES;
-    // SAFETY: a new range wherever the kernel finds room disturbs no other memory.
-    let reserved = unsafe { libc::mmap(std::ptr::null_mut(), reserve_bytes, libc::PROT_NONE, reserve_flags, -1, 0) };
-    if reserved == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
     // Frames of 4 MiB then fill whole page tables.
-    let start = reserved.expose_provenance().next_multiple_of(ALIGN_BYTES);
+    let start = reserve(0, len_bytes + ALIGN_BYTES, 0)?.next_multiple_of(ALIGN_BYTES);
     // SAFETY: the place lies in the range reserved just now, which stays ours until the process ends.
     unsafe { map_again(pool, len_bytes, start) }?;
     let mapped = std::ptr::with_exposed_provenance_mut::<libc::c_void>(start);

@@ -94,6 +94,14 @@ fn frame_of(word: u64) -> FrameId {
     FrameId((word >> FRAME_SHIFT) as u32)
 }
 
+#[inline]
+fn rights(access: Access) -> u64 {
+    match access {
+        Access::Read => READ,
+        Access::Write => READ | WRITE,
+    }
+}
+
 impl PageTable {
     /// A page table in `memory`, which is zero at first and at least [`Slots::table_bytes`] long.
     pub fn new(memory: Region) -> PageTable {
@@ -105,10 +113,7 @@ impl PageTable {
     #[inline]
     pub fn pin(&self, slot: Slot, access: Access) -> Option<Pinned> {
         let word = self.word(slot);
-        let needed = match access {
-            Access::Read => READ,
-            Access::Write => READ | WRITE,
-        };
+        let needed = rights(access);
         let mut seen = word.load(Ordering::Relaxed);
         loop {
             if seen & needed != needed {
@@ -142,14 +147,10 @@ impl PageTable {
 
     /// Opens a page or adds rights to an open one, and pins it if `pin`.
     pub fn open(&self, slot: Slot, frame: FrameId, access: Access, pin: bool) {
-        let rights = match access {
-            Access::Read => READ,
-            Access::Write => READ | WRITE,
-        };
         let opened = |before: u64| {
             assert!(before & CLOSING == 0, "a closing page is not opened");
             let frame = u64::from(frame.0) << FRAME_SHIFT;
-            Some(((before & PINS) + u64::from(pin) * PIN) | rights | frame)
+            Some(((before & PINS) + u64::from(pin) * PIN) | rights(access) | frame)
         };
         let update = self.word(slot).fetch_update(Ordering::AcqRel, Ordering::Relaxed, opened);
         debug_assert!(update.is_ok());

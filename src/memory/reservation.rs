@@ -71,7 +71,8 @@ fn probe(place: u32, size_bytes: usize) -> bool {
     true
 }
 
-fn reserve(address: usize, size_bytes: usize, flags: i32) -> io::Result<usize> {
+/// Reserves a range at `address`, or anywhere for 0.
+pub(super) fn reserve(address: usize, size_bytes: usize, flags: i32) -> io::Result<usize> {
     let hint = std::ptr::without_provenance_mut(address);
     let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     // SAFETY: without MAP_FIXED no existing mapping is touched, and the new one allows no access.

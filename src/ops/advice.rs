@@ -6,7 +6,7 @@ use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::Copy;
 use std::ops::RangeInclusive;
-use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::coherence::Access;
 
 /// A hint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,8 @@ impl Ops {
     pub fn pin(&self, address: usize, len_bytes: usize, access: Access) -> Result<(), PinError> {
         let Some(pages) = self.own_pages(address, len_bytes).map_err(PinError::BadArgument)? else { return Ok(()) };
         if self.space.view.is_none() {
-            return Err(PinError::Resource(not_mapped()));
+            let line = "this conduit's pool cannot be mapped into the segment; use gets and puts";
+            return Err(PinError::Resource(UserError::new(line)));
         }
         self.driver.engine().add_pins(pages.clone()).map_err(|error| PinError::Resource(self.too_many(error)))?;
         self.driver.engine().fetch(pages.clone());
@@ -49,8 +50,7 @@ impl Ops {
                 continue;
             }
             let completion = self.completions().begin();
-            let page = PageId { home: self.space.rank, index };
-            self.submit_one(Piece::of_page(page), Copy::Pin(access), completion);
+            self.submit_one(Piece::of_page(self.space.own_page(index)), Copy::Pin(access), completion);
             self.driver.finish(completion);
         }
         Ok(())
@@ -110,8 +110,4 @@ impl Ops {
              pin less, or raise VGASNET_POOL_SIZE"
         ))
     }
-}
-
-fn not_mapped() -> UserError {
-    UserError::new("this conduit's pool cannot be mapped into the segment; use gets and puts")
 }

@@ -77,11 +77,8 @@ impl Ops {
         // SAFETY: the local side of each run is valid for its length or null until the handle of this completion is
         // synced.
         let started = unsafe { self.start_runs(direction, rank, runs, completion) };
-        if self.completions().is_done(completion) {
-            self.completions().end(completion);
-            return started.map(|()| None);
-        }
-        started.map(|()| Some(self.completions().handle(completion)))
+        let handle = self.handle_unless_done(completion);
+        started.map(|()| handle)
     }
 
     /// Starts a transfer that counts among this thread's implicit gets or puts, or in its open access region.

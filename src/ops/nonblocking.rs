@@ -68,11 +68,17 @@ impl Ops {
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the handle of this completion is
         // synced; it is not null, which `at_once` has checked.
         let started = unsafe { self.start(operation, remote, completion) };
+        let handle = self.handle_unless_done(completion);
+        started.map(|()| handle)
+    }
+
+    /// The handle of a completion; `None` if nothing is pending there, which ends it.
+    pub(super) fn handle_unless_done(&self, completion: CompletionId) -> Option<Handle> {
         if self.completions().is_done(completion) {
             self.completions().end(completion);
-            return started.map(|()| None);
+            return None;
         }
-        Ok(Some(self.completions().handle(completion)))
+        Some(self.completions().handle(completion))
     }
 
     /// Starts an operation that counts among this thread's implicit ones, or in its open access region.
@@ -188,24 +194,18 @@ impl Ops {
         Ok(())
     }
 
-    /// Whether this thread's implicit operations are complete.
+    /// Whether this thread's implicit operations are complete. If not, and the thread `polls`, it drives the engine and
+    /// looks again.
     ///
     /// # Errors
     /// The thread's access region is open.
-    pub fn test_implicit(&self, which: Implicit) -> Result<bool, UserError> {
-        Ok(self.is_implicit_done(which)? || {
-            self.driver.poll();
-            self.is_implicit_done(which)?
-        })
-    }
-
-    /// As [`Ops::test_implicit`], but without driving the engine.
-    ///
-    /// # Errors
-    /// The thread's access region is open.
-    pub fn is_implicit_done(&self, which: Implicit) -> Result<bool, UserError> {
+    pub fn test_implicit(&self, which: Implicit, polls: bool) -> Result<bool, UserError> {
         let completions = implicit(which)?;
-        Ok(completions.iter().flatten().all(|completion| self.completions().is_done(*completion)))
+        let is_done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
+        if polls && !is_done() {
+            self.driver.poll();
+        }
+        Ok(is_done())
     }
 
     /// Opens this thread's access region, which counts implicit operations from now on.
@@ -234,11 +234,7 @@ impl Ops {
         let Some(completion) = region else {
             return Err(UserError::new("this thread has no access region to end; begin one first"));
         };
-        if self.completions().is_done(completion) {
-            self.completions().end(completion);
-            return Ok(None);
-        }
-        Ok(Some(self.completions().handle(completion)))
+        Ok(self.handle_unless_done(completion))
     }
 }
 

@@ -124,11 +124,9 @@ impl Ops {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
             !unsafe { self.hit(piece, &operation.copy(piece)) }
         });
-        let mut missing = missing
-            .map(|piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) })
-            .peekable();
-        if missing.peek().is_some() {
-            let missing: Vec<Part> = missing.collect();
+        let part = |piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) };
+        let missing: Vec<Part> = missing.map(part).collect();
+        if !missing.is_empty() {
             self.driver.submit(missing.into_iter());
         }
         Ok(())

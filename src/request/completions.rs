@@ -17,7 +17,7 @@ const BLOCKS: usize = 23;
 
 /// Counts parts of operations that are under way.
 #[derive(Debug, Default)]
-pub struct Completion {
+struct Counter {
     /// Parts not done yet.
     pending: AtomicU64,
     /// Odd while the completion is in use. A handle has the generation in which it was made.
@@ -49,7 +49,7 @@ impl Handle {
 /// All completions of this rank.
 #[derive(Debug, Default)]
 pub struct Completions {
-    blocks: [OnceLock<Box<[Completion]>>; BLOCKS],
+    blocks: [OnceLock<Box<[Counter]>>; BLOCKS],
     free: Mutex<Free>,
 }
 
@@ -75,7 +75,7 @@ impl Completions {
             let fresh = free.fresh;
             let (block, _) = place(fresh);
             self.blocks[block]
-                .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Completion::default()).collect());
+                .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Counter::default()).collect());
             free.fresh += 1;
             fresh
         });
@@ -140,7 +140,7 @@ impl Completions {
         )))
     }
 
-    fn at(&self, number: u32) -> &Completion {
+    fn at(&self, number: u32) -> &Counter {
         let (block, at) = place(number);
         &self.blocks[block].get().expect("a completion in use has its block")[at]
     }

@@ -26,8 +26,6 @@ pub struct Part {
 /// The one that is told when a part is done.
 #[derive(Debug)]
 pub enum Completion {
-    /// Nobody.
-    None,
     /// All threads that wait for this completion, which counts the part.
     Counted(CompletionId),
     /// The thread that faulted: its page is mapped and pinned.

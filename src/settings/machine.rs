@@ -45,29 +45,39 @@ const V1: GroupFiles =
     GroupFiles { limit: "memory.limit_in_bytes", usage: "memory.usage_in_bytes", cache: "total_inactive_file" };
 const V2: GroupFiles = GroupFiles { limit: "memory.max", usage: "memory.current", cache: "inactive_file" };
 
-/// The least memory that any group above this process has left, if any has a limit. `groups` and `mounts` are
-/// `/proc/self/cgroup` and `/proc/self/mountinfo`; `read` reads a file, if it is there.
-fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
-    let mut least: Option<u64> = None;
-    for line in mounts.lines() {
-        let Some(mount) = parse_mount(line) else { continue };
-        let Some(group) = group_path(groups, mount.is_v2) else { continue };
-        let files = if mount.is_v2 { &V2 } else { &V1 };
+/// A memory cgroup of this process, in one of the places where cgroups are mounted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct MemoryGroup {
+    /// Where its hierarchy is mounted.
+    pub mount_point: PathBuf,
+    /// Its own directory, below that; it may not exist.
+    pub directory: PathBuf,
+    /// Of which interface of Linux its files are.
+    pub is_v2: bool,
+}
+
+/// The memory cgroups of the process that `groups` and `mounts`, its `/proc/self/cgroup` and `/proc/self/mountinfo`, are of.
+pub fn memory_groups(groups: &str, mounts: &str) -> Vec<MemoryGroup> {
+    let group_at = |line: &str| {
+        let (root, mount_point, is_v2) = parse_mount(line)?;
+        let group = group_path(groups, is_v2)?;
         // A container without a cgroup namespace sees the host's path, but mounts its own group as the root. The path
         // does not exist below that mount then, and the mount's root is the group.
-        let below = group.strip_prefix(mount.root.as_str()).unwrap_or(group).trim_start_matches('/');
-        let mount_point = Path::new(&mount.point);
-        let mut directory = PathBuf::from(mount_point);
-        directory.push(below);
-        while directory.starts_with(mount_point) {
-            let left = left_in_group(&directory, files, &read);
-            least = least.into_iter().chain(left).min();
-            if !directory.pop() {
-                break;
-            }
-        }
-    }
-    least
+        let below = group.strip_prefix(root).unwrap_or(group).trim_start_matches('/');
+        Some(MemoryGroup { mount_point: mount_point.into(), directory: Path::new(mount_point).join(below), is_v2 })
+    };
+    mounts.lines().filter_map(group_at).collect()
+}
+
+/// The least memory that any group above this process has left, if any has a limit. `groups` and `mounts` are as for
+/// [`memory_groups`]; `read` reads a file, if it is there.
+fn left_under_limits(groups: &str, mounts: &str, read: impl Fn(&Path) -> Option<String>) -> Option<u64> {
+    let groups = memory_groups(groups, mounts);
+    let left = groups.iter().flat_map(|MemoryGroup { mount_point, directory, is_v2 }| {
+        let above = directory.ancestors().take_while(move |directory| directory.starts_with(mount_point));
+        above.filter_map(|directory| left_in_group(directory, if *is_v2 { &V2 } else { &V1 }, &read))
+    });
+    left.min()
 }
 
 /// The memory that a group has left: its limit less its usage. File cache that the kernel drops first counts as unused,
@@ -81,14 +91,9 @@ fn left_in_group(directory: &Path, files: &GroupFiles, read: &impl Fn(&Path) -> 
     Some(limit.saturating_sub(usage.saturating_sub(cache.unwrap_or(0))))
 }
 
-struct CgroupMount {
-    root: String,
-    point: String,
-    is_v2: bool,
-}
-
-/// A line of mountinfo that mounts cgroups with memory limits: `… ROOT POINT OPTIONS … - TYPE SOURCE SUPER`.
-fn parse_mount(line: &str) -> Option<CgroupMount> {
+/// A line of mountinfo that mounts cgroups with memory limits: `… ROOT POINT OPTIONS … - TYPE SOURCE SUPER`. Returns
+/// the root, without a slash at the end, the point, and whether it is of version 2.
+fn parse_mount(line: &str) -> Option<(&str, &str, bool)> {
     let (mount, kind) = line.split_once(" - ")?;
     let mut kind = kind.split(' ');
     let is_v2 = match kind.next()? {
@@ -100,8 +105,7 @@ fn parse_mount(line: &str) -> Option<CgroupMount> {
         return None;
     }
     let mut fields = mount.split(' ').skip(3);
-    let root = fields.next()?.trim_end_matches('/').to_string();
-    Some(CgroupMount { root, point: fields.next()?.to_string(), is_v2 })
+    Some((fields.next()?.trim_end_matches('/'), fields.next()?, is_v2))
 }
 
 /// This process's group: `0::PATH` for v2, `N:…,memory,…:PATH` for v1.
@@ -169,6 +173,19 @@ mod tests {
         assert_eq!(left("4:memory:/docker/x\n", mounts, &files), Some(0));
         let mounts = "35 31 0:32 / /cg ro - cgroup cgroup rw,memory\n";
         assert_eq!(left("4:memory:/docker/x\n", mounts, &files), Some(0));
+    }
+
+    #[test]
+    fn both_interfaces_are_found_in_what_the_kernel_shows() {
+        let mounts = "24 1 0:22 / /sys/fs/cgroup ro - tmpfs tmpfs rw,mode=755\n\
+                      25 24 0:23 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+                      26 24 0:24 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+                      27 24 0:25 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let groups = memory_groups("4:memory:/jobs/7\n3:cpuset:/\n0::/user.slice\n", mounts);
+        let places = groups.iter().map(|group| (group.mount_point.as_path(), group.directory.as_path(), group.is_v2));
+        let [v1, v2] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified"].map(Path::new);
+        let (job, slice) = (v1.join("jobs/7"), v2.join("user.slice"));
+        assert_eq!(places.collect::<Vec<_>>(), [(v1, job.as_path(), false), (v2, slice.as_path(), true)]);
     }
 
     #[test]

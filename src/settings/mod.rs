@@ -3,7 +3,7 @@
 mod machine;
 mod size;
 
-pub use machine::Machine;
+pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
 
 use crate::error::UserError;
@@ -108,6 +108,11 @@ struct Settings {
     io_fault: Option<IoFault>,
 }
 
+/// The variable that names the transport.
+pub const CONDUIT_VARIABLE: &str = "VGASNET_CONDUIT";
+
+const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
+
 const PREFIX: &str = "VGASNET_";
 
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
@@ -151,14 +156,14 @@ const VARIABLES: [Variable; 13] = [
         set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
     },
     Variable {
-        name: "VGASNET_PEER_MEMORY",
+        name: PEER_MEMORY_VARIABLE,
         meaning: "whether ranks of one host use each other's frames directly; 0 treats them like ranks elsewhere",
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
     },
     Variable {
-        name: "VGASNET_CONDUIT",
+        name: CONDUIT_VARIABLE,
         meaning: "transport between ranks",
         allowed: CONDUITS,
         default: "that of the launcher that started the program, else smp",
@@ -307,8 +312,8 @@ pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
     let mut wanted = Transport { conduit: None, peer_memory: true };
     for (name, value) in vars {
         match name.as_str() {
-            "VGASNET_CONDUIT" => wanted.conduit = parse_conduit(value).ok(),
-            "VGASNET_PEER_MEMORY" => wanted.peer_memory = parse_switch(value).unwrap_or(true),
+            CONDUIT_VARIABLE => wanted.conduit = parse_conduit(value).ok(),
+            PEER_MEMORY_VARIABLE => wanted.peer_memory = parse_switch(value).unwrap_or(true),
             _ => {}
         }
     }

@@ -1,8 +1,6 @@
 //! A storage in memory, for simulations: the order, the time and the faults of operations are drawn from a seed.
 
-use super::operation::{Memory, Operation};
-use super::{BLOCK_BYTES, Busy, Storage};
-use crate::settings::IoDirection;
+use super::{BLOCK_BYTES, Busy, IoDirection, IoOperation, Storage};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
@@ -27,7 +25,7 @@ pub struct MemoryStorage {
 }
 
 struct Pending {
-    operation: Operation,
+    operation: IoOperation,
     /// How many further polls it takes.
     polls_left: u64,
     fails: bool,
@@ -87,19 +85,8 @@ impl MemoryStorage {
         self.faults = Faults::default();
     }
 
-    fn start(&mut self, direction: IoDirection, place: (u64, *mut u8, usize), token: u64) -> Result<(), Busy> {
-        let operation = Operation::new(direction, place, token, self.size_bytes);
-        if self.pending.len() == self.depth {
-            return Err(Busy);
-        }
-        let fails = self.faults.strike(&operation, &mut self.random);
-        let polls_left = self.random.below(POLLS_MAX);
-        self.pending.push(Pending { operation, polls_left, fails });
-        Ok(())
-    }
-
     /// Moves the bytes of an operation that completes.
-    fn finish(&mut self, operation: &Operation, fails: bool) -> io::Result<()> {
+    fn finish(&mut self, operation: &IoOperation, fails: bool) -> io::Result<()> {
         let blocks = (operation.len_bytes / BLOCK_BYTES) as u64;
         match (operation.direction, fails) {
             (IoDirection::Read, true) => {}
@@ -113,36 +100,35 @@ impl MemoryStorage {
         if fails { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
     }
 
-    fn copy_out(&self, operation: &Operation) {
+    fn copy_out(&self, operation: &IoOperation) {
         for (index, memory) in blocks_of(operation) {
             let source = self.blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block);
             // SAFETY: `memory` is a block of the operation's memory, which is valid for writes and left alone until
             // `poll` has handed out the token, which it does after this.
-            unsafe { memory.pointer().copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
+            unsafe { memory.copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
         }
     }
 
-    fn copy_in(&mut self, operation: &Operation, count: u64) {
+    fn copy_in(&mut self, operation: &IoOperation, count: u64) {
         for (index, memory) in blocks_of(operation).take(count as usize) {
             let block = self.blocks.entry(index).or_insert_with(|| Box::new([0; BLOCK_BYTES]));
             // SAFETY: `memory` is a block of the operation's memory, which is valid for reads and not written until
             // `poll` has handed out the token, which it does after this.
-            unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory.pointer(), BLOCK_BYTES) };
+            unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory, BLOCK_BYTES) };
         }
     }
 }
 
 /// The operation block by block: its index in the file, its memory.
-fn blocks_of(operation: &Operation) -> impl Iterator<Item = (u64, Memory)> + use<> {
-    let first = operation.offset_bytes / BLOCK_BYTES as u64;
-    let pointer = operation.memory.pointer();
+fn blocks_of(operation: &IoOperation) -> impl Iterator<Item = (u64, *mut u8)> + use<> {
+    let (first, memory) = (operation.offset_bytes / BLOCK_BYTES as u64, operation.memory);
     (0..operation.len_bytes / BLOCK_BYTES)
-        .map(move |index| (first + index as u64, Memory::new(pointer.wrapping_add(index * BLOCK_BYTES))))
+        .map(move |index| (first + index as u64, memory.wrapping_add(index * BLOCK_BYTES)))
 }
 
 impl Faults {
     /// Whether this operation, started now, fails.
-    fn strike(&mut self, operation: &Operation, random: &mut SplitMix) -> bool {
+    fn strike(&mut self, operation: &IoOperation, random: &mut SplitMix) -> bool {
         let until = match operation.direction {
             IoDirection::Read => &mut self.reads_until,
             IoDirection::Write => &mut self.writes_until,
@@ -157,15 +143,19 @@ impl Faults {
 }
 
 impl Storage for MemoryStorage {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Read, (offset_bytes, memory, len_bytes), token)?;
-        // SAFETY: `memory` is valid for writes of `len_bytes`, and left alone from this call on.
-        unsafe { memory.write_bytes(POISON, len_bytes) };
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
+        operation.check(self.size_bytes);
+        if self.pending.len() == self.depth {
+            return Err(Busy);
+        }
+        let fails = self.faults.strike(&operation, &mut self.random);
+        let polls_left = self.random.below(POLLS_MAX);
+        self.pending.push(Pending { operation, polls_left, fails });
+        if operation.direction == IoDirection::Read {
+            // SAFETY: the memory is valid for writes of the whole length, and left alone from this call on.
+            unsafe { operation.memory.write_bytes(POISON, operation.len_bytes) };
+        }
         Ok(())
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Write, (offset_bytes, memory.cast_mut(), len_bytes), token)
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {

@@ -21,12 +21,16 @@ mod threads;
 pub use faulty::Faulty;
 pub use file::{BackingFile, free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
+pub use operation::IoOperation;
 pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
 
+pub use crate::settings::IoDirection;
+/// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.
+pub use vgasnet_conduit::Busy;
+
 use crate::error::UserError;
 use crate::settings::IoFault;
-use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -38,18 +42,6 @@ pub const BLOCK_BYTES: usize = 4096;
 /// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already keep a disk busy.
 pub const DEPTH_DEFAULT: usize = 16;
 
-/// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Busy;
-
-impl fmt::Display for Busy {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the storage has as many operations in flight as it was made for")
-    }
-}
-
-impl std::error::Error for Busy {}
-
 /// Asynchronous I/O on one backing file, with a bound on operations in flight that is set when it is made.
 ///
 /// Any thread may call, one at a time. The thread that polls need not be the one that started the operation, which may
@@ -59,8 +51,8 @@ impl std::error::Error for Busy {}
 ///
 /// A part of the file that was never written reads as zeros.
 pub trait Storage: Send {
-    /// Starts reading `len_bytes` at `offset_bytes` of the file into `memory`. `token`, which no other operation in
-    /// flight has, comes back from [`poll`] with the result. After an error the contents of the memory are unspecified.
+    /// Starts reading a part of the file into memory, or writing it from there. The token comes back from [`poll`] with
+    /// the result. After an error the contents of what was to be written, memory or part of the file, are unspecified.
     ///
     /// [`poll`]: Storage::poll
     ///
@@ -72,25 +64,9 @@ pub trait Storage: Send {
     /// leaves the file.
     ///
     /// # Safety
-    /// `memory` is valid for writes of `len_bytes`, and nothing else accesses it, until [`poll`] hands out the token
-    /// or the storage has been dropped.
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy>;
-
-    /// Starts writing `len_bytes` from `memory` to `offset_bytes` of the file. Otherwise as [`read`]; after an error
-    /// the contents of that part of the file are unspecified.
-    ///
-    /// [`read`]: Storage::read
-    ///
-    /// # Errors
-    /// As [`read`].
-    ///
-    /// # Panics
-    /// As [`read`].
-    ///
-    /// # Safety
-    /// `memory` is valid for reads of `len_bytes`, and nothing writes to it, until [`Storage::poll`] hands out the
-    /// token or the storage has been dropped.
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy>;
+    /// Until [`poll`] hands out the token or the storage has been dropped, the memory is valid for the length of the
+    /// operation. If it is read into, nothing else accesses it; if it is written from, nothing writes to it.
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy>;
 
     /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
     /// operations that got only half way. Never blocks; extra calls are harmless and cheap.
@@ -106,32 +82,6 @@ pub trait Storage: Send {
     /// its caller can sleep. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete
     /// only inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
-}
-
-impl<S: Storage + ?Sized> Storage for Box<S> {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the boxed storage
-        // hands out.
-        unsafe { (**self).read(offset_bytes, memory, len_bytes, token) }
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the boxed storage
-        // hands out.
-        unsafe { (**self).write(offset_bytes, memory, len_bytes, token) }
-    }
-
-    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
-        (**self).poll(sink);
-    }
-
-    fn in_flight(&self) -> usize {
-        (**self).in_flight()
-    }
-
-    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        (**self).doorbell()
-    }
 }
 
 /// Takes a line for the user about something that works less well than it could.

@@ -8,32 +8,29 @@ use std::io;
 /// an io_uring request has 32 bits.
 pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 
-/// Memory that the kernel or a worker thread reads or writes for an operation.
+/// One read or write of the backing file.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Memory(*mut u8);
-
-// SAFETY: the pointer is used only for its operation, until whose end nothing else accesses the memory
-// (`Storage::read`). It does not matter which thread does.
-unsafe impl Send for Memory {}
-
-impl Memory {
-    pub(super) fn new(memory: *mut u8) -> Memory {
-        Memory(memory)
-    }
-
-    pub(super) fn pointer(self) -> *mut u8 {
-        self.0
-    }
+pub struct IoOperation {
+    /// Whether the memory is written or read.
+    pub direction: IoDirection,
+    /// Where in the file.
+    pub offset_bytes: u64,
+    /// The first byte of the memory.
+    pub memory: *mut u8,
+    /// How much.
+    pub len_bytes: usize,
+    /// Comes back with the result; no other operation in flight has it.
+    pub token: u64,
 }
+
+// SAFETY: the pointer is used only for this operation, until whose end nothing else accesses the memory
+// (`Storage::start`). It does not matter which thread does.
+unsafe impl Send for IoOperation {}
 
 /// An operation, and how far it has come.
 #[derive(Debug)]
-pub(super) struct Operation {
-    pub(super) direction: IoDirection,
-    pub(super) offset_bytes: u64,
-    pub(super) memory: Memory,
-    pub(super) len_bytes: usize,
-    pub(super) token: u64,
+pub(super) struct Progress {
+    pub(super) operation: IoOperation,
     done_bytes: usize,
 }
 
@@ -54,14 +51,10 @@ pub(super) enum Step {
     Continue,
 }
 
-impl Operation {
-    /// An operation on a file of `size_bytes`; panics where the contract of `Storage::read` says so.
-    pub(super) fn new(
-        direction: IoDirection,
-        (offset_bytes, memory, len_bytes): (u64, *mut u8, usize),
-        token: u64,
-        size_bytes: u64,
-    ) -> Operation {
+impl IoOperation {
+    /// Panics where the contract of `Storage::start` says so, for a file of `size_bytes`.
+    pub(super) fn check(&self, size_bytes: u64) {
+        let IoOperation { offset_bytes, memory, len_bytes, .. } = *self;
         let block = BLOCK_BYTES as u64;
         assert!(len_bytes > 0 && len_bytes % BLOCK_BYTES == 0, "a length of {len_bytes} bytes is not whole blocks");
         assert!(offset_bytes % block == 0, "the offset {offset_bytes} is not at a block");
@@ -71,15 +64,22 @@ impl Operation {
             end_bytes.is_some_and(|end_bytes| end_bytes <= size_bytes),
             "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes} bytes"
         );
-        Operation { direction, offset_bytes, memory: Memory::new(memory), len_bytes, token, done_bytes: 0 }
+    }
+}
+
+impl Progress {
+    /// An operation on a file of `size_bytes`; panics where the contract of `Storage::start` says so.
+    pub(super) fn new(operation: IoOperation, size_bytes: u64) -> Progress {
+        operation.check(size_bytes);
+        Progress { operation, done_bytes: 0 }
     }
 
     /// The next request, of at most `len_bytes_max` (whole blocks).
     pub(super) fn request(&self, len_bytes_max: usize) -> Request {
         Request {
-            offset_bytes: self.offset_bytes + self.done_bytes as u64,
-            pointer: self.memory.pointer().wrapping_add(self.done_bytes),
-            len_bytes: (self.len_bytes - self.done_bytes).min(len_bytes_max),
+            offset_bytes: self.operation.offset_bytes + self.done_bytes as u64,
+            pointer: self.operation.memory.wrapping_add(self.done_bytes),
+            len_bytes: (self.operation.len_bytes - self.done_bytes).min(len_bytes_max),
         }
     }
 
@@ -91,14 +91,17 @@ impl Operation {
             Err(error) => return Step::Complete(Err(error)),
         };
         let done_bytes = self.done_bytes + moved_bytes;
-        assert!(done_bytes <= self.len_bytes, "the kernel moved {moved_bytes} bytes that it was not asked for");
-        if done_bytes == self.len_bytes {
+        assert!(
+            done_bytes <= self.operation.len_bytes,
+            "the kernel moved {moved_bytes} bytes that it was not asked for"
+        );
+        if done_bytes == self.operation.len_bytes {
             return Step::Complete(Ok(()));
         }
         // O_DIRECT can continue only at a block; moving a part of a block a second time does no harm.
         let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
         if done_bytes == self.done_bytes {
-            let kind = match self.direction {
+            let kind = match self.operation.direction {
                 IoDirection::Read => io::ErrorKind::UnexpectedEof,
                 IoDirection::Write => io::ErrorKind::WriteZero,
             };
@@ -121,8 +124,9 @@ mod tests {
 
     const SIZE_BYTES: u64 = 1 << 20;
 
-    fn operation(direction: IoDirection, len_bytes: usize) -> Operation {
-        Operation::new(direction, (8192, 0x10_0000 as *mut u8, len_bytes), 7, SIZE_BYTES)
+    fn operation(direction: IoDirection, len_bytes: usize) -> Progress {
+        let memory = 0x10_0000 as *mut u8;
+        Progress::new(IoOperation { direction, offset_bytes: 8192, memory, len_bytes, token: 7 }, SIZE_BYTES)
     }
 
     /// Gives `results` to an operation of four blocks. Returns `(offset, len)` of the requests, and the outcome if it
@@ -185,8 +189,9 @@ mod tests {
     fn misuse_is_caught() {
         let bad = [(1, 0x1000, 4096), (0, 0x1001, 4096), (0, 0x1000, 0), (0, 0x1000, 100), (SIZE_BYTES, 0x1000, 4096)];
         for (offset_bytes, address, len_bytes) in bad.into_iter().chain([(u64::MAX - 4095, 0x1000, 4096)]) {
-            let arguments = (offset_bytes, address as *mut u8, len_bytes);
-            let made = std::panic::catch_unwind(|| Operation::new(IoDirection::Read, arguments, 0, SIZE_BYTES));
+            let (direction, memory) = (IoDirection::Read, address as *mut u8);
+            let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token: 0 };
+            let made = std::panic::catch_unwind(|| Progress::new(operation, SIZE_BYTES));
             assert!(made.is_err(), "{offset_bytes} {address:#x} {len_bytes}");
         }
     }

@@ -13,9 +13,8 @@
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
-use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
-use super::{Busy, Storage};
-use crate::settings::IoDirection;
+use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
+use super::{Busy, IoDirection, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -42,7 +41,7 @@ pub struct RingStorage {
     ring: IoUring,
     file: BackingFile,
     /// The operations in flight. The kernel gives the index back with a completion.
-    slots: Vec<Option<Operation>>,
+    slots: Vec<Option<Progress>>,
     /// The indices of the empty slots.
     empty: Vec<usize>,
     /// The memory that the kernel knows by an index.
@@ -103,15 +102,6 @@ impl RingStorage {
         self.buffers.registered_bytes()
     }
 
-    fn start(&mut self, direction: IoDirection, place: (u64, *mut u8, usize), token: u64) -> Result<(), Busy> {
-        let operation = Operation::new(direction, place, token, self.file.size_bytes());
-        let slot = self.empty.pop().ok_or(Busy)?;
-        self.slots[slot] = Some(operation);
-        self.queue(slot);
-        self.submit();
-        Ok(())
-    }
-
     /// Puts the next request of the operation in `slot` into the submission queue.
     fn queue(&mut self, slot: usize) {
         let entry = self.entry(slot).user_data(slot as u64);
@@ -122,12 +112,12 @@ impl RingStorage {
     }
 
     fn entry(&mut self, slot: usize) -> squeue::Entry {
-        let operation = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
-        let request = operation.request(self.request_bytes_max);
+        let progress = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
+        let request = progress.request(self.request_bytes_max);
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
         let buffer = self.buffers.index_of(&self.ring.submitter(), pointer as usize, request.len_bytes);
-        let entry = match (operation.direction, buffer) {
+        let entry = match (progress.operation.direction, buffer) {
             (IoDirection::Read, Some(buffer)) => {
                 opcode::ReadFixed::new(FILE, pointer, len_bytes, buffer).offset(offset_bytes).build()
             }
@@ -187,25 +177,26 @@ impl RingStorage {
 
     /// Ends the operation in `slot`. Returns its token.
     fn retire(&mut self, slot: usize) -> u64 {
-        let operation = self.slots[slot].take().expect("a completed slot holds an operation");
+        let progress = self.slots[slot].take().expect("a completed slot holds an operation");
         self.empty.push(slot);
-        operation.token
+        progress.operation.token
     }
 }
 
 impl Storage for RingStorage {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Read, (offset_bytes, memory, len_bytes), token)
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Write, (offset_bytes, memory.cast_mut(), len_bytes), token)
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
+        let progress = Progress::new(operation, self.file.size_bytes());
+        let slot = self.empty.pop().ok_or(Busy)?;
+        self.slots[slot] = Some(progress);
+        self.queue(slot);
+        self.submit();
+        Ok(())
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         while let Some((slot, result)) = self.next_completion() {
-            let operation = self.slots[slot].as_mut().expect("a completed slot holds an operation");
-            match operation.advance(result) {
+            let progress = self.slots[slot].as_mut().expect("a completed slot holds an operation");
+            match progress.advance(result) {
                 Step::Complete(result) => sink(self.retire(slot), result),
                 Step::Continue => self.queue(slot),
             }

@@ -10,6 +10,10 @@ const LEN_BYTES: usize = 19 * BLOCK_BYTES;
 #[derive(Clone)]
 struct Block([u8; BLOCK_BYTES]);
 
+fn operation(direction: IoDirection, offset_bytes: u64, blocks: &mut [Block]) -> IoOperation {
+    IoOperation { direction, offset_bytes, memory: blocks.as_mut_ptr().cast(), len_bytes: LEN_BYTES, token: 5 }
+}
+
 fn finish(storage: &mut dyn Storage) -> io::Result<()> {
     let mut outcome = None;
     while outcome.is_none() {
@@ -32,10 +36,10 @@ fn write_and_read_in_parts(storage: &mut dyn Storage) {
     }
     let mut read = vec![Block([0xFF; BLOCK_BYTES]); 19];
     // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
-    unsafe { storage.write(BLOCK_BYTES as u64, written.as_ptr().cast(), LEN_BYTES, 5) }.unwrap();
+    unsafe { storage.start(operation(IoDirection::Write, BLOCK_BYTES as u64, &mut written)) }.unwrap();
     finish(storage).unwrap();
     // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
-    unsafe { storage.read(BLOCK_BYTES as u64, read.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
+    unsafe { storage.start(operation(IoDirection::Read, BLOCK_BYTES as u64, &mut read)) }.unwrap();
     finish(storage).unwrap();
     assert!(read.iter().zip(&written).all(|(read, written)| read.0 == written.0));
 }
@@ -77,8 +81,8 @@ fn a_file_that_became_shorter_is_an_error_after_a_short_read() {
     for storage in &mut storage {
         let mut memory = vec![Block([0xFF; BLOCK_BYTES]); 19];
         // SAFETY: the vector has `LEN_BYTES` bytes, outlives the operation, and is left alone until that is finished.
-        unsafe { storage.read(0, memory.as_mut_ptr().cast(), LEN_BYTES, 5) }.unwrap();
-        assert_eq!(finish(storage).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        unsafe { storage.start(operation(IoDirection::Read, 0, &mut memory)) }.unwrap();
+        assert_eq!(finish(&mut **storage).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "the blocks that are left were read");
     }
 }

@@ -1,9 +1,8 @@
 //! The backing file through blocking calls on a few threads, where io_uring is not permitted.
 
 use super::file::BackingFile;
-use super::operation::{Operation, REQUEST_BYTES_MAX, Step};
+use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
 use super::{Busy, Storage};
-use crate::settings::IoDirection;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;
@@ -36,7 +35,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Work {
-    queue: VecDeque<Operation>,
+    queue: VecDeque<Progress>,
     completed: Vec<(u64, io::Result<()>)>,
     is_stopping: bool,
 }
@@ -87,32 +86,18 @@ impl ThreadStorage {
         }
         Ok(())
     }
+}
 
-    fn start(
-        &mut self,
-        direction: IoDirection,
-        (offset_bytes, memory, len_bytes): (u64, *mut u8, usize),
-        token: u64,
-    ) -> Result<(), Busy> {
-        let place = (offset_bytes, memory, len_bytes);
-        let operation = Operation::new(direction, place, token, self.shared.file.size_bytes());
+impl Storage for ThreadStorage {
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
+        let progress = Progress::new(operation, self.shared.file.size_bytes());
         if self.in_flight == self.depth {
             return Err(Busy);
         }
         self.in_flight += 1;
-        self.shared.lock().queue.push_back(operation);
+        self.shared.lock().queue.push_back(progress);
         self.shared.queued.notify_one();
         Ok(())
-    }
-}
-
-impl Storage for ThreadStorage {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Read, (offset_bytes, memory, len_bytes), token)
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.start(IoDirection::Write, (offset_bytes, memory.cast_mut(), len_bytes), token)
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
@@ -160,24 +145,24 @@ fn work(shared: &Shared) {
             .queued
             .wait_while(shared.lock(), |work| work.queue.is_empty() && !work.is_stopping)
             .expect("nothing panics under this lock");
-        let Some(mut operation) = guard.queue.pop_front() else { return };
+        let Some(mut progress) = guard.queue.pop_front() else { return };
         drop(guard);
-        let result = run(shared, &mut operation);
+        let result = run(shared, &mut progress);
         let mut guard = shared.lock();
         if guard.completed.is_empty() {
             shared.doorbell.write(1).expect("the doorbell holds at most one count");
         }
-        guard.completed.push((operation.token, result));
+        guard.completed.push((progress.operation.token, result));
     }
 }
 
-fn run(shared: &Shared, operation: &mut Operation) -> io::Result<()> {
+fn run(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
     loop {
-        let request = operation.request(shared.request_bytes_max);
+        let request = progress.request(shared.request_bytes_max);
         // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
         // until `poll` hands the operation out. This thread has it until then.
-        let result = unsafe { shared.file.transfer(operation.direction, &request) };
-        if let Step::Complete(result) = operation.advance(result) {
+        let result = unsafe { shared.file.transfer(progress.operation.direction, &request) };
+        if let Step::Complete(result) = progress.advance(result) {
             return result;
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{BLOCK_BYTES, Busy, MemoryStorage, Storage};
+use vgasnet::storage::{BLOCK_BYTES, Busy, IoDirection, IoOperation, MemoryStorage, Storage};
 
 /// The engine's storage, and the test's view of it.
 #[derive(Clone)]
@@ -56,8 +56,10 @@ impl Disk {
         let storage = &mut self.state().storage;
         assert_eq!(storage.in_flight(), 0);
         storage.heal();
+        let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), block.0.as_mut_ptr());
+        let read = IoOperation { direction, offset_bytes, memory, len_bytes: BLOCK_BYTES, token: 0 };
         // SAFETY: the block has `BLOCK_BYTES` bytes, and is looked at only after the token has come back.
-        unsafe { storage.read(offset_of(index), block.0.as_mut_ptr(), BLOCK_BYTES, 0) }.expect("nothing is in flight");
+        unsafe { storage.start(read) }.expect("nothing is in flight");
         while storage.in_flight() > 0 {
             storage.poll(&mut |_, result| result.expect("the disk is whole"));
         }
@@ -73,30 +75,20 @@ fn offset_of(index: u32) -> u64 {
     u64::from(index) * BLOCK_BYTES as u64
 }
 
-impl State {
-    fn note(&mut self, token: u64, pending: Pending, len_bytes: usize) {
-        assert_eq!(len_bytes, BLOCK_BYTES, "a page is a block here");
-        assert!(self.pending.insert(token, pending).is_none(), "a token is used twice");
-    }
-}
-
 impl Storage for Disk {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let mut state = self.state();
-        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the inner storage
+        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
-        unsafe { state.storage.read(offset_bytes, memory, len_bytes, token)? };
-        state.note(token, Pending { verb: "read", offset_bytes, source: None }, len_bytes);
-        Ok(())
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        let mut state = self.state();
-        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the inner storage
-        // hands out.
-        unsafe { state.storage.write(offset_bytes, memory, len_bytes, token)? };
-        let source = Some(memory.expose_provenance());
-        state.note(token, Pending { verb: "write", offset_bytes, source }, len_bytes);
+        unsafe { state.storage.start(operation)? };
+        let IoOperation { direction, offset_bytes, memory, len_bytes, token } = operation;
+        assert_eq!(len_bytes, BLOCK_BYTES, "a page is a block here");
+        let (verb, source) = match direction {
+            IoDirection::Read => ("read", None),
+            IoDirection::Write => ("write", Some(memory.expose_provenance())),
+        };
+        let before = state.pending.insert(token, Pending { verb, offset_bytes, source });
+        assert!(before.is_none(), "a token is used twice");
         Ok(())
     }
 

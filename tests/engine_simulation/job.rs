@@ -201,7 +201,6 @@ impl Job {
             Task::Finish(parts) => {
                 for part in parts {
                     match part.completion {
-                        Completion::None => {}
                         Completion::Fault(fault) => node.mailbox.serve(fault),
                         Completion::Counted(completion) => {
                             let _ = node.completions.finish(completion);

@@ -45,6 +45,7 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_pinned_by_the_cli
         node.space.own.pool.touch(pinned.expect("it is in the pool").frame);
     }
     let piece = Piece { page: page(FRAMES), offset_bytes: 0, len_bytes: 1, start_bytes: 0 };
-    node.engine.submit(Part { piece, copy: Copy::Set(2), completion: Completion::None });
+    let completion = Completion::Counted(node.completions.begin());
+    node.engine.submit(Part { piece, copy: Copy::Set(2), completion });
     assert_eq!(node.engine.pending().closing, 1, "page 0 was used the longest time ago, but may stay pinned for ever");
 }

@@ -9,7 +9,7 @@ use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
 use vgasnet::memory::{self, Segment};
 use vgasnet::settings::{Config, Machine};
-use vgasnet::storage::{Busy, MemoryStorage, Storage};
+use vgasnet::storage::{Busy, IoOperation, MemoryStorage, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
 use vgasnet_sim::{Hub, Settings};
 
@@ -34,18 +34,11 @@ impl Ringing {
 }
 
 impl Storage for Ringing {
-    unsafe fn read(&mut self, offset_bytes: u64, memory: *mut u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         self.ring();
-        // SAFETY: `memory` is valid for writes, and left alone until the token comes back, which the inner storage
+        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
-        unsafe { self.storage.read(offset_bytes, memory, len_bytes, token) }
-    }
-
-    unsafe fn write(&mut self, offset_bytes: u64, memory: *const u8, len_bytes: usize, token: u64) -> Result<(), Busy> {
-        self.ring();
-        // SAFETY: `memory` is valid for reads, and not written until the token comes back, which the inner storage
-        // hands out.
-        unsafe { self.storage.write(offset_bytes, memory, len_bytes, token) }
+        unsafe { self.storage.start(operation) }
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {

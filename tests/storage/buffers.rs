@@ -3,8 +3,7 @@
 use crate::support::{Pages, disk, settle, skip};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use vgasnet::settings::IoDirection;
-use vgasnet::storage::{BackingFile, RingStorage, Storage};
+use vgasnet::storage::{BackingFile, IoDirection, IoOperation, RingStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 
@@ -16,6 +15,10 @@ fn ring(pages: usize) -> Option<RingStorage> {
         skip("no io_uring here");
     }
     ring
+}
+
+fn operation(direction: IoDirection, memory: *mut u8, len_bytes: usize) -> IoOperation {
+    IoOperation { direction, offset_bytes: 0, memory, len_bytes, token: 0 }
 }
 
 /// Shared memory, like a pool's, untouched at first. Tests drop it after the storage that uses it.
@@ -134,7 +137,7 @@ fn a_large_pool_becomes_resident_only_where_it_is_used() {
     assert_eq!(pool.resident_bytes(), 0);
     for chunk in [255, 3] {
         // SAFETY: the chunk is inside the mapping, which nothing else uses and which outlives the operation.
-        unsafe { ring.read(0, pool.0.add(chunk * CHUNK_BYTES), CHUNK_BYTES, 0) }.unwrap();
+        unsafe { ring.start(operation(IoDirection::Read, pool.0.add(chunk * CHUNK_BYTES), CHUNK_BYTES)) }.unwrap();
         finish(&mut ring);
     }
     assert_eq!(pool.resident_bytes(), 2 * CHUNK_BYTES);
@@ -206,7 +209,7 @@ fn an_unforeseen_refusal_is_reported_once() {
     // The kernel pins memory for writing to it, which the first two pages do not permit.
     for page in [2, 0, 1] {
         // SAFETY: the page is inside the mapping, which nothing else uses and which outlives the operation.
-        unsafe { ring.write(0, mapping.0.add(page * PAGE_BYTES), PAGE_BYTES, 0) }.unwrap();
+        unsafe { ring.start(operation(IoDirection::Write, mapping.0.add(page * PAGE_BYTES), PAGE_BYTES)) }.unwrap();
         finish(&mut ring);
         assert_eq!(lines.lock().unwrap().len(), usize::from(page < 2));
     }

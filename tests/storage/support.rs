@@ -4,8 +4,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vgasnet::settings::IoDirection;
-use vgasnet::storage::{BLOCK_BYTES, BackingFile, Busy, MemoryStorage, RingStorage, Storage, ThreadStorage};
+use vgasnet::storage::{
+    BLOCK_BYTES, BackingFile, Busy, IoDirection, IoOperation, MemoryStorage, RingStorage, Storage, ThreadStorage,
+};
 
 /// A directory on a disk: the one that Cargo makes for this test.
 pub fn disk() -> PathBuf {
@@ -93,12 +94,7 @@ impl Pages {
         let len_bytes = self.blocks_per_page * BLOCK_BYTES;
         // SAFETY: the page has `len_bytes` bytes. Tests keep it and leave it alone until the operation has been handed
         // out or the storage dropped.
-        unsafe {
-            match direction {
-                IoDirection::Read => storage.read(offset_bytes, memory, len_bytes, token),
-                IoDirection::Write => storage.write(offset_bytes, memory, len_bytes, token),
-            }
-        }
+        unsafe { storage.start(IoOperation { direction, offset_bytes, memory, len_bytes, token }) }
     }
 
     /// Writes a pattern that depends on `key` and on the place of each block in the page.

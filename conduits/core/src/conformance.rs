@@ -12,6 +12,7 @@ mod sleeping;
 mod start;
 mod transfers;
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::{Arrival, Conduit, EXCHANGE_BYTES_MAX, Rank, Sleeper, Token, Urgency};
@@ -22,6 +23,15 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a rank waits before it looks again by itself. Far below [`PATIENCE`]: a lost wake-up is a matter for the tests
 /// of sleeping, not of every test.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// An example of the package whose test this process is, which ranks are to run. Cargo builds it beside the test.
+pub fn example(name: &str) -> PathBuf {
+    let test = std::env::current_exe().expect("the test has a path");
+    let profile = test.ancestors().nth(2).expect("tests are two below their profile");
+    let path = profile.join("examples").join(name);
+    assert!(path.is_file(), "{} is missing; `cargo test` of the whole package builds it", path.display());
+    path
+}
 
 /// Runs the suite as one rank of a job in which nothing but start-up has happened. An error names the broken rule.
 pub fn run(conduit: &dyn Conduit) -> Result<(), String> {

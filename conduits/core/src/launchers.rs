@@ -22,7 +22,7 @@ pub const HYDRA_SOCKET_VARIABLE: &str = "PMI_FD";
 /// The range of vgasnet's host time-out: for how many seconds another host may be silent before it is lost.
 pub const HOST_TIMEOUT_S: std::ops::RangeInclusive<u64> = 5..=3600;
 
-/// Whether Slurm has started several tasks of this program, of which this process is one.
-pub fn is_one_of_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
+/// Whether Slurm has started several tasks of this program, of which this process is one, be it the first.
+pub fn are_many_tasks(variable: impl Fn(&str) -> Option<String>) -> bool {
     variable(SLURM_RANKS_VARIABLE).and_then(|tasks| tasks.parse::<u32>().ok()) > Some(1)
 }

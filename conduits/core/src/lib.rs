@@ -17,6 +17,7 @@
 mod agreement;
 pub mod conformance;
 pub mod launchers;
+mod readable;
 mod region;
 mod signals;
 
@@ -25,10 +26,12 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 pub use vgasnet_protocol::Rank;
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 pub use agreement::{agree, hear_all};
-pub use region::{Region, map_again};
-pub use signals::{NAMED, blocking_signals, keeping_handlers};
+pub use readable::wait_readable;
+pub use region::{Region, map_again, page_bytes};
+pub use signals::{NAMED, action_of, blocking_signals, keeping_handlers};
 
 /// Abilities of a conduit beyond the least that the contract asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,12 +55,25 @@ pub const MESSAGE_BYTES_MIN: usize = 256;
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 
 /// The sizes that a rank asks [`Conduit::attach`] for. They may differ from rank to rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
 pub struct RegionSizes {
     /// The pool: page frames, the source and target of [`Conduit::put`] and [`Conduit::get`].
     pub pool_bytes: usize,
     /// The page table and other memory that the ranks of a host share. Zero at first; only touched parts cost memory.
     pub table_bytes: usize,
+}
+
+impl RegionSizes {
+    /// The sizes that all ranks ask for, in rank order. Collective.
+    ///
+    /// # Errors
+    /// The exchange fails.
+    pub fn of_all(self, conduit: &dyn Conduit) -> Result<Vec<RegionSizes>, ConduitError> {
+        let all = conduit.exchange(self.as_bytes())?;
+        let sizes = all.iter().map(|bytes| RegionSizes::read_from_bytes(bytes).ok()).collect::<Option<_>>();
+        Ok(sizes.expect("every rank attaches at this point of the start-up"))
+    }
 }
 
 /// The starter's name for an operation; the conduit hands it back in [`Arrival::Complete`].

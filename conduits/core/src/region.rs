@@ -23,6 +23,16 @@ impl Region {
         std::ptr::with_exposed_provenance_mut(self.address + offset_bytes)
     }
 
+    /// The first of `len_bytes` bytes from `offset_bytes` on, one end of a [`crate::Transfer`] in this pool.
+    pub fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
+        assert!(
+            offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes,
+            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
+            self.len_bytes
+        );
+        self.at(offset_bytes)
+    }
+
     /// Whether [`map_again`] works here: the region is a shared mapping.
     pub fn is_shared_mapping(self) -> bool {
         self.second()
@@ -55,6 +65,13 @@ impl Region {
 pub unsafe fn map_again(from: usize, len_bytes: usize, at: usize) -> io::Result<()> {
     // SAFETY: the caller promises that nobody needs the mapping at `at`, the only one that changes.
     unsafe { remap(from, len_bytes, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, at) }.map(drop)
+}
+
+/// The system's page size.
+pub fn page_bytes() -> usize {
+    // SAFETY: the call has no condition.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every Linux system knows its page size")
 }
 
 /// An old size of 0 leaves the old mapping in place (mremap(2)), which the kernel allows for shared ones. It is asked directly,

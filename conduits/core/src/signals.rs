@@ -20,7 +20,7 @@ pub fn blocking_signals<T>(what: impl FnOnce() -> T) -> T {
 
 /// Does something that may set handlers, and restores the handlers of these signals.
 pub fn keeping_handlers<T>(signals: impl IntoIterator<Item = c_int>, what: impl FnOnce() -> T) -> T {
-    let before = signals.into_iter().filter_map(|signal| Some((signal, handler(signal)?)));
+    let before = signals.into_iter().filter_map(|signal| Some((signal, action_of(signal)?)));
     let before: Vec<_> = before.collect();
     let done = what();
     for (signal, action) in before {
@@ -30,7 +30,8 @@ pub fn keeping_handlers<T>(signals: impl IntoIterator<Item = c_int>, what: impl 
     done
 }
 
-fn handler(signal: c_int) -> Option<libc::sigaction> {
+/// What the process does with a signal, if there is such a signal. It may be asked in a signal handler.
+pub fn action_of(signal: c_int) -> Option<libc::sigaction> {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: the call changes nothing, and fills `action` when it succeeds, which is checked.
     unsafe { (libc::sigaction(signal, std::ptr::null(), action.as_mut_ptr()) == 0).then(|| action.assume_init()) }
@@ -45,7 +46,7 @@ mod tests {
     #[test]
     fn handlers_and_mask_are_as_before() {
         let own = ignore as *const () as usize;
-        let mine = || handler(libc::SIGUSR2).expect("a signal").sa_sigaction == own;
+        let mine = || action_of(libc::SIGUSR2).expect("a signal").sa_sigaction == own;
         // SAFETY: the handler does nothing.
         unsafe { libc::signal(libc::SIGUSR2, own) };
         let inside = blocking_signals(|| {

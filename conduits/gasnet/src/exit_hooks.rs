@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use vgasnet_hybrid::{has_agent, pass_descriptor};
 
-use crate::coexistence::is_attached;
-use crate::ffi;
+use crate::ffi::{self, is_attached};
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 

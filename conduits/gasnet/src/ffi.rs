@@ -2,9 +2,10 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gasnet_sys as sys;
-use vgasnet_conduit::{Busy, NAMED, Rank, Region, blocking_signals, keeping_handlers};
+use vgasnet_conduit::{Busy, ConduitError, NAMED, Rank, Region, blocking_signals, keeping_handlers};
 
 use crate::arguments::Arguments;
 use crate::inbox::{Inbox, MessageKind};
@@ -12,17 +13,16 @@ use crate::inbox::{Inbox, MessageKind};
 /// There is one, as there is one GASNet in a process.
 pub(crate) static INBOX: Inbox = Inbox::new();
 
-/// A failed call: which, and GASNet's word for the reason.
-#[derive(Clone, Debug)]
-pub(crate) struct GasnetError(pub(crate) String);
+static IS_ATTACHED: AtomicBool = AtomicBool::new(false);
 
-fn check(what: &str, code: c_int) -> Result<(), GasnetError> {
+/// A failed call is described by its name, and GASNet's word for the reason.
+fn check(what: &str, code: c_int) -> Result<(), ConduitError> {
     if code == sys::VGASNET_GN_OK as c_int {
         return Ok(());
     }
     // SAFETY: this may be asked at any time.
     let reason = text(unsafe { sys::vgasnet_gn_error(code) });
-    Err(GasnetError(format!("{what} failed with {reason}")))
+    Err(ConduitError(format!("{what} failed with {reason}")))
 }
 
 fn text(constant: *const c_char) -> String {
@@ -52,7 +52,7 @@ fn with_own_signals<T>(start: impl FnOnce() -> T) -> T {
 }
 
 /// Starts GASNet. Once a process.
-pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, GasnetError> {
+pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, ConduitError> {
     let mut started = sys::vgasnet_gn_started::default();
     let (count, values) = (arguments.count, arguments.values);
     // SAFETY: `Arguments` are as GASNet wants them, and the call fills in `started`.
@@ -61,16 +61,19 @@ pub(crate) fn start(arguments: &Arguments) -> Result<sys::vgasnet_gn_started, Ga
     Ok(started)
 }
 
-/// Attaches GASNet for the program and for vgasnet. Once a process, before [`start`].
+/// Attaches GASNet for the program, as `gasnet_attach` does, and for vgasnet. Collective, once, before the network starts.
+///
+/// # Errors
+/// GASNet is not initialised, or it refuses.
 ///
 /// # Safety
-/// `table` is a table of GASNet's that has `count` entries.
-pub(crate) unsafe fn attach_both(
+/// `table` has `count` entries of `gasnet_handlerentry_t`.
+pub unsafe fn attach_both(
     table: *mut c_void,
     count: c_int,
     segment_bytes: usize,
     min_heap_offset: usize,
-) -> Result<(), GasnetError> {
+) -> Result<(), ConduitError> {
     // SAFETY: the caller promises that `table` has `count` entries.
     let code = with_own_signals(|| unsafe {
         sys::vgasnet_gn_attach_both(table, count, segment_bytes, min_heap_offset, Some(deliver))
@@ -78,9 +81,16 @@ pub(crate) unsafe fn attach_both(
     if code == sys::VGASNET_GN_NOT_STARTED {
         let text = "GASNet is not initialised, or another copy of it is; call gasnet_init first, and link the program with \
                     libvgasnet.a, so that both use one GASNet";
-        return Err(GasnetError(text.to_owned()));
+        return Err(ConduitError(text.to_owned()));
     }
-    check("gasnet_attach", code)
+    let attached = check("gasnet_attach", code);
+    IS_ATTACHED.store(attached.is_ok(), Ordering::Release);
+    attached
+}
+
+/// Whether the program has attached GASNet for both.
+pub fn is_attached() -> bool {
+    IS_ATTACHED.load(Ordering::Acquire)
 }
 
 /// GASNet's name for its conduit, such as `UDP`.
@@ -93,7 +103,7 @@ pub(crate) fn conduit() -> String {
 ///
 /// # Safety
 /// It stays mapped until the process ends, and it is a shared mapping.
-pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
+pub(crate) unsafe fn bind(memory: Region) -> Result<usize, ConduitError> {
     let mut address = std::ptr::null_mut();
     // SAFETY: the caller promises that the memory is a shared mapping and stays. GASNet-1's memory that it replaces holds nothing.
     let code = unsafe { sys::vgasnet_gn_bind(memory.at(0).cast(), memory.len_bytes, &mut address) };
@@ -102,7 +112,7 @@ pub(crate) unsafe fn bind(memory: Region) -> Result<usize, GasnetError> {
 }
 
 /// Has GASNet make the segment. Returns where it begins, and the part of it for vgasnet. Once, collective.
-pub(crate) fn allocate(len_bytes: usize) -> Result<(usize, Region), GasnetError> {
+pub(crate) fn allocate(len_bytes: usize) -> Result<(usize, Region), ConduitError> {
     let (mut segment, mut base) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: the call fills in the two addresses.
     check("gex_Segment_Attach", unsafe { sys::vgasnet_gn_allocate(len_bytes, &mut segment, &mut base) })?;
@@ -123,21 +133,21 @@ pub(crate) fn mapped(rank: Rank) -> Option<usize> {
 }
 
 /// Sends a message if there is room.
-pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(), Busy>, GasnetError> {
+pub(crate) fn send(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<Result<(), Busy>, ConduitError> {
     // SAFETY: GASNet has started and reads so many bytes.
     let code = unsafe { sys::vgasnet_gn_send(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     if code == sys::VGASNET_GN_BUSY { Ok(Err(Busy)) } else { check("gasnet_AMRequestMedium", code).map(Ok) }
 }
 
 /// Sends a message, and waits for room.
-pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), GasnetError> {
+pub(crate) fn send_patiently(to: Rank, kind: MessageKind, bytes: &[u8]) -> Result<(), ConduitError> {
     // SAFETY: as in `send`.
     let code = unsafe { sys::vgasnet_gn_send_patiently(to.0, kind as u32, bytes.as_ptr().cast(), bytes.len()) };
     check("gasnet_AMRequestMedium", code)
 }
 
 /// Takes in arrivals.
-pub(crate) fn poll() -> Result<(), GasnetError> {
+pub(crate) fn poll() -> Result<(), ConduitError> {
     // SAFETY: GASNet has started.
     check("gasnet_AMPoll", unsafe { sys::vgasnet_gn_poll() })
 }

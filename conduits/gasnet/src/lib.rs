@@ -12,8 +12,6 @@
 #[cfg(feature = "link")]
 mod arguments;
 #[cfg(feature = "link")]
-mod coexistence;
-#[cfg(feature = "link")]
 mod exit_hooks;
 #[cfg(feature = "link")]
 mod ffi;
@@ -29,25 +27,12 @@ mod transfers;
 #[cfg(feature = "link")]
 pub use arguments::Arguments;
 #[cfg(feature = "link")]
-pub use coexistence::{attach_both, is_attached};
+pub use ffi::{attach_both, is_attached};
 #[cfg(feature = "link")]
 pub use network::GasnetNetwork;
 
-/// The launcher of the MPI that GASNet uses, if it does.
 #[cfg(feature = "link")]
-pub const MPIEXEC: &str = gasnet_sys::MPIEXEC;
-
-/// The directory of GASNet's launchers.
-#[cfg(feature = "link")]
-pub const PROGRAMS: &str = gasnet_sys::PROGRAMS;
-
-/// How GASNet's clients are compiled: a compiler and options.
-#[cfg(feature = "link")]
-pub const COMPILE: &str = gasnet_sys::COMPILE;
-
-/// The link flags of GASNet's clients.
-#[cfg(feature = "link")]
-pub const LIBRARIES: &str = gasnet_sys::LIBRARIES;
+pub use gasnet_sys::{COMPILE, LIBRARIES, MPIEXEC, PROGRAMS};
 
 /// The conduit's name as users write it: `gasnet-udp`.
 #[cfg(feature = "link")]

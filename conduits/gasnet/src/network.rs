@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree, page_bytes};
 use vgasnet_hybrid::{Network, Patience, PoolMemory};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arguments::Arguments;
 use crate::exit_hooks;
-use crate::ffi::{self, Ends, GasnetError, INBOX};
+use crate::ffi::{self, Ends, INBOX};
 use crate::gather::{Gather, Next};
 use crate::inbox::MessageKind;
 use crate::transfers::Direction;
@@ -78,7 +78,7 @@ impl GasnetNetwork {
         if ffi::conduit() != "SMP" {
             vgasnet_hybrid::open_agent_link();
         }
-        let started = ffi::start(arguments).map_err(|GasnetError(text)| ConduitError(text))?;
+        let started = ffi::start(arguments)?;
         exit_hooks::guard_exit();
         exit_hooks::leave_out_launcher();
         let rank = Rank(started.rank);
@@ -103,8 +103,8 @@ impl GasnetNetwork {
     }
 
     /// Unwraps the result of a call of GASNet. An error ends the job, since the transfers under way are lost.
-    fn insist<T>(&self, done: Result<T, GasnetError>) -> T {
-        done.unwrap_or_else(|GasnetError(text)| vgasnet_hybrid::break_down(self, &text))
+    fn insist<T>(&self, done: Result<T, ConduitError>) -> T {
+        done.unwrap_or_else(|ConduitError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 
     /// As [`Network::exchange`], or nothing if it takes too long.
@@ -130,7 +130,7 @@ impl GasnetNetwork {
             }
             for part in INBOX.take_exchange() {
                 let is_part = gather.receive(&part);
-                let what = || GasnetError(format!("a part of an exchange of {} bytes makes no sense", part.len()));
+                let what = || ConduitError(format!("a part of an exchange of {} bytes makes no sense", part.len()));
                 self.insist(is_part.then_some(()).ok_or_else(what));
             }
             step = gather.advance(&mut exchange, self.message_bytes_max);
@@ -148,7 +148,7 @@ impl GasnetNetwork {
             let len_bytes = pool.len_bytes.next_multiple_of(page_bytes());
             // SAFETY: the contract has it that the pool stays mapped, and it is shared memory. Mappings have whole pages.
             let bound = exit_hooks::with_launcher(|| unsafe { ffi::bind(Region { len_bytes, ..pool }) });
-            place.address = (bound.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))? as u64).into();
+            place.address = (bound.map_err(|ConduitError(text)| self.no_room(len_bytes, &text))? as u64).into();
         }
         Ok(place)
     }
@@ -208,22 +208,6 @@ impl GasnetNetwork {
             there: end(transfer.peer, transfer.peer_offset_bytes),
             len_bytes: transfer.len_bytes,
         }
-    }
-}
-
-/// Parts of a pool, here or at a peer.
-trait Part {
-    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8;
-}
-
-impl Part for Region {
-    fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
-        assert!(
-            offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
-            self.len_bytes
-        );
-        self.at(offset_bytes)
     }
 }
 
@@ -348,7 +332,7 @@ impl PoolMemory for GasnetNetwork {
         // All of them or none: GASNet makes segments together.
         agree(|told| self.exchange(told), &fits, &[])?;
         let allocated = exit_hooks::with_launcher(|| ffi::allocate(wanted_bytes));
-        let (segment, own) = allocated.map_err(|GasnetError(text)| self.no_room(len_bytes, &text))?;
+        let (segment, own) = allocated.map_err(|ConduitError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);
         Ok(Region { address: own.address.next_multiple_of(POOL_ALIGN_BYTES), len_bytes })
     }
@@ -362,10 +346,4 @@ impl PoolMemory for GasnetNetwork {
         let address = ffi::mapped(rank)? + pool.segment_offset_bytes.get() as usize;
         Some(Region { address, len_bytes: pool.len_bytes.get() as usize })
     }
-}
-
-fn page_bytes() -> usize {
-    // SAFETY: the call has no condition.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).expect("every Linux system knows its page size")
 }

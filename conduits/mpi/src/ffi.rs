@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use vgasnet_conduit::{NAMED, Rank, blocking_signals, keeping_handlers};
+use vgasnet_conduit::{ConduitError, NAMED, Rank, blocking_signals, keeping_handlers};
 
 unsafe extern "C" {
     fn vgasnet_mpi_start(started: *mut Started) -> c_int;
@@ -11,7 +11,6 @@ unsafe extern "C" {
     fn vgasnet_mpi_make_communicators() -> c_int;
     fn vgasnet_mpi_gather(mine: *const c_void, all: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
     fn vgasnet_mpi_receive_init(buffer: *mut c_void, bytes: c_int, request: *mut Request) -> c_int;
-    fn vgasnet_mpi_start_request(request: *mut Request) -> c_int;
     fn vgasnet_mpi_send(buffer: *const c_void, bytes: c_int, to: c_int, tag: c_int, request: *mut Request) -> c_int;
     fn vgasnet_mpi_send_page(
         buffer: *const c_void,
@@ -35,11 +34,17 @@ unsafe extern "C" {
         bytes: *mut c_int,
     ) -> c_int;
     fn vgasnet_mpi_cancel(request: *mut Request) -> c_int;
-    fn vgasnet_mpi_finalize() -> c_int;
-    fn vgasnet_mpi_is_initialised() -> c_int;
-    fn vgasnet_mpi_is_finalized() -> c_int;
     fn vgasnet_mpi_abort(status: c_int) -> c_int;
     fn vgasnet_mpi_describe(code: c_int, text: *mut c_char, bytes: c_int) -> c_int;
+}
+
+// MPI's own functions whose arguments are the same in every MPI.
+#[allow(non_snake_case, reason = "MPI's names")]
+unsafe extern "C" {
+    fn MPI_Start(request: *mut Request) -> c_int;
+    fn MPI_Finalize() -> c_int;
+    fn MPI_Initialized(is_so: *mut c_int) -> c_int;
+    fn MPI_Finalized(is_so: *mut c_int) -> c_int;
 }
 
 /// MPI's answers at its start.
@@ -56,11 +61,8 @@ pub(crate) struct Started {
     pub(crate) was_there: c_int,
 }
 
-/// A failed call: its name, and MPI's description of the error.
-#[derive(Clone, Debug)]
-pub(crate) struct MpiError(pub(crate) String);
-
-fn check(what: &str, code: c_int) -> Result<(), MpiError> {
+/// A failed call is described by its name, and MPI's description of the error.
+fn check(what: &str, code: c_int) -> Result<(), ConduitError> {
     if code == 0 {
         return Ok(());
     }
@@ -68,7 +70,7 @@ fn check(what: &str, code: c_int) -> Result<(), MpiError> {
     // SAFETY: the call writes at most as many bytes as it is told.
     let len = unsafe { vgasnet_mpi_describe(code, text.as_mut_ptr().cast(), text.len() as c_int) };
     let text = String::from_utf8_lossy(text.get(..len as usize).unwrap_or_default()).into_owned();
-    Err(MpiError(format!("{what}: {text}")))
+    Err(ConduitError(format!("{what}: {text}")))
 }
 
 /// MPI's own name for an operation under way; its representation is the implementation's.
@@ -95,7 +97,7 @@ pub(crate) struct Mpi(());
 
 impl Mpi {
     /// Starts MPI unless the program has. Once a process.
-    pub(crate) fn start() -> Result<(Mpi, Started), MpiError> {
+    pub(crate) fn start() -> Result<(Mpi, Started), ConduitError> {
         let mut started = Started::default();
         // SAFETY: the call fills in `started`.
         let code = with_own_signals(|| unsafe { vgasnet_mpi_start(&mut started) });
@@ -104,13 +106,13 @@ impl Mpi {
     }
 
     /// Separates this crate's traffic from the program's. Collective.
-    pub(crate) fn make_communicators(&mut self) -> Result<(), MpiError> {
+    pub(crate) fn make_communicators(&mut self) -> Result<(), ConduitError> {
         // SAFETY: MPI has started.
         check("MPI_Comm_dup", unsafe { vgasnet_mpi_make_communicators() })
     }
 
     /// Starts to gather as many bytes of each rank as `mine` has; collective.
-    pub(crate) fn gather(&mut self, mine: Box<[u8]>, ranks: u32) -> Result<Gather, MpiError> {
+    pub(crate) fn gather(&mut self, mine: Box<[u8]>, ranks: u32) -> Result<Gather, ConduitError> {
         let all = vec![0; mine.len() * ranks as usize].into_boxed_slice();
         let mut gather = Gather { mine: Box::into_raw(mine), all: Box::into_raw(all), request: Request::default() };
         let len_bytes = gather.mine.len() as c_int;
@@ -121,12 +123,12 @@ impl Mpi {
     }
 
     /// Has `function` called when MPI begins to end, by this crate or by the program.
-    pub(crate) fn call_before_end(&mut self, function: extern "C" fn()) -> Result<(), MpiError> {
+    pub(crate) fn call_before_end(&mut self, function: extern "C" fn()) -> Result<(), ConduitError> {
         // SAFETY: MPI has started, and the function lives as long as the process.
         check("MPI_Comm_set_attr", unsafe { vgasnet_mpi_call_before_end(function) })
     }
 
-    fn test(&mut self, request: &mut Request) -> Result<Option<Envelope>, MpiError> {
+    fn test(&mut self, request: &mut Request) -> Result<Option<Envelope>, ConduitError> {
         let (mut done, mut source, mut tag, mut bytes) = (0, 0, 0, 0);
         // SAFETY: the request is one that MPI made, or null in its representation after it was done.
         check("MPI_Test", unsafe { vgasnet_mpi_test(request, &mut done, &mut source, &mut tag, &mut bytes) })?;
@@ -134,15 +136,16 @@ impl Mpi {
     }
 
     /// Ends MPI. Nothing of it may be called afterwards.
-    pub(crate) fn finalize(&mut self) -> Result<(), MpiError> {
+    pub(crate) fn finalize(&mut self) -> Result<(), ConduitError> {
         // SAFETY: MPI has started; a second call is answered by an error.
-        check("MPI_Finalize", unsafe { vgasnet_mpi_finalize() })
+        check("MPI_Finalize", unsafe { MPI_Finalize() })
     }
 
     /// Whether this crate or the program has ended MPI.
     pub(crate) fn is_finalized(&self) -> bool {
+        let mut is_so = 0;
         // SAFETY: this may be asked at any time.
-        unsafe { vgasnet_mpi_is_finalized() != 0 }
+        unsafe { MPI_Finalized(&mut is_so) == 0 && is_so != 0 }
     }
 }
 
@@ -157,8 +160,9 @@ pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provide
 
 /// Whether this program has initialised MPI.
 pub fn is_initialised() -> bool {
+    let mut is_so = 0;
     // SAFETY: this may be asked at any time.
-    unsafe { vgasnet_mpi_is_initialised() != 0 }
+    unsafe { MPI_Initialized(&mut is_so) == 0 && is_so != 0 }
 }
 
 /// Ends all ranks of the job. Returns if MPI does not do so.
@@ -176,7 +180,7 @@ pub(crate) struct Gather {
 
 impl Gather {
     /// The contributions of all ranks, once they are there.
-    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<Box<[u8]>>, MpiError> {
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<Box<[u8]>>, ConduitError> {
         if mpi.test(&mut self.request)?.is_none() {
             return Ok(None);
         }
@@ -215,7 +219,7 @@ pub(crate) struct ReceiveBuffer {
 
 impl ReceiveBuffer {
     /// A place for messages of up to `len_bytes` bytes, ready for one.
-    pub(crate) fn new(mpi: &mut Mpi, len_bytes: usize) -> Result<ReceiveBuffer, MpiError> {
+    pub(crate) fn new(mpi: &mut Mpi, len_bytes: usize) -> Result<ReceiveBuffer, ConduitError> {
         let mut receive = ReceiveBuffer { buffer: Buffer::new(len_bytes), request: Request::default() };
         let base = receive.buffer.base.cast();
         // SAFETY: the buffer is that long and lives for ever.
@@ -226,7 +230,7 @@ impl ReceiveBuffer {
     }
 
     /// The message that has arrived, if one has.
-    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<(Envelope, &[u8])>, MpiError> {
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<Option<(Envelope, &[u8])>, ConduitError> {
         let Some(envelope) = mpi.test(&mut self.request)? else { return Ok(None) };
         let len_bytes = envelope.len_bytes.min(self.buffer.len_bytes);
         // SAFETY: MPI is through with the buffer until it is restarted, which takes `self` exclusively.
@@ -234,13 +238,13 @@ impl ReceiveBuffer {
     }
 
     /// Makes the place ready for the next message.
-    pub(crate) fn restart(&mut self, _mpi: &mut Mpi) -> Result<(), MpiError> {
+    pub(crate) fn restart(&mut self, _mpi: &mut Mpi) -> Result<(), ConduitError> {
         // SAFETY: the request is persistent and not active: it is new, or done.
-        check("MPI_Start", unsafe { vgasnet_mpi_start_request(&mut self.request) })
+        check("MPI_Start", unsafe { MPI_Start(&mut self.request) })
     }
 
     /// Gives the place up; nothing will come.
-    pub(crate) fn cancel(&mut self, _mpi: &mut Mpi) -> Result<(), MpiError> {
+    pub(crate) fn cancel(&mut self, _mpi: &mut Mpi) -> Result<(), ConduitError> {
         // SAFETY: the request is persistent and active.
         check("MPI_Cancel", unsafe { vgasnet_mpi_cancel(&mut self.request) })
     }
@@ -267,7 +271,7 @@ impl SendBuffer {
         tag: i32,
         head: &[u8],
         body: &[u8],
-    ) -> Result<(), MpiError> {
+    ) -> Result<(), ConduitError> {
         let len_bytes = head.len() + body.len();
         assert!(len_bytes <= self.buffer.len_bytes, "a message of {len_bytes} bytes");
         let base = self.buffer.base;
@@ -281,16 +285,14 @@ impl SendBuffer {
     }
 
     /// Whether the place is free again.
-    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, MpiError> {
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
         Ok(mpi.test(&mut self.request)?.is_some())
     }
 }
 
 /// A page on its way from or to the own pool.
-#[derive(Debug)]
-pub(crate) struct PageMove {
-    request: Request,
-}
+#[derive(Debug, Default)]
+pub(crate) struct PageMove(Request);
 
 impl PageMove {
     /// Sends the bytes at `base`.
@@ -303,13 +305,11 @@ impl PageMove {
         len_bytes: usize,
         to: Rank,
         tag: i32,
-    ) -> Result<PageMove, MpiError> {
-        let mut page = PageMove { request: Request::default() };
+    ) -> Result<PageMove, ConduitError> {
+        let mut page = PageMove::default();
         // SAFETY: the caller promises that the bytes stay mapped and unchanged until the move is done.
-        let code =
-            unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.request) };
-        check("MPI_Isend", code)?;
-        Ok(page)
+        let code = unsafe { vgasnet_mpi_send_page(base.cast(), len_bytes as c_int, to.0 as c_int, tag, &mut page.0) };
+        check("MPI_Isend", code).map(|()| page)
     }
 
     /// Receives the bytes that another rank sends with this tag.
@@ -322,18 +322,15 @@ impl PageMove {
         len_bytes: usize,
         from: Rank,
         tag: i32,
-    ) -> Result<PageMove, MpiError> {
-        let mut page = PageMove { request: Request::default() };
+    ) -> Result<PageMove, ConduitError> {
+        let (mut page, len, rank) = (PageMove::default(), len_bytes as c_int, from.0 as c_int);
         // SAFETY: the caller promises that the bytes stay mapped and unused until the move is done.
-        let code = unsafe {
-            vgasnet_mpi_receive_page(base.cast(), len_bytes as c_int, from.0 as c_int, tag, &mut page.request)
-        };
-        check("MPI_Irecv", code)?;
-        Ok(page)
+        let code = unsafe { vgasnet_mpi_receive_page(base.cast(), len, rank, tag, &mut page.0) };
+        check("MPI_Irecv", code).map(|()| page)
     }
 
     /// Whether the bytes are where they belong, or have left.
-    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, MpiError> {
-        Ok(mpi.test(&mut self.request)?.is_some())
+    pub(crate) fn test(&mut self, mpi: &mut Mpi) -> Result<bool, ConduitError> {
+        Ok(mpi.test(&mut self.0)?.is_some())
     }
 }

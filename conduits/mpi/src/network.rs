@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
 use vgasnet_hybrid::{Network, Patience};
 
-use crate::ffi::{self, Mpi, MpiError};
+use crate::ffi::{self, Mpi};
 use crate::state::{MESSAGE_BYTES_MAX, State};
 
 /// Messages that one poll hands out, so that a flood does not keep its caller from other work.
@@ -76,16 +76,15 @@ impl MpiNetwork {
     /// # Errors
     /// MPI does not let several threads call it.
     pub fn start() -> Result<MpiNetwork, ConduitError> {
-        let broken = |MpiError(text)| ConduitError(text);
         vgasnet_hybrid::open_agent_link();
-        let (mut mpi, started) = Mpi::start().map_err(broken)?;
+        let (mut mpi, started) = Mpi::start()?;
         let is_ours = started.was_there == 0;
         check_threads(started.threads, is_ours)?;
-        mpi.make_communicators().map_err(broken)?;
+        mpi.make_communicators()?;
         Ok(MpiNetwork {
             rank: Rank(started.rank as u32),
             ranks: started.ranks as u32,
-            state: Mutex::new(State::new(mpi).map_err(broken)?),
+            state: Mutex::new(State::new(mpi)?),
             kept: Mutex::default(),
             is_active: AtomicBool::new(false),
             is_closed: AtomicBool::new(false),
@@ -132,12 +131,12 @@ impl MpiNetwork {
     }
 
     /// Does something with MPI. An error ends the job, since the transfers under way are lost.
-    fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, MpiError>) -> T {
+    fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, ConduitError>) -> T {
         let mut state = self.state();
         let done = what(&mut state);
         self.is_active.store(state.is_active(), Ordering::Relaxed);
         drop(state);
-        done.unwrap_or_else(|MpiError(text)| vgasnet_hybrid::break_down(self, &text))
+        done.unwrap_or_else(|ConduitError(text)| vgasnet_hybrid::break_down(self, &text))
     }
 }
 

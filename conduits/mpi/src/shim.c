@@ -1,4 +1,5 @@
 /* MPI for Rust, which cannot call it by itself: handles and constants differ from one implementation to the next.
+ * Functions that have neither in their arguments are called directly.
  *
  * Every function returns an MPI error code. A request is 8 bytes of the caller's, whatever MPI makes of them. */
 #include <mpi.h>
@@ -92,10 +93,6 @@ int vgasnet_mpi_receive_init(void *buffer, int bytes, void *request) {
     return MPI_Recv_init(buffer, bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, messages, request);
 }
 
-int vgasnet_mpi_start_request(void *request) {
-    return MPI_Start(request);
-}
-
 int vgasnet_mpi_send(const void *buffer, int bytes, int to, int tag, void *request) {
     return MPI_Isend(buffer, bytes, MPI_BYTE, to, tag, messages, request);
 }
@@ -125,20 +122,6 @@ int vgasnet_mpi_cancel(void *request) {
     if ((error = MPI_Cancel(its))) return error;
     if ((error = MPI_Wait(its, MPI_STATUS_IGNORE))) return error;
     return *its == MPI_REQUEST_NULL ? MPI_SUCCESS : MPI_Request_free(its);
-}
-
-int vgasnet_mpi_finalize(void) {
-    return MPI_Finalize();
-}
-
-int vgasnet_mpi_is_initialised(void) {
-    int initialised = 0;
-    return MPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
-}
-
-int vgasnet_mpi_is_finalized(void) {
-    int finalized = 0;
-    return MPI_Finalized(&finalized) == MPI_SUCCESS && finalized;
 }
 
 int vgasnet_mpi_abort(int status) {

@@ -11,11 +11,11 @@
 use std::collections::VecDeque;
 
 use slab::Slab;
-use vgasnet_conduit::{Arrival, Busy, Rank, Region, Token, Transfer};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Token, Transfer};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-use crate::ffi::{Mpi, MpiError, PageMove, ReceiveBuffer, SendBuffer};
+use crate::ffi::{Mpi, PageMove, ReceiveBuffer, SendBuffer};
 
 /// The largest message. MPIs send that much eagerly, without asking the receiver first.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 8 << 10;
@@ -82,7 +82,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(mut mpi: Mpi) -> Result<State, MpiError> {
+    pub(crate) fn new(mut mpi: Mpi) -> Result<State, ConduitError> {
         let receives =
             (0..RECEIVES).map(|_| ReceiveBuffer::new(&mut mpi, MESSAGE_BYTES_MAX)).collect::<Result<_, _>>()?;
         Ok(State {
@@ -107,7 +107,7 @@ impl State {
     }
 
     /// Sends a client's message.
-    pub(crate) fn send(&mut self, to: Rank, head: &[u8], body: &[u8]) -> Result<Result<(), Busy>, MpiError> {
+    pub(crate) fn send(&mut self, to: Rank, head: &[u8], body: &[u8]) -> Result<Result<(), Busy>, ConduitError> {
         if self.is_closed {
             return Ok(Ok(()));
         }
@@ -119,7 +119,7 @@ impl State {
         Ok(Ok(()))
     }
 
-    pub(crate) fn put(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, MpiError> {
+    pub(crate) fn put(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, ConduitError> {
         if self.transfers.len() >= TRANSFERS_MAX {
             return Ok(Err(Busy));
         }
@@ -134,7 +134,7 @@ impl State {
         Ok(Ok(()))
     }
 
-    pub(crate) fn get(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, MpiError> {
+    pub(crate) fn get(&mut self, transfer: &Transfer) -> Result<Result<(), Busy>, ConduitError> {
         if self.transfers.len() >= TRANSFERS_MAX {
             return Ok(Err(Busy));
         }
@@ -149,7 +149,7 @@ impl State {
     }
 
     /// Takes in at most one message. Returns whether there was one.
-    pub(crate) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
+    pub(crate) fn receive(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, ConduitError> {
         let Some(oldest) = self.receives.front_mut() else { return Ok(false) };
         let Some((envelope, bytes)) = oldest.test(&mut self.mpi)? else { return Ok(false) };
         let from = envelope.from;
@@ -161,7 +161,7 @@ impl State {
             kind => Some((
                 kind,
                 Note::read_from_bytes(bytes)
-                    .map_err(|_| MpiError(format!("a message of kind {kind} from rank {from}")))?,
+                    .map_err(|_| ConduitError(format!("a message of kind {kind} from rank {from}")))?,
             )),
         };
         let mut receive = self.receives.pop_front().expect("the oldest is there");
@@ -176,7 +176,7 @@ impl State {
     }
 
     /// Goes on with pages and messages under way. Returns whether anything has moved.
-    pub(crate) fn advance(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, MpiError> {
+    pub(crate) fn advance(&mut self, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<bool, ConduitError> {
         let mut worked = false;
         let mut at = 0;
         while at < self.moves.len() {
@@ -204,7 +204,7 @@ impl State {
     }
 
     /// Gives up the receives once all sends are done. Returns whether they are.
-    pub(crate) fn close(&mut self) -> Result<bool, MpiError> {
+    pub(crate) fn close(&mut self) -> Result<bool, ConduitError> {
         self.reclaim_sends()?;
         if !self.sends_active.is_empty() {
             return Ok(false);
@@ -217,7 +217,7 @@ impl State {
     }
 
     /// A peer wants a page, or has one for this rank.
-    fn serve(&mut self, kind: i32, peer: Rank, note: Note) -> Result<(), MpiError> {
+    fn serve(&mut self, kind: i32, peer: Rank, note: Note) -> Result<(), ConduitError> {
         let (offset_bytes, len_bytes, id) =
             (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
         let base = self.frame(offset_bytes, len_bytes);
@@ -229,23 +229,23 @@ impl State {
                 OFFER => {
                     (PageMove::receive(&mut self.mpi, base, len_bytes, peer, offer_tag(id))?, Then::Tell(peer, id))
                 }
-                _ => return Err(MpiError(format!("a message of kind {kind} from rank {peer}"))),
+                _ => return Err(ConduitError(format!("a message of kind {kind} from rank {peer}"))),
             }
         };
         self.moves.push(moved);
         Ok(())
     }
 
-    fn complete(&mut self, id: usize, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<(), MpiError> {
+    fn complete(&mut self, id: usize, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<(), ConduitError> {
         let token = self
             .transfers
             .try_remove(id)
-            .ok_or_else(|| MpiError(format!("the end of transfer {id}, which is not under way")))?;
+            .ok_or_else(|| ConduitError(format!("the end of transfer {id}, which is not under way")))?;
         sink(Arrival::Complete(token));
         Ok(())
     }
 
-    fn note(&mut self, to: Rank, kind: i32, note: Note) -> Result<(), MpiError> {
+    fn note(&mut self, to: Rank, kind: i32, note: Note) -> Result<(), ConduitError> {
         self.reclaim_sends()?;
         if self.sends_free.is_empty() || !self.notes_waiting.is_empty() {
             self.notes_waiting.push_back((to, kind, note));
@@ -254,7 +254,7 @@ impl State {
         self.start_send(to, kind, note.as_bytes(), &[])
     }
 
-    fn start_send(&mut self, to: Rank, tag: i32, head: &[u8], body: &[u8]) -> Result<(), MpiError> {
+    fn start_send(&mut self, to: Rank, tag: i32, head: &[u8], body: &[u8]) -> Result<(), ConduitError> {
         let mut send = self.sends_free.pop().expect("the caller made sure that there is one");
         send.start(&mut self.mpi, to, tag, head, body)?;
         // Most messages are gone at once.
@@ -266,7 +266,7 @@ impl State {
         Ok(())
     }
 
-    fn reclaim_sends(&mut self) -> Result<(), MpiError> {
+    fn reclaim_sends(&mut self) -> Result<(), ConduitError> {
         for _ in 0..self.sends_active.len() {
             let Some(mut send) = self.sends_active.pop_front() else { break };
             if send.test(&mut self.mpi)? {
@@ -280,13 +280,7 @@ impl State {
 
     /// Part of the own pool.
     fn frame(&self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
-        let pool = self.pool.expect("attach comes before any transfer");
-        assert!(
-            offset_bytes <= pool.len_bytes && len_bytes <= pool.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
-            pool.len_bytes
-        );
-        pool.at(offset_bytes)
+        self.pool.expect("attach comes before any transfer").part(offset_bytes, len_bytes)
     }
 }
 

@@ -1,19 +1,13 @@
 //! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`, started by the MPI that this
 //! crate was built for.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use vgasnet_conduit::conformance::example;
+
 /// Far more than a run takes.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-
-/// The example that was built with this test.
-fn example(name: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("this program has a path");
-    let built = test.parent().and_then(|deps| deps.parent()).expect("a program is in a directory of cargo's");
-    built.join("examples").join(name)
-}
 
 fn run_ranks(ranks: u32, hosts: &str) {
     let mut command = Command::new(vgasnet_mpi::MPIEXEC);

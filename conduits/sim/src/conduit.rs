@@ -37,13 +37,8 @@ impl SimConduit {
 
     /// One end of a transfer, wherever it is.
     fn end(&self, rank: Rank, offset_bytes: usize, len_bytes: usize) -> Region {
-        let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool();
-        assert!(
-            offset_bytes <= pool.len_bytes && len_bytes <= pool.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in the pool of rank {rank}, {} bytes",
-            pool.len_bytes
-        );
-        Region { address: pool.address + offset_bytes, len_bytes }
+        let pool = self.hub.memory(rank).expect("attach comes before any transfer").pool.region();
+        Region { address: pool.part(offset_bytes, len_bytes).expose_provenance(), len_bytes }
     }
 
     /// The own end and the peer's.
@@ -91,19 +86,17 @@ impl Conduit for SimConduit {
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
         assert!(!self.attached.load(Ordering::Acquire), "attach was called before");
-        let mine = [sizes.pool_bytes as u64, sizes.table_bytes as u64].map(u64::to_ne_bytes);
-        let all = self.exchange(mine.as_flattened())?;
-        self.hub.make_memories(&all.iter().map(|bytes| decode_sizes(bytes)).collect::<Vec<_>>());
+        self.hub.make_memories(&sizes.of_all(self)?);
         self.attached.store(true, Ordering::Release);
         Ok(())
     }
 
     fn pool(&self, rank: Rank) -> Option<Region> {
-        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.pool())
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.pool.region())
     }
 
     fn table(&self, rank: Rank) -> Option<Region> {
-        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table())
+        self.hub.memory(rank).filter(|_| self.has_memory_of(rank)).map(|memory| memory.table.region())
     }
 
     fn message_bytes_max(&self) -> usize {
@@ -177,12 +170,4 @@ impl Conduit for SimConduit {
     fn exit(&self, status: i32) -> ! {
         std::process::exit(status)
     }
-}
-
-fn decode_sizes(bytes: &[u8]) -> RegionSizes {
-    let word = |at: usize| {
-        let bytes = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
-        u64::from_ne_bytes(bytes.expect("every rank attaches at this point of the start-up")) as usize
-    };
-    RegionSizes { pool_bytes: word(0), table_bytes: word(8) }
 }

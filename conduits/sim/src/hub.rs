@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use vgasnet_conduit::{Rank, Region, RegionSizes};
+use vgasnet_conduit::{Rank, RegionSizes};
 
 use crate::memory::Memory;
 use crate::network::{Network, Traffic};
@@ -20,8 +20,8 @@ pub struct Hub {
 }
 
 pub(crate) struct RankMemory {
-    pool: Memory,
-    table: Memory,
+    pub(crate) pool: Memory,
+    pub(crate) table: Memory,
 }
 
 impl Hub {
@@ -101,15 +101,5 @@ impl Hub {
 
     pub(crate) fn memory(&self, rank: Rank) -> Option<&RankMemory> {
         self.memories.get()?.get(rank.index())
-    }
-}
-
-impl RankMemory {
-    pub(crate) fn pool(&self) -> Region {
-        self.pool.region()
-    }
-
-    pub(crate) fn table(&self) -> Region {
-        self.table.region()
     }
 }

@@ -7,9 +7,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use vgasnet_conduit::Sleeper;
+use vgasnet_conduit::{Sleeper, wait_readable};
 
 /// The two sleepers of a rank.
 #[derive(Default)]
@@ -85,7 +84,7 @@ impl Sleepers {
             }
             !state.driving
         };
-        let rung = !stay(arrivals_matter) && wait_readable(doorbell, also, timeout);
+        let rung = !stay(arrivals_matter) && wait_readable(doorbell.as_fd(), also, timeout);
         let mut state = self.state();
         match sleeper {
             Sleeper::Caller => (state.caller_sleeps, state.driving) = (false, true),
@@ -108,14 +107,4 @@ impl Sleepers {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Blocks until one of the two is readable, a signal arrives or the time is over. Returns whether `doorbell` is readable.
-fn wait_readable(doorbell: &EventFd, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>) -> bool {
-    let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-    let mut watched = [watch(doorbell.as_fd()), watch(also.unwrap_or(doorbell.as_fd()))];
-    let count = if also.is_some() { 2 } else { 1 };
-    let millis = |limit: Duration| PollTimeout::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX);
-    let timeout = timeout.map_or(PollTimeout::NONE, millis);
-    poll(&mut watched[..count], timeout).is_ok_and(|ready| ready > 0) && watched[0].any() == Some(true)
 }

@@ -19,11 +19,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
-use vgasnet_conduit::{EXCHANGE_BYTES_MAX, RegionSizes};
+use vgasnet_conduit::{EXCHANGE_BYTES_MAX, RegionSizes, page_bytes};
 
 use crate::barrier::Barrier;
 use crate::bell::Bell;
-use crate::mapping::{Mapping, page_bytes};
+use crate::mapping::Mapping;
 use crate::ring::{INBOX_LINES, Ring};
 use vgasnet_protocol::RankState;
 

@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
+    wait_readable,
 };
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -19,9 +18,6 @@ use vgasnet_protocol::RankState;
 
 /// The most arrivals that one poll hands out, so that a flood does not keep its caller from other work.
 const POLL_ARRIVALS_MAX: usize = 64;
-
-/// The longest that one call sleeps: the kernel's clocks do not take every `Duration`.
-const SLEEP_MAX: Duration = Duration::from_secs(1 << 30);
 
 /// The shared-memory conduit of one rank.
 pub struct SmpConduit {
@@ -89,23 +85,23 @@ impl SmpConduit {
     /// The addresses of a transfer's two ends: the own one, the peer's.
     fn ends(&self, transfer: &Transfer) -> (*mut u8, *mut u8) {
         let attached = self.attached();
-        let end = |rank: u32, offset_bytes: usize| {
-            let pool = attached.pools[rank as usize];
-            assert!(
-                offset_bytes <= pool.len_bytes && transfer.len_bytes <= pool.len_bytes - offset_bytes,
-                "a transfer of {} bytes at {offset_bytes} in rank {rank}'s pool of {} bytes",
-                transfer.len_bytes,
-                pool.len_bytes
-            );
-            pool.at(offset_bytes)
-        };
+        let end = |rank: u32, offset_bytes: usize| attached.pools[rank as usize].part(offset_bytes, transfer.len_bytes);
         (end(self.rank, transfer.own_offset_bytes), end(transfer.peer.0, transfer.peer_offset_bytes))
     }
 
-    /// A copy is complete when it returns. Another thread may be the one that sleeps until this is reported.
-    fn complete(&self, transfer: &Transfer) {
+    /// Copies the bytes of a transfer between its ends.
+    ///
+    /// # Safety
+    /// Both come from `ends`.
+    unsafe fn copy(&self, transfer: &Transfer, from: *mut u8, to: *mut u8) -> Result<(), Busy> {
+        self.completions.check_room()?;
+        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
+        // By the contract of put and get nobody else accesses them until completion.
+        unsafe { to.copy_from(from, transfer.len_bytes) };
+        // The copy is complete. Another thread may be the one that sleeps until this is reported.
         self.completions.push(transfer.token);
         self.ring(self.rank);
+        Ok(())
     }
 
     fn map_regions(&self, sizes: &[RegionSizes]) -> Result<Attached, ConduitError> {
@@ -174,10 +170,7 @@ impl Conduit for SmpConduit {
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
         assert!(self.attached.get().is_none(), "attach was called before");
-        let mine = [sizes.pool_bytes as u64, sizes.table_bytes as u64].map(u64::to_ne_bytes);
-        let all = self.exchange(mine.as_flattened())?;
-        let sizes: Vec<_> = all.iter().map(|bytes| decode_sizes(bytes)).collect();
-        let attached = self.map_regions(&sizes);
+        let attached = self.map_regions(&sizes.of_all(self)?);
         agree(|told| self.exchange(told), &attached, &[])?;
         assert!(self.attached.set(attached?).is_ok(), "attach was called twice at once");
         self.own_block().set_state(RankState::Attached);
@@ -211,21 +204,14 @@ impl Conduit for SmpConduit {
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {
         let (own, peer) = self.ends(transfer);
-        self.completions.check_room()?;
-        // SAFETY: `ends` checked both ranges against the mapped pools. They may overlap when the peer is the own rank.
-        // By the contract of put and get nobody else accesses them until completion.
-        unsafe { peer.copy_from(own, transfer.len_bytes) };
-        self.complete(transfer);
-        Ok(())
+        // SAFETY: both are the ends of the transfer.
+        unsafe { self.copy(transfer, own, peer) }
     }
 
     fn get(&self, transfer: &Transfer) -> Result<(), Busy> {
         let (own, peer) = self.ends(transfer);
-        self.completions.check_room()?;
-        // SAFETY: as in `put`.
-        unsafe { own.copy_from(peer, transfer.len_bytes) };
-        self.complete(transfer);
-        Ok(())
+        // SAFETY: both are the ends of the transfer.
+        unsafe { self.copy(transfer, peer, own) }
     }
 
     fn poll(&self, sink: &mut dyn FnMut(Arrival<'_>)) -> bool {
@@ -298,21 +284,4 @@ impl SmpConduit {
         assert!(from < self.ranks, "corrupt inbox: a message from rank {from} of {}", self.ranks);
         Rank(from)
     }
-}
-
-fn decode_sizes(bytes: &[u8]) -> RegionSizes {
-    let word = |at: usize| {
-        let bytes = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
-        u64::from_ne_bytes(bytes.expect("every rank attaches at this point of the start-up")) as usize
-    };
-    RegionSizes { pool_bytes: word(0), table_bytes: word(8) }
-}
-
-/// Blocks until one of the two is readable, a signal arrives or the time is over. Returns whether `doorbell` is readable.
-fn wait_readable(doorbell: BorrowedFd<'_>, also: Option<BorrowedFd<'_>>, timeout: Option<Duration>) -> bool {
-    let watch = |fd| PollFd::new(fd, PollFlags::POLLIN);
-    let mut watched = [watch(doorbell), watch(also.unwrap_or(doorbell))];
-    let count = if also.is_some() { 2 } else { 1 };
-    let timeout = timeout.map(|limit| TimeSpec::from_duration(limit.min(SLEEP_MAX)));
-    ppoll(&mut watched[..count], timeout, None).is_ok_and(|ready| ready > 0) && watched[0].any() == Some(true)
 }

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 
 use nix::errno::Errno;
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use vgasnet_conduit::page_bytes;
 
 /// A part of the arena, mapped readable and writable. Costs memory only where it is touched.
 pub(crate) struct Mapping {
@@ -99,13 +100,4 @@ unsafe fn unmap(address: usize, len_bytes: usize) -> Result<(), Errno> {
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(address)).ok_or(Errno::EINVAL)?;
     // SAFETY: the caller promises that nothing in the range is used any more.
     unsafe { munmap(start, len_bytes) }
-}
-
-/// The system's page size.
-pub(crate) fn page_bytes() -> usize {
-    nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
-        .ok()
-        .flatten()
-        .and_then(|bytes| usize::try_from(bytes).ok())
-        .expect("every Linux system knows its page size")
 }

@@ -1,10 +1,8 @@
 //! The conformance suite on this conduit. The ranks run `examples/conformance_rank.rs`.
 
-mod support;
-
 use std::time::Duration;
 
-use support::example;
+use vgasnet_conduit::conformance::example;
 use vgasnet_launch::{Launch, Outcome};
 
 /// Far more than a run takes. It ends this job's own processes only.

@@ -11,7 +11,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
-use vgasnet::storage::{self, BackingFile, DEPTH_DEFAULT, RingStorage, Storage, ThreadStorage};
+use vgasnet::storage::{
+    self, BackingFile, Busy, DEPTH_DEFAULT, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
+};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
@@ -144,17 +146,13 @@ impl PlainFile {
 
     fn start(&mut self, step: Step, buffer: usize) -> io::Result<()> {
         assert!(buffer < BUFFERS && step.len_bytes <= BLOCK, "{step:?} in buffer {buffer}");
+        let direction = if step.is_write { IoDirection::Write } else { IoDirection::Read };
+        let (offset_bytes, len_bytes) = (step.offset_bytes, step.len_bytes);
         let (memory, token) = (self.buffer(buffer), buffer as u64);
+        let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token };
         // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
         // caller gives it to one at a time.
-        let started = unsafe {
-            if step.is_write {
-                self.storage.write(step.offset_bytes, memory, step.len_bytes, token)
-            } else {
-                self.storage.read(step.offset_bytes, memory, step.len_bytes, token)
-            }
-        };
-        started.map_err(io::Error::other)
+        unsafe { self.storage.start(operation) }.map_err(|Busy| io::ErrorKind::WouldBlock.into())
     }
 
     /// Sleeps until an operation is complete.

@@ -34,6 +34,7 @@ const SOURCES_MAX: u64 = 16;
 /// Measurements of rank 0, round by round.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
+    pub segment_bytes: u64,
     pub get_8_bytes_hit_ns_each: Vec<f64>,
     pub get_4_mib_hit_one_source_seconds_each: Vec<f64>,
     pub copy_4_mib_one_source_seconds_each: Vec<f64>,
@@ -52,7 +53,8 @@ pub struct Found {
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
-    let mut found = Found { pss_bytes_all_ranks: touch_everything(rank, spec), ..Found::default() };
+    let pss_bytes_all_ranks = touch_everything(rank, spec);
+    let mut found = Found { segment_bytes: spec.data_bytes, pss_bytes_all_ranks, ..Found::default() };
     let bar = progress::bar(rank.is_first(), "hits and misses", u64::from(2 * spec.repeat));
     if rank.is_first() {
         for _ in 0..spec.repeat {

@@ -8,7 +8,7 @@ use crate::options::{
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    Figures, HitFigures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+    Figures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
 };
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -92,8 +92,8 @@ fn hit(options: &HitOptions) -> Result<u8, Stop> {
     job.spec.data_bytes = SEGMENT_POOLS * job.config.pool_bytes;
     job.check_space()?;
     let jobs = [job];
-    let report = Report::new(&jobs, run_all(&jobs, HitFigures::new)?);
-    output.show(&HitReport::new(&report), &report.table(), || Ok(String::new()))?;
+    let report = Report::new(&jobs, run_all(&jobs, |_, found| found)?);
+    output.show(&HitReport::of(&report), &report.table(), || Ok(String::new()))?;
     Ok(report.status(options.check))
 }
 
@@ -207,11 +207,9 @@ fn run_job<T: DeserializeOwned>(job: &Job) -> Result<T, Stop> {
     let spec = serde_json::to_string(&spec).map_err(|error| Stop::failure(format!("what a rank is told: {error}")))?;
     let program =
         std::env::current_exe().map_err(|error| Stop::failure(format!("this program's own path: {error}")))?;
-    let mut launch = Launch::new(job.ranks, program).arg("rank").arg(spec);
-    for (name, value) in job.env() {
-        launch = launch.env(name, value);
-    }
-    let outcome = launch.run();
+    let launch = Launch::new(job.ranks, program).arg("rank").arg(spec);
+    let launch = launch.env("VGASNET_MAX_SEGSIZE", format_size(job.segment_bytes_max()));
+    let outcome = job.vars.iter().fold(launch, |launch, (name, value)| launch.env(name, value)).run();
     if outcome.status != 0 {
         return Err(Stop { line: String::new(), status: u8::try_from(outcome.status).unwrap_or(1) });
     }

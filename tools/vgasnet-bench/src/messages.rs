@@ -152,7 +152,7 @@ fn round_trips(rank: &Rank, count: u32) {
     for _ in 0..count {
         let before = REPLIES.load(Ordering::Relaxed);
         request(rank, &message(SHORT, &[], &[]));
-        rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+        rank.runtime.driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
     }
 }
 
@@ -164,12 +164,12 @@ fn send(rank: &Rank, sources: &Memory, payload_bytes: usize, messages: usize) {
         let payload = unsafe { std::slice::from_raw_parts(sources.start().wrapping_add(offset), payload_bytes) };
         request(rank, &message(MEDIUM, payload, &[i32::from(number + 1 == messages)]));
     }
-    rank.runtime().driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
+    rank.runtime.driver().wait_until(&|| REPLIES.load(Ordering::Relaxed) != before);
 }
 
 fn request(rank: &Rank, outgoing: &Envelope) {
     // SAFETY: the payload outlives the call.
-    if let Err(error) = unsafe { rank.runtime().am().request(1, outgoing) } {
+    if let Err(error) = unsafe { rank.runtime.am().request(1, outgoing) } {
         fail(error.to_string());
     }
 }

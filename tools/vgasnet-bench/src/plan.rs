@@ -96,6 +96,8 @@ impl Spec {
 pub struct Job {
     pub ranks: u32,
     pub config: Config,
+    /// What its ranks have in the environment besides this process's.
+    pub vars: Vec<(&'static str, String)>,
     pub spec: Spec,
 }
 
@@ -126,26 +128,20 @@ impl Layout {
 impl Job {
     /// A job whose settings are valid.
     pub fn new(ranks: u32, cooperative: bool, peer_memory: bool, setup: &Setup, spec: Spec) -> Result<Job, Stop> {
-        let mut vars: Vec<(String, String)> = environment().collect();
-        let mut set = |name: &str, value: String| {
-            vars.retain(|(present, _)| present != name);
-            vars.push((name.into(), value));
-        };
+        let mut vars = vec![
+            ("VGASNET_COOPERATIVE", u8::from(cooperative).to_string()),
+            ("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string()),
+        ];
         if let Some(dir) = &setup.storage_dir {
-            set("VGASNET_STORAGE_DIR", absolute(dir)?);
+            vars.push(("VGASNET_STORAGE_DIR", absolute(dir)?));
         }
-        if let Some(page_bytes) = setup.page {
-            set("VGASNET_PAGE_SIZE", format_size(page_bytes));
-        }
-        if let Some(pool_bytes) = setup.pool {
-            set("VGASNET_POOL_SIZE", format_size(pool_bytes));
-        } else if std::env::var_os("VGASNET_POOL_SIZE").is_none() {
-            set("VGASNET_POOL_SIZE", format_size(POOL_BYTES_DEFAULT));
-        }
-        set("VGASNET_COOPERATIVE", u8::from(cooperative).to_string());
-        set("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string());
-        let config = Config::from_env(vars.into_iter(), ranks, &Machine::observe()).map_err(Stop::usage)?;
-        Ok(Job { ranks, config, spec })
+        let pool_default = std::env::var_os("VGASNET_POOL_SIZE").is_none().then_some(POOL_BYTES_DEFAULT);
+        let sizes = [("VGASNET_PAGE_SIZE", setup.page), ("VGASNET_POOL_SIZE", setup.pool.or(pool_default))];
+        vars.extend(sizes.into_iter().filter_map(|(name, bytes)| Some((name, format_size(bytes?)))));
+        let others = environment().filter(|(name, _)| vars.iter().all(|(ours, _)| ours != name));
+        let all = others.chain(vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        let config = Config::from_env(all, ranks, &Machine::observe()).map_err(Stop::usage)?;
+        Ok(Job { ranks, config, vars, spec })
     }
 
     /// Rank 0's segment, which is the largest.
@@ -156,19 +152,6 @@ impl Job {
     /// The memory that a rank may take.
     pub fn rank_memory_bytes(&self) -> u64 {
         self.config.pool_bytes + BESIDES_POOL_BYTES
-    }
-
-    /// The environment of its ranks.
-    pub fn env(&self) -> [(&'static str, String); 6] {
-        let config = &self.config;
-        [
-            ("VGASNET_STORAGE_DIR", config.storage_dir.display().to_string()),
-            ("VGASNET_PAGE_SIZE", format_size(config.page_bytes)),
-            ("VGASNET_POOL_SIZE", format_size(config.pool_bytes)),
-            ("VGASNET_COOPERATIVE", u8::from(config.cooperative).to_string()),
-            ("VGASNET_PEER_MEMORY", u8::from(config.peer_memory).to_string()),
-            ("VGASNET_MAX_SEGSIZE", format_size(self.segment_bytes_max())),
-        ]
     }
 
     /// Refuses a job if its disk has no room for the segments and the files of the baselines.

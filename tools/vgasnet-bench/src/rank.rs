@@ -46,7 +46,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
 
 /// This rank after attach.
 pub struct Rank {
-    runtime: &'static Runtime,
+    pub runtime: &'static Runtime,
     pub me: u32,
     pub ranks: u32,
     pub page_bytes: usize,
@@ -73,10 +73,6 @@ impl Rank {
         let runtime = job::attach_with(layout.segment_bytes, table).map_err(stop)?;
         let page_bytes = config.page_bytes as usize;
         Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, layout, first_layout })
-    }
-
-    pub fn runtime(&self) -> &'static Runtime {
-        self.runtime
     }
 
     pub fn is_first(&self) -> bool {

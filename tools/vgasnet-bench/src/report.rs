@@ -7,7 +7,7 @@ mod reads;
 mod sharing;
 mod triad;
 
-pub use hit::{HitFigures, HitReport};
+pub use hit::HitReport;
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use vgasnet::settings::CONDUIT_VARIABLE;
 use vgasnet_launch::{Plan, host_timeout, say};
 
 use super::{Options, add_agent, mpi};
@@ -68,7 +69,7 @@ fn supervised(options: &Options, launcher: &Launcher) -> i32 {
     let plan = || {
         let host_timeout = host_timeout().map_err(|why| (2, why))?;
         let mut command = Command::new(&launcher.command);
-        command.args(&launcher.arguments).env("VGASNET_CONDUIT", "gasnet");
+        command.args(&launcher.arguments).env(CONDUIT_VARIABLE, "gasnet");
         command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
         add_agent(&mut command, options)?;
         Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })

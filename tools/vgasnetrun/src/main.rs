@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use clap::Parser;
-use vgasnet::settings::Config;
+use vgasnet::settings::{CONDUIT_VARIABLE, Config};
 use vgasnet_launch::{Launch, say};
 #[cfg(any(feature = "mpi", feature = "gasnet"))]
 use vgasnet_launch::{Plan, supervise};
@@ -76,7 +76,7 @@ fn main() {
         std::process::exit(vgasnet_launch::run_agent(&options.program));
     }
     if options.conduit.is_none() {
-        options.conduit = std::env::var("VGASNET_CONDUIT").ok();
+        options.conduit = std::env::var(CONDUIT_VARIABLE).ok();
     }
     let status = match options.conduit.as_deref() {
         #[cfg(feature = "mpi")]

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::process::Command;
 
-use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, is_one_of_many_tasks};
+use vgasnet::settings::CONDUIT_VARIABLE;
+use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, are_many_tasks};
 use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout};
 
 use super::{Options, Refusal, add_agent};
@@ -34,12 +35,12 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     let launcher = words.next().unwrap_or(default_launcher);
     let words: Vec<_> = words.collect();
     let dialect = dialect_of(launcher)?;
-    if is_one_of_many_tasks(|name| std::env::var(name).ok()) {
+    if are_many_tasks(|name| std::env::var(name).ok()) {
         let advice = "start it once, in salloc or sbatch, or by VGASNET_MPIEXEC=srun vgasnetrun";
         return Err((2, format!("Slurm has started vgasnetrun several times; {advice}")));
     }
     let mut command = Command::new(launcher);
-    command.env("VGASNET_CONDUIT", conduit).env_remove(MPIEXEC_VARIABLE);
+    command.env(CONDUIT_VARIABLE, conduit).env_remove(MPIEXEC_VARIABLE);
     command.args(&words).args(arguments(dialect, options));
     let is_pmi_named =
         words.iter().any(|word| word.starts_with("--mpi")) || std::env::var_os(SLURM_PMI_VARIABLE).is_some();
@@ -48,7 +49,7 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
     }
     if dialect == Dialect::OpenMpi {
         let names = std::env::vars_os().map(|(name, _)| name);
-        let own = ["VGASNET_CONDUIT", LAUNCHER_VARIABLE].map(OsString::from);
+        let own = [CONDUIT_VARIABLE, LAUNCHER_VARIABLE].map(OsString::from);
         command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
     }
     add_agent(&mut command, options)?;
@@ -78,7 +79,7 @@ fn pmi_of(own_launcher: &str) -> Result<&'static str, Refusal> {
 /// Whether ranks on other hosts need this variable. Launchers other than that of Open MPI pass on all variables.
 fn is_for_ranks(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
-    let is_set_anyway = name == "VGASNET_CONDUIT" || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
+    let is_set_anyway = name == CONDUIT_VARIABLE || name == LAUNCHER_VARIABLE || name == MPIEXEC_VARIABLE;
     !is_set_anyway && (name.starts_with("VGASNET_") || name.starts_with("GASNET_") || name == "LD_LIBRARY_PATH")
 }
 
