@@ -17,8 +17,8 @@ use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, 
 pub type ReduceFunction =
     unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, *const c_void, usize, c_int, c_int);
 
-/// The call by which errors are reported that no call can return, such as those of a transfer whose memory is only partly in the
-/// segment.
+/// The call by which errors are reported that no call can return. A transfer fails if the client gave memory that is only
+/// partly in its segment.
 const CALL: &str = "collective";
 
 /// A function of the client's table.
