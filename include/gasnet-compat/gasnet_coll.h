@@ -86,5 +86,7 @@ static inline void gasnet_coll_dumpProfile(char *filename, gasnet_team_handle_t 
 #define gasnete_coll_team_free vgasnet_coll_team_free
 #define gasnete_coll_team_rank2node vgasnet_coll_team_rank2node
 #define gasnete_coll_team_node2rank vgasnet_coll_team_node2rank
+/* behind their arguments; nothing here */
+#define GASNETE_THREAD_GET
 
 #endif

@@ -2,7 +2,7 @@
  * them. */
 #include "check.h"
 
-enum { SHORT = 200, MEDIUM, LONG, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY, SILENT, FLOOD, FLOOD_REPLY };
+enum { SHORT = 200, MEDIUM, LONG, SHORT_REPLY, MEDIUM_REPLY, LONG_REPLY, SILENT, FLOOD, FLOOD_REPLY, SELF };
 enum { ARGS = 16, LONGEST = 200000, FLOOD_EACH = 3000 };
 
 static vgasnet_node_t me, ranks;
@@ -101,6 +101,8 @@ static void on_silent(vgasnet_token_t token, vgasnet_handlerarg_t a0, vgasnet_ha
     count(&silent);
 }
 
+static void on_self(vgasnet_token_t token) { CHECK(source(token) == me); }
+
 static void on_flood(vgasnet_token_t token, void *buf, size_t len, vgasnet_handlerarg_t a0) {
     CHECK_EQ(((unsigned char *)buf)[len - 1], (unsigned char)a0);
     if (a0 % 3 == 0) CHECK(vgasnet_AMReplyMedium1(token, FLOOD_REPLY, buf, len, a0) == VGASNET_OK);
@@ -147,6 +149,18 @@ static void flood(void) {
     VGASNET_BLOCKUNTIL(replies == before + expected);
 }
 
+/* A condition that sends to the own rank, so that a handler has run whenever it is evaluated. */
+static int is_answered(uint64_t expected) {
+    CHECK(vgasnet_AMRequestShort0(me, SELF) == VGASNET_OK);
+    return replies == expected;
+}
+
+static void condition_with_messages(void) {
+    uint64_t before = replies;
+    CHECK(vgasnet_AMRequestShort2((me + 1) % ranks, SHORT, (vgasnet_handlerarg_t)me, -7) == VGASNET_OK);
+    VGASNET_BLOCKUNTIL(is_answered(before + 1));
+}
+
 static void nonsense(void) {
     vgasnet_handlerarg_t args[ARGS + 1] = {0};
     size_t max = vgasnet_AMMaxMedium();
@@ -171,6 +185,7 @@ int main(int argc, char **argv) {
         {SILENT, (void (*)())on_silent},
         {FLOOD, (void (*)())on_flood},
         {FLOOD_REPLY, (void (*)())on_flood_reply},
+        {SELF, (void (*)())on_self},
     };
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
@@ -181,6 +196,7 @@ int main(int argc, char **argv) {
     for (vgasnet_node_t i = 0; i < ranks; ++i) one_of_each((me + i) % ranks);
     VGASNET_BLOCKUNTIL(silent == ranks);
     barrier();
+    condition_with_messages();
     flood();
     barrier();
     if (me == 0) nonsense();
