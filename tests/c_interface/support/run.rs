@@ -6,12 +6,16 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::tools::tool;
 
 /// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Far longer than the processes of a job outlive their launcher.
+const LEFT_PATIENCE: Duration = Duration::from_secs(60);
 
 const SEED_DEFAULT: u64 = 2017;
 
@@ -155,31 +159,36 @@ fn variables(setup: Setup) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Waits for the launcher. If it takes too long it is killed, and its ranks die with it.
+/// Waits for the launcher. If it takes too long it is killed, and its ranks die with it. Fails if a process stays behind
+/// that has its output open.
 pub fn finish(mut child: Child) -> (Option<i32>, String, String) {
-    let (mut out, mut err) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
-    let read_all = |stream: &mut dyn Read| {
+    let stdout = read_all(child.stdout.take().expect("piped"));
+    let stderr = read_all(child.stderr.take().expect("piped"));
+    let begin = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("our child") {
+            break status.code();
+        }
+        if begin.elapsed() > PATIENCE {
+            child.kill().expect("our child");
+            child.wait().expect("our child");
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let said = |stream: Receiver<String>| stream.recv_timeout(LEFT_PATIENCE).expect("no process stays behind");
+    (status, said(stdout), said(stderr))
+}
+
+/// Reads a stream to its end in a thread of its own.
+fn read_all(mut stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, read) = channel();
+    std::thread::spawn(move || {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).expect("a pipe");
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
-    std::thread::scope(|scope| {
-        let stdout = scope.spawn(move || read_all(&mut out));
-        let stderr = scope.spawn(move || read_all(&mut err));
-        let begin = Instant::now();
-        let status = loop {
-            if let Some(status) = child.try_wait().expect("our child") {
-                break status.code();
-            }
-            if begin.elapsed() > PATIENCE {
-                child.kill().expect("our child");
-                child.wait().expect("our child");
-                break None;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        };
-        (status, stdout.join().expect("reader"), stderr.join().expect("reader"))
-    })
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    read
 }
 
 pub fn fresh_dir() -> PathBuf {
