@@ -1,10 +1,8 @@
 //! How jobs of real ranks start and end. The ranks run `examples/job_end_rank.rs`.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
-use support::example;
+use vgasnet_conduit::conformance::example;
 use vgasnet_launch::{End, Launch, Outcome};
 
 fn play(ranks: u32, act: &str) -> Outcome {

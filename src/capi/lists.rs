@@ -1,7 +1,8 @@
 //! Vector, indexed and strided transfers.
 
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{OperationPointer, to_pointer, transfers};
+use super::sync::{OperationPointer, to_pointer};
+use super::transfer::transfers;
 use crate::error::UserError;
 use crate::ops::{Direction, Region, Run, Strided, runs};
 use std::ffi::c_void;

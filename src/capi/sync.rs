@@ -223,25 +223,3 @@ entry_points! {
         try_sweep(array(handles, count)?, Found::some, false)
     }
 }
-
-/// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
-macro_rules! transfers {
-    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
-        entry_points! {
-            $(
-                unsafe fn $blocking($($argument: $type),*) {
-                    transfer($transfer)
-                }
-
-                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
-                    start($transfer)
-                }
-
-                unsafe fn $implicit($($argument: $type),*) {
-                    start_implicit($transfer)
-                }
-            )*
-        }
-    };
-}
-pub(super) use transfers;

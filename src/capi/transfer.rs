@@ -1,7 +1,7 @@
 //! Gets, puts and memsets: blocking, with explicit and with implicit handles, and by value.
 
 use super::boundary::{Refusal, attached, entry_points};
-use super::sync::{OperationPointer, ValuePointer, to_pointer, transfers};
+use super::sync::{OperationPointer, ValuePointer, to_pointer};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
@@ -48,6 +48,28 @@ unsafe fn start_implicit((operation, remote): Transfer) -> Result<(), Refusal> {
 fn at(rank: u32, address: *mut c_void, len_bytes: usize) -> Remote {
     Remote { rank, address: address.addr(), len_bytes }
 }
+
+/// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
+macro_rules! transfers {
+    ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
+        entry_points! {
+            $(
+                unsafe fn $blocking($($argument: $type),*) {
+                    transfer($transfer)
+                }
+
+                unsafe fn $explicit($($argument: $type),*) -> OperationPointer {
+                    start($transfer)
+                }
+
+                unsafe fn $implicit($($argument: $type),*) {
+                    start_implicit($transfer)
+                }
+            )*
+        }
+    };
+}
+pub(super) use transfers;
 
 // Blocking puts may be `PutNow`, too: they are complete when they return.
 transfers! {

@@ -139,7 +139,7 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }
 
-/// Whether the thread that faulted may take the library's locks, and has some stack left.
+/// Whether the thread that faulted may take the library's locks, and is not on an alternate stack, which may be small.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.

@@ -1,6 +1,6 @@
 //! Whether a thread faults for the same access again, on x86-64.
 //!
-//! A fetched page is unpinned before its instruction runs again, because a single step costs two signals. The page may
+//! A fetched page is unpinned before its instruction runs again, because a single step costs a second signal. The page may
 //! be lost in between, and the instruction fault again. So the last addresses are remembered, and the second time the
 //! page stays pinned.
 

@@ -10,6 +10,7 @@ use super::futex::{Guard, Lock};
 use dlmalloc::Dlmalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
+use std::sync::Once;
 
 /// An allocator, and how much it has given.
 struct Blocks {
@@ -81,9 +82,9 @@ pub fn live_bytes() -> usize {
     HEAP.lock().live_bytes
 }
 
-/// Makes the heap whole in a child that a thread of the client forks while another thread allocates. To be called once,
-/// early.
+/// Makes the heap whole in a child that a thread of the client forks while another thread allocates. To be called early.
 pub fn survive_forks() {
+    static ONCE: Once = Once::new();
     extern "C" fn before() {
         let locked = HEAP.lock();
         // SAFETY: this thread has the lock.
@@ -94,7 +95,9 @@ pub fn survive_forks() {
         drop(unsafe { (*HEAP.forking.get()).take() });
     }
     // SAFETY: the functions have the types that are asked for. Without memory for the entry, children do without.
-    unsafe { libc::pthread_atfork(Some(before), Some(after), Some(after)) };
+    ONCE.call_once(|| unsafe {
+        libc::pthread_atfork(Some(before), Some(after), Some(after));
+    });
 }
 
 #[cfg(test)]

@@ -53,6 +53,12 @@ const GRANTED: u8 = 0;
 /// Half of a key, as hexadecimal digits.
 type HalfKey = [u8; 16];
 
+/// The length of a socket's name.
+const NAME_BYTES: usize = 40;
+
+/// The length of an address: a name, a dash and two halves of a key.
+const ADDRESS_BYTES: usize = NAME_BYTES + 1 + 2 * size_of::<HalfKey>();
+
 /// The request of a rank.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -87,17 +93,17 @@ impl Address {
     }
 
     fn parse(text: &[u8]) -> Result<Address, String> {
-        let text = std::str::from_utf8(text).ok().filter(|text| text.len() == 73 && text.is_ascii());
+        let text = std::str::from_utf8(text).ok().filter(|text| text.len() == ADDRESS_BYTES && text.is_ascii());
         text.map(|text| Address { text: text.to_owned() }).ok_or_else(|| "that is no address of a socket".to_owned())
     }
 
     fn socket(&self) -> io::Result<SocketAddr> {
-        SocketAddr::from_abstract_name(&self.text[..40])
+        SocketAddr::from_abstract_name(&self.text[..NAME_BYTES])
     }
 
     fn keys(&self) -> [HalfKey; 2] {
-        let digits = &self.text.as_bytes()[41..];
-        [0, 16].map(|at| digits[at..at + 16].try_into().expect("sixteen digits"))
+        let (first, second) = self.text.as_bytes()[NAME_BYTES + 1..].split_at(size_of::<HalfKey>());
+        [first, second].map(|half| half.try_into().expect("half of a key"))
     }
 }
 
@@ -190,7 +196,7 @@ impl Rendezvous {
             let Some(mut current) = current else { return Ok(None) };
             match self.advance(&mut current) {
                 Ok(visit) => return Ok(Some(visit)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock && current.has_time() => {
+                Err(error) if error.kind() == ErrorKind::WouldBlock && has_time(&mut current.late) => {
                     self.current = Some(current);
                     return Ok(None);
                 }
@@ -331,10 +337,6 @@ impl Handover {
         }
         Ok(Handover { stream, peer, late: Instant::now() + PATIENCE, rank: None, sent: 0, is_held_up: false })
     }
-
-    fn has_time(&mut self) -> bool {
-        has_time(&mut self.late)
-    }
 }
 
 /// Whether it is not `late` yet. After a stop of this process, the time begins anew.
@@ -441,7 +443,7 @@ mod tests {
     fn a_rank_gets_everything_once() {
         let rendezvous = Rendezvous::open(200).expect("a small job");
         let (address, own) = (rendezvous.address().to_owned(), std::process::id());
-        assert_eq!(address.len(), 73);
+        assert_eq!(address.len(), ADDRESS_BYTES);
         let server = std::thread::spawn(move || serve(rendezvous, 2));
         let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
         assert_eq!(ask(3, 200), Ok(400));
