@@ -167,7 +167,9 @@ impl Driver {
             }
             if worked {
                 idle.end();
-            } else if !idle.spin(&|| self.conduit.has_arrivals() || done() || table.unpin_notices() != notices) {
+            } else if !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
+                self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
+            }) {
                 let held_up = self.sleep_limit();
                 let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
@@ -209,18 +211,20 @@ impl Driver {
             WaitMode::Block => Duration::ZERO,
             WaitMode::SpinBlock => Duration::from_micros(self.waiters.spin_us.load(Ordering::Relaxed).into()),
         };
-        Spin { limit, yields: true }
+        Spin { limit, limit_for_others: limit, yields: true }
     }
 
     /// How a thread in a handler of SIGSEGV spins while it waits for a page. It does not yield: on a busy machine that
-    /// gives up a time slice of milliseconds, whereas a thread that sleeps runs as soon as it is woken.
+    /// gives up a time slice of milliseconds, whereas a thread that sleeps runs as soon as it is woken. Another rank
+    /// that has the page may need this processor; the disk does not.
     pub(super) fn spin_in_fault(&self) -> Spin {
-        const SPIN_MAX: Duration = Duration::from_micros(20);
-        let limit = match WaitMode::current() {
-            WaitMode::Spin => Duration::MAX,
-            WaitMode::Block | WaitMode::SpinBlock => self.spin().limit.min(SPIN_MAX),
+        const SPIN_FOR_OTHERS_MAX: Duration = Duration::from_micros(20);
+        let limit = self.spin().limit;
+        let limit_for_others = match WaitMode::current() {
+            WaitMode::Spin => limit,
+            WaitMode::Block | WaitMode::SpinBlock => limit.min(SPIN_FOR_OTHERS_MAX),
         };
-        Spin { limit, yields: false }
+        Spin { limit, limit_for_others, yields: false }
     }
 }
 
@@ -245,8 +249,10 @@ fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
 /// How a driver that finds nothing to do spins before it sleeps.
 #[derive(Clone, Copy)]
 pub(super) struct Spin {
-    /// How long.
+    /// How long, while something of this rank's own is under way.
     limit: Duration,
+    /// How long otherwise.
+    limit_for_others: Duration,
     /// Whether it gives way to other threads in between.
     yields: bool,
 }
@@ -268,8 +274,9 @@ impl Idle {
     }
 
     /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.
-    fn spin(&mut self, has_any: &dyn Fn() -> bool) -> bool {
-        if self.spin.limit.is_zero() {
+    fn spin(&mut self, is_unfinished: bool, has_any: &dyn Fn() -> bool) -> bool {
+        let limit = if is_unfinished { self.spin.limit } else { self.spin.limit_for_others };
+        if limit.is_zero() {
             return false;
         }
         if std::mem::take(&mut self.is_eager) {
@@ -282,6 +289,6 @@ impl Idle {
         } else {
             self.is_eager = true;
         }
-        self.since.get_or_insert_with(Instant::now).elapsed() < self.spin.limit
+        self.since.get_or_insert_with(Instant::now).elapsed() < limit
     }
 }
