@@ -20,6 +20,10 @@ extern "C" {
  * later. A rank may get SIGINT, SIGTERM or SIGHUP without having a handler for it. Then it gets SIGQUIT instead if it
  * has a handler for that; otherwise the signal ends it. A handler of SIGQUIT may clean up and then calls vgasnet_exit.
  *
+ * Children. A child that is forked is a program of its own, and no rank. It may end, or execute another program. It has
+ * neither the segment nor memory of the library: a load or store there ends it by SIGSEGV, and a call of the library is
+ * refused with VGASNET_ERR_NOT_INIT or ends it with status 1, each after one line.
+ *
  * A program may define the variable uint64_t vgasnet_max_segsize with C linkage: the largest segment that it wants to
  * be offered, in bytes. (gasnet.h calls it gasnet_max_segsize; this name works as well.) The environment variables
  * VGASNET_MAX_SEGSIZE and, after that, GASNET_MAX_SEGSIZE have precedence.

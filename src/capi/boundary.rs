@@ -127,7 +127,7 @@ pub(super) fn take_over_panics() {
 
 #[cold]
 fn too_early(line: &str) -> Refusal {
-    Refusal::with_code(ERR_NOT_INIT, UserError::new(line))
+    Refusal::with_code(ERR_NOT_INIT, job::refusal_in_child().unwrap_or_else(|| UserError::new(line)))
 }
 
 #[cold]

@@ -28,6 +28,7 @@ use crate::engine::Driver;
 use crate::error::UserError;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
+use crate::sys::children::WipedInChildren;
 use crate::sys::client_signals::{chain, install as install_handlers, take_default};
 use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
@@ -44,12 +45,17 @@ struct Scene {
     rank: u32,
     /// The first address behind what is reserved for the segment.
     guard_end: usize,
-    /// The process that attached; a child of it has no engine.
-    pid: u32,
 }
 
-/// Set once, by [`install`], and never freed.
-static SCENE: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
+/// Set once, by [`install`], and never freed. A child has no engine.
+static SCENE: WipedInChildren<AtomicPtr<Scene>> = WipedInChildren::new(AtomicPtr::new(std::ptr::null_mut()));
+
+/// The same, for children, too.
+static SCENE_OF_RANK: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
+
+extern "C" fn forget_scene() {
+    SCENE.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
 
 /// Makes loads and stores in this rank's segment work. An access between the segment's end and `guard_end`, which is
 /// reserved, is reported as a mistake.
@@ -58,15 +64,24 @@ static SCENE: AtomicPtr<Scene> = AtomicPtr::new(std::ptr::null_mut());
 /// The system's error number.
 pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) -> Result<(), i32> {
     let rank = driver.space().rank.0;
-    let scene = Box::new(Scene { view, driver, rank, guard_end, pid: std::process::id() });
-    let before = SCENE.swap(Box::leak(scene), Ordering::AcqRel);
+    let scene = Box::leak(Box::new(Scene { view, driver, rank, guard_end }));
+    let before = SCENE_OF_RANK.swap(scene, Ordering::AcqRel);
     assert!(before.is_null(), "a rank has one segment");
+    SCENE.wipe(forget_scene);
+    SCENE.store(scene, Ordering::Release);
     install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)])
 }
 
 fn scene() -> Option<&'static Scene> {
     // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
     unsafe { SCENE.load(Ordering::Acquire).as_ref() }
+}
+
+/// The scene of the rank from which this process was forked, if it was.
+fn scene_of_parent() -> Option<&'static Scene> {
+    let is_child = scene().is_none();
+    // SAFETY: as above; a child has a copy of the box.
+    unsafe { SCENE_OF_RANK.load(Ordering::Acquire).as_ref() }.filter(|_| is_child)
 }
 
 /// The handler of SIGSEGV.
@@ -90,6 +105,9 @@ unsafe extern "C" fn on_segv(signal: c_int, info: *mut libc::siginfo_t, context:
             None => unsafe {
                 if let Some(scene) = scene() {
                     scene.end_step(context);
+                }
+                if let Some(scene) = scene_of_parent().filter(|scene| is_fault && scene.covers(address)) {
+                    scene.say(address, "this process was forked from the rank; only the rank itself has its segment");
                 }
                 chain(signal, info, context);
             },
@@ -165,9 +183,6 @@ impl Scene {
             self.say(address, "it is behind the segment's end; stay inside, or attach a larger segment");
             // SAFETY: `info` and `context` are what the kernel gave the handler of SIGSEGV.
             return unsafe { chain(libc::SIGSEGV, info, context) };
-        }
-        if std::process::id() != self.pid {
-            return self.refuse(address, "this process was forked from the rank; only the rank itself has its segment");
         }
         if self.view.frames() < FRAMES_MIN {
             return self.refuse(

@@ -1,6 +1,6 @@
 //! The end of a rank: by the client's exit, by the process's, or by the network's.
 
-use super::{job, runtime};
+use super::{exit_without_job, job, refusal_in_child, report, runtime};
 use std::time::{Duration, Instant};
 
 /// How long a rank that exits with status 0 waits for the others to do the same.
@@ -9,6 +9,10 @@ const LEAVE_GRACE: Duration = Duration::from_secs(2);
 /// Ends the job with `status`: at once if that is not 0, else when every rank's program is over or a grace period has
 /// passed.
 pub fn exit(status: i32) -> ! {
+    if let Some(line) = refusal_in_child() {
+        report("vgasnet_exit", &line);
+        exit_without_job(if status == 0 { 1 } else { status });
+    }
     // SAFETY: a null pointer stands for all output streams; the call has no other condition.
     unsafe { libc::fflush(std::ptr::null_mut()) };
     let Some(job) = job() else { std::process::exit(status) };

@@ -19,11 +19,12 @@ use crate::am::Entry;
 use crate::error::UserError;
 use crate::settings::{Config, Machine, environment};
 use crate::storage;
+use crate::sys::children::{WipedInChildren, Zeros};
 use crate::sys::{heap, standard_streams};
 use agreement::agree;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -77,21 +78,54 @@ pub struct Job {
     attaching: AtomicBool,
 }
 
-static JOB: OnceLock<Job> = OnceLock::new();
+/// What makes this process a rank. Each is set once, by init and by attach, and never freed.
+struct OfRank {
+    job: AtomicPtr<Job>,
+    runtime: AtomicPtr<Runtime>,
+}
+
+// SAFETY: null pointers.
+unsafe impl Zeros for OfRank {}
+
+static OF_RANK: WipedInChildren<OfRank> = WipedInChildren::new(OfRank {
+    job: AtomicPtr::new(std::ptr::null_mut()),
+    runtime: AtomicPtr::new(std::ptr::null_mut()),
+});
+
+extern "C" fn forget_rank() {
+    OF_RANK.job.store(std::ptr::null_mut(), Ordering::Relaxed);
+    OF_RANK.runtime.store(std::ptr::null_mut(), Ordering::Relaxed);
+}
+
 static INITIALISING: AtomicBool = AtomicBool::new(false);
-/// Set once, by attach, and never freed.
-static RUNTIME: AtomicPtr<Runtime> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The rank that this process, or the one that it was forked from, has become.
+static RANK: AtomicU32 = AtomicU32::new(NO_RANK);
+const NO_RANK: u32 = u32::MAX;
 
 /// The runtime, after attach.
 #[inline]
 pub fn runtime() -> Option<&'static Runtime> {
     // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
-    unsafe { RUNTIME.load(Ordering::Acquire).as_ref() }
+    unsafe { OF_RANK.runtime.load(Ordering::Acquire).as_ref() }
 }
 
 /// The job, after init.
 pub fn job() -> Option<&'static Job> {
-    JOB.get()
+    // SAFETY: the pointer is null, or to a leaked box that was complete before it was stored.
+    unsafe { OF_RANK.job.load(Ordering::Acquire).as_ref() }
+}
+
+/// Why this process may not call the library, if it was forked from a rank.
+#[cold]
+pub fn refusal_in_child() -> Option<UserError> {
+    let rank = RANK.load(Ordering::Acquire);
+    (rank != NO_RANK && job().is_none()).then(|| {
+        UserError::new(format!(
+            "this process was forked from rank {rank}, and only the rank itself may call the library; have the rank do \
+             it, or execute another program in the child"
+        ))
+    })
 }
 
 /// The place of a rank.
@@ -118,6 +152,9 @@ pub fn init() -> Result<&'static Job, Failure> {
 /// # Errors
 /// As [`init`].
 pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'static Job, Failure> {
+    if let Some(line) = refusal_in_child() {
+        return Err(Failure { class: FailureClass::NotInit, line: Some(line) });
+    }
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
     }
@@ -149,7 +186,12 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     agree(&*conduit, INIT, same, |()| ())?;
     let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
     let attaching = AtomicBool::new(false);
-    Ok(JOB.get_or_init(|| Job { conduit, config, max_local_bytes, max_global_bytes, attaching }))
+    let rank = conduit.rank().0;
+    let job = Box::leak(Box::new(Job { conduit, config, max_local_bytes, max_global_bytes, attaching }));
+    OF_RANK.wipe(forget_rank);
+    OF_RANK.job.store(job, Ordering::Release);
+    RANK.store(rank, Ordering::Release);
+    Ok(job)
 }
 
 /// Gives this rank a segment of `size_bytes` bytes, rounded up to whole pages; 0 for none. Collective.
@@ -171,7 +213,7 @@ pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static R
         return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
     }
     let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
-    RUNTIME.store(runtime, Ordering::Release);
+    OF_RANK.runtime.store(runtime, Ordering::Release);
     Ok(runtime)
 }
 
@@ -193,8 +235,17 @@ pub fn fail(call: &str, line: &UserError) -> ! {
     report(call, line);
     match job() {
         Some(job) => job.conduit.exit(1),
-        None => std::process::exit(1),
+        None => exit_without_job(1),
     }
+}
+
+/// Ends a process that is no rank: a child without the exit handlers of its rank.
+fn exit_without_job(status: i32) -> ! {
+    if refusal_in_child().is_some() {
+        // SAFETY: the call takes a number, and does not return.
+        unsafe { libc::_exit(status) }
+    }
+    std::process::exit(status)
 }
 
 impl Job {

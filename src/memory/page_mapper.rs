@@ -148,7 +148,10 @@ fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize
     if unsafe { libc::mprotect(mapped, len_bytes, protection(access)) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the range was mapped just now, and nobody knows of it. The advice changes no bytes, and may be refused.
-    unsafe { libc::madvise(mapped, len_bytes, libc::MADV_HUGEPAGE) };
+    // Children do not get it, nor what is moved from it to the segment.
+    for advice in [libc::MADV_HUGEPAGE, libc::MADV_DONTFORK] {
+        // SAFETY: the range was mapped just now, and nobody knows of it. The advice changes no bytes, and may be refused.
+        unsafe { libc::madvise(mapped, len_bytes, advice) };
+    }
     Ok(start)
 }

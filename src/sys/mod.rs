@@ -1,5 +1,6 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, the library's heap.
+//! Wrappers of the system: waiting in the kernel, the client's signals, forked children, the library's heap.
 
+pub mod children;
 pub mod client_signals;
 mod deferred_signals;
 mod errno;

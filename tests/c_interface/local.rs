@@ -1,7 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, is_across_hosts, run, say_not_run, some_of};
+use crate::support::run::{Ended, Setup, conduit, is_across_hosts, run, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
 
@@ -44,7 +44,7 @@ fn run_in(name: &str, args: &[&str], setups: impl IntoIterator<Item = Setup>) {
 
 #[test]
 fn programs_run_as_cxx_too() {
-    let programs: [(&str, &[&str]); 14] = [
+    let programs: [(&str, &[&str]); 15] = [
         ("loads_stores", &[]),
         ("c_library", &[]),
         ("instructions", &[]),
@@ -55,6 +55,7 @@ fn programs_run_as_cxx_too() {
         ("interrupts", &["none", "none"]),
         ("jumps", &[]),
         ("children", &[]),
+        ("forks", &[]),
         ("contention", &[]),
         ("pins", &[]),
         ("advice", &[]),
@@ -153,6 +154,12 @@ fn single_steps_whose_trap_has_another_code() {
             say_not_run("codes of single steps", "the system allows no tracing");
         }
     }
+}
+
+#[test]
+fn forked_children_are_no_ranks() {
+    let args: &[&str] = if conduit() == "smp" { &["descriptors"] } else { &[] };
+    run_in("forks", args, FEW_SETUPS);
 }
 
 #[test]

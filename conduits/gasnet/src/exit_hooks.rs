@@ -1,10 +1,10 @@
-//! GASNet's exit hooks, held back in jobs that agents look after.
+//! GASNet's exit hooks, held back in jobs that agents look after and in forked children.
 //!
 //! GASNet's end waits for all ranks, or ends them without a word. When a rank has failed, the others are neither to wait nor to
 //! vanish: the rank just ends, and the launcher tells them.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use vgasnet_hybrid::{has_agent, pass_descriptor};
 
@@ -12,18 +12,20 @@ use crate::ffi::{self, is_attached};
 
 static IS_CLOSED: AtomicBool = AtomicBool::new(false);
 
+/// The rank's process.
+static PID: AtomicU32 = AtomicU32::new(0);
+
 unsafe extern "C" {
     /// glibc's: runs `function` with the exit status when the process exits.
     fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
 }
 
-/// From now on, an exit before [`expect_exit`] leaves GASNet out. To be called after GASNet's start, which registers exit handlers: the
-/// last one runs first.
+/// From now on, an exit before [`expect_exit`] leaves GASNet out, and that of a child always. To be called after GASNet's start, which
+/// registers exit handlers: the last one runs first.
 pub(crate) fn guard_exit() {
-    if has_agent() {
-        // SAFETY: the function stays loaded as long as the process lives. If there is no memory for it, GASNet ends the job.
-        unsafe { on_exit(leave, std::ptr::null_mut()) };
-    }
+    PID.store(std::process::id(), Ordering::Relaxed);
+    // SAFETY: the function stays loaded as long as the process lives. If there is no memory for it, GASNet ends the job.
+    unsafe { on_exit(leave, std::ptr::null_mut()) };
 }
 
 /// Whether GASNet is left out where ranks end. Where the program calls GASNet itself, it may end the job by it.
@@ -57,7 +59,8 @@ pub(crate) fn expect_exit() {
 }
 
 extern "C" fn leave(status: c_int, _: *mut c_void) {
-    if !IS_CLOSED.load(Ordering::Acquire) {
+    let is_child = PID.load(Ordering::Relaxed) != std::process::id();
+    if is_child || (has_agent() && !IS_CLOSED.load(Ordering::Acquire)) {
         ffi::flush();
         // SAFETY: ends the process at once; nothing of it is used any more.
         unsafe { libc::_exit(status) }

@@ -61,7 +61,15 @@ impl Mapping {
                 debug_assert_eq!(unmapped, Ok(()));
             }
         }
-        mapped.map(|base| Mapping { base: base.cast(), len_bytes })
+        let mapping = Mapping { base: mapped?.cast(), len_bytes };
+        mapping.keep_from_children();
+        Ok(mapping)
+    }
+
+    /// A child that is forked is not to have it. A kernel that refuses this is older than what else is needed of it.
+    fn keep_from_children(&self) {
+        // SAFETY: the range is this mapping, which stays as it is here.
+        let _refused = unsafe { madvise(self.base.cast(), self.len_bytes, MmapAdvise::MADV_DONTFORK) };
     }
 
     /// Asks the system to back a part of the mapping with large pages. Without them everything works too.
