@@ -14,7 +14,8 @@ extern "C" {
  * Makes this process a rank of the job. Collective. argc and argv may be null, and are left as they are.
  *
  * A process that returns from main or calls exit with status 0 serves its segment until every rank has done so or has
- * called vgasnet_exit. Then it ends. Any other status ends the whole job with that status.
+ * called vgasnet_exit. Then it ends. Any other status ends the whole job with that status. A process that ends by
+ * _exit(0) has failed, unless all ranks end within two seconds: the job ends with status 1.
  *
  * Signals. When another rank has failed, or the job is over, the remaining ranks get SIGQUIT, and SIGKILL 3 seconds
  * later. A rank may get SIGINT, SIGTERM or SIGHUP without having a handler for it. Then it gets SIGQUIT instead if it
@@ -79,10 +80,11 @@ int vgasnet_attach_gasnet(void *table, int numentries, uintptr_t segsize, uintpt
 extern void (*vgasnet_client_attach_hook)(void *, uintptr_t);
 
 /*
- * Ends the whole job with exitcode. Flushes the C library's output streams; atexit functions do not run. With exitcode
- * 0 it first waits, for two seconds at most, until every rank has called it or has left main. Does not return.
- * Before vgasnet_init it ends the process.
- * Threads: any.
+ * Ends the whole job with exitcode. The process ends as by exit: exit handlers and destructors run, which write
+ * buffered output of C, C++ and Fortran, for ten seconds at most. In a handler of a signal, and in a second call, it
+ * flushes the C library's output streams only. With exitcode 0 it waits, for two seconds at most, until every rank has
+ * called it or has left main. Does not return. Before vgasnet_init it ends the process.
+ * Threads: any. Of threads that call it at once, one ends the process.
  */
 void vgasnet_exit(int exitcode);
 

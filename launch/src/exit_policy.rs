@@ -7,7 +7,9 @@
 //!    │ ╲  SIGINT, SIGTERM (forwarded)                                ▲   ▲
 //!    │  ╰───────────────▶ Interrupted ── 5 s: SIGKILL ──▶ Killed     │   │
 //!    │ a rank leaves the job in peace                                │   │
-//!    ├──────────────────▶ Leaving ────── 10 s: quit ─────────────────╯   │
+//!    ├──────────────────▶ Leaving ────── 10 s: quit ─────────────────┤   │
+//!    │ a rank just ends, with status 0                               │   │
+//!    ├──────────────────▶ Deserted ───── 2 s: quit, a failure ───────╯   │
 //!    │ an agent has lost its supervisor                                  │
 //!    ╰────────────────────────────────── SIGTERM ────────────────────────╯
 //! ```
@@ -24,11 +26,15 @@ use std::time::{Duration, Instant};
 
 use vgasnet_protocol::{RankState, messages};
 
+use crate::rank_table::name_ranks;
+
 /// How long processes may take to end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Graces {
     /// From the first orderly end to the others' being told to quit.
     leave: Duration,
+    /// From the first end without leaving the job, likewise.
+    desert: Duration,
     /// From a signal that the user sent, to SIGKILL.
     interrupt: Duration,
     /// From being told to quit to SIGKILL.
@@ -38,7 +44,7 @@ pub(crate) struct Graces {
 impl Graces {
     const fn of_seconds(leave: u64, interrupt: u64, quit: u64) -> Graces {
         let seconds = Duration::from_secs;
-        Graces { leave: seconds(leave), interrupt: seconds(interrupt), quit: seconds(quit) }
+        Graces { leave: seconds(leave), desert: seconds(2), interrupt: seconds(interrupt), quit: seconds(quit) }
     }
 
     /// The ranks of a job.
@@ -149,7 +155,8 @@ messages! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Running,
-    Leaving { quit_at: Instant },
+    Leaving { first: Option<usize>, quit_at: Instant },
+    Deserted { rank: usize, quit_at: Instant },
     Interrupted { signal: i32, kill_at: Instant },
     Ending { kill_at: Instant },
     Killed,
@@ -175,7 +182,7 @@ impl ExitPolicy {
 
     /// For processes that have nothing left to do.
     pub(crate) fn leaving(graces: Graces, now: Instant) -> Self {
-        ExitPolicy { phase: Phase::Leaving { quit_at: now + graces.leave }, ..Self::new(graces, None) }
+        ExitPolicy { phase: Phase::Leaving { first: None, quit_at: now + graces.leave }, ..Self::new(graces, None) }
     }
 
     /// How the job has ended, or would if all ranks ended well now.
@@ -202,10 +209,13 @@ impl ExitPolicy {
                 self.check_never_initialised(ranks, now)
             }
             Phase::Running => {
-                self.phase = Phase::Leaving { quit_at: now + self.graces.leave };
+                self.phase = match ranks[rank].state {
+                    RankState::Exiting(_) => Phase::Leaving { first: Some(rank), quit_at: now + self.graces.leave },
+                    _ => Phase::Deserted { rank, quit_at: now + self.graces.desert },
+                };
                 self.check_never_initialised(ranks, now)
             }
-            Phase::Leaving { .. } | Phase::Interrupted { .. } => Decision::default(),
+            Phase::Leaving { .. } | Phase::Deserted { .. } | Phase::Interrupted { .. } => Decision::default(),
         }
     }
 
@@ -236,8 +246,7 @@ impl ExitPolicy {
 
     /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
     pub(crate) fn on_signal(&mut self, signal: i32, from_terminal: bool, now: Instant) -> Decision {
-        let may_wait = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
-        if may_wait && matches!(signal, libc::SIGINT | libc::SIGTERM) {
+        if self.is_at_work() && matches!(signal, libc::SIGINT | libc::SIGTERM) {
             self.phase = Phase::Interrupted { signal, kill_at: now + self.graces.interrupt };
         }
         let had_it = from_terminal && matches!(signal, libc::SIGINT | libc::SIGQUIT);
@@ -251,17 +260,25 @@ impl ExitPolicy {
         }
         self.give_time_again(now);
         match self.phase {
-            Phase::Leaving { quit_at } if quit_at <= now => self.end(now),
+            Phase::Leaving { first, quit_at } if quit_at <= now => self.cut_off(first, ranks, now),
+            Phase::Deserted { rank, quit_at } if quit_at <= now => self.fail(rank, End::Status(0), ranks, now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 self.note_interrupt(signal);
-                self.kill()
+                self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks)
             }
-            Phase::Ending { kill_at } if kill_at <= now => self.kill(),
-            Phase::Running | Phase::Leaving { .. } if self.time_limit.is_some_and(|(_, at)| at <= now) => {
+            Phase::Ending { kill_at } if kill_at <= now => {
+                self.kill_the_rest("being told to", self.graces.quit, ranks)
+            }
+            _ if self.is_at_work() && self.time_limit.is_some_and(|(_, at)| at <= now) => {
                 self.end_for_time_limit(ranks, now)
             }
             _ => self.check_never_initialised(ranks, now),
         }
+    }
+
+    /// Whether nobody has told the ranks to end.
+    fn is_at_work(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Leaving { .. } | Phase::Deserted { .. })
     }
 
     fn note_interrupt(&mut self, signal: i32) {
@@ -272,7 +289,8 @@ impl ExitPolicy {
 
     fn give_time_again(&mut self, now: Instant) {
         let (at, grace) = match &mut self.phase {
-            Phase::Leaving { quit_at } => (quit_at, self.graces.leave),
+            Phase::Leaving { quit_at, .. } => (quit_at, self.graces.leave),
+            Phase::Deserted { quit_at, .. } => (quit_at, self.graces.desert),
             Phase::Interrupted { kill_at, .. } => (kill_at, self.graces.interrupt),
             Phase::Ending { kill_at } => (kill_at, self.graces.quit),
             Phase::Running | Phase::Killed => return,
@@ -287,7 +305,7 @@ impl ExitPolicy {
         let limit = self.time_limit.map(|(_, at)| at);
         match self.phase {
             Phase::Running => limit,
-            Phase::Leaving { quit_at } => Some(limit.map_or(quit_at, |at| at.min(quit_at))),
+            Phase::Leaving { quit_at, .. } | Phase::Deserted { quit_at, .. } => Some(limit.map_or(quit_at, |at| at.min(quit_at))),
             Phase::Interrupted { kill_at, .. } | Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
         }
@@ -300,14 +318,14 @@ impl ExitPolicy {
 
     /// The processes that leave have something to do after all, so they get their time again.
     pub(crate) fn on_delay(&mut self, now: Instant) {
-        if let Phase::Leaving { quit_at } = &mut self.phase {
+        if let Phase::Leaving { quit_at, .. } = &mut self.phase {
             *quit_at = now + self.graces.leave;
         }
     }
 
     /// The user does not want to wait for the processes that leave.
     pub(crate) fn on_impatience(&mut self, now: Instant) {
-        if let Phase::Leaving { quit_at } = &mut self.phase {
+        if let Phase::Leaving { quit_at, .. } = &mut self.phase {
             *quit_at = now;
         }
     }
@@ -316,6 +334,7 @@ impl ExitPolicy {
         let failure = self.note_failure(rank, end, ranks);
         let Failure { rank, pid: _, end } = failure;
         let how = match (end, &ranks[rank as usize].why) {
+            (End::Status(0), _) => "ended without leaving the job, as _exit does; call exit or vgasnet_exit".to_owned(),
             (End::Status(_), Some(why)) => format!("broke down: {why}"),
             (End::Status(status), None) => format!("ended with exit status {status}"),
             (End::Signal(signal), _) => format!("was killed by {}", name_signal(signal)),
@@ -341,7 +360,8 @@ impl ExitPolicy {
             reported
         };
         if self.outcome.failure.is_none() {
-            self.outcome = Outcome { status: first.end.status(), failure: Some(first) };
+            // To end without leaving is a failure whatever the status.
+            self.outcome = Outcome { status: first.end.status().max(1), failure: Some(first) };
         }
         first
     }
@@ -351,8 +371,7 @@ impl ExitPolicy {
         let Some(rank) = self.never_initialised.filter(|_| self.outcome.failure.is_none()) else {
             return Decision::default();
         };
-        let may_end = matches!(self.phase, Phase::Running | Phase::Leaving { .. });
-        if !may_end || ranks.iter().all(|rank| rank.state == RankState::Fresh) {
+        if !self.is_at_work() || ranks.iter().all(|rank| rank.state == RankState::Fresh) {
             return Decision::default();
         }
         let pid = ranks[rank].pid;
@@ -364,11 +383,22 @@ impl ExitPolicy {
         Decision { say: Some(say), ..self.end(now) }
     }
 
+    /// The ranks have had their time to leave after the first one.
+    fn cut_off(&mut self, first: Option<usize>, ranks: &[RankView], now: Instant) -> Decision {
+        let seconds = self.graces.leave.as_secs();
+        let say = first.map(|first| format!("{} did not end within {seconds} s of rank {first}; ended", running(ranks)));
+        Decision { say, ..self.end(now) }
+    }
+
+    fn kill_the_rest(&mut self, since: &str, grace: Duration, ranks: &[RankView]) -> Decision {
+        let say = format!("{} did not end within {} s of {since}; killed", running(ranks), grace.as_secs());
+        Decision { say: Some(say), ..self.kill() }
+    }
+
     fn end_for_time_limit(&mut self, ranks: &[RankView], now: Instant) -> Decision {
-        let running: Vec<_> = (0..ranks.len()).filter(|&rank| ranks[rank].is_running).take(8).collect();
         let (limit, _) = self.time_limit.expect("this is its end");
         self.outcome.status = TIME_LIMIT_STATUS;
-        let say = format!("the time limit of {} s is over; still running: ranks {running:?}", limit.as_secs_f64());
+        let say = format!("the time limit of {} s is over; still running: {}", limit.as_secs_f64(), running(ranks));
         Decision { say: Some(say), ..self.end(now) }
     }
 
@@ -391,6 +421,11 @@ impl ExitPolicy {
         self.phase = Phase::Killed;
         Decision { order: Some(Order::Kill), say: None }
     }
+}
+
+/// Names the ranks that run.
+fn running(ranks: &[RankView]) -> String {
+    name_ranks(&(0..ranks.len()).filter(|&rank| ranks[rank].is_running).collect::<Vec<_>>())
 }
 
 fn name_signal(number: i32) -> String {

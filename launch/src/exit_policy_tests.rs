@@ -50,7 +50,8 @@ fn the_first_failure_ends_the_job_and_decides_its_status() {
     assert_eq!(job.end(2, End::Signal(9)), decision(Some(Order::Quit), Some(line)));
     assert_eq!(job.end(1, End::Status(3)), QUIET);
     assert_eq!(job.pass(2.9), QUIET);
-    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), None));
+    let line = "ranks 0, 3 did not end within 3 s of being told to; killed";
+    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), Some(line)));
     assert_eq!(job.pass(100.0), QUIET);
     assert_eq!(job.status(), 137);
     assert_eq!(job.policy.outcome().failure, Some(Failure { rank: 2, pid: 102, end: End::Signal(9) }));
@@ -71,11 +72,31 @@ fn an_orderly_exit_gives_the_others_ten_seconds() {
     assert_eq!(job.end(0, End::Status(0)), QUIET);
     assert_eq!(job.pass(9.0), QUIET);
     assert_eq!(job.end(1, End::Status(0)), QUIET);
-    assert_eq!(job.pass(1.0), decision(Some(Order::Quit), None));
+    let line = "ranks 2, 3 did not end within 10 s of rank 0; ended";
+    assert_eq!(job.pass(1.0), decision(Some(Order::Quit), Some(line)));
     assert_eq!(job.end(2, End::Signal(libc::SIGQUIT)), QUIET);
-    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    let line = "rank 3 did not end within 3 s of being told to; killed";
+    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), Some(line)));
     assert_eq!(job.end(3, End::Signal(libc::SIGKILL)), QUIET);
     assert_eq!(job.status(), 0);
+}
+
+#[test]
+fn a_rank_that_ends_without_leaving_has_failed_unless_all_do() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    assert_eq!(job.end(1, End::Status(0)), QUIET);
+    assert_eq!(job.pass(1.9), QUIET);
+    let line = "rank 1 (pid 101) ended without leaving the job, as _exit does; call exit or vgasnet_exit; the other ranks \
+                were ended";
+    assert_eq!(job.pass(0.2), decision(Some(Order::Quit), Some(line)));
+    assert_eq!(job.status(), 1);
+
+    let mut all = Bench::new([RankState::Attached; 4]);
+    for rank in 0..4 {
+        assert_eq!(all.end(rank, End::Status(0)), QUIET);
+        assert_eq!(all.pass(0.3), QUIET);
+    }
+    assert_eq!(all.status(), 0);
 }
 
 #[test]
@@ -122,7 +143,8 @@ fn signals_are_forwarded_unless_the_terminal_did_it() {
     assert_eq!(job.signal(libc::SIGINT, true), QUIET);
     assert_eq!(job.end(0, End::Signal(libc::SIGINT)), QUIET);
     assert_eq!(job.pass(4.9), QUIET);
-    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), None));
+    let line = "ranks 1, 2, 3 did not end within 5 s of signal 2 (SIGINT); killed";
+    assert_eq!(job.pass(0.2), decision(Some(Order::Kill), Some(line)));
     assert_eq!(job.status(), 130);
 }
 
@@ -130,7 +152,8 @@ fn signals_are_forwarded_unless_the_terminal_did_it() {
 fn ranks_that_ignore_an_interrupt_are_killed() {
     let mut job = Bench::new([RankState::Fresh; 4]);
     assert_eq!(job.signal(libc::SIGTERM, false), decision(Some(Order::Forward(libc::SIGTERM)), None));
-    assert_eq!(job.pass(5.0), decision(Some(Order::Kill), None));
+    let line = "ranks 0, 1, 2, 3 did not end within 5 s of signal 15 (SIGTERM); killed";
+    assert_eq!(job.pass(5.0), decision(Some(Order::Kill), Some(line)));
     assert_eq!(job.end(0, End::Signal(libc::SIGKILL)), QUIET);
     assert_eq!(job.status(), 143);
 }
@@ -141,9 +164,9 @@ fn the_time_limit_ends_the_job() {
     let limit = Duration::from_secs(7);
     job.policy = ExitPolicy::new(Graces::JOB, Some((limit, job.now + limit)));
     assert_eq!(job.pass(6.0), QUIET);
-    let line = "the time limit of 7 s is over; still running: ranks [0, 1, 2, 3]";
+    let line = "the time limit of 7 s is over; still running: ranks 0, 1, 2, 3";
     assert_eq!(job.pass(1.0), decision(Some(Order::Quit), Some(line)));
-    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0).order, Some(Order::Kill));
     assert_eq!(job.status(), 124);
 }
 
@@ -155,7 +178,7 @@ fn what_breaks_the_job_decides_its_status_unless_it_ends_already() {
     assert!(job.policy.is_ending());
     assert_eq!(job.policy.on_breakdown(2, "again".to_owned(), job.now), QUIET);
     assert_eq!(job.end(0, End::Signal(3)), QUIET);
-    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0).order, Some(Order::Kill));
     assert_eq!(job.status(), 1);
 }
 
@@ -203,10 +226,10 @@ fn a_machine_that_stood_still_gives_the_ranks_their_time_again() {
     let mut job = Bench::new([RankState::Exiting(0), RankState::Attached, RankState::Attached, RankState::Attached]);
     assert_eq!(job.end(0, End::Status(0)), QUIET);
     assert_eq!(job.pass(40.0), QUIET);
-    assert_eq!(job.pass(10.0), decision(Some(Order::Quit), None));
+    assert_eq!(job.pass(10.0).order, Some(Order::Quit));
     assert_eq!(job.pass(40.0), QUIET);
     assert_eq!(job.policy.deadline(), Some(job.now + Graces::JOB.quit));
-    assert_eq!(job.pass(3.0), decision(Some(Order::Kill), None));
+    assert_eq!(job.pass(3.0).order, Some(Order::Kill));
 }
 
 #[test]
@@ -215,7 +238,7 @@ fn an_orphan_is_told_to_end_and_killed_a_second_later() {
     rank.policy = ExitPolicy::new(Graces::ORPHAN, None);
     assert_eq!(rank.policy.on_orphaned(rank.now), decision(Some(Order::Forward(libc::SIGTERM)), None));
     assert_eq!(rank.pass(0.9), QUIET);
-    assert_eq!(rank.pass(0.2), decision(Some(Order::Kill), None));
+    assert_eq!(rank.pass(0.2).order, Some(Order::Kill));
 }
 
 #[test]
@@ -227,6 +250,6 @@ fn another_launcher_may_take_its_time_unless_the_user_is_impatient() {
     assert_eq!(launcher.pass(4.0), QUIET);
     launcher.policy.on_impatience(launcher.now);
     assert_eq!(launcher.pass(0.0), decision(Some(Order::Quit), None));
-    assert_eq!(launcher.pass(1.0), decision(Some(Order::Kill), None));
+    assert_eq!(launcher.pass(1.0).order, Some(Order::Kill));
     assert_eq!(launcher.status(), 0);
 }

@@ -81,6 +81,7 @@ entry_points! {
         if on_exit(at_process_end, std::ptr::null_mut()) != 0 {
             return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
         }
+        job::note_exit_handler();
         Ok(OK)
     }
 

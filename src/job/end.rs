@@ -1,41 +1,98 @@
 //! The end of a rank: by the client's exit, by the process's, or by the network's.
 
 use super::{exit_without_job, job, refusal_in_child, report, runtime};
+use crate::error::UserError;
+use crate::sys::{is_disturbed, thread_key};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a rank that exits with status 0 waits for the others to do the same.
 const LEAVE_GRACE: Duration = Duration::from_secs(2);
 
+/// How long the program's exit handlers may take.
+const HANDLERS_GRACE: Duration = Duration::from_secs(10);
+
+/// The process calls [`on_process_exit`] when it exits.
+static HAS_HANDLER: AtomicBool = AtomicBool::new(false);
+
+/// The thread that has called [`exit`]; 0 if none has.
+static EXITING: AtomicUsize = AtomicUsize::new(0);
+
+/// From now on the process calls [`on_process_exit`] when it exits.
+pub fn note_exit_handler() {
+    HAS_HANDLER.store(true, Ordering::Release);
+}
+
 /// Ends the job with `status`: at once if that is not 0, else when every rank's program is over or a grace period has
-/// passed.
+/// passed. The program's exit handlers run first, except in a handler of a signal.
 pub fn exit(status: i32) -> ! {
     if let Some(line) = refusal_in_child() {
         report("vgasnet_exit", &line);
         exit_without_job(if status == 0 { 1 } else { status });
     }
+    let before = EXITING.compare_exchange(0, thread_key(), Ordering::AcqRel, Ordering::Acquire);
+    match before {
+        Err(thread) if thread != thread_key() => loop {
+            // The process ends in the other thread.
+            std::thread::park();
+        },
+        Ok(_) if HAS_HANDLER.load(Ordering::Acquire) && !is_disturbed() => {
+            if let Some(job) = job() {
+                limit_handlers(status);
+                job.conduit.note_exit(status);
+            }
+            std::process::exit(status)
+        }
+        // An exit handler has called it, or there is no way through them.
+        _ => exit_at_once(status),
+    }
+}
+
+/// Ends the process if its exit handlers take too long.
+fn limit_handlers(status: i32) {
+    std::thread::spawn(move || {
+        std::thread::sleep(HANDLERS_GRACE);
+        let seconds = HANDLERS_GRACE.as_secs();
+        let line = format!("the program's exit handlers are not through after {seconds} s; the rank ends without them");
+        report("vgasnet_exit", &UserError::new(line));
+        if let Some(job) = job() {
+            job.conduit.exit(status)
+        }
+    });
+}
+
+fn exit_at_once(status: i32) -> ! {
     // SAFETY: a null pointer stands for all output streams; the call has no other condition.
     unsafe { libc::fflush(std::ptr::null_mut()) };
-    let Some(job) = job() else { std::process::exit(status) };
-    if status == 0 {
-        if let Some(runtime) = runtime() {
-            let late = Instant::now() + LEAVE_GRACE;
-            std::thread::spawn(move || {
-                std::thread::sleep(LEAVE_GRACE);
-                runtime.driver().notify_unpinned();
-            });
-            if runtime.driver().leave(&|| Instant::now() >= late) {
-                job.conduit.close();
-            }
-        }
+    let Some(job) = job() else { exit_without_job(status) };
+    if status == 0 && leave_soon() {
+        job.conduit.close();
     }
     job.conduit.exit(status)
 }
 
-/// Called when the program returns from main or calls the C library's exit. With status 0 it waits for the other ranks,
-/// which may still need this rank's pages.
+/// Says that this rank's program is over, and waits for the others for a while. Returns whether all are through.
+fn leave_soon() -> bool {
+    let Some(runtime) = runtime() else { return true };
+    let late = Instant::now() + LEAVE_GRACE;
+    std::thread::spawn(move || {
+        std::thread::sleep(LEAVE_GRACE);
+        runtime.driver().notify_unpinned();
+    });
+    runtime.driver().leave(&|| Instant::now() >= late)
+}
+
+/// Called when the program returns from main, or calls the C library's exit or [`exit`]. With status 0 it waits for the
+/// other ranks, which may still need this rank's pages.
 pub fn on_process_exit(status: i32) {
-    if status == 0 {
-        leave();
+    let Some(job) = job() else { return };
+    let is_by_call = EXITING.load(Ordering::Acquire) != 0;
+    match status {
+        0 if !is_by_call => leave(),
+        0 if leave_soon() => job.conduit.close(),
+        // Other exit handlers are still to run, where the conduit does not mind.
+        _ if is_by_call && !job.conduit.note_exit(status) => job.conduit.exit(status),
+        _ => {}
     }
 }
 

@@ -10,7 +10,7 @@ mod runtime;
 mod termination;
 mod transport;
 
-pub use end::{exit, on_process_exit};
+pub use end::{exit, note_exit_handler, on_process_exit};
 pub use runtime::Runtime;
 pub use termination::watch as watch_signals;
 pub use transport::{Arguments, attach_gasnet};

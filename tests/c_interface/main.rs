@@ -3,6 +3,7 @@
 mod bad_input;
 mod compat;
 mod examples;
+mod exits;
 #[cfg(feature = "gasnet")]
 mod gasnet;
 mod header;

@@ -227,6 +227,10 @@ pub trait Conduit: Send + Sync {
     /// only [`Conduit::exit`] is.
     fn close(&self);
 
+    /// Says that this process is about to end, and the job with it, as by [`Conduit::exit`]. Returns whether it may do so
+    /// by itself; if not, it calls that.
+    fn note_exit(&self, status: i32) -> bool;
+
     /// Ends this process as part of the job's end: the launcher ends the others and reports `status`, the lowest non-zero
     /// one winning where several race. Does not flush the client's streams. Does not return.
     fn exit(&self, status: i32) -> !;

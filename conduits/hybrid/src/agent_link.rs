@@ -92,16 +92,18 @@ pub(crate) fn is_copy() -> bool {
 
 /// Ends the job with `status`.
 pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
-    if is_copy() {
+    if is_copy() || note_exit(network, status) {
         end_process(status);
     }
+    network.exit(status)
+}
+
+/// Says that this rank is about to end the job with `status`. Returns whether the end of the process is enough.
+pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
     if has_agent() {
         report(RankState::Exiting(status), Some(network.rank().0));
-        if !network.ends_jobs(status) {
-            end_process(status);
-        }
     }
-    network.exit(status)
+    has_agent() && !network.ends_jobs(status)
 }
 
 /// Ends the job because of an error of the network, which loses the transfers under way. Where there is an agent, the launcher says so.

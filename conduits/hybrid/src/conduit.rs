@@ -233,6 +233,10 @@ impl<N: Network> Conduit for HybridConduit<N> {
         }
     }
 
+    fn note_exit(&self, status: i32) -> bool {
+        agent_link::note_exit(&self.network, status)
+    }
+
     fn exit(&self, status: i32) -> ! {
         agent_link::exit(&self.network, status)
     }

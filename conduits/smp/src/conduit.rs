@@ -270,10 +270,17 @@ impl Conduit for SmpConduit {
         }
     }
 
-    fn close(&self) {}
+    fn close(&self) {
+        self.own_block().set_state(RankState::Exiting(0));
+    }
+
+    fn note_exit(&self, status: i32) -> bool {
+        self.own_block().set_state(RankState::Exiting(status));
+        true
+    }
 
     fn exit(&self, status: i32) -> ! {
-        self.own_block().set_state(RankState::Exiting(status));
+        self.note_exit(status);
         // SAFETY: ends the process at once; no destructor or exit handler runs.
         unsafe { libc::_exit(status) }
     }

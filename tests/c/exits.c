@@ -1,0 +1,72 @@
+/* Ends of ranks, and the program's exit handlers. exits PART [STATUS] */
+#define _DEFAULT_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static int status;
+static const char *part;
+static volatile int hangs, calls_again;
+
+/* Output stays in the buffer until the process exits. */
+static void say(const char *what) { printf("rank %u: %s\n", vgasnet_mynode(), what); }
+
+static void early_handler(void) { say("early handler"); }
+
+static void late_handler(void) {
+    say("late handler");
+    if (calls_again) vgasnet_exit(status);
+    while (hangs) pause();
+}
+
+__attribute__((destructor)) static void at_last(void) {
+    if (part != NULL) printf("destructor\n");
+}
+
+static void *in_thread(void *argument) {
+    vgasnet_exit(status);
+    return argument;
+}
+
+static void in_signal_handler(int signal) {
+    (void)signal;
+    vgasnet_exit(status);
+}
+
+static void in_handler(vgasnet_token_t token) {
+    (void)token;
+    vgasnet_exit(status);
+}
+
+static int is_part(const char *name) { return strcmp(part, name) == 0; }
+
+static void ends(void) {
+    pthread_t thread;
+    if (is_part("main") || is_part("nested") || is_part("hangs")) vgasnet_exit(status);
+    if (is_part("thread") && pthread_create(&thread, NULL, in_thread, NULL) == 0) pthread_join(thread, NULL);
+    if (is_part("signal")) {
+        signal(SIGUSR1, in_signal_handler);
+        raise(SIGUSR1);
+    }
+    if (is_part("message")) vgasnet_AMRequestShort0(vgasnet_mynode(), 200);
+    if (is_part("_exit")) _exit(0);
+}
+
+int main(int argc, char **argv) {
+    vgasnet_handlerentry_t table[] = {{200, (void (*)(void))in_handler}};
+    CHECK(argc > 1);
+    status = argc > 2 ? atoi(argv[2]) : 0;
+    CHECK(atexit(early_handler) == 0);
+    CHECK(vgasnet_init(&argc, &argv) == VGASNET_OK);
+    CHECK(vgasnet_attach(table, 1, page_bytes(), 0) == VGASNET_OK);
+    CHECK(atexit(late_handler) == 0);
+    barrier();
+    hangs = strcmp(argv[1], "hangs") == 0, calls_again = strcmp(argv[1], "nested") == 0;
+    part = argv[1];
+    /* With status 0 all ranks leave, else the last one ends the job. */
+    if ((status == 0 && !is_part("_exit")) || vgasnet_mynode() == vgasnet_nodes() - 1) ends();
+    barrier();
+    return 9;
+}

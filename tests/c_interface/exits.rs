@@ -1,0 +1,70 @@
+//! Ends of ranks, with what their programs have left to do.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, run};
+
+fn exits(args: &[&str], ranks: u32) -> Ended {
+    let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
+    run(&compile::program("exits", Language::C99, Linking::Shared), args, setup)
+}
+
+/// The lines that ranks have written while they ended, sorted.
+fn said(ended: &Ended) -> Vec<&str> {
+    let mut lines: Vec<_> = ended.stdout.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn lines_of(ranks: impl Iterator<Item = u32> + Clone, handlers: &[&str]) -> Vec<String> {
+    let destructors = ranks.clone().map(|_| "destructor".to_owned());
+    let of_handlers = ranks.flat_map(|rank| handlers.iter().map(move |handler| format!("rank {rank}: {handler}")));
+    let mut lines: Vec<_> = destructors.chain(of_handlers).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn exit_handlers_run_and_buffered_output_is_written() {
+    for part in ["main", "thread", "message"] {
+        for ranks in [1, 3] {
+            let all = exits(&[part, "0"], ranks);
+            assert_eq!(said(all.expect(0)), lines_of(0..ranks, &["early handler", "late handler"]), "{all}");
+            assert_eq!(all.stderr, "", "{all}");
+            let one = exits(&[part, "3"], ranks);
+            assert_eq!(said(one.expect(3)), lines_of(ranks - 1..ranks, &["early handler", "late handler"]), "{one}");
+        }
+    }
+}
+
+#[test]
+fn exit_in_a_signal_handler_runs_no_exit_handlers() {
+    for status in [0, 3] {
+        let ended = exits(&["signal", &status.to_string()], 2);
+        assert_eq!(ended.expect(status).stdout, "", "{ended}");
+    }
+}
+
+#[test]
+fn an_exit_handler_may_call_exit() {
+    for status in [0, 3] {
+        let ended = exits(&["nested", &status.to_string()], 1);
+        assert_eq!(ended.expect(status).stdout, "rank 0: late handler\n", "{ended}");
+    }
+}
+
+#[test]
+fn exit_handlers_that_hang_are_given_up() {
+    let ended = exits(&["hangs", "0"], 1);
+    let line = "vgasnet: rank 0: vgasnet_exit: the program's exit handlers are not through after 10 s; the rank ends without \
+                them\n";
+    assert_eq!(ended.expect(0).stderr, line, "{ended}");
+}
+
+#[test]
+fn a_rank_that_just_ends_has_failed() {
+    let ended = exits(&["_exit"], 3);
+    let lines: Vec<_> = ended.expect(1).stderr.lines().collect();
+    let [line] = lines[..] else { panic!("{ended}") };
+    let end = "ended without leaving the job, as _exit does; call exit or vgasnet_exit; the other ranks were ended";
+    assert!(line.starts_with("vgasnetrun: rank 2 (pid ") && line.ends_with(end), "{ended}");
+}
