@@ -266,9 +266,7 @@ impl ExitPolicy {
                 self.note_interrupt(signal);
                 self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks)
             }
-            Phase::Ending { kill_at } if kill_at <= now => {
-                self.kill_the_rest("being told to", self.graces.quit, ranks)
-            }
+            Phase::Ending { kill_at } if kill_at <= now => self.kill_the_rest("being told to", self.graces.quit, ranks),
             _ if self.is_at_work() && self.time_limit.is_some_and(|(_, at)| at <= now) => {
                 self.end_for_time_limit(ranks, now)
             }
@@ -305,7 +303,9 @@ impl ExitPolicy {
         let limit = self.time_limit.map(|(_, at)| at);
         match self.phase {
             Phase::Running => limit,
-            Phase::Leaving { quit_at, .. } | Phase::Deserted { quit_at, .. } => Some(limit.map_or(quit_at, |at| at.min(quit_at))),
+            Phase::Leaving { quit_at, .. } | Phase::Deserted { quit_at, .. } => {
+                Some(limit.map_or(quit_at, |at| at.min(quit_at)))
+            }
             Phase::Interrupted { kill_at, .. } | Phase::Ending { kill_at } => Some(kill_at),
             Phase::Killed => None,
         }
@@ -386,7 +386,8 @@ impl ExitPolicy {
     /// The ranks have had their time to leave after the first one.
     fn cut_off(&mut self, first: Option<usize>, ranks: &[RankView], now: Instant) -> Decision {
         let seconds = self.graces.leave.as_secs();
-        let say = first.map(|first| format!("{} did not end within {seconds} s of rank {first}; ended", running(ranks)));
+        let say =
+            first.map(|first| format!("{} did not end within {seconds} s of rank {first}; ended", running(ranks)));
         Decision { say, ..self.end(now) }
     }
 

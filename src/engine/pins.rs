@@ -24,14 +24,22 @@ struct Pin {
     close_deferred: bool,
 }
 
-/// More pages would be pinned at a time than may be.
+/// Why pages are not pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooManyPins {
-    /// How many pages would be pinned.
-    pub pages: usize,
-    /// How many may be.
-    pub pages_max: u32,
+pub enum TooManyPins {
+    /// More pages would be pinned at a time than may be.
+    Pages {
+        /// How many would be.
+        wanted: usize,
+        /// How many may be.
+        most: u32,
+    },
+    /// One page would be pinned more often than this.
+    OfPage(u32),
 }
+
+/// Pins of one page. The page table counts up to 2^24, of which the rest is for uses under way.
+const PINS_OF_PAGE_MAX: u32 = 1 << 20;
 
 impl PinSet {
     /// No pins, in a pool of `frames` frames. A quarter of them, and at least what one instruction may need, stays
@@ -66,7 +74,10 @@ impl PinSet {
             if len <= self.pages_max as usize { pages.clone().filter(|page| !self.has(*page)).count() } else { len };
         let total = self.pages.len() + fresh;
         if total > self.pages_max as usize {
-            return Err(TooManyPins { pages: total, pages_max: self.pages_max });
+            return Err(TooManyPins::Pages { wanted: total, most: self.pages_max });
+        }
+        if pages.clone().any(|page| self.pages.get(&page).is_some_and(|pin| pin.count == PINS_OF_PAGE_MAX)) {
+            return Err(TooManyPins::OfPage(PINS_OF_PAGE_MAX));
         }
         for page in pages {
             self.pages.entry(page).or_default().count += 1;
@@ -144,10 +155,10 @@ mod tests {
     #[test]
     fn pins_add_up_and_are_bounded() {
         let mut pins = PinSet::new(8);
-        assert_eq!(pins.add(0..=4), Err(TooManyPins { pages: 5, pages_max: 4 }));
+        assert_eq!(pins.add(0..=4), Err(TooManyPins::Pages { wanted: 5, most: 4 }));
         assert_eq!(pins.add(2..=4), Ok(()));
         assert_eq!(pins.add(4..=5), Ok(()), "page 4 counts once");
-        assert_eq!(pins.add(6..=6), Err(TooManyPins { pages: 5, pages_max: 4 }));
+        assert_eq!(pins.add(6..=6), Err(TooManyPins::Pages { wanted: 5, most: 4 }));
         assert_eq!(pins.remove(4..=6), None, "6 is not pinned");
         assert!(!pins.defer_close(3), "3 is not pinned in the page table yet");
         for page in [3, 4, 4] {
@@ -158,7 +169,17 @@ mod tests {
         assert!(pins.has(4) && !pins.has(2));
         assert_eq!(pins.remove(4..=5), Some(vec![4]));
         assert_eq!(pins.remove(4..=4), None);
-        assert_eq!(PinSet::new(4).add(0..=0), Err(TooManyPins { pages: 1, pages_max: 0 }));
+        assert_eq!(PinSet::new(4).add(0..=0), Err(TooManyPins::Pages { wanted: 1, most: 0 }));
         assert_eq!(PinSet::new(64).pages_max, 48);
+    }
+
+    #[test]
+    fn pins_of_a_page_stay_below_what_the_page_table_counts() {
+        let mut pins = PinSet::new(64);
+        (0..PINS_OF_PAGE_MAX).for_each(|_| assert_eq!(pins.add(7..=7), Ok(())));
+        assert_eq!(pins.add(6..=8), Err(TooManyPins::OfPage(PINS_OF_PAGE_MAX)));
+        assert!(!pins.has(6));
+        assert_eq!(pins.remove(7..=7), Some(vec![]));
+        assert_eq!(pins.add(6..=8), Ok(()));
     }
 }

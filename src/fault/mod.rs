@@ -69,7 +69,7 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     assert!(before.is_null(), "a rank has one segment");
     SCENE.wipe(forget_scene);
     SCENE.store(scene, Ordering::Release);
-    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)])
+    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)], on_synchronous)
 }
 
 fn scene() -> Option<&'static Scene> {
@@ -133,6 +133,17 @@ unsafe extern "C" fn on_trap(signal: c_int, info: *mut libc::siginfo_t, context:
             }
         }
     });
+}
+
+/// An instruction has raised another signal of the client's, who may leave it for good: its single step ends.
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this.
+unsafe fn on_synchronous(context: *mut c_void) {
+    if let Some(scene) = scene() {
+        // SAFETY: `context` is the ucontext of the calling handler.
+        unsafe { scene.end_step(context) };
+    }
 }
 
 /// The access of the interrupted instruction, where the processor tells.

@@ -104,10 +104,15 @@ impl Ops {
     }
 
     fn too_many(&self, error: TooManyPins) -> UserError {
-        let (page_bytes, TooManyPins { pages, pages_max }) = (self.space.page_bytes(), error);
-        UserError::new(format!(
-            "{pages} pages of {page_bytes} bytes would be pinned at a time, and at most {pages_max} may be, with this pool; \
-             pin less, or raise VGASNET_POOL_SIZE"
-        ))
+        let page_bytes = self.space.page_bytes();
+        UserError::new(match error {
+            TooManyPins::Pages { wanted, most } => format!(
+                "{wanted} pages of {page_bytes} bytes would be pinned at a time, and at most {most} may be, with this pool; \
+                 pin less, or raise VGASNET_POOL_SIZE"
+            ),
+            TooManyPins::OfPage(most) => {
+                format!("a page of the range is pinned {most} times, and no more is possible; undo each vgasnet_pin")
+            }
+        })
     }
 }

@@ -9,9 +9,9 @@
 use super::deferred_signals::{SignalGuard, defer, in_client_handler};
 use super::errno::{keep_errno, last_errno};
 use super::futex::Lock;
-use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, bit, change_mask, mask_in, to_mask};
+use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// A signal's handler as the kernel calls it.
 pub type Handler = unsafe extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -40,6 +40,12 @@ pub(super) struct Wanted {
 
 /// Signals are counted from 1.
 const SIGNALS: usize = 64;
+
+/// Called when a signal of the client's is to be handled that an instruction has raised, with the ucontext.
+pub type OnSynchronous = unsafe fn(*mut c_void);
+
+/// One, once the library's handlers are installed.
+static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Whether the library's handlers are installed. A thread that changes a disposition has this lock.
 static INSTALLED: Lock<bool> = Lock::new(false);
@@ -149,6 +155,10 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
     if keep_errno(|| unsafe { defer(signal, info, context) }) {
         return;
     }
+    if SYNCHRONOUS & bit(signal) != 0 {
+        // SAFETY: `context` is the ucontext of this handler.
+        keep_errno(|| unsafe { tell_synchronous(context) });
+    }
     let Some(disposition) = disposition(signal) else { return };
     // This thread is not in the middle of a change of it: a thread that changes one defers signals.
     let wanted = disposition.read();
@@ -180,11 +190,25 @@ fn set_default(signal: c_int) {
     unsafe { __sigaction(signal, &raw const default, std::ptr::null_mut()) };
 }
 
-/// Installs these handlers of the library, once. What was there becomes the client's disposition.
+/// # Safety
+/// `context` is the ucontext of the calling signal handler.
+unsafe fn tell_synchronous(context: *mut c_void) {
+    let function = ON_SYNCHRONOUS.load(Ordering::Acquire);
+    if !function.is_null() {
+        // SAFETY: only `install` stores there, a function of this type.
+        let function = unsafe { std::mem::transmute::<*mut c_void, OnSynchronous>(function) };
+        // SAFETY: `context` is a ucontext, which the function needs.
+        unsafe { function(context) };
+    }
+}
+
+/// Installs these handlers of the library, once. What was there becomes the client's disposition. `on_synchronous` is
+/// called before the client's handler of any other signal that an instruction raises.
 ///
 /// # Errors
 /// The system's error number.
-pub fn install(handlers: &[(c_int, Handler)]) -> Result<(), i32> {
+pub fn install(handlers: &[(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
+    ON_SYNCHRONOUS.store(on_synchronous as *mut c_void, Ordering::Release);
     let _signals = SignalGuard::new();
     let mut installed = INSTALLED.lock();
     for (signal, handler) in handlers {
