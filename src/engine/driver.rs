@@ -4,7 +4,7 @@ use super::wait::{CallerWork, Waiters};
 use super::{Engine, Work};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView};
-use crate::request::{Completion, Completions, Mailbox, Part};
+use crate::request::{Completion, Completions, Mailbox, Part, Waited};
 use crate::sys::{SignalGuard, Signalproof};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -205,6 +205,13 @@ impl Driver {
         self.conduit.wake(self.space.rank);
     }
 
+    /// Undoes one pin of a page of the own segment.
+    pub fn unpin_own(&self, index: u32) {
+        if self.view().is_some_and(|view| view.unpin(index)) {
+            self.notify_unpinned();
+        }
+    }
+
     /// As [`Driver::notify_unpinned`], for a rank of this host.
     #[cold]
     pub fn notify_unpinned_at(&self, rank: usize) {
@@ -266,11 +273,14 @@ impl Driver {
     fn complete(&self, completion: Completion) -> bool {
         match completion {
             Completion::Counted(completion) => self.completions.finish(completion),
-            Completion::Fault(fault) => {
-                let drives = fault.drives();
-                self.mailbox.serve(fault);
-                drives
-            }
+            Completion::Fault(fault) => match self.mailbox.serve(fault) {
+                Waited::Looking => true,
+                Waited::Asleep => false,
+                Waited::Gone(index) => {
+                    self.unpin_own(index);
+                    false
+                }
+            },
         }
     }
 

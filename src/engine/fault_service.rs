@@ -3,7 +3,11 @@
 use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use crate::request::{Fault, FaultId, Part};
+use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
+
+/// How long a thread waits for a page before it lets the client's signals in: longer than a page takes, nearly always.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Driver {
     /// Whether a thread may drive the engine in its handler of SIGSEGV. The thread may have a lock of the client, or be
@@ -13,20 +17,27 @@ impl Driver {
         self.conduit.capabilities().signal_safe
     }
 
-    /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV.
-    pub fn fetch(&self, fault: &Fault) {
-        if fault.drives {
-            self.engine().submit(Part::of_fault(self.space.own_page(fault.index), FaultId::of(fault)));
+    /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV. Returns whether it is; if
+    /// not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
+    pub fn fetch(&self, fault: &Fault) -> bool {
+        if fault.looks() {
+            self.engine().submit(Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault)));
             // A thread that drives may sleep, and need not hear of a page for which nobody else is asked.
             if self.waiters.has_driver() {
                 self.step();
             }
-            self.wait_for_engine(&|| fault.is_served(), None, self.spin_in_fault());
+            let end = Instant::now() + PATIENCE;
+            self.wait_for_engine(&|| fault.is_served(), Some(end), self.spin_in_fault());
+            if !self.mailbox.fall_asleep(fault) {
+                return true;
+            }
+            self.conduit.wake_helper();
         } else {
             self.mailbox.post(fault);
             self.conduit.wake_helper();
-            fault.wait();
+            fault.wait(Some(PATIENCE));
         }
+        fault.is_served()
     }
 
     /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the

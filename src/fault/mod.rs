@@ -18,6 +18,7 @@ mod no_single_step;
 mod repeated_fault;
 #[cfg(target_arch = "x86_64")]
 mod single_step;
+mod waiting;
 
 #[cfg(not(target_arch = "x86_64"))]
 use no_single_step as single_step;
@@ -30,6 +31,7 @@ use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::sys::children::WipedInChildren;
 use crate::sys::client_signals::{chain, install as install_handlers, take_default};
+use crate::sys::signal_mask::with_signals_of;
 use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
@@ -37,6 +39,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::coherence::Access;
+use waiting::{Place, left_behind};
 
 /// The rank's part in a fault, for the handlers.
 struct Scene {
@@ -219,7 +222,8 @@ impl Scene {
                 single_step::take_turn();
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
-                self.driver.fetch(&Fault::new(index, access, may_drive));
+                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+                unsafe { self.fetch(index, access, may_drive, context) };
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 unsafe {
                     let is_first = may_drive && !repeated_fault::is_repeated(context, address);
@@ -235,6 +239,32 @@ impl Scene {
                 self.refuse(address, "the system has no more mappings for this process; raise vm.max_map_count");
             }
         }
+    }
+
+    /// Waits until a page is mapped and pinned. A thread that waits for long ends its single step and lets signals in.
+    ///
+    /// # Safety
+    /// `context` is the ucontext of the signal handler that calls this.
+    unsafe fn fetch(&self, index: u32, access: Access, may_drive: bool, context: *mut c_void) {
+        let frame = context.addr();
+        left_behind(frame).for_each(|index| self.unpin(index));
+        let Some(place) = Place::take(frame, index, access, may_drive) else {
+            // Very many threads wait. This one lets no signals in.
+            let fault = Fault::new();
+            fault.begin(index, access, may_drive);
+            if !self.driver.fetch(&fault) {
+                fault.wait(None);
+            }
+            return;
+        };
+        if !self.driver.fetch(place.fault()) {
+            // SAFETY: `context` is the ucontext of the calling handler.
+            unsafe {
+                self.end_step(context);
+                with_signals_of(context, || place.wait_interrupted());
+            }
+        }
+        place.give_back();
     }
 
     /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it.

@@ -2,45 +2,112 @@
 
 use crate::sys::futex;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 use vgasnet_protocol::coherence::Access;
 
-const WAITING: u32 = 0;
-const SERVED: u32 = 1;
+/// Nobody waits.
+const FREE: u32 = 0;
+/// The thread looks for it, or drives the engine.
+const LOOKING: u32 = 1;
+/// The thread sleeps on the state.
+const ASLEEP: u32 = 2;
+/// The page is mapped and pinned.
+const SERVED: u32 = 3;
+/// The thread has gone elsewhere, by a jump out of a signal handler.
+const ABANDONED: u32 = 4;
 
 /// Hints that are kept; more are dropped.
 const HINTS: usize = 16;
 const NO_HINT: u32 = u32::MAX;
 
-/// A thread that waits for a page of its rank's segment. It lies on that thread's stack.
+/// A thread that waits for a page of its rank's segment. It stays where it is until it is served.
 #[derive(Debug)]
 pub struct Fault {
-    /// The page's index.
-    pub index: u32,
-    /// The access that faulted.
-    pub access: Access,
-    /// The thread drives the engine itself while it waits.
-    pub drives: bool,
+    index: AtomicU32,
+    is_write: AtomicBool,
     next: AtomicPtr<Fault>,
     state: AtomicU32,
 }
 
+/// What a thread did when its page came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// It looks for the page itself, or sleeps as those do that have called in.
+    Looking,
+    /// It slept, and was woken.
+    Asleep,
+    /// It had gone: nobody needs the page with this index, which is pinned.
+    Gone(u32),
+}
+
 impl Fault {
-    /// A thread that `drives` the engine itself, or leaves a request and sleeps.
-    pub fn new(index: u32, access: Access, drives: bool) -> Fault {
-        Fault { index, access, drives, next: AtomicPtr::default(), state: AtomicU32::new(WAITING) }
+    /// A place for a thread that faults.
+    pub const fn new() -> Fault {
+        Fault {
+            index: AtomicU32::new(0),
+            is_write: AtomicBool::new(false),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+            state: AtomicU32::new(FREE),
+        }
     }
 
-    /// Sleeps until the page is mapped and pinned for this thread.
-    pub fn wait(&self) {
-        while !self.is_served() {
-            futex::wait(&self.state, WAITING);
+    /// Takes the place for a thread that wants a page, if it is free. The thread looks for the page itself, or sleeps.
+    pub fn begin(&self, index: u32, access: Access, looks: bool) -> bool {
+        let state = if looks { LOOKING } else { ASLEEP };
+        let is_taken = self.state.compare_exchange(FREE, state, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if is_taken {
+            self.index.store(index, Ordering::Relaxed);
+            self.is_write.store(access == Access::Write, Ordering::Relaxed);
         }
+        is_taken
+    }
+
+    /// The page's index, and the access that faulted.
+    pub fn wants(&self) -> (u32, Access) {
+        let access = if self.is_write.load(Ordering::Relaxed) { Access::Write } else { Access::Read };
+        (self.index.load(Ordering::Relaxed), access)
+    }
+
+    /// Whether the thread looks for the page itself.
+    pub fn looks(&self) -> bool {
+        self.state.load(Ordering::Relaxed) == LOOKING
     }
 
     /// Whether the page is mapped and pinned for this thread.
     pub fn is_served(&self) -> bool {
         self.state.load(Ordering::Acquire) == SERVED
+    }
+
+    /// Sleeps until the page is mapped and pinned for this thread, which does not look itself, or for about so long.
+    pub fn wait(&self, limit: Option<Duration>) {
+        let end = limit.map(|limit| Instant::now() + limit);
+        while !self.is_served() && end.is_none_or(|end| Instant::now() < end) {
+            futex::wait_for(&self.state, ASLEEP, limit);
+        }
+    }
+
+    /// Gives the place of a served thread back.
+    pub fn end(&self) {
+        self.state.store(FREE, Ordering::Release);
+    }
+
+    /// The thread that had slept here has gone elsewhere. Returns the index of its page if that is pinned for it; the
+    /// place is free then. Otherwise it will be when the page comes.
+    pub fn abandon(&self) -> Option<u32> {
+        let is_pending = self.state.compare_exchange(ASLEEP, ABANDONED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_pending {
+            return None;
+        }
+        let index = self.index.load(Ordering::Relaxed);
+        self.end();
+        Some(index)
+    }
+}
+
+impl Default for Fault {
+    fn default() -> Fault {
+        Fault::new()
     }
 }
 
@@ -48,7 +115,7 @@ impl Fault {
 #[derive(Debug)]
 pub struct FaultId(NonNull<Fault>);
 
-// SAFETY: the thread waits until it is served, so its fault stays; the fault's fields are constant or atomic.
+// SAFETY: the fault stays until it is served, and its fields are atomic.
 unsafe impl Send for FaultId {}
 
 impl FaultId {
@@ -59,28 +126,30 @@ impl FaultId {
 
     /// The page's index, and the access that faulted.
     pub fn wants(&self) -> (u32, Access) {
-        (self.fault().index, self.fault().access)
-    }
-
-    /// Whether the thread drives the engine while it waits.
-    pub fn drives(&self) -> bool {
-        self.fault().drives
+        self.fault().wants()
     }
 
     fn fault(&self) -> &Fault {
-        // SAFETY: the thread waits with its fault on the stack until `serve` consumes this one name of it.
+        // SAFETY: the fault stays until `serve` consumes this one name of it.
         unsafe { self.0.as_ref() }
     }
 
     /// Lets the thread go on.
-    fn serve(self) {
-        let sleeps = !self.drives();
-        // SAFETY: the thread waits with its fault on the stack until the state is stored.
+    fn serve(self) -> Waited {
+        // SAFETY: the fault is there until the state is stored.
         let state = unsafe { &raw const (*self.0.as_ptr()).state };
+        let index = self.wants().0;
         // SAFETY: the fault is there until the state is stored. From then on its address only names the sleeper.
-        unsafe { (*state).store(SERVED, Ordering::Release) };
-        if sleeps {
-            futex::wake_one(state);
+        let before = unsafe { &*state }.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+            Some(if now == ABANDONED { FREE } else { SERVED })
+        });
+        match before {
+            Ok(ASLEEP) => {
+                futex::wake_one(state);
+                Waited::Asleep
+            }
+            Ok(ABANDONED) => Waited::Gone(index),
+            _ => Waited::Looking,
         }
     }
 }
@@ -136,12 +205,23 @@ impl Mailbox {
         self.asleep.load(Ordering::SeqCst) > 0
     }
 
-    /// Lets a thread go on, whose page is mapped and pinned now.
-    pub fn serve(&self, fault: FaultId) {
-        if !fault.drives() {
+    /// A thread that has looked for its page sleeps from now on. Returns whether it does; else the page has come.
+    pub fn fall_asleep(&self, fault: &Fault) -> bool {
+        self.asleep.fetch_add(1, Ordering::SeqCst);
+        let sleeps = fault.state.compare_exchange(LOOKING, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !sleeps {
             self.asleep.fetch_sub(1, Ordering::SeqCst);
         }
-        fault.serve();
+        sleeps
+    }
+
+    /// Lets a thread go on, whose page is mapped and pinned now.
+    pub fn serve(&self, fault: FaultId) -> Waited {
+        let waited = fault.serve();
+        if waited != Waited::Looking {
+            self.asleep.fetch_sub(1, Ordering::SeqCst);
+        }
+        waited
     }
 
     /// Takes the requests, for the engine to fetch the pages.
@@ -176,9 +256,10 @@ mod tests {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     for index in 0..EACH {
-                        let fault = Fault::new(index, Access::Read, false);
+                        let fault = Fault::new();
+                        assert!(fault.begin(index, Access::Read, false));
                         mailbox.post(&fault);
-                        fault.wait();
+                        fault.wait(None);
                         mailbox.hint(index);
                     }
                     left.fetch_sub(1, Ordering::Release);
@@ -187,7 +268,7 @@ mod tests {
             while left.load(Ordering::Acquire) > 0 {
                 for waiting in mailbox.take() {
                     assert!(waiting.wants().0 < EACH);
-                    mailbox.serve(waiting);
+                    assert_eq!(mailbox.serve(waiting), Waited::Asleep);
                     served += 1;
                 }
                 assert!(mailbox.take_hints().all(|index| index < EACH));
@@ -197,5 +278,26 @@ mod tests {
         assert_eq!(served, THREADS as u32 * EACH);
         mailbox.take_hints().for_each(drop);
         assert!(!mailbox.has_any());
+    }
+    #[test]
+    fn a_place_that_is_left_is_free_when_its_page_has_come() {
+        let (mailbox, fault) = (Mailbox::default(), Fault::new());
+        assert!(fault.begin(7, Access::Write, true));
+        let looked = FaultId::of(&fault);
+        assert!(mailbox.fall_asleep(&fault) && mailbox.has_sleepers());
+        assert_eq!(fault.abandon(), None);
+        assert!(!fault.begin(8, Access::Read, false), "its page may still come");
+        assert_eq!(mailbox.serve(looked), Waited::Gone(7));
+        assert!(!mailbox.has_sleepers());
+
+        assert!(fault.begin(8, Access::Read, false));
+        mailbox.post(&fault);
+        let posted: Vec<_> = mailbox.take().collect();
+        posted.into_iter().for_each(|posted| assert_eq!(mailbox.serve(posted), Waited::Asleep));
+        assert_eq!(fault.abandon(), Some(8));
+
+        assert!(fault.begin(9, Access::Read, true));
+        assert_eq!(mailbox.serve(FaultId::of(&fault)), Waited::Looking);
+        assert!(!mailbox.fall_asleep(&fault) && fault.is_served() && !mailbox.has_sleepers());
     }
 }

@@ -7,7 +7,7 @@ mod mailbox;
 
 pub use budget::{Budget, Reserved};
 pub use completions::{CompletionId, Completions, Handle};
-pub use mailbox::{Fault, FaultId, Mailbox};
+pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
 use crate::memory::Piece;
 use vgasnet_protocol::coherence::{Access, PageId};

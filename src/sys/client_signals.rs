@@ -212,9 +212,9 @@ pub fn install(handlers: &[(c_int, Handler)], on_synchronous: OnSynchronous) -> 
     let _signals = SignalGuard::new();
     let mut installed = INSTALLED.lock();
     for (signal, handler) in handlers {
-        // Other signals wait until the handler is through. Those that an instruction raises are not blocked, so that a
-        // fault in the handler itself is a plain crash.
-        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+        // Other signals wait until the handler is through, or lets them in. Those that an instruction raises are not
+        // blocked: the client's handlers may fault while the library's waits.
+        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | libc::SA_NODEFER;
         let before = exchange(*signal, Some(&action(*handler as usize, flags, ASYNCHRONOUS)))?;
         DISPOSITIONS[*signal as usize].write(before);
     }

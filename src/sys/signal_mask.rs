@@ -43,3 +43,15 @@ pub unsafe fn mask_in(context: *mut c_void) -> *mut Mask {
     // SAFETY: `context` is a ucontext, whose signal set begins with the kernel's mask, of 64 signals.
     unsafe { (&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast() }
 }
+
+/// Runs `body` with those signals let in that the interrupted thread lets in.
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this.
+pub unsafe fn with_signals_of(context: *mut c_void, body: impl FnOnce()) {
+    // SAFETY: `context` is the ucontext of the calling handler.
+    let mask = unsafe { mask_in(context).read() };
+    let before = change_mask(libc::SIG_SETMASK, Some(mask & !SYNCHRONOUS));
+    body();
+    change_mask(libc::SIG_SETMASK, Some(before));
+}

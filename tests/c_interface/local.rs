@@ -157,6 +157,11 @@ fn single_steps_whose_trap_has_another_code() {
 }
 
 #[test]
+fn handlers_run_while_a_load_waits_for_long() {
+    run_in("waits", &[], [small(2, 7, true, true), small(2, 7, false, true)]);
+}
+
+#[test]
 fn forked_children_are_no_ranks() {
     let args: &[&str] = if conduit() == "smp" { &["descriptors"] } else { &[] };
     run_in("forks", args, FEW_SETUPS);

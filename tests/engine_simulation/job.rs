@@ -13,7 +13,7 @@ use std::sync::Arc;
 use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES, Segment, SegmentView, Slots};
-use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part};
+use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
@@ -201,7 +201,7 @@ impl Job {
             Task::Finish(parts) => {
                 for part in parts {
                     match part.completion {
-                        Completion::Fault(fault) => node.mailbox.serve(fault),
+                        Completion::Fault(fault) => assert_eq!(node.mailbox.serve(fault), Waited::Asleep),
                         Completion::Counted(completion) => {
                             let _ = node.completions.finish(completion);
                         }

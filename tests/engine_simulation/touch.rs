@@ -78,7 +78,7 @@ impl Thread {
     /// Pages that are pinned for this thread.
     pub fn pins(&self) -> impl Iterator<Item = u32> + '_ {
         let served = match &self.stage {
-            Stage::Waits(fault) if fault.is_served() => Some(fault.index),
+            Stage::Waits(fault) if fault.is_served() => Some(fault.wants().0),
             _ => None,
         };
         self.kept.iter().chain(&self.unpinning).copied().chain(served)
@@ -139,7 +139,7 @@ impl Job {
                     thread.stage = Stage::Waits(fault);
                     return false;
                 }
-                self.keep(rank, at, fault.index);
+                self.keep(rank, at, fault.wants().0);
             }
         }
         true
@@ -234,7 +234,8 @@ impl Job {
             None if thread.is_stepping => node.turn = Some(thread.name),
             _ => {}
         }
-        let fault = Box::new(Fault::new(wants.0, wants.1, false));
+        let fault = Box::new(Fault::new());
+        assert!(fault.begin(wants.0, wants.1, false));
         node.mailbox.post(&fault);
         thread.stage = Stage::Waits(fault);
     }

@@ -1,0 +1,101 @@
+/* A load that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the load for
+ * good. The last rank holds a page of rank 0 and is stopped. */
+#define _DEFAULT_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "local.h"
+
+#define TICKS 4
+
+static size_t pages;
+static sigjmp_buf back;
+static volatile sig_atomic_t ticks, quits, may_jump;
+
+/* Misses a page in every second run. */
+static void on_tick(int signal) {
+    (void)signal;
+    size_t page = 2 + (size_t)ticks * 3 % (pages - 2);
+    CHECK_EQ(load_word(at(0, page * page_bytes())), 1000 + page);
+    if (++ticks < TICKS) return;
+    raise(SIGQUIT);
+    if (may_jump) siglongjmp(back, 1);
+}
+
+static void on_quit(int signal) {
+    (void)signal;
+    ++quits;
+}
+
+static void handle(int signal, void (*handler)(int)) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    CHECK(sigaction(signal, &action, NULL) == 0);
+}
+
+static void set_timer(long period_us) {
+    struct itimerval every;
+    memset(&every, 0, sizeof every);
+    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
+    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
+}
+
+/* Waits until the process is stopped. */
+static void await_stop(pid_t pid) {
+    char name[64], line[400], state = 0;
+    sprintf(name, "/proc/%d/stat", (int)pid);
+    while (state != 'T') {
+        FILE *status = fopen(name, "r");
+        CHECK(status != NULL && fgets(line, sizeof line, status) != NULL);
+        fclose(status);
+        CHECK(sscanf(strrchr(line, ')') + 1, " %c", &state) == 1);
+        usleep(1000);
+    }
+}
+
+/* Loads the page, and leaves the load in the handler. */
+static void leave_load(void) {
+    ticks = 0, may_jump = 1;
+    set_timer(150000);
+    if (sigsetjmp(back, 1) == 0) {
+        (void)load_word(at(0, 0));
+        CHECK(!"the page comes from a rank that is stopped");
+    }
+    set_timer(0);
+    CHECK(ticks == TICKS && quits == 1);
+}
+
+int main(int argc, char **argv) {
+    uint64_t pid = (uint64_t)getpid(), word = 77;
+    pages = 3 * pool_pages();
+    start(&argc, &argv, pages * page_bytes());
+    int is_holder = vgasnet_mynode() == vgasnet_nodes() - 1;
+    if (vgasnet_mynode() == 0)
+        for (size_t page = 2; page < pages; ++page) store_word(at(0, page * page_bytes()), 1000 + page);
+    if (is_holder) vgasnet_put(0, at(0, page_bytes()), &pid, sizeof pid);
+    barrier();
+    pid_t holder = vgasnet_mynode() == 0 ? (pid_t)load_word(at(0, page_bytes())) : 0;
+    handle(SIGALRM, on_tick);
+    handle(SIGQUIT, on_quit);
+    barrier();
+    if (is_holder) vgasnet_put(0, at(0, 0), &word, sizeof word);
+    barrier();
+    if (is_holder) CHECK(raise(SIGSTOP) == 0);
+    if (vgasnet_mynode() == 0) {
+        await_stop(holder);
+        leave_load();
+        /* The page of the load that was left comes, and nobody keeps it. */
+        CHECK(kill(holder, SIGCONT) == 0);
+        CHECK_EQ(load_word(at(0, 0)), 77);
+        size_t most = least(pool_pages() * 3 / 4, pool_pages() - 4);
+        for (size_t first = 0; first + most <= pages; first += most) {
+            CHECK(vgasnet_pin(at(0, first * page_bytes()), most * page_bytes(), VGASNET_PIN_WRITE) == VGASNET_OK);
+            CHECK(vgasnet_unpin(at(0, first * page_bytes()), most * page_bytes()) == VGASNET_OK);
+        }
+        for (size_t page = 2; page < pages; ++page) CHECK_EQ(load_word(at(0, page * page_bytes())), 1000 + page);
+    }
+    return finish();
+}
