@@ -47,6 +47,20 @@ fn run(args: &[&str]) -> Output {
     finish(start(args))
 }
 
+#[test]
+fn np_is_n_before_the_program() {
+    let output = run(&["-np", "2", "-l", "echo", "-np", "5"]);
+    assert_eq!(sorted_lines(&output.stdout), ["[0] -np 5", "[1] -np 5"]);
+    assert_eq!(text(&run(&["echo", "-np"]).stdout), "-np\n");
+    assert_eq!(run(&["-np", "lots", "true"]).status.code(), Some(2));
+}
+
+#[test]
+fn version_is_told() {
+    let output = run(&["--version"]);
+    assert_eq!(text(&output.stdout), format!("vgasnetrun {}\n", env!("CARGO_PKG_VERSION")));
+}
+
 fn run_script(ranks: &str, script: &str) -> Output {
     run(&["-n", ranks, "sh", "-c", script])
 }

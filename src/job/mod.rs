@@ -184,6 +184,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
         )),
     };
     agree(&*conduit, INIT, same, |()| ())?;
+    warn_of_unknown(&*conduit, &config.unknown);
     let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
     let attaching = AtomicBool::new(false);
     let rank = conduit.rank().0;
@@ -192,6 +193,16 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     OF_RANK.job.store(job, Ordering::Release);
     RANK.store(rank, Ordering::Release);
     Ok(job)
+}
+
+/// The ranks have the same variables, as a rule.
+fn warn_of_unknown(conduit: &dyn Conduit, unknown: &[String]) {
+    if conduit.rank().0 == 0 && !unknown.is_empty() {
+        let names = unknown.join(", ");
+        say(&format!(
+            "rank 0: {INIT}: warning: no variables of vgasnet, without effect: {names}; see vgasnetrun --help"
+        ));
+    }
 }
 
 /// Gives this rank a segment of `size_bytes` bytes, rounded up to whole pages; 0 for none. Collective.

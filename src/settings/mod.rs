@@ -84,16 +84,27 @@ pub struct Config {
     pub peer_memory: bool,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
+    /// Variables that begin like those of vgasnet and mean nothing to it, for a warning.
+    pub unknown: Vec<String>,
 }
 
 /// A variable: its help text, and what its value does.
 struct Variable {
     name: &'static str,
+    /// For whom it is.
+    audience: Audience,
     meaning: &'static str,
     allowed: &'static str,
     default: &'static str,
     /// Takes the value, or says what is wrong with it as the end of a sentence that begins `NAME=VALUE`.
     set: fn(&mut Settings, &str) -> Result<(), String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    Users,
+    /// The parts of vgasnet among themselves, and tests. Nobody is told of these.
+    Vgasnet,
 }
 
 /// The values that were set, each valid by itself.
@@ -106,6 +117,7 @@ struct Settings {
     cooperative: Option<bool>,
     peer_memory: Option<bool>,
     io_fault: Option<IoFault>,
+    unknown: Vec<String>,
 }
 
 /// The variable that names the transport.
@@ -115,12 +127,17 @@ const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
 const PREFIX: &str = "VGASNET_";
 
+/// Names that module systems and package managers set for what is installed.
+const OF_INSTALLATION: [&str; 11] =
+    ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "LIBRARY", "VERSION"];
+
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
 const VARIABLES: [Variable; 13] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
+        audience: Audience::Users,
         meaning: "directory of the backing files, one per rank, on the node's fastest disk",
         allowed: "an absolute path",
         default: "TMPDIR if set, else /var/tmp",
@@ -128,6 +145,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_PAGE_SIZE",
+        audience: Audience::Users,
         meaning: "unit of caching and coherence; the same on every rank",
         allowed: "a power of two from 64K to 64M",
         default: "4M",
@@ -135,6 +153,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_POOL_SIZE",
+        audience: Audience::Users,
         meaning: "DRAM cache of each rank, rounded down to whole pages",
         allowed: "a size of at least one page and at most the rank's share of the host's available memory",
         default: "half of the rank's share of the host's available memory, at most 64G",
@@ -142,6 +161,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_MAX_SEGSIZE",
+        audience: Audience::Users,
         meaning: "largest segment of each rank, rounded down to whole pages",
         allowed: "a size of at least one page; no more than the free space is ever offered",
         default: "GASNET_MAX_SEGSIZE, else the program's gasnet_max_segsize, else half of the rank's share of the free \
@@ -150,6 +170,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_COOPERATIVE",
+        audience: Audience::Users,
         meaning: "whether a page that some rank holds is fetched from there and not from the disk",
         allowed: "0 or 1",
         default: "1",
@@ -157,6 +178,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: PEER_MEMORY_VARIABLE,
+        audience: Audience::Users,
         meaning: "whether ranks of one host use each other's frames directly; 0 treats them like ranks elsewhere",
         allowed: "0 or 1",
         default: "1",
@@ -164,6 +186,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: CONDUIT_VARIABLE,
+        audience: Audience::Users,
         meaning: "transport between ranks",
         allowed: CONDUITS,
         default: "that of the launcher that started the program, else smp",
@@ -172,6 +195,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
+        audience: Audience::Vgasnet,
         meaning: "for tests: the N-th read or write of the backing file fails",
         allowed: "read:N or write:N, N from 1",
         default: "none",
@@ -179,6 +203,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_SMP_JOB",
+        audience: Audience::Vgasnet,
         meaning: "set by vgasnetrun for the ranks that it starts; not for users",
         allowed: "what vgasnetrun writes",
         default: "none",
@@ -186,6 +211,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_HOST_TIMEOUT",
+        audience: Audience::Users,
         meaning: "of vgasnetrun, for conduits between hosts: a host that is silent for so many seconds is lost, and the job ends",
         allowed: "a number from 5 to 3600",
         default: "30",
@@ -193,6 +219,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_MPIEXEC",
+        audience: Audience::Users,
         meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
         allowed: "the mpiexec of MPICH, of Open MPI or of an MPI made from them, or srun",
         default: "the mpiexec of the MPI that the library was built for",
@@ -200,6 +227,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_LAUNCHER",
+        audience: Audience::Vgasnet,
         meaning: "set by vgasnetrun for the agents that look after ranks on all hosts; not for users",
         allowed: "what vgasnetrun writes",
         default: "none",
@@ -207,6 +235,7 @@ const VARIABLES: [Variable; 13] = [
     },
     Variable {
         name: "VGASNET_AGENT",
+        audience: Audience::Vgasnet,
         meaning: "set by vgasnetrun's agents for the ranks that they start; not for users",
         allowed: "what vgasnetrun writes",
         default: "none",
@@ -219,7 +248,7 @@ impl Config {
     /// Names without the prefix `VGASNET_` are left alone, except that `TMPDIR` is a default.
     ///
     /// # Errors
-    /// An unknown `VGASNET_` name, a malformed value, or a pool that is smaller than a page or larger than the rank's
+    /// A `VGASNET_` name that is nearly one of those known, a malformed value, or a pool that is smaller than a page or larger than the rank's
     /// share of the available memory.
     ///
     /// # Panics
@@ -267,6 +296,7 @@ impl Config {
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
             io_fault: settings.io_fault,
+            unknown: settings.unknown,
         }
         .or_segment_limit(gasnet_limit_bytes))
     }
@@ -292,7 +322,7 @@ impl Config {
     /// The table of variables as text for a terminal, ending in a newline.
     pub fn help() -> String {
         let mut text = String::from("Environment variables. A size is digits, then at most one of K, M, G, T.\n");
-        for variable in &VARIABLES {
+        for variable in VARIABLES.iter().filter(|variable| variable.audience == Audience::Users) {
             let Variable { name, meaning, allowed, default, .. } = variable;
             text += &format!("\n{name}\n    {meaning}\n    allowed: {allowed}\n    default: {default}\n");
         }
@@ -322,12 +352,29 @@ pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
 
 fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), UserError> {
     let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
-        let nearest = VARIABLES.iter().map(|variable| variable.name).min_by_key(|known| edit_distance(name, known));
-        let nearest = nearest.expect("the table is not empty");
-        return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
+        return note_unknown(settings, name);
     };
     (variable.set)(settings, value)
         .map_err(|why| UserError::new(format!("{name}={value} {why}; allowed: {}", variable.allowed)))
+}
+
+/// A name that is nearly a known one is a mistake. Any other may have another purpose.
+fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
+    const TYPING_ERRORS: usize = 2;
+    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
+    if OF_INSTALLATION.contains(&rest) {
+        return Ok(());
+    }
+    let upper = name.to_uppercase();
+    let known = VARIABLES.iter().filter(|variable| variable.audience == Audience::Users).map(|variable| variable.name);
+    let (distance, nearest) =
+        known.map(|known| (edit_distance(&upper, known), known)).min().expect("the table is not empty");
+    let is_cut_off = nearest.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
+    if distance <= TYPING_ERRORS || is_cut_off {
+        return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
+    }
+    settings.unknown.push(name.to_owned());
+    Ok(())
 }
 
 fn parse_directory(value: &str) -> Result<PathBuf, String> {

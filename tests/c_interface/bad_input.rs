@@ -139,6 +139,17 @@ fn settings_that_make_no_sense() {
 }
 
 #[test]
+fn settings_of_others() {
+    for (name, lines) in [("VGASNET_ROOT", 0), ("VGASNET_LUNCHEON", 1)] {
+        let outcome = case(&[(name, "/opt")]).run();
+        assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+        let said: Vec<_> = outcome.stderr.lines().filter(|line| line.contains(name)).collect();
+        assert_eq!(said.len(), lines, "{}", outcome.stderr);
+        assert!(said.iter().all(|line| line.starts_with("vgasnet: rank 0: vgasnet_init: warning: ")), "{said:?}");
+    }
+}
+
+#[test]
 fn a_storage_folder_that_is_not_there() {
     case(&[("VGASNET_STORAGE_DIR", "/no/such/folder")]).fails_saying(&[
         "rank 0: vgasnet_attach",

@@ -10,7 +10,7 @@ use vgasnet_smp::RANKS_MAX;
 ///
 /// Every benchmark starts its own ranks. Sizes are digits, then at most one of K, M, G, T.
 #[derive(Parser)]
-#[command(name = "vgasnet-bench")]
+#[command(name = "vgasnet-bench", version)]
 pub struct Options {
     #[command(subcommand)]
     pub command: Command,

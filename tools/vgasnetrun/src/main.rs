@@ -19,6 +19,7 @@ use vgasnet_launch::{Plan, supervise};
 #[derive(Parser)]
 #[command(
     name = "vgasnetrun",
+    version,
     override_usage = "vgasnetrun [-n RANKS] [-l] [--conduit CONDUIT] [--hosts A,B...] PROGRAM [ARGUMENT]...",
     after_help = after_help()
 )]
@@ -50,6 +51,21 @@ struct Options {
     program: Vec<OsString>,
 }
 
+/// Takes `-np`, as other launchers have it, for `-n`. What comes after the program is the program's.
+fn with_np(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let (mut is_options, mut is_value) = (true, true);
+    let translate = |argument: OsString| {
+        let is_name = is_options && !std::mem::take(&mut is_value);
+        let is_np = is_name && argument == "-np";
+        if is_name {
+            is_value = is_np || ["-n", "--conduit", "--hosts"].into_iter().any(|name| argument == name);
+            is_options = argument.to_string_lossy().starts_with('-') && argument != "--";
+        }
+        if is_np { "-n".into() } else { argument }
+    };
+    arguments.map(translate).collect()
+}
+
 /// The end of `--help`: the behaviour of jobs, and the table of environment variables.
 fn after_help() -> String {
     let jobs = "Signals are forwarded to the ranks; stdin goes to rank 0. When a rank fails, the others are ended, and \
@@ -70,7 +86,7 @@ fn conduits() -> clap::builder::PossibleValuesParser {
 }
 
 fn main() {
-    let mut options = Options::parse();
+    let mut options = Options::parse_from(with_np(std::env::args_os()));
     #[cfg(any(feature = "mpi", feature = "gasnet"))]
     if options.agent {
         std::process::exit(vgasnet_launch::run_agent(&options.program));
