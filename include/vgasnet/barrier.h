@@ -3,6 +3,10 @@
  *
  * It has two steps: a rank notifies, and later waits, or tries until the answer is another than VGASNET_ERR_NOT_READY.
  * A barrier syncs no operations. flags: 0 for a barrier named id, or some of these; unknown flags are fatal.
+ *
+ * Programs for GASNet may live on calls in the wrong order, which that checks only where it is built to. So a second
+ * notify in a row is ignored, and a wait or try without a notify returns VGASNET_OK at once, both with one warning;
+ * with VGASNET_CHECK=1 they are fatal.
  */
 #ifndef VGASNET_BARRIER_H
 #define VGASNET_BARRIER_H
@@ -22,15 +26,14 @@ extern "C" {
 /* Every image takes part. It changes nothing, because a rank is one image: call these functions once a rank. */
 #define VGASNET_BARRIERFLAG_IMAGES 8
 
-/* Arrives, and waits for nobody. A second notify without a completed wait or try in between is fatal.
+/* Arrives, and waits for nobody.
  * Threads: no two threads of a rank may call barrier functions at the same time. */
 void vgasnet_barrier_notify(int id, int flags);
 
 /*
  * Waits until all ranks have notified. Returns VGASNET_OK, or VGASNET_ERR_BARRIER_MISMATCH in these cases: two ranks
  * notified with different ids; one notified with VGASNET_BARRIERFLAG_MISMATCH; the wait names another id than this
- * rank's notify did or, if that was anonymous, than the other ranks' did. Fatal: a wait without a notify. Before
- * vgasnet_attach: VGASNET_ERR_NOT_INIT.
+ * rank's notify did or, if that was anonymous, than the other ranks' did. Before vgasnet_attach: VGASNET_ERR_NOT_INIT.
  */
 int vgasnet_barrier_wait(int id, int flags);
 

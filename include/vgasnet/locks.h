@@ -10,8 +10,8 @@ extern "C" {
 #endif
 
 /* A lock for handlers and other code of one rank. A thread that holds it may take it again, and then has to unlock it
- * as often. A lock of zeros is free. Fatal: null pointers, destroying a lock that is taken, unlocking a free one.
- * trylock returns VGASNET_OK or VGASNET_ERR_NOT_READY. */
+ * as often. A lock of zeros is free. Fatal: null pointers, destroying a lock that is taken. Unlocking a free one is
+ * ignored with one warning; with VGASNET_CHECK=1 it is fatal. trylock returns VGASNET_OK or VGASNET_ERR_NOT_READY. */
 typedef struct {
     uint32_t opaque_[4];
 } vgasnet_hsl_t;

@@ -7,6 +7,9 @@
  *
  * Fatal, here and in nonblocking.h, values.h and lists.h: a rank that does not exist, bytes outside its segment, a null
  * local address with nbytes > 0, a call before vgasnet_attach, an I/O error on a page without another copy.
+ *
+ * With the own rank as node, an address outside its segment is one of the program's other memory, and the transfer is a
+ * copy, as in GASNet; with VGASNET_CHECK=1 it is fatal.
  */
 #ifndef VGASNET_TRANSFER_H
 #define VGASNET_TRANSFER_H

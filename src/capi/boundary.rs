@@ -7,6 +7,7 @@ use crate::job::{self, Job, Runtime};
 use std::ffi::{c_char, c_int};
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Why a call is refused.
 pub(super) struct Refusal {
@@ -24,6 +25,21 @@ impl Refusal {
     #[cold]
     pub(super) fn bad_argument(line: impl Display) -> Refusal {
         Refusal::with_code(ERR_BAD_ARG, UserError::new(line.to_string()))
+    }
+}
+
+impl Refusal {
+    /// Lets pass what GASNet lets pass, with a warning the first time; where the user has asked for checks it is refused.
+    #[cold]
+    pub(super) fn tolerate(self, call: &str, warned: &AtomicBool) -> Result<(), Refusal> {
+        if job::job().is_some_and(|job| job.config().strict) {
+            return Err(self);
+        }
+        if !warned.swap(true, Ordering::Relaxed) {
+            let line = format!("warning: {}; the call is ignored, and VGASNET_CHECK=1 ends the job instead", self.line);
+            job::report(call, &UserError::new(line));
+        }
+        Ok(())
     }
 }
 

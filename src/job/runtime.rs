@@ -82,12 +82,12 @@ impl Runtime {
         let (helped, prepared) = (Arc::clone(&driver), Arc::clone(&driver));
         start_thread("vgasnet-helper", move || helped.help())?;
         start_thread("vgasnet-memory", move || prepared.prepare_memory())?;
-        Ok(Runtime::on(driver, messages, config.cooperative))
+        Ok(Runtime::on(driver, messages, config))
     }
 
     /// The rooms above an engine. They live as long as the process, since they and the driver refer to each other.
-    fn on(driver: Arc<Driver>, messages: Arc<Messages>, cooperative: bool) -> Runtime {
-        let ops = Arc::new(Ops::new(Arc::clone(&driver), cooperative));
+    fn on(driver: Arc<Driver>, messages: Arc<Messages>, config: &Config) -> Runtime {
+        let ops = Arc::new(Ops::new(Arc::clone(&driver), config.cooperative, config.strict));
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
         driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));

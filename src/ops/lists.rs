@@ -119,10 +119,11 @@ impl Ops {
         for run in runs {
             let operation = direction.operation(run.local);
             let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
-            if self.space.own_segment().overlaps(run.local, run.len_bytes) {
-                if run.len_bytes >= BUFFERED_BYTES_MAX {
-                    // SAFETY: the local side of the run is valid. Since it lies in the own segment, the run is done on
-                    // return.
+            let is_local = self.is_in_own_memory(remote);
+            if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
+                if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
+                    // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
+                    // memory that is none, the run is done on return.
                     unsafe { self.at_once(operation, remote)? };
                 } else if !buffered.add(run) {
                     self.transfer_buffered(direction, rank, &mut buffered)?;

@@ -6,6 +6,7 @@ mod bounce_buffer;
 mod hit;
 mod lists;
 mod nonblocking;
+mod own_memory;
 mod runs;
 mod transfer;
 
@@ -31,16 +32,19 @@ pub struct Ops {
     neighbours: Box<[usize]>,
     /// Room for the copies of bytes that non-blocking puts have still to write.
     copies: Budget,
+    /// A transfer in the own memory outside the segment is refused.
+    strict: bool,
 }
 
 impl Ops {
-    /// Operations that `driver` carries out.
-    pub fn new(driver: Arc<Driver>, cooperative: bool) -> Ops {
+    /// Operations that `driver` carries out. Where they are `strict`, both ends of a transfer in the own memory lie in the
+    /// segment.
+    pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool) -> Ops {
         let space = Arc::clone(driver.space());
         let own = space.rank.index();
         let is_neighbour = |rank: &usize| cooperative && *rank != own && space.memories[*rank].is_some();
         let neighbours = (0..space.memories.len()).filter(is_neighbour).collect();
-        Ops { driver, space, neighbours, copies: Budget::new(COPIES_BYTES) }
+        Ops { driver, space, neighbours, copies: Budget::new(COPIES_BYTES), strict }
     }
 
     /// The job's address space.

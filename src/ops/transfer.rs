@@ -77,7 +77,11 @@ impl Ops {
     /// The client's memory is valid for `remote.len_bytes` bytes, or null.
     #[inline]
     pub(super) unsafe fn at_once(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
-        let mut pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
+        let mut pieces = match self.space.pieces(remote.rank, remote.address, remote.len_bytes) {
+            Ok(pieces) => pieces,
+            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, or null.
+            Err(error) => return unsafe { self.in_own_memory(operation, remote, error) }.map(|()| true),
+        };
         self.check_client(operation, remote.len_bytes)?;
         if self.is_own_segment(operation, remote.len_bytes) {
             return self.through_bounce_buffer(operation, remote).map(|()| true);
@@ -171,7 +175,7 @@ impl Ops {
     }
 
     #[inline]
-    fn is_own_segment(&self, operation: Operation, len_bytes: usize) -> bool {
+    pub(super) fn is_own_segment(&self, operation: Operation, len_bytes: usize) -> bool {
         operation.address().is_some_and(|address| self.space.own_segment().overlaps(address, len_bytes))
     }
 }

@@ -84,6 +84,8 @@ pub struct Config {
     pub peer_memory: bool,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
+    /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
+    pub strict: bool,
     /// Variables that begin like those of vgasnet and mean nothing to it, for a warning.
     pub unknown: Vec<String>,
 }
@@ -117,6 +119,7 @@ struct Settings {
     cooperative: Option<bool>,
     peer_memory: Option<bool>,
     io_fault: Option<IoFault>,
+    strict: Option<bool>,
     unknown: Vec<String>,
 }
 
@@ -134,7 +137,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-const VARIABLES: [Variable; 13] = [
+const VARIABLES: [Variable; 14] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -183,6 +186,16 @@ const VARIABLES: [Variable; 13] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_CHECK",
+        audience: Audience::Users,
+        meaning: "whether errors of the program end it that GASNet lets pass unless it is built to check: a second notify \
+                  of a barrier, a wait without one, an unlock of a free lock, transfers in the rank's own memory outside \
+                  its segment",
+        allowed: "0 or 1",
+        default: "0",
+        set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
     },
     Variable {
         name: CONDUIT_VARIABLE,
@@ -296,6 +309,7 @@ impl Config {
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
             io_fault: settings.io_fault,
+            strict: settings.strict.unwrap_or(false),
             unknown: settings.unknown,
         }
         .or_segment_limit(gasnet_limit_bytes))

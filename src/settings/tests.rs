@@ -27,6 +27,7 @@ fn defaults() {
             cooperative: true,
             peer_memory: true,
             io_fault: None,
+            strict: false,
             unknown: Vec::new(),
         }
     );
@@ -50,6 +51,7 @@ fn every_variable_is_taken() {
         ("VGASNET_MAX_SEGSIZE", "1T"),
         ("VGASNET_COOPERATIVE", "0"),
         ("VGASNET_PEER_MEMORY", "0"),
+        ("VGASNET_CHECK", "1"),
         ("VGASNET_CONDUIT", "smp"),
         ("VGASNET_TEST_IO_ERROR", "write:3"),
         ("VGASNET_SMP_JOB", "anything at all"),
@@ -69,6 +71,7 @@ fn every_variable_is_taken() {
             cooperative: false,
             peer_memory: false,
             io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
+            strict: true,
             unknown: Vec::new(),
         }
     );

@@ -1,7 +1,7 @@
 //! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run, some_of};
+use crate::support::run::{Ended, Setup, run, run_with, some_of};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -221,13 +221,32 @@ fn errors_without_a_code_end_the_job_with_one_line() {
     let program = compile::program("fatal", Language::C99, Linking::Shared);
     for ranks in some_of([1, 3]) {
         for (error, function, text) in ERRORS {
-            let ended = run(&program, &[error], small(ranks, 1, true, true));
+            let ended = run_with(&program, &[error], small(ranks, 1, true, true), &[("VGASNET_CHECK", "1")]);
             ended.expect(1);
             let lines: Vec<_> = ended.stderr.lines().collect();
             assert_eq!(lines.len(), 2, "{ended}");
             assert!(lines[0].starts_with(&format!("vgasnet: rank {}: {function}: ", ranks - 1)), "{ended}");
             assert!(lines[0].contains(text), "{ended}");
         }
+    }
+}
+
+#[test]
+fn what_gasnet_lets_pass_passes_with_one_warning_of_a_kind() {
+    let program = compile::program("habits", Language::C99, Linking::Shared);
+    for ranks in [1, 3] {
+        let ended = run(&program, &[], small(ranks, 5, true, true));
+        let mut lines: Vec<_> = ended.expect(0).stderr.lines().collect();
+        assert!(lines.iter().all(|line| line.contains("; the call is ignored, and VGASNET_CHECK=1 ends")), "{ended}");
+        lines.sort_unstable();
+        let said = |rank, text: &str| {
+            lines.iter().filter(|line| line.starts_with(&format!("vgasnet: rank {rank}: {text}"))).count()
+        };
+        for rank in 0..ranks {
+            assert_eq!(said(rank, "vgasnet_barrier_notify: warning: this rank has notified already"), 1, "{ended}");
+            assert_eq!(said(rank, "vgasnet_hsl_unlock: warning: a lock is unlocked that is free"), 1, "{ended}");
+        }
+        assert_eq!(lines.len(), 2 * ranks as usize, "{ended}");
     }
 }
 
