@@ -13,7 +13,7 @@ use vgasnet_smp::{JOB_VARIABLE, RANKS_MAX, Rendezvous, Visit};
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, ExitPolicy, Graces, Outcome, RankView};
 use crate::output::{LabelledPipe, Stream};
-use crate::process::Process;
+use crate::process::{Process, fix_addresses};
 use crate::rank_process::RankProcess;
 use crate::signals::Signals;
 use crate::{StartError, cannot_run_status, say};
@@ -26,6 +26,7 @@ pub struct Launch {
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
     label_output: bool,
+    randomizes_addresses: bool,
     time_limit: Option<Duration>,
 }
 
@@ -34,7 +35,8 @@ impl Launch {
     pub fn new(ranks: u32, program: impl Into<OsString>) -> Self {
         assert!((1..=RANKS_MAX).contains(&ranks), "a job of {ranks} ranks; 1 to {RANKS_MAX} are possible");
         let (args, env) = Default::default();
-        Launch { ranks, program: program.into(), args, env, label_output: false, time_limit: None }
+        let (label_output, randomizes_addresses, time_limit) = (false, false, None);
+        Launch { ranks, program: program.into(), args, env, label_output, randomizes_addresses, time_limit }
     }
 
     /// Adds an argument for the program.
@@ -58,6 +60,13 @@ impl Launch {
     /// Whether every line of output begins with the rank that wrote it. Without it, ranks write where this process does.
     pub fn label_output(mut self, label_output: bool) -> Self {
         self.label_output = label_output;
+        self
+    }
+
+    /// Whether the system places each rank's code and data at random. Without that, functions and variables have the same
+    /// addresses on all ranks, as in ranks that are forked; where the system does not allow that, they have not.
+    pub fn randomize_addresses(mut self, randomizes_addresses: bool) -> Self {
+        self.randomizes_addresses = randomizes_addresses;
         self
     }
 
@@ -114,6 +123,9 @@ impl Launch {
         command.env(JOB_VARIABLE, rendezvous.variable(rank));
         if rank > 0 {
             command.stdin(Stdio::null());
+        }
+        if !self.randomizes_addresses {
+            fix_addresses(&mut command);
         }
         if self.label_output {
             command.stdout(Stdio::piped()).stderr(Stdio::piped());

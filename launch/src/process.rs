@@ -149,6 +149,24 @@ impl Process {
     }
 }
 
+/// Has the system place the program that `command` starts, and all that it starts, as it places every program.
+pub(crate) fn fix_addresses(command: &mut Command) {
+    const ANY: libc::c_ulong = 0xffff_ffff;
+    let fix = || {
+        // Containers may forbid it, and then programs are placed at random.
+        // SAFETY: the calls take numbers, and change nothing but where the next program is placed.
+        unsafe {
+            let current = libc::personality(ANY);
+            if current >= 0 {
+                libc::personality(current as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            }
+        }
+        Ok(())
+    };
+    // SAFETY: the closure runs in the child between fork and exec. It makes system calls only.
+    unsafe { command.pre_exec(fix) };
+}
+
 /// In the child: get a signal when the launcher dies, have the launcher's signal mask and not the one with which it
 /// forwards signals, and keep the inherited descriptor through exec.
 fn prepare(launcher: u32, mask: &SigSet, on_death: Signal, inherited: Option<RawFd>) -> io::Result<()> {

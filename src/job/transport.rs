@@ -61,6 +61,12 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
             Arc::new(vgasnet_hybrid::HybridConduit::start(network, wanted.peer_memory)?)
         }
     };
+    if let Some(ranks) = ranks_in_vain(|name| std::env::var(name).ok(), &*conduit) {
+        return Err(ConduitError(format!(
+            "GASNET_PSHM_NODES={ranks}, but a program that starts by itself is one rank: start it by vgasnetrun -n {ranks}, or \
+             unset the variable"
+        )));
+    }
     let is_alone = conduit.ranks() == 1 && wanted.conduit != Some(settings::Conduit::Smp);
     if is_alone && is_later_task(|name| std::env::var(name).ok()) {
         return Err(ConduitError(
@@ -70,6 +76,13 @@ pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc
         ));
     }
     Ok(conduit)
+}
+
+/// How many ranks a user of GASNet's smp conduit asks for, where nobody has started them.
+fn ranks_in_vain(variable: impl Fn(&str) -> Option<String>, conduit: &dyn Conduit) -> Option<u32> {
+    let is_started = variable(vgasnet_smp::JOB_VARIABLE).is_some() || conduit.name() != "smp";
+    let ranks = variable(launchers::PSHM_NODES_VARIABLE).filter(|_| !is_started)?;
+    ranks.parse().ok().filter(|ranks| *ranks > 1)
 }
 
 /// Whether Slurm has started several tasks, and this process is not the first. Only the later ones say so: once is enough.

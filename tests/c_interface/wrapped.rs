@@ -1,7 +1,7 @@
 //! Ranks that other commands start for the launcher, in surroundings of theirs: scripts, closed streams, few
 //! descriptors, another user.
 
-use crate::support::compile::{Language, Linking, build, source_dir};
+use crate::support::compile::{Language, Linking, build, program, source_dir};
 use crate::support::run::{Ended, Setup, conduit, finish, fresh_dir, run, run_with, say_not_run};
 use crate::support::tools::tool;
 use std::os::unix::fs::PermissionsExt;
@@ -34,6 +34,39 @@ fn closed_streams_stay_apart_from_the_librarys_files() {
     run_script("exec \"$1\" mute <&- >/dev/null 2>&-", SETUP).expect(0);
 }
 
+/// Runs a program as the user does, without the settings of [`run`]. Returns status, output and errors.
+fn run_bare(command: &mut Command) -> (Option<i32>, String, String) {
+    let storage = fresh_dir();
+    command.env("VGASNET_CONDUIT", "smp").env("VGASNET_STORAGE_DIR", &storage);
+    command.env("VGASNET_POOL_SIZE", "1M").env("VGASNET_PAGE_SIZE", "64K").env("CHECK_PAGE_BYTES", "65536");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let ended = finish(command.spawn().expect("a program that is there"));
+    std::fs::remove_dir(&storage).expect("an empty directory of ours");
+    ended
+}
+
+/// Position-independent programs, too: clients send the addresses of functions to each other.
+#[test]
+fn code_and_data_have_the_same_addresses_unless_that_is_not_wanted() {
+    let program = program("addresses", Language::C99, Linking::Shared);
+    let run = |options: &[&str]| run_bare(Command::new(tool("vgasnetrun")).args(options).arg(&program));
+    assert_eq!(run(&["-n", "3"]), (Some(0), "same\n".into(), String::new()));
+    let is_random =
+        std::fs::read_to_string("/proc/sys/kernel/randomize_va_space").is_ok_and(|level| level.trim() != "0");
+    if is_random {
+        assert_eq!(run(&["-n", "3", "--aslr"]), (Some(0), "different\n".into(), String::new()));
+    }
+}
+
+#[test]
+fn ranks_that_nobody_starts_are_refused() {
+    let program = program("addresses", Language::C99, Linking::Shared);
+    let (status, _, said) = run_bare(Command::new(&program).env("GASNET_PSHM_NODES", "4"));
+    let line = "vgasnet: vgasnet_init: GASNET_PSHM_NODES=4, but a program that starts by itself is one rank";
+    assert!(status.is_some_and(|status| status != 0) && said.starts_with(line), "{status:?} {said}");
+    assert_eq!(run_bare(Command::new(&program).env("GASNET_PSHM_NODES", "1")).0, Some(0));
+}
+
 /// However few descriptors there are, the job runs, or ends with one line of the launcher's.
 #[test]
 fn too_few_descriptors_are_a_line() {
@@ -41,16 +74,11 @@ fn too_few_descriptors_are_a_line() {
     let (mut ran, mut refused) = (0, 0);
     for limit in 8..48 {
         let script = format!("ulimit -n {limit}; exec \"$@\"");
-        let storage = fresh_dir();
         let mut command = Command::new("sh");
         command.args(["-c", &script, "limited"]).arg(tool("vgasnetrun")).args(["-n", &SETUP.ranks.to_string()]);
         // The launcher opens one more for each rank within a script.
         command.args(["sh", "-c", "\"$1\" copies; exit $?", "rank"]).arg(&program);
-        command.env("VGASNET_CONDUIT", "smp").env("VGASNET_STORAGE_DIR", &storage);
-        command.env("VGASNET_POOL_SIZE", "1M").env("VGASNET_PAGE_SIZE", "64K").env("CHECK_PAGE_BYTES", "65536");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (status, _, said) = finish(command.spawn().expect("a shell"));
-        std::fs::remove_dir(&storage).expect("an empty directory of ours");
+        let (status, _, said) = run_bare(&mut command);
         match status {
             Some(0) => ran += 1,
             status => {

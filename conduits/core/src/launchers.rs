@@ -12,9 +12,12 @@ pub const SLURM_RANKS_VARIABLE: &str = "SLURM_STEP_NUM_TASKS";
 /// The PMI that Slurm has been asked for.
 pub const SLURM_PMI_VARIABLE: &str = "SLURM_MPI_TYPE";
 
+/// How many ranks a user asks GASNet's smp conduit to start.
+pub const PSHM_NODES_VARIABLE: &str = "GASNET_PSHM_NODES";
+
 /// Set by the launchers of GASNet, and by users who ask GASNet to launch. One of them makes a process a rank over GASNet.
 pub const GASNET_VARIABLES: [&str; 5] =
-    ["GASNET_SPAWN_CONTROL", "GASNET_PSHM_NODES", "GASNET_SPAWNFN", "AMUDP_SLAVE_ARGS", "AMUDP_SPAWNFN"];
+    ["GASNET_SPAWN_CONTROL", PSHM_NODES_VARIABLE, "GASNET_SPAWNFN", "AMUDP_SLAVE_ARGS", "AMUDP_SPAWNFN"];
 
 /// The socket by which MPICH's launcher, hydra, hears from a process.
 pub const HYDRA_SOCKET_VARIABLE: &str = "PMI_FD";

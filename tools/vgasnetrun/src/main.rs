@@ -20,7 +20,7 @@ use vgasnet_launch::{Plan, supervise};
 #[command(
     name = "vgasnetrun",
     version,
-    override_usage = "vgasnetrun [-n RANKS] [-l] [--conduit CONDUIT] [--hosts A,B...] PROGRAM [ARGUMENT]...",
+    override_usage = "vgasnetrun [-n RANKS] [-l] [--aslr] [--conduit CONDUIT] [--hosts A,B...] PROGRAM [ARGUMENT]...",
     after_help = after_help()
 )]
 struct Options {
@@ -32,6 +32,10 @@ struct Options {
     /// Begin every line of output with the rank that wrote it
     #[arg(short = 'l')]
     label_output: bool,
+
+    /// Let the system place each rank's code and data at random; by default, addresses are the same on all ranks over smp
+    #[arg(long)]
+    aslr: bool,
 
     /// The transport of the ranks; default: VGASNET_CONDUIT, else smp, this machine only
     #[arg(long, value_name = "CONDUIT", value_parser = conduits())]
@@ -136,5 +140,6 @@ fn run_here(options: &Options) -> i32 {
         return 2;
     }
     let (program, args) = options.program.split_first().expect("clap requires a program");
-    Launch::new(options.ranks, program).args(args).label_output(options.label_output).run().status
+    let job = Launch::new(options.ranks, program).args(args).label_output(options.label_output);
+    job.randomize_addresses(options.aslr).run().status
 }
