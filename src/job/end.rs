@@ -55,15 +55,17 @@ fn limit_handlers(status: i32) {
         let seconds = HANDLERS_GRACE.as_secs();
         let line = format!("the program's exit handlers are not through after {seconds} s; the rank ends without them");
         report("vgasnet_exit", &UserError::new(line));
-        if let Some(job) = job() {
-            job.conduit.exit(status)
-        }
+        end(status)
     });
 }
 
 fn exit_at_once(status: i32) -> ! {
     // SAFETY: a null pointer stands for all output streams; the call has no other condition.
     unsafe { libc::fflush(std::ptr::null_mut()) };
+    end(status)
+}
+
+fn end(status: i32) -> ! {
     let Some(job) = job() else { exit_without_job(status) };
     if status == 0 && leave_soon() {
         job.conduit.close();

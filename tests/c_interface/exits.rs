@@ -1,7 +1,7 @@
 //! Ends of ranks, with what their programs have left to do.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run};
+use crate::support::run::{Ended, Setup, conduit, run};
 
 fn exits(args: &[&str], ranks: u32) -> Ended {
     let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
@@ -15,10 +15,14 @@ fn said(ended: &Ended) -> Vec<&str> {
     lines
 }
 
-fn lines_of(ranks: impl Iterator<Item = u32> + Clone, handlers: &[&str]) -> Vec<String> {
-    let destructors = ranks.clone().map(|_| "destructor".to_owned());
-    let of_handlers = ranks.flat_map(|rank| handlers.iter().map(move |handler| format!("rank {rank}: {handler}")));
-    let mut lines: Vec<_> = destructors.chain(of_handlers).collect();
+/// What the exit handlers of these ranks write, sorted. GASNet ends a process in an exit handler of its own, so what was
+/// there before its start does not run.
+fn handlers_of(ranks: impl Iterator<Item = u32>) -> Vec<String> {
+    let of = |rank| match &*conduit() {
+        "gasnet" => vec![format!("rank {rank}: late handler")],
+        _ => vec!["destructor".to_owned(), format!("rank {rank}: early handler"), format!("rank {rank}: late handler")],
+    };
+    let mut lines: Vec<_> = ranks.flat_map(of).collect();
     lines.sort_unstable();
     lines
 }
@@ -28,10 +32,10 @@ fn exit_handlers_run_and_buffered_output_is_written() {
     for part in ["main", "thread", "message"] {
         for ranks in [1, 3] {
             let all = exits(&[part, "0"], ranks);
-            assert_eq!(said(all.expect(0)), lines_of(0..ranks, &["early handler", "late handler"]), "{all}");
+            assert_eq!(said(all.expect(0)), handlers_of(0..ranks), "{all}");
             assert_eq!(all.stderr, "", "{all}");
             let one = exits(&[part, "3"], ranks);
-            assert_eq!(said(one.expect(3)), lines_of(ranks - 1..ranks, &["early handler", "late handler"]), "{one}");
+            assert_eq!(said(one.expect(3)), handlers_of(ranks - 1..ranks), "{one}");
         }
     }
 }
