@@ -149,7 +149,9 @@ fn live(ranks: u32, way: &str) -> Ended {
 fn expect(ended: &Ended, status: i32, line: (&str, &str)) {
     assert_eq!(ended.status, Some(status), "{ended:?}");
     let (begin, end) = line;
-    let lines: Vec<_> = ended.stderr.lines().collect();
+    // MPI's start may wait for the rank that has failed, whatever it is told.
+    let is_cut_off = |line: &&str| line.ends_with("did not end within 3 s of being told to; killed");
+    let lines: Vec<_> = ended.stderr.lines().filter(|line| !is_cut_off(line)).collect();
     assert!(lines.len() == 1 && lines[0].starts_with(begin) && lines[0].ends_with(end), "{ended:?}");
 }
 

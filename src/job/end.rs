@@ -2,8 +2,10 @@
 
 use super::{exit_without_job, job, refusal_in_child, report, runtime};
 use crate::error::UserError;
+use crate::sys::leak_check::uncounted;
 use crate::sys::{is_disturbed, thread_key};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 /// How long a rank that exits with status 0 waits for the others to do the same.
@@ -50,13 +52,26 @@ pub fn exit(status: i32) -> ! {
 
 /// Ends the process if its exit handlers take too long.
 fn limit_handlers(status: i32) {
-    std::thread::spawn(move || {
-        std::thread::sleep(HANDLERS_GRACE);
+    after(HANDLERS_GRACE, move || {
         let seconds = HANDLERS_GRACE.as_secs();
         let line = format!("the program's exit handlers are not through after {seconds} s; the rank ends without them");
         report("vgasnet_exit", &UserError::new(line));
         end(status)
     });
+}
+
+/// Does something some time from now. Returns when its thread has begun: leak checkers, which look at the end of the
+/// process, take what a thread begins with for lost.
+fn after(time: Duration, what: impl FnOnce() + Send + 'static) {
+    let has_begun = Arc::new(Barrier::new(2));
+    let begins = Arc::clone(&has_begun);
+    let wait = move || {
+        begins.wait();
+        std::thread::sleep(time);
+        what();
+    };
+    uncounted(|| std::thread::spawn(wait));
+    has_begun.wait();
 }
 
 fn exit_at_once(status: i32) -> ! {
@@ -77,10 +92,7 @@ fn end(status: i32) -> ! {
 fn leave_soon() -> bool {
     let Some(runtime) = runtime() else { return true };
     let late = Instant::now() + LEAVE_GRACE;
-    std::thread::spawn(move || {
-        std::thread::sleep(LEAVE_GRACE);
-        runtime.driver().notify_unpinned();
-    });
+    after(LEAVE_GRACE, || runtime.driver().notify_unpinned());
     runtime.driver().leave(&|| Instant::now() >= late)
 }
 

@@ -13,6 +13,7 @@ use crate::ops::Ops;
 use crate::request::Completions;
 use crate::settings::Config;
 use crate::storage::Storage;
+use crate::sys::leak_check::uncounted;
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, blocking_signals};
@@ -151,7 +152,7 @@ fn refused(what: &str, error: &io::Error) -> UserError {
 /// Starts a thread of the library, which takes no signals: they are the client's.
 fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
     let thread = std::thread::Builder::new().name(name.into());
-    blocking_signals(|| thread.spawn(body))
+    blocking_signals(|| uncounted(|| thread.spawn(body)))
         .map(drop)
         .map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
 }

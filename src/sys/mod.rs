@@ -1,4 +1,4 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, forked children, the library's heap.
+//! Wrappers of the system: waiting in the kernel, the client's signals, forked children, the library's heap, leak checkers.
 
 pub mod children;
 pub mod client_signals;
@@ -6,6 +6,7 @@ mod deferred_signals;
 mod errno;
 pub mod futex;
 pub mod heap;
+pub mod leak_check;
 mod signal_functions;
 pub mod signal_mask;
 pub mod standard_streams;

@@ -1,7 +1,7 @@
 //! Transfers of many pieces, and collectives, in jobs whose segments are several pools long.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Setup, run, some_of};
+use crate::support::run::{Setup, run, run_with, some_of};
 
 const KIB: u64 = 1 << 10;
 
@@ -68,7 +68,7 @@ const ERRORS: [(&str, &str, &str, &str); 16] = [
 fn misuse_ends_the_job_with_one_line() {
     for (program, error, function, text) in ERRORS {
         let program = compile::program(program, Language::C99, Linking::Shared);
-        let ended = run(&program, &[error], small(2, 4, true, true));
+        let ended = run_with(&program, &[error], small(2, 4, true, true), &[("VGASNET_CHECK", "1")]);
         ended.expect(1);
         let lines: Vec<_> = ended.stderr.lines().filter(|line| line.starts_with("vgasnet: ")).collect();
         assert_eq!(lines.len(), 1, "{ended}");
