@@ -26,9 +26,7 @@ impl Refusal {
     pub(super) fn bad_argument(line: impl Display) -> Refusal {
         Refusal::with_code(ERR_BAD_ARG, UserError::new(line.to_string()))
     }
-}
 
-impl Refusal {
     /// Lets pass what GASNet lets pass, with a warning the first time; where the user has asked for checks it is refused.
     #[cold]
     pub(super) fn tolerate(self, call: &str, warned: &AtomicBool) -> Result<(), Refusal> {

@@ -39,7 +39,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::coherence::Access;
-use waiting::{Place, left_behind};
+use waiting::{Frame, Place, left_behind};
 
 /// The rank's part in a fault, for the handlers.
 struct Scene {
@@ -176,11 +176,8 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
 unsafe fn may_drive(context: *mut c_void) -> bool {
-    // SAFETY: `context` is a ucontext, whose stack is the alternate one of this thread, if it has one.
-    let stack = unsafe { (*context.cast::<libc::ucontext_t>()).uc_stack };
-    let here = (&raw const stack).addr();
-    let is_alternate = (stack.ss_sp.addr()..stack.ss_sp.addr() + stack.ss_size).contains(&here);
-    !is_alternate && !is_disturbed()
+    // SAFETY: `context` is the ucontext of the calling handler.
+    !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed()
 }
 
 impl Scene {
@@ -246,7 +243,8 @@ impl Scene {
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
     unsafe fn fetch(&self, index: u32, access: Access, may_drive: bool, context: *mut c_void) {
-        let frame = context.addr();
+        // SAFETY: `context` is the ucontext of the calling handler.
+        let frame = unsafe { Frame::of(context) };
         left_behind(frame).for_each(|index| self.unpin(index));
         let Some(place) = Place::take(frame, index, access, may_drive) else {
             // Very many threads wait. This one lets no signals in.
@@ -291,9 +289,7 @@ impl Scene {
     }
 
     fn unpin(&self, index: u32) {
-        if self.view.unpin(index) {
-            self.driver.notify_unpinned();
-        }
+        self.driver.unpin_own(index);
     }
 
     /// Says what is wrong with an access, and lets it end the process by SIGSEGV.

@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/time.h>
 
 #include "local.h"
+#include "timer.h"
 
 /* Least numbers of handled signals: those that another thread sends, and the ticks of a timer. */
 #define SENT 320
@@ -79,13 +79,6 @@ static void install(int signal, void (*handler)(int), const char *flags, const c
     /* Otherwise the handlers interrupt each other. */
     if (strcmp(mask, "all") != 0) sigemptyset(&action.sa_mask);
     CHECK(sigaction(signal, &action, NULL) == 0);
-}
-
-static void set_timer(long period_us) {
-    struct itimerval every;
-    memset(&every, 0, sizeof every);
-    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
-    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
 }
 
 /* Words of this rank in every page of every segment count rounds. */

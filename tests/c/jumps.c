@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/time.h>
 
 #include "local.h"
+#include "timer.h"
 
 #define JUMPS 200
 
@@ -96,13 +96,6 @@ static void divide(void) {
         CHECK(pthread_create(&thread, NULL, divide_once, NULL) == 0);
         CHECK(pthread_join(thread, NULL) == 0);
     }
-}
-
-static void set_timer(long period_us) {
-    struct itimerval every;
-    memset(&every, 0, sizeof every);
-    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
-    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
 }
 
 int main(int argc, char **argv) {

@@ -7,9 +7,9 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/time.h>
 
 #include "local.h"
+#include "timer.h"
 
 #define TICKS 400
 #define BLOCKS 64
@@ -69,9 +69,8 @@ int main(int argc, char **argv) {
     CHECK(pthread_create(&beside, NULL, churn_beside, NULL) == 0);
     CHECK(pthread_sigmask(SIG_UNBLOCK, &alarm, NULL) == 0);
     if (has_handlers) {
-        struct itimerval every = {{0, 1000}, {0, 1000}};
         CHECK(signal(SIGALRM, on_tick) != SIG_ERR);
-        CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
+        set_timer(1000);
     }
     while (rounds < ROUNDS || (has_handlers && ticks < TICKS)) {
         churn(&state, blocks);
@@ -82,10 +81,7 @@ int main(int argc, char **argv) {
         }
         ++rounds;
     }
-    if (has_handlers) {
-        struct itimerval never = {{0, 0}, {0, 0}};
-        CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
-    }
+    if (has_handlers) set_timer(0);
     CHECK(pthread_join(beside, NULL) == 0);
     for (uint64_t page = 0; page < pages; ++page) {
         uint64_t counted = 0;

@@ -1,18 +1,19 @@
 /* A load that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the load for
- * good. The last rank holds a page of rank 0 and is stopped. */
+ * good. The last rank holds a page of rank 0 and is stopped. waits [alternate]: on an alternate stack, too. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "local.h"
+#include "timer.h"
 
 #define TICKS 4
 
 static size_t pages;
 static sigjmp_buf back;
 static volatile sig_atomic_t ticks, quits, may_jump;
+static int stack_flag;
 
 /* Misses a page in every second run. */
 static void on_tick(int signal) {
@@ -29,18 +30,21 @@ static void on_quit(int signal) {
     ++quits;
 }
 
+static void use_alternate_stack(void) {
+    stack_t stack;
+    memset(&stack, 0, sizeof stack);
+    stack.ss_size = 256 << 10;
+    stack.ss_sp = allocate(stack.ss_size);
+    CHECK(sigaltstack(&stack, NULL) == 0);
+    stack_flag = SA_ONSTACK;
+}
+
 static void handle(int signal, void (*handler)(int)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = handler;
+    action.sa_flags = stack_flag;
     CHECK(sigaction(signal, &action, NULL) == 0);
-}
-
-static void set_timer(long period_us) {
-    struct itimerval every;
-    memset(&every, 0, sizeof every);
-    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
-    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
 }
 
 /* Waits until the process is stopped. */
@@ -78,6 +82,7 @@ int main(int argc, char **argv) {
     if (is_holder) vgasnet_put(0, at(0, page_bytes()), &pid, sizeof pid);
     barrier();
     pid_t holder = vgasnet_mynode() == 0 ? (pid_t)load_word(at(0, page_bytes())) : 0;
+    if (argc > 1) use_alternate_stack();
     handle(SIGALRM, on_tick);
     handle(SIGQUIT, on_quit);
     barrier();

@@ -158,7 +158,9 @@ fn single_steps_whose_trap_has_another_code() {
 
 #[test]
 fn handlers_run_while_a_load_waits_for_long() {
-    run_in("waits", &[], [small(2, 7, true, true), small(2, 7, false, true)]);
+    for args in [&[][..], &["alternate"]] {
+        run_in("waits", args, [small(2, 7, true, true), small(2, 7, false, true)]);
+    }
 }
 
 #[test]

@@ -40,26 +40,18 @@ messages! {
     }
 }
 
-/// This process as a rank of a job.
-struct AgentLink {
-    pid: u32,
-    agent: Option<UnixDatagram>,
-}
-
-static LINK: OnceLock<AgentLink> = OnceLock::new();
+/// The socket of the agent, if this rank has one.
+static LINK: OnceLock<Option<UnixDatagram>> = OnceLock::new();
 
 /// Opens the link, and says that this process becomes a rank. It comes before the start of the network, which waits for the other
 /// ranks.
 pub fn open_agent_link() {
-    LINK.get_or_init(|| {
-        let agent = std::env::var(AGENT_VARIABLE).ok().and_then(|value| adopt(&value));
-        AgentLink { pid: std::process::id(), agent }
-    });
+    LINK.get_or_init(|| std::env::var(AGENT_VARIABLE).ok().and_then(|value| adopt(&value)));
     report(RankState::Initialised, None);
 }
 
 fn agent() -> Option<&'static UnixDatagram> {
-    LINK.get()?.agent.as_ref()
+    LINK.get()?.as_ref()
 }
 
 /// Says how far this rank has come.
@@ -85,14 +77,9 @@ pub fn has_agent() -> bool {
     agent().is_some()
 }
 
-/// Whether this process is a copy that a rank has made of itself: it may not touch the network.
-pub(crate) fn is_copy() -> bool {
-    LINK.get().is_some_and(|link| link.pid != std::process::id())
-}
-
 /// Ends the job with `status`.
 pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
-    if is_copy() || note_exit(network, status) {
+    if note_exit(network, status) {
         end_process(status);
     }
     network.exit(status)
@@ -109,7 +96,7 @@ pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
 /// Ends the job because of an error of the network, which loses the transfers under way. Where there is an agent, the launcher says so.
 pub fn break_down(network: &dyn Network, why: &str) -> ! {
     let why = format!("{}: {why}", network.name());
-    if is_copy() || !await_judgement(network.rank(), &why) {
+    if !await_judgement(network.rank(), &why) {
         let line = format!("vgasnet: rank {}: {why}; the job ends\n", network.rank());
         // Where stderr is closed there is nobody to tell.
         let _ = std::io::stderr().write_all(line.as_bytes());

@@ -11,7 +11,7 @@ use vgasnet_conduit::{
 use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
 
-use crate::agent_link::{self, is_copy, open_agent_link, report};
+use crate::agent_link::{self, open_agent_link, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
@@ -226,11 +226,9 @@ impl<N: Network> Conduit for HybridConduit<N> {
     }
 
     fn close(&self) {
-        if !is_copy() {
-            // The rank has done its part, whatever becomes of the network.
-            report(RankState::Exiting(0), Some(self.rank().0));
-            self.network.close();
-        }
+        // The rank has done its part, whatever becomes of the network.
+        report(RankState::Exiting(0), Some(self.rank().0));
+        self.network.close();
     }
 
     fn note_exit(&self, status: i32) -> bool {

@@ -57,6 +57,7 @@ struct Options {
 
 /// Takes `-np`, as other launchers have it, for `-n`. What comes after the program is the program's.
 fn with_np(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    // The name of this program comes first, like a value of no option.
     let (mut is_options, mut is_value) = (true, true);
     let translate = |argument: OsString| {
         let is_name = is_options && !std::mem::take(&mut is_value);

@@ -1,0 +1,17 @@
+/* A timer that raises SIGALRM, for programs whose handlers interrupt what they do. */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include <sys/time.h>
+
+#include "check.h"
+
+/* Every so many microseconds; 0 ends it. */
+static inline void set_timer(long period_us) {
+    struct itimerval every;
+    memset(&every, 0, sizeof every);
+    every.it_interval.tv_usec = every.it_value.tv_usec = period_us;
+    CHECK(setitimer(ITIMER_REAL, &every, NULL) == 0);
+}
+
+#endif
