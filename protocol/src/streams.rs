@@ -14,7 +14,7 @@ const STREAMS: usize = 8;
 /// Consecutive misses that make a stream.
 const MISSES_MIN: u32 = 3;
 
-/// Bytes of the window. Of larger pages it has one; in a small pool it has fewer pages ([`Streams::new`]).
+/// Bytes of the window. Of larger pages it has one; where few frames may be used ahead it has fewer pages.
 const WINDOW_BYTES: usize = 8 << 20;
 
 /// Pages that are read in order, or a few misses that may become such.
@@ -38,9 +38,9 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Streams of pages of this size. At most a quarter of the pool's `frames` is used ahead.
-    pub fn new(page_bytes: usize, frames: u32) -> Streams {
-        let window = (WINDOW_BYTES / page_bytes).max(1).min(frames as usize / 4) as u32;
+    /// Streams of pages of this size, which may have so many frames of the pool for pages that nobody has used yet.
+    pub fn new(page_bytes: usize, frames_ahead: u32) -> Streams {
+        let window = (WINDOW_BYTES / page_bytes).max(1).min(frames_ahead as usize) as u32;
         Streams { window, streams: Vec::with_capacity(STREAMS) }
     }
 
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_third_miss_in_a_row_starts_a_stream_that_uses_carry_on() {
-        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let mut ahead = Streams::new(PAGE_BYTES, 4);
         assert_eq!(ahead.on_miss(page(4), 100), None);
         assert_eq!(ahead.on_miss(page(5), 100), None);
         assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_its_segment() {
-        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let mut ahead = Streams::new(PAGE_BYTES, 4);
         let ranges: Vec<_> = (0..4).map(|index| ahead.on_miss(page(index), 4)).collect();
         assert_eq!(ranges, [None, None, Some(3..=3), None]);
         assert_eq!(ahead.on_use(page(3), 4), None);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn streams_that_alternate_are_told_apart() {
-        let mut ahead = Streams::new(PAGE_BYTES, 64);
+        let mut ahead = Streams::new(PAGE_BYTES, 16);
         for index in 0..2 {
             for stream in 0..STREAMS as u32 {
                 assert_eq!(ahead.on_miss(page(stream * 100 + index), 1000), None);
@@ -146,14 +146,14 @@ mod tests {
 
     #[test]
     fn random_reads_and_small_pools_fetch_nothing_ahead() {
-        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let mut ahead = Streams::new(PAGE_BYTES, 4);
         let mut random = fastrand::Rng::with_seed(1);
         let fetched = (0..1000).filter(|_| ahead.on_miss(page(random.u32(0..1_000_000)), 1_000_000).is_some()).count();
         assert_eq!(fetched, 0);
-        let mut none = Streams::new(PAGE_BYTES, 3);
+        let mut none = Streams::new(PAGE_BYTES, 0);
         assert!((0..10).all(|index| none.on_miss(page(index), 100).is_none()));
-        let mut small = Streams::new(64 << 10, 64);
+        let mut small = Streams::new(64 << 10, 16);
         let ranges: Vec<_> = (0..3).map(|index| small.on_miss(page(index), 1000)).collect();
-        assert_eq!(ranges[2], Some(3..=18), "16 pages of 64 KiB: a quarter of the pool");
+        assert_eq!(ranges[2], Some(3..=18), "16 pages of 64 KiB are less than the window");
     }
 }

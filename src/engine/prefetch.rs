@@ -1,6 +1,7 @@
 //! Pages that are fetched ahead of their use.
 
 use super::Engine;
+use crate::memory::FRAMES_MIN;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use vgasnet_protocol::Rank;
@@ -17,7 +18,9 @@ pub(super) struct Prefetch {
 
 impl Prefetch {
     pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
-        let streams = Streams::new(page_bytes, frames);
+        // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn.
+        let frames_ahead = (frames / 4).min(frames.saturating_sub(FRAMES_MIN));
+        let streams = Streams::new(page_bytes, frames_ahead);
         Prefetch { streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }
 
@@ -70,5 +73,23 @@ impl Engine {
                 self.handle(Event::Prefetch(page));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_protocol::Rank;
+
+    /// The most pages of a stream that a pool of so many frames has ahead.
+    fn window(frames: u32) -> u32 {
+        let mut prefetch = Prefetch::new(4096, frames);
+        let miss = |index| prefetch.streams.on_miss(PageId { home: Rank(0), index }, 1 << 20);
+        (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_smallest_pools_keep_the_pages_of_an_instruction() {
+        assert_eq!([1, FRAMES_MIN, FRAMES_MIN + 1, 16].map(window), [0, 0, 1, 4]);
     }
 }
