@@ -14,8 +14,13 @@
  * SIGFPE and SIGTRAP are never blocked: sigprocmask and pthread_sigmask ignore them in a set. Neither a stack
  * nor the program's code may lie in a segment.
  *
- * System calls and devices do not raise SIGSEGV: a read(2) into a page that is not mapped fails with EFAULT. So a range
- * must be pinned for them, and for MPI and other libraries that pass addresses on to them.
+ * System calls do not raise SIGSEGV: where the kernel meets a page that is not mapped, a call fails with EFAULT or
+ * stops. The library stands in front of read, write, pread, pwrite, readv, writev and their kin, send, recv and their
+ * kin, fread, fwrite, fputs and puts: they take segment addresses of any length, also more than the pool. Long ones are
+ * carried out in pieces of at least 1 MiB, so that two that append to one file may mix; datagrams are never split. Calls
+ * that the library cannot see need ordinary memory or a pinned range: those by syscall(2), by io_uring or by a C library
+ * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; futexes
+ * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices.
  */
 #ifndef VGASNET_RESIDENCY_H
 #define VGASNET_RESIDENCY_H

@@ -31,6 +31,7 @@ use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::sys::children::WipedInChildren;
 use crate::sys::client_signals::{chain, install as install_handlers, take_default};
+use crate::sys::io;
 use crate::sys::signal_mask::with_signals_of;
 use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
@@ -66,13 +67,15 @@ extern "C" fn forget_scene() {
 /// # Errors
 /// The system's error number.
 pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) -> Result<(), i32> {
-    let rank = driver.space().rank.0;
+    let (rank, segment) = (driver.space().rank.0, view.segment());
     let scene = Box::leak(Box::new(Scene { view, driver, rank, guard_end }));
     let before = SCENE_OF_RANK.swap(scene, Ordering::AcqRel);
     assert!(before.is_null(), "a rank has one segment");
     SCENE.wipe(forget_scene);
     SCENE.store(scene, Ordering::Release);
-    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)], on_synchronous)
+    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)], on_synchronous)?;
+    io::keep_from_kernel(segment.base, segment.size_bytes);
+    Ok(())
 }
 
 fn scene() -> Option<&'static Scene> {

@@ -1,4 +1,5 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, forked children, the library's heap, leak checkers.
+//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, forked children, the library's heap,
+//! leak checkers.
 
 pub mod children;
 pub mod client_signals;
@@ -6,6 +7,7 @@ mod deferred_signals;
 mod errno;
 pub mod futex;
 pub mod heap;
+pub mod io;
 pub mod leak_check;
 mod signal_functions;
 pub mod signal_mask;

@@ -54,18 +54,48 @@ fn variables(header: &str) -> BTreeSet<String> {
     declarations.filter_map(|(_, rest)| Some(rest.split_once(')')?.0.to_owned())).collect()
 }
 
-/// Functions of the C library for which the library stands in, to keep its handler of SIGSEGV
-/// (src/sys/signal_functions.rs).
-const STAND_INS: [&str; 9] = [
+/// Functions of the C library for which the library stands in: to keep its handler of SIGSEGV
+/// (src/sys/signal_functions.rs), and to keep segments from the kernel (src/sys/io).
+const STAND_INS: [&str; 39] = [
     "__sysv_signal",
     "bsd_signal",
+    "fputs",
+    "fread",
+    "fread_unlocked",
+    "fwrite",
+    "fwrite_unlocked",
+    "pread",
+    "pread64",
+    "preadv",
+    "preadv2",
+    "preadv64",
+    "preadv64v2",
     "pthread_sigmask",
+    "puts",
+    "pwrite",
+    "pwrite64",
+    "pwritev",
+    "pwritev2",
+    "pwritev64",
+    "pwritev64v2",
+    "read",
+    "readv",
+    "recv",
+    "recvfrom",
+    "recvmmsg",
+    "recvmsg",
+    "send",
+    "sendmmsg",
+    "sendmsg",
+    "sendto",
     "sigaction",
     "signal",
     "sigprocmask",
     "sigset",
     "ssignal",
     "sysv_signal",
+    "write",
+    "writev",
 ];
 
 /// The symbols that the shared library exports.

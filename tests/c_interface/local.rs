@@ -197,6 +197,16 @@ fn check_error_lines(ended: &Ended, ranks: u32) {
 }
 
 #[test]
+fn input_and_output_of_segments() {
+    run_in("files", &[], SETUPS);
+    run_in("sockets", &[], SETUPS);
+    let cxx = compile::program("files", Language::Cxx11, Linking::Shared);
+    run(&cxx, &[], SETUPS[1]).expect(0);
+    let alone = compile::program("sockets", Language::C99, Linking::Static);
+    run(&alone, &[], SETUPS[1]).expect(0);
+}
+
+#[test]
 fn pinned_ranges_are_there_for_system_calls() {
     for setup in [small(1, 7, true, true), small(2, 8, false, true), small(3, 20, true, false)] {
         check_error_lines(run(&program("pins"), &[], setup).expect(0), setup.ranks);

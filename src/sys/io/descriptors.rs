@@ -1,0 +1,100 @@
+//! `read`, `write`, `pread` and `pwrite`, and which calls of a descriptor may be split.
+
+use super::pieces::{Direction, MESSAGE_BYTES_MAX, Manner, PIECE_BYTES, carry};
+use super::{next, touches};
+use libc::{iovec, off64_t};
+use std::ffi::{c_int, c_void};
+
+/// How input from a descriptor, or output to it, is carried. Only files and disks have their next bytes at hand: from
+/// others a second call might wait where one call would not. Messages are never split.
+pub(super) fn manner_of(file: c_int, direction: Direction) -> Manner {
+    // SAFETY: a status may be all zeros.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the status has room. Of a descriptor that is none, the call itself tells.
+    unsafe { libc::fstat(file, &raw mut status) };
+    match status.st_mode & libc::S_IFMT {
+        libc::S_IFREG | libc::S_IFBLK => Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES },
+        libc::S_IFSOCK if !is_stream(file) => Manner { direction, goes_on: false, piece_bytes: MESSAGE_BYTES_MAX },
+        _ => Manner { direction, goes_on: direction == Direction::Out, piece_bytes: PIECE_BYTES },
+    }
+}
+
+fn is_stream(socket: c_int) -> bool {
+    let (mut kind, mut len) = (0 as c_int, size_of::<c_int>() as u32);
+    // SAFETY: the answer has room.
+    let failed =
+        unsafe { libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_TYPE, (&raw mut kind).cast(), &raw mut len) } != 0;
+    !failed && kind == libc::SOCK_STREAM
+}
+
+/// The memory of a call as a vector. The kernel takes no more than this at a time.
+pub(super) fn vector(memory: *const c_void, len: usize) -> [iovec; 1] {
+    const LEN_MAX: usize = 0x7fff_f000;
+    [iovec { iov_base: memory.cast_mut(), iov_len: len.min(LEN_MAX) }]
+}
+
+/// As POSIX `read`.
+///
+/// # Safety
+/// As for the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn read(file: c_int, to: *mut c_void, len: usize) -> isize {
+    if !touches(to, len) {
+        // SAFETY: as for this function.
+        return unsafe { next::read::call(file, to, len) };
+    }
+    // SAFETY: the memory is the caller's to write, so the vectors are.
+    unsafe {
+        carry(&vector(to, len), manner_of(file, Direction::In), |to, _| {
+            next::readv::call(file, to.as_ptr(), to.len() as c_int)
+        })
+    }
+}
+
+/// As POSIX `write`.
+///
+/// # Safety
+/// As for the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn write(file: c_int, from: *const c_void, len: usize) -> isize {
+    if !touches(from, len) {
+        // SAFETY: as for this function.
+        return unsafe { next::write::call(file, from, len) };
+    }
+    let manner = manner_of(file, Direction::Out);
+    // SAFETY: the memory is the caller's to read, so the vectors are.
+    unsafe { carry(&vector(from, len), manner, |from, _| next::writev::call(file, from.as_ptr(), from.len() as c_int)) }
+}
+
+/// Defines the functions that take a place in the file. Where files are 64 bits long, each has two names.
+macro_rules! functions_at {
+    ($($name:ident, $direction:ident, $memory:ty, $next:ident, $vectors:ident;)*) => {
+        $(
+            /// As POSIX `pread` or `pwrite`.
+            ///
+            /// # Safety
+            /// As for the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C-unwind" fn $name(file: c_int, memory: $memory, len: usize, at: off64_t) -> isize {
+                if !touches(memory, len) {
+                    // SAFETY: as for this function.
+                    return unsafe { next::$next::call(file, memory, len, at) };
+                }
+                let manner = manner_of(file, Direction::$direction);
+                // SAFETY: the memory is the caller's to read or to write, so the vectors are.
+                unsafe {
+                    carry(&vector(memory, len), manner, |memory, done| {
+                        next::$vectors::call(file, memory.as_ptr(), memory.len() as c_int, at + done as off64_t)
+                    })
+                }
+            }
+        )*
+    };
+}
+
+functions_at! {
+    pread, In, *mut c_void, pread64, preadv64;
+    pread64, In, *mut c_void, pread64, preadv64;
+    pwrite, Out, *const c_void, pwrite64, pwritev64;
+    pwrite64, Out, *const c_void, pwrite64, pwritev64;
+}

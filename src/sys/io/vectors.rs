@@ -1,0 +1,58 @@
+//! `readv`, `writev` and their kin.
+
+use super::descriptors::manner_of;
+use super::pieces::{Direction, carry};
+use super::{next, slice, touch};
+use libc::{iovec, off64_t};
+use std::ffi::c_int;
+
+/// Defines functions that take vectors, and after them `more` arguments. `again` says what those are after `done` bytes.
+macro_rules! vector_functions {
+    ($($name:ident($($more:ident: $type:ty),*), $direction:ident, $next:ident, |$done:ident| ($($again:expr),*);)*) => {
+        $(
+            /// As readv(2) says of the function of this name.
+            ///
+            /// # Safety
+            /// As for the C library's.
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C-unwind" fn $name(
+                file: c_int,
+                vectors: *const iovec,
+                count: c_int,
+                $($more: $type),*
+            ) -> isize {
+                let len = usize::try_from(count).unwrap_or(usize::MAX);
+                // SAFETY: there are so many vectors, as the caller says.
+                if !unsafe { touch(vectors, len) } {
+                    // SAFETY: as for this function.
+                    return unsafe { next::$next::call(file, vectors, count, $($more),*) };
+                }
+                let manner = manner_of(file, Direction::$direction);
+                // SAFETY: the vectors' memory is the caller's to read or to write.
+                unsafe {
+                    carry(slice(vectors, len), manner, |piece, $done| {
+                        next::$next::call(file, piece.as_ptr(), piece.len() as c_int, $($again),*)
+                    })
+                }
+            }
+        )*
+    };
+}
+
+/// Where the next bytes are. The place -1 stands for the file's own.
+fn after(at: off64_t, done: usize) -> off64_t {
+    if at == -1 { at } else { at + done as off64_t }
+}
+
+vector_functions! {
+    readv(), In, readv, |_done| ();
+    writev(), Out, writev, |_done| ();
+    preadv(at: off64_t), In, preadv64, |done| (at + done as off64_t);
+    preadv64(at: off64_t), In, preadv64, |done| (at + done as off64_t);
+    pwritev(at: off64_t), Out, pwritev64, |done| (at + done as off64_t);
+    pwritev64(at: off64_t), Out, pwritev64, |done| (at + done as off64_t);
+    preadv2(at: off64_t, flags: c_int), In, preadv64v2, |done| (after(at, done), flags);
+    preadv64v2(at: off64_t, flags: c_int), In, preadv64v2, |done| (after(at, done), flags);
+    pwritev2(at: off64_t, flags: c_int), Out, pwritev64v2, |done| (after(at, done), flags);
+    pwritev64v2(at: off64_t, flags: c_int), Out, pwritev64v2, |done| (after(at, done), flags);
+}

@@ -1,0 +1,241 @@
+/* Pipes, sockets and the bytes of a segment: streams end where they would, messages stay whole. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "local.h"
+
+#define RECORDS 300
+
+static unsigned char *segment;
+static size_t size;
+
+static void make_pair(int type, int ends[2]) { CHECK(socketpair(AF_UNIX, type, 0, ends) == 0); }
+
+static void close_both(const int ends[2]) { CHECK(close(ends[0]) == 0 && close(ends[1]) == 0); }
+
+static void fill(unsigned char *memory, size_t len, uint64_t seed) {
+    uint64_t state = mixed(seed, vgasnet_mynode(), 3);
+    unsigned char *bytes = (unsigned char *)allocate(len);
+    random_bytes(&state, bytes, len);
+    memcpy(memory, bytes, len);
+    free(bytes);
+}
+
+/* A writer of records, each in one call. */
+struct writer {
+    int pipe_end;
+    unsigned char *record;
+    pthread_t thread;
+};
+
+static void *write_records(void *argument) {
+    struct writer *writer = (struct writer *)argument;
+    for (int i = 0; i < RECORDS; ++i) CHECK_EQ(write(writer->pipe_end, writer->record, PIPE_BUF), PIPE_BUF);
+    return NULL;
+}
+
+/* Two writers, one of them from the segment: no record is torn. */
+static void check_pipe_records(void) {
+    int ends[2];
+    unsigned char record[PIPE_BUF], plain[PIPE_BUF];
+    struct writer writers[2];
+    CHECK(pipe(ends) == 0);
+    writers[0].record = plain;
+    writers[1].record = segment + page_bytes() - PIPE_BUF / 2;
+    for (int i = 0; i < 2; ++i) {
+        memset(writers[i].record, i, PIPE_BUF);
+        writers[i].pipe_end = ends[1];
+        CHECK(pthread_create(&writers[i].thread, NULL, write_records, &writers[i]) == 0);
+    }
+    for (int i = 0; i < 2 * RECORDS; ++i) {
+        size_t have = 0;
+        while (have < sizeof record) {
+            ssize_t len = read(ends[0], record + have, sizeof record - have);
+            CHECK(len > 0);
+            have += (size_t)len;
+        }
+        for (size_t at = 0; at < sizeof record; ++at) CHECK_EQ(record[at], record[0]);
+    }
+    for (int i = 0; i < 2; ++i) CHECK(pthread_join(writers[i].thread, NULL) == 0);
+    close_both(ends);
+}
+
+/* A read takes what is there, a write without waiting what there is room for. */
+static void check_short(void) {
+    int ends[2], model[2];
+    unsigned char *plain = (unsigned char *)allocate(size);
+    CHECK(pipe2(ends, O_NONBLOCK) == 0 && pipe2(model, O_NONBLOCK) == 0);
+    CHECK(read(ends[0], segment, size) == -1 && errno == EAGAIN);
+    CHECK_EQ(write(ends[1], segment, size), write(model[1], plain, size));
+    CHECK(write(ends[1], segment, size) == -1 && errno == EAGAIN);
+    CHECK_EQ(read(ends[0], segment, size), read(model[0], plain, size));
+    CHECK_EQ(write(ends[1], "12345", 5), 5);
+    CHECK_EQ(read(ends[0], segment + size - 9, 9), 5);
+    CHECK(memcmp(segment + size - 9, "12345", 5) == 0);
+    CHECK(close(ends[1]) == 0);
+    CHECK_EQ(read(ends[0], segment, 100), 0);
+    CHECK(close(ends[0]) == 0);
+    close_both(model);
+    free(plain);
+}
+
+static void *send_all(void *argument) {
+    /* Larger than any buffer of the kernel's, so it comes in parts. */
+    CHECK_EQ(send(*(int *)argument, segment, size / 2, MSG_NOSIGNAL), size / 2);
+    return NULL;
+}
+
+static void check_stream(void) {
+    int ends[2];
+    pthread_t other;
+    fill(segment, size / 2, 11);
+    make_pair(SOCK_STREAM, ends);
+    CHECK(pthread_create(&other, NULL, send_all, &ends[0]) == 0);
+    CHECK_EQ(recv(ends[1], segment + size / 2, size / 2, MSG_WAITALL), size / 2);
+    CHECK(pthread_join(other, NULL) == 0);
+    CHECK(memcmp(segment, segment + size / 2, size / 2) == 0);
+    CHECK_EQ(send(ends[0], segment, 10, 0), 10);
+    CHECK_EQ(recv(ends[1], segment + 100, 50, MSG_PEEK), 10);
+    CHECK_EQ(recv(ends[1], segment + 200, 50, 0), 10);
+    CHECK(memcmp(segment, segment + 100, 10) == 0 && memcmp(segment, segment + 200, 10) == 0);
+    CHECK(close(ends[1]) == 0);
+    CHECK(send(ends[0], segment, 10, MSG_NOSIGNAL) == -1 && errno == EPIPE);
+    CHECK(close(ends[0]) == 0);
+}
+
+static void check_messages(int type) {
+    int ends[2];
+    size_t len = 50000;
+    struct sockaddr name;
+    socklen_t name_len = sizeof name;
+    make_pair(type, ends);
+    fill(segment, len, 12);
+    CHECK_EQ(send(ends[0], segment, len, 0), len);
+    CHECK_EQ(sendto(ends[0], segment, 0, 0, NULL, 0), 0);
+    CHECK_EQ(write(ends[0], segment + 7, 999), 999);
+    CHECK_EQ(send(ends[0], segment, 500, 0), 500);
+    CHECK_EQ(recvfrom(ends[1], segment + len, size - len, 0, &name, &name_len), len);
+    CHECK(memcmp(segment, segment + len, len) == 0);
+    CHECK_EQ(recv(ends[1], segment + len, size - len, 0), 0);
+    CHECK_EQ(read(ends[1], segment + len, size - len), 999);
+    CHECK(memcmp(segment + 7, segment + len, 999) == 0);
+    /* A message that is cut says how long it was. */
+    CHECK_EQ(recv(ends[1], segment + len, 100, MSG_TRUNC), 500);
+    CHECK(memcmp(segment, segment + len, 100) == 0);
+    close_both(ends);
+}
+
+/* Descriptors and bytes of the segment in one message. */
+static void check_sendmsg(void) {
+    int ends[2], sent = -1;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } control;
+    struct iovec parts[3];
+    struct msghdr message;
+    char tail[5] = "tail";
+    make_pair(SOCK_STREAM, ends);
+    fill(segment + page_bytes() - 50, 100, 13);
+    memset(&message, 0, sizeof message);
+    memset(&control, 0, sizeof control);
+    parts[0].iov_base = segment + page_bytes() - 50;
+    parts[0].iov_len = 100;
+    parts[1].iov_base = tail;
+    parts[1].iov_len = sizeof tail;
+    message.msg_iov = parts;
+    message.msg_iovlen = 2;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof control.bytes;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &ends[0], sizeof(int));
+    CHECK_EQ(sendmsg(ends[0], &message, 0), 105);
+    memset(&control, 0, sizeof control);
+    message.msg_controllen = sizeof control.bytes;
+    parts[0].iov_base = segment;
+    parts[1].iov_len = 3;
+    parts[2].iov_base = segment + 3 * page_bytes();
+    parts[2].iov_len = 100;
+    message.msg_iovlen = 3;
+    CHECK_EQ(recvmsg(ends[1], &message, 0), 105);
+    CHECK(memcmp(segment, segment + page_bytes() - 50, 100) == 0);
+    CHECK(memcmp(tail, "tai", 3) == 0 && memcmp(segment + 3 * page_bytes(), "l", 2) == 0);
+    header = CMSG_FIRSTHDR(&message);
+    CHECK(header != NULL && header->cmsg_type == SCM_RIGHTS);
+    memcpy(&sent, CMSG_DATA(header), sizeof sent);
+    CHECK(sent >= 0 && close(sent) == 0);
+    close_both(ends);
+}
+
+static void check_many_messages(void) {
+    enum { COUNT = 3 };
+    int ends[2];
+    struct mmsghdr messages[COUNT];
+    struct iovec parts[COUNT];
+    make_pair(SOCK_DGRAM, ends);
+    memset(messages, 0, sizeof messages);
+    fill(segment, 1000, 14);
+    for (int i = 0; i < COUNT; ++i) {
+        parts[i].iov_base = segment + 10 * i;
+        parts[i].iov_len = 20;
+        messages[i].msg_hdr.msg_iov = &parts[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
+    }
+    CHECK_EQ(sendmmsg(ends[0], messages, COUNT, 0), COUNT);
+    for (int i = 0; i < COUNT; ++i) parts[i].iov_base = segment + 2 * page_bytes() + 20 * i;
+    CHECK_EQ(recvmmsg(ends[1], messages, COUNT, MSG_WAITFORONE, NULL), COUNT);
+    for (int i = 0; i < COUNT; ++i) {
+        CHECK_EQ(messages[i].msg_len, 20);
+        CHECK(memcmp(segment + 10 * i, segment + 2 * page_bytes() + 20 * i, 20) == 0);
+    }
+    CHECK_EQ(send(ends[0], segment, 5, 0), 5);
+    CHECK_EQ(recvmmsg(ends[1], messages, COUNT, MSG_WAITFORONE, NULL), 1);
+    close_both(ends);
+}
+
+static void *receive_for_ever(void *argument) {
+    ssize_t len = recv(*(int *)argument, segment, 1000, 0);
+    CHECK_EQ(len, 1);
+    len = recv(*(int *)argument, segment, 1000, 0);
+    return NULL;
+}
+
+/* A thread that waits for bytes can be cancelled. */
+static void check_cancel(void) {
+    int ends[2];
+    pthread_t other;
+    void *result = NULL;
+    make_pair(SOCK_STREAM, ends);
+    CHECK(pthread_create(&other, NULL, receive_for_ever, &ends[1]) == 0);
+    CHECK_EQ(send(ends[0], segment, 1, 0), 1);
+    CHECK(pthread_cancel(other) == 0);
+    CHECK(pthread_join(other, &result) == 0);
+    CHECK(result == PTHREAD_CANCELED);
+    close_both(ends);
+}
+
+int main(int argc, char **argv) {
+    size = pool_pages() * 4 * page_bytes();
+    start(&argc, &argv, size);
+    segment = (unsigned char *)at(vgasnet_mynode(), 0);
+    check_pipe_records();
+    check_short();
+    check_stream();
+    check_messages(SOCK_DGRAM);
+    check_messages(SOCK_SEQPACKET);
+    check_sendmsg();
+    check_many_messages();
+    check_cancel();
+    return finish();
+}
