@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use support::compile::{Language, Linking, build, source_dir};
 use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run};
-use support::tools::tool;
+use support::tools::{tool, with_default_signals};
 
 /// Far more than the end of a job takes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,7 +58,7 @@ fn start_reading(ranks: u32, program: &[&str], stdin: Stdio) -> Job {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
         command.env_remove(name);
     }
-    command.envs(IN_CONTAINERS);
+    with_default_signals(&mut command).envs(IN_CONTAINERS);
     command.env("VGASNET_STORAGE_DIR", &storage).env("VGASNET_PAGE_SIZE", "64K").env("VGASNET_POOL_SIZE", "1M");
     command.env("CHECK_PAGE_BYTES", "65536");
     command.args(["--conduit", CONDUIT, "-n", &ranks.to_string()]).args(program);

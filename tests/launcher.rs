@@ -10,8 +10,12 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn start(args: &[&str]) -> Child {
+    start_with(args, |command| tools::with_default_signals(command))
+}
+
+fn start_with(args: &[&str], change: impl FnOnce(&mut Command) -> &mut Command) -> Child {
     let mut command = Command::new(tools::tool("vgasnetrun"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    change(&mut command).args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("vgasnetrun starts")
 }
 
@@ -244,6 +248,19 @@ fn an_interrupt_ends_the_job_quietly() {
         assert_eq!(output.status.code(), Some(status));
         assert_eq!(text(&output.stderr), "");
     }
+}
+
+#[test]
+fn signals_that_the_launcher_ignores_end_no_job() {
+    let ignored = [libc::SIGINT, libc::SIGHUP];
+    let mut child = start_with(&["-n", "2", "sh", "-c", "echo ready; read line; echo $line"], |command| {
+        tools::with_disposition(command, &ignored, libc::SIG_IGN)
+    });
+    read_lines(&mut child, 2);
+    ignored.iter().for_each(|signal| kill(&child, *signal));
+    child.stdin.take().expect("piped").write_all(b"and on\n").expect("a pipe");
+    let output = finish(child);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "and on\n\n".to_owned()));
 }
 
 #[test]

@@ -1,4 +1,10 @@
-//! Finding the tools that tests start.
+//! Finding and starting the tools that tests start.
+
+#![allow(dead_code, reason = "not every test program needs all of it")]
+
+mod dispositions;
+
+pub use dispositions::{with_default_signals, with_disposition};
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;

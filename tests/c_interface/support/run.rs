@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use super::tools::tool;
+use super::tools::{tool, with_default_signals};
 
 /// Far longer than a run takes.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -80,7 +80,7 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
         command.env_remove(name);
     }
     command.env("VGASNET_STORAGE_DIR", &storage).envs(variables.iter().map(|(name, value)| (name, value)));
-    command.envs(IN_CONTAINERS);
+    with_default_signals(&mut command).envs(IN_CONTAINERS);
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
