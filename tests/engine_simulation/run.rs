@@ -346,7 +346,7 @@ impl Fate {
             return false;
         }
         self.operations_left -= 1;
-        let (random, pages) = (&mut self.random, job.shape.ranks[rank].pages);
+        let (random, pages, copies) = (&mut self.random, job.shape.ranks[rank].pages, job.shape.mapper.steps);
         let (index, other, count) = (random.u32(0..pages), random.u32(0..pages), random.usize(1..=INSTRUCTIONS_MAX));
         // Most threads stay at their pages, which they find mapped.
         let stays = random.u32(0..4) > 0;
@@ -356,7 +356,7 @@ impl Fate {
                 random_range(random, rank, index, pages)
             };
             let (from, to) = (range(index), range(other));
-            Instruction::random(random, from, to)
+            Instruction::random(random, from, to, copies)
         };
         let instructions = (0..count).map(instruction).collect();
         job.spawn(rank, instructions);

@@ -45,9 +45,10 @@ enum Stage {
 }
 
 impl Instruction {
-    /// A load or store of `range`, or one from there to `other`.
-    pub fn random(random: &mut Rng, range: Range, other: Range) -> Instruction {
-        let (load, store) = match random.u32(0..8) {
+    /// A load or store of `range`, or one from there to `other`, where the processor has instructions for that. Those
+    /// without single steps have none.
+    pub fn random(random: &mut Rng, range: Range, other: Range, copies: bool) -> Instruction {
+        let (load, store) = match random.u32(0..if copies { 8 } else { 6 }) {
             0..3 => (Some(range), None),
             3..5 => (None, Some(range)),
             5 => (Some(range), Some(range)),
