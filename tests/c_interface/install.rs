@@ -108,6 +108,8 @@ fn the_tree_is_complete() {
         "include/gasnet_coll.h",
         "include/gasnet_tools.h",
         "include/gasnet_handler.h",
+        "include/portable_platform.h",
+        "include/portable_inttypes.h",
     ] {
         assert!(prefix().join(file).is_file(), "{file} is missing");
     }
@@ -173,6 +175,13 @@ fn through_pkg_config() {
             run(launcher, &program);
         }
     }
+    // Clients in strict C use functions of GNU and POSIX: the packages let them, as the Makefiles do.
+    let extra = dir.join("extra.c");
+    let text = "#include <gasnet.h>\nint main(void) { return asprintf(&(char *){NULL}, \"%s\", \"text\") - 4; }\n";
+    std::fs::write(&extra, text).expect("a file of ours");
+    let mut command = Command::new("cc");
+    command.args(["-std=c99", "-Wall", "-Werror", "-fsyntax-only"]).arg(&extra);
+    succeed(command.args(flags("gasnet-smp-par", &["--cflags"])));
 }
 
 /// A client that asks is told the conduit that it was built for, and runs on that.
