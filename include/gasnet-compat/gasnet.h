@@ -20,6 +20,20 @@
 #elif defined(GASNET_SEQ) + defined(GASNET_PARSYNC) + defined(GASNET_PAR) > 1
 #error "define one of GASNET_SEQ, GASNET_PARSYNC and GASNET_PAR, and not several"
 #endif
+/* Clients ask for the mode by #if, too. */
+#if defined(GASNET_SEQ)
+#undef GASNET_SEQ
+#define GASNET_SEQ 1
+#define GASNET_THREAD_MODE_ "SEQ"
+#elif defined(GASNET_PARSYNC)
+#undef GASNET_PARSYNC
+#define GASNET_PARSYNC 1
+#define GASNET_THREAD_MODE_ "PARSYNC"
+#else
+#undef GASNET_PAR
+#define GASNET_PAR 1
+#define GASNET_THREAD_MODE_ "PAR"
+#endif
 
 /* Clients expect gasnet.h to include these. */
 #include <errno.h>
@@ -44,13 +58,17 @@
 #undef _IN_GASNET_H
 
 #include "gasnet_names.h"
+#include "gasnet_process.h"
+#include "portable_inttypes.h"
+#include "portable_platform.h"
 
 /* ---- version and configuration ---- */
 
 #define GASNET_SPEC_VERSION_MAJOR VGASNET_SPEC_VERSION_MAJOR
 #define GASNET_SPEC_VERSION_MINOR VGASNET_SPEC_VERSION_MINOR
 #define GASNET_VERSION GASNET_SPEC_VERSION_MAJOR
-#define GASNET_CONFIG_STRING VGASNET_CONFIG_STRING
+/* Of the library, and of this client: the library is the same for all thread modes. */
+#define GASNET_CONFIG_STRING VGASNET_CONFIG_STRING ",THREADMODEL=" GASNET_THREAD_MODE_
 
 /* The library chooses its transport when the job starts. Clients that ask at compile time get the conduit whose package they
  * were built with: that of MPI defines GASNET_CONDUIT_MPI. */
@@ -150,6 +168,10 @@ extern "C" {
 /* A client may define it: the largest segment that it wants to be offered, in bytes. */
 extern uint64_t gasnet_max_segsize;
 
+/* By these marks tools find in a program how its client was compiled. */
+__attribute__((__used__)) static const char gasnet_ident_[] = "$GASNetConfig: (client) " GASNET_CONFIG_STRING " $\0"
+                                                              "$GASNetThreadModel: GASNET_" GASNET_THREAD_MODE_ " $";
+
 /* "GASNET_ERR_BAD_ARG" and the like. */
 static inline const char *gasnet_ErrorName(int errval) {
     const char *name = vgasnet_ErrorName(errval);
@@ -160,6 +182,10 @@ static inline const char *gasnet_ErrorName(int errval) {
 #ifdef __cplusplus
 }
 #endif
+
+/* GASNet's own variables for what these functions return; they can be read once gasnet_init has returned. */
+#define gasneti_mynode vgasnet_mynode()
+#define gasneti_nodes vgasnet_nodes()
 
 /* Threads need no information from the library. These are a declaration, which may stand before others. */
 #define GASNET_GET_THREADINFO() ((gasnet_threadinfo_t)0)

@@ -29,6 +29,9 @@
 #include <unistd.h>
 
 #include "gasnet_config.h"
+#include "gasnet_process.h"
+#include "portable_inttypes.h"
+#include "portable_platform.h"
 
 /* ---- attributes ---- */
 
@@ -316,16 +319,8 @@ typedef pthread_rwlock_t gasnett_rwlock_t;
 #define GASNETT_LINE_(number) GASNETT_TEXT_(number)
 #define gasnett_current_loc (__FILE__ ":" GASNETT_LINE_(__LINE__))
 
-GASNETT_FORMAT_PRINTF(gasnett_fatalerror, 1, 2,
-                      GASNETT_INLINE(gasnett_fatalerror) GASNETT_NORETURN void gasnett_fatalerror(const char *format, ...)) {
-    va_list arguments;
-    va_start(arguments, format);
-    fputs("*** FATAL ERROR: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-    abort();
-}
+#define gasnett_fatalerror gasneti_fatalerror
+#define gasnett_gethostname gasneti_gethostname
 
 /* The processors that are online, or 0. */
 GASNETT_INLINE(gasnett_cpu_count) int gasnett_cpu_count(void) {
@@ -339,16 +334,6 @@ GASNETT_INLINE(gasnett_getPhysMemSz) uint64_t gasnett_getPhysMemSz(int must_know
     if (pages > 0 && size > 0) return (uint64_t)pages * (uint64_t)size;
     if (must_know) gasnett_fatalerror("the system does not tell how much memory it has");
     return 0;
-}
-
-/* Read from the system's file: gethostname is not declared in strict C. */
-GASNETT_INLINE(gasnett_gethostname) const char *gasnett_gethostname(void) {
-    static __thread char name[256];
-    FILE *file = fopen("/proc/sys/kernel/hostname", "r");
-    if (file == NULL || fgets(name, sizeof name, file) == NULL) strcpy(name, "unknown");
-    if (file != NULL) fclose(file);
-    name[strcspn(name, "\n")] = '\0';
-    return name;
 }
 
 #define gasnett_getenv(name) getenv(name)

@@ -20,8 +20,9 @@ extern "C" {
 #define VGASNET_SPEC_VERSION_MINOR 8
 
 /* The configuration of this header. The library contains the same string, between "$GASNetConfig: (libvgasnet) " and
- * " $", so that it can be found in a program that is linked statically. vgasnet_config_string returns it. */
-#define VGASNET_CONFIG_STRING "VGASNET=0.1.0,SPEC=1.8,THREADMODEL=PAR,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit"
+ * " $", so that it can be found in a program that is linked statically. vgasnet_config_string returns it. It
+ * names no thread mode, because every thread may call; that of a client of GASNet's is in its GASNET_CONFIG_STRING. */
+#define VGASNET_CONFIG_STRING "VGASNET=0.1.0,SPEC=1.8,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit"
 const char *vgasnet_config_string(void);
 
 /* The largest number of ranks in a job. */

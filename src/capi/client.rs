@@ -10,7 +10,7 @@ const MARK: &str = "$GASNetConfig: (libvgasnet) ";
 
 /// `VGASNET_CONFIG_STRING`, with the mark before and after it.
 static CONFIG: &CStr =
-    c"$GASNetConfig: (libvgasnet) VGASNET=0.1.0,SPEC=1.8,THREADMODEL=PAR,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit $";
+    c"$GASNetConfig: (libvgasnet) VGASNET=0.1.0,SPEC=1.8,SEGMENT=LARGE,ALIGNED_SEGMENTS=0,PTR=64bit $";
 
 // The client may define `vgasnet_max_segsize`, or `gasnet_max_segsize` where it does not include `gasnet.h`. A weak
 // reference is null if the client does not. Rust has no weak references of its own.

@@ -138,6 +138,26 @@ fn the_other_ranks_are_told_by_sigquit() {
     assert_eq!(told(run(&client, &["signal"], setup(2)).expect(128 + 15)), 0);
 }
 
+#[test]
+fn a_fatal_error_is_one_line_and_sigabrt() {
+    let ended = run(&program("ends", Compiler::GccC99, Mode::Seq, &[]), &["fatal"], setup(2));
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").expect("a name");
+    ended.expect(128 + 6);
+    assert!(ended.stderr.contains(&format!("*** FATAL ERROR: node 1 of {host}")), "{ended}");
+}
+
+#[test]
+fn a_program_says_how_its_client_was_compiled() {
+    for mode in MODES {
+        let client = std::fs::read(program("job", Compiler::GccC99, mode, &[])).expect("a program");
+        let name = mode.define().trim_start_matches("-D");
+        let has = |text: String| client.windows(text.len()).any(|window| window == text.as_bytes());
+        assert!(has(format!("$GASNetThreadModel: {name} $\0")), "{mode:?}");
+        assert!(has(format!(",THREADMODEL={} $\0", name.trim_start_matches("GASNET_"))), "{mode:?}");
+        assert!(MODES.iter().all(|other| *other == mode || !has(format!("{} $", &other.define()[2..]))), "{mode:?}");
+    }
+}
+
 fn source(name: &str, text: &str) -> std::path::PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).expect("a file of ours");
@@ -158,10 +178,31 @@ fn each_header_stands_alone() {
             }
         }
     }
-    let tools = source("alone-tools.c", "#include <gasnet_tools.h>\n#include <gasnet_tools.h>\n");
-    for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
-        let (is_taken, said) = compiler.check(&tools, &["-pedantic"]);
-        assert!(is_taken, "gasnet_tools.h, {compiler:?}: {said}");
+    for header in ["gasnet_tools", "gasnet_process", "portable_platform", "portable_inttypes"] {
+        let text = format!("#include <{header}.h>\n#include <{header}.h>\nextern int declared;\n");
+        let path = source(&format!("alone-{header}.c"), &text);
+        for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
+            let (is_taken, said) = compiler.check(&path, &["-pedantic"]);
+            assert!(is_taken, "{header}.h, {compiler:?}: {said}");
+        }
+    }
+}
+
+/// Headers of other projects define some of the names, too: MPI's do.
+#[test]
+fn the_platform_is_named_whoever_named_it_before() {
+    let others = "#define PLATFORM_COMPILER_FAMILYNAME OTHER\n#define PLATFORM_COMPILER_VERSION 1\n";
+    let tests = "#if !PLATFORM_COMPILER_VERSION_GE(4, 0, 0) || !PLATFORM_OS_LINUX || PLATFORM_COMPILER_FAMILYID == 0\n\
+        #error compiler\n#endif\nextern const char *text;\nconst char *text = PLATFORM_COMPILER_IDSTR;\n";
+    for (name, before) in [("first", ""), ("later", others)] {
+        for include in ["portable_platform.h", "gasnet_tools.h"] {
+            let text = format!("{before}#include <{include}>\n{tests}");
+            let path = source(&format!("platform-{name}-{include}.c"), &text);
+            for compiler in COMPILERS.into_iter().filter(|compiler| compiler.is_here()) {
+                let (is_taken, said) = compiler.check(&path, &["-pedantic"]);
+                assert!(is_taken, "{name}, {include}, {compiler:?}: {said}");
+            }
+        }
     }
 }
 

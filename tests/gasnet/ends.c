@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
         if (strncmp(how, "main", 4) == 0) gasnet_exit(3);
         if (strncmp(how, "handler", 7) == 0) CHECK(gasnet_AMRequestShort1(0, EXIT, 4) == GASNET_OK);
         if (strncmp(how, "crash", 5) == 0) abort();
+        if (strncmp(how, "fatal", 5) == 0) gasneti_fatalerror("node %u of %s", (unsigned)gasneti_mynode, gasneti_gethostname());
 #ifdef GASNET_PAR
         if (strncmp(how, "thread", 6) == 0) {
             pthread_t id;

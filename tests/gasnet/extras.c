@@ -7,6 +7,8 @@
 
 #include <gasnet_handler.h>
 #include <gasnet_tools.h>
+#include <portable_inttypes.h>
+#include <portable_platform.h>
 
 #define _hidx_note 150
 #define _hidx_noted 151
@@ -73,12 +75,58 @@ static void atomics(void) {
     gasnett_strongatomic32_increment(&strong, 0);
     gasnett_strongatomic32_decrement(&strong, 0);
     CHECK(gasnett_strongatomic32_read(&strong, 0) == 0);
-    CHECK(gasnett_atomic64_add(&wide, 1, 0) == (UINT64_C(1) << 40) + 1);
     gasnett_local_mb();
     gasnett_local_wmb();
     gasnett_local_rmb();
     gasnett_compiler_fence();
     gasnett_spinloop_hint();
+}
+
+/* Beyond 32 bits, with every flag. */
+static void wide_atomics(void) {
+    const uint64_t high = UINT64_C(1) << 40;
+    const int both = GASNETT_ATOMIC_REL | GASNETT_ATOMIC_ACQ;
+    CHECK(gasnett_atomic64_read(&wide, GASNETT_ATOMIC_MB_PRE) == high);
+    CHECK(gasnett_atomic64_add(&wide, high + 2, GASNETT_ATOMIC_WMB_PRE | GASNETT_ATOMIC_RMB_POST) == 2 * high + 2);
+    CHECK(gasnett_atomic64_subtract(&wide, high, GASNETT_ATOMIC_RMB_PRE | GASNETT_ATOMIC_WMB_POST) == high + 2);
+    gasnett_atomic64_increment(&wide, GASNETT_ATOMIC_REL);
+    gasnett_atomic64_decrement(&wide, GASNETT_ATOMIC_ACQ);
+    CHECK(gasnett_atomic64_swap(&wide, 1, both) == high + 2);
+    CHECK(gasnett_atomic64_decrement_and_test(&wide, GASNETT_ATOMIC_ACQ_IF_TRUE));
+    CHECK(!gasnett_atomic64_decrement_and_test(&wide, GASNETT_ATOMIC_ACQ_IF_FALSE));
+    CHECK(gasnett_atomic64_read(&wide, 0) == UINT64_MAX);
+    CHECK(!gasnett_atomic64_compare_and_swap(&wide, UINT32_MAX, 0, GASNETT_ATOMIC_RMB_POST_IF_FALSE));
+    CHECK(gasnett_atomic64_compare_and_swap(&wide, UINT64_MAX, high, GASNETT_ATOMIC_RMB_POST_IF_TRUE));
+    gasnett_atomic64_set(&wide, high, GASNETT_ATOMIC_MB_POST);
+    CHECK(gasnett_atomic64_read(&wide, GASNETT_ATOMIC_NONE) == high);
+}
+
+/* What is known of compiler, system and processor when a client is compiled. */
+#if PLATFORM_COMPILER_GNU + PLATFORM_COMPILER_CLANG != 1 || PLATFORM_OS_LINUX != 1
+#error compiler and system
+#endif
+#if PLATFORM_ARCH_64 + PLATFORM_ARCH_32 != 1 || PLATFORM_ARCH_LITTLE_ENDIAN + PLATFORM_ARCH_BIG_ENDIAN != 1
+#error processor
+#endif
+#if PLATFORM_COMPILER_GNU_C + PLATFORM_COMPILER_GNU_CXX + PLATFORM_COMPILER_CLANG_C + PLATFORM_COMPILER_CLANG_CXX != 1
+#error language
+#endif
+#if !PLATFORM_COMPILER_VERSION_GT(3, 99, 0) || PLATFORM_COMPILER_VERSION_LT(4, 0, 0) || PLATFORM_COMPILER_VERSION_EQ(1, 0, 0)
+#error version
+#endif
+#if defined(__x86_64__) && !PLATFORM_ARCH_X86_64
+#error x86-64
+#endif
+static void platform(void) {
+    const char *family = PLATFORM_STRINGIFY(PLATFORM_COMPILER_FAMILYNAME);
+    char text[100];
+    CHECK(strcmp(family, PLATFORM_COMPILER_FAMILYID == 19 ? "CLANG" : "GNU") == 0 && PLATFORM_COMPILER_ID > 0);
+    CHECK(strcmp(PLATFORM_STRINGIFY(PLATFORM_OS_FAMILYNAME), "LINUX") == 0);
+    CHECK(strstr(PLATFORM_COMPILER_IDSTR, PLATFORM_COMPILER_VERSION_STR) != NULL);
+    CHECK((sizeof(void *) == 8) == PLATFORM_ARCH_64 && gasnett_isLittleEndian() == PLATFORM_ARCH_LITTLE_ENDIAN);
+    snprintf(text, sizeof text, "%" PRIuSZ " %" PRIdPD " %" PRIu64, sizeof text, (ptrdiff_t)-1, UINT64_MAX);
+    CHECK(strcmp(text, "100 -1 18446744073709551615") == 0);
+    CHECK(strcmp(gasneti_gethostname(), gasnett_gethostname()) == 0 && strlen(gasneti_gethostname()) > 0);
 }
 
 static void tools(void) {
@@ -166,6 +214,8 @@ int main(int argc, char **argv) {
     unsigned i;
     start(&argc, &argv, table, 4);
     atomics();
+    wide_atomics();
+    platform();
     tools();
     CHECK(threadinfo(GASNET_GET_THREADINFO()) == 3);
     for (i = 0; i < 3; ++i) {

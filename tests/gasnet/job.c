@@ -66,6 +66,25 @@ static void before_attach(void) {
     free(info);
 }
 
+#if defined(GASNET_SEQ)
+#define EXPECTED_MODE ",THREADMODEL=SEQ"
+#elif defined(GASNET_PARSYNC)
+#define EXPECTED_MODE ",THREADMODEL=PARSYNC"
+#else
+#define EXPECTED_MODE ",THREADMODEL=PAR"
+#endif
+#if GASNET_SEQ + GASNET_PARSYNC + GASNET_PAR != 1
+#error mode
+#endif
+
+/* The library's configuration, and the thread mode of this client. */
+static void configuration(void) {
+    size_t of_library = strlen(vgasnet_config_string());
+    CHECK(strncmp(GASNET_CONFIG_STRING, vgasnet_config_string(), of_library) == 0);
+    CHECK(strcmp(&GASNET_CONFIG_STRING[of_library], EXPECTED_MODE) == 0);
+    CHECK(gasneti_nodes == gasnet_nodes() && gasneti_mynode == gasnet_mynode());
+}
+
 static void codes(void) {
     const int all[] = {GASNET_OK, GASNET_ERR_NOT_INIT, GASNET_ERR_RESOURCE, GASNET_ERR_BAD_ARG, GASNET_ERR_NOT_READY,
                        GASNET_ERR_BARRIER_MISMATCH};
@@ -88,6 +107,7 @@ int main(int argc, char **argv) {
     if ((no_arguments ? gasnet_init(NULL, NULL) : gasnet_init(&argc, &argv)) != GASNET_OK) return 1;
     me = gasnet_mynode(), nodes = gasnet_nodes();
     codes();
+    configuration();
     before_attach();
     gasnet_client_attach_hook = attach_hook;
     CHECK(gasnet_attach(table, 4, segment_bytes(), (uintptr_t)1 << 20) == GASNET_OK);
