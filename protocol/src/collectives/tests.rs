@@ -116,6 +116,7 @@ impl World {
                             memory.buffer(to, len_bytes).copy_from_slice(&bytes);
                         }
                         LocalStep::Combine { into, with, len_bytes } => memory.combine(into, with, len_bytes),
+                        LocalStep::Collect | LocalStep::Deliver => unreachable!("a rank is one image"),
                     }
                 }
                 drop(memory);
@@ -202,7 +203,7 @@ fn check(ranks: u32, collectives: usize, seed: u64, largest: usize) {
             let block_bytes = choice.usize(0..=most_bytes) / 16 * 16;
             let root = choice.u32(0..ranks);
             let shape = Shape { kind, me: 0, ranks, root, block_bytes, element_bytes: 16 };
-            Plan { shape, all_in: choice.bool(), all_out: choice.bool() }
+            Plan { shape, all_in: choice.bool(), all_out: choice.bool(), for_images: false }
         })
         .collect();
     let mut expected = vec![Vec::new(); ranks as usize];
@@ -257,7 +258,7 @@ fn no_rank_touches_memory_before_all_are_in_or_finishes_before_all_is_moved() {
             let shape =
                 |me| Shape { kind: CollectiveKind::Broadcast, me, ranks, root: 0, block_bytes: 16, element_bytes: 1 };
             let start = |world: &mut World, me| {
-                let plan = Plan { shape: shape(me), all_in: true, all_out: true };
+                let plan = Plan { shape: shape(me), all_in: true, all_out: true, for_images: false };
                 world.ranks[me as usize].start(TEAM, plan, memory(&shape(me), 0).0.into());
             };
             (0..ranks).filter(|me| *me != last).for_each(|me| start(&mut world, me));
@@ -297,7 +298,7 @@ fn barrier_messages_may_come_before_the_team() {
 fn bytes_that_no_transfer_waits_for_are_a_misfit() {
     let mut world = World::new(2, 1);
     let shape = Shape { kind: CollectiveKind::Broadcast, me: 0, ranks: 2, root: 0, block_bytes: 16, element_bytes: 1 };
-    let plan = Plan { shape, all_in: false, all_out: false };
+    let plan = Plan { shape, all_in: false, all_out: false, for_images: false };
     let message = CollectiveMessage {
         key: super::message::CollectiveKey { team: TEAM, number: 0 },
         from: 1,

@@ -121,6 +121,10 @@ pub enum LocalStep {
         /// Bytes of the left operands.
         len_bytes: usize,
     },
+    /// Brings what the images of this rank give together as its source.
+    Collect,
+    /// Brings its destination to the images of this rank.
+    Deliver,
 }
 
 /// Transfers that go on side by side, and the local steps after them.
@@ -189,6 +193,8 @@ pub struct Plan {
     pub all_in: bool,
     /// The collective is over at no rank before all bytes have moved.
     pub all_out: bool,
+    /// The rank takes part for several images: bytes are collected before they move, and delivered afterwards.
+    pub for_images: bool,
 }
 
 impl Plan {
@@ -212,11 +218,20 @@ impl Plan {
             return Some(shape.barrier_round(at, TAG_IN));
         }
         let at = at - before;
+        let local = u32::from(self.for_images && shape.block_bytes > 0);
+        if at < local {
+            return Some(Round { local_steps: vec![LocalStep::Collect], ..Round::default() });
+        }
+        let at = at - local;
         let data_rounds = shape.rounds();
         if at < data_rounds {
             return Some(shape.round(at));
         }
         let at = at - data_rounds;
+        if at < local {
+            return Some(Round { local_steps: vec![LocalStep::Deliver], ..Round::default() });
+        }
+        let at = at - local;
         (self.all_out && at < barrier_rounds).then(|| shape.barrier_round(at, TAG_OUT))
     }
 }

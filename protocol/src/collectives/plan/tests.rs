@@ -12,7 +12,7 @@ const KINDS: [CollectiveKind; 6] = [
 
 fn plan(kind: CollectiveKind, ranks: u32, me: u32, root: u32, block_bytes: usize) -> Plan {
     let shape = Shape { kind, me, ranks, root, block_bytes, element_bytes: 8 };
-    Plan { shape, all_in: true, all_out: true }
+    Plan { shape, all_in: true, all_out: true, for_images: false }
 }
 
 fn rounds(plan: &Plan) -> impl Iterator<Item = Round> {
@@ -54,6 +54,7 @@ fn scratch_has_a_bound_and_is_kept_to() {
                 let local = |local: &LocalStep| match *local {
                     LocalStep::Copy { from, to, len_bytes } => [(from, len_bytes), (to, len_bytes)],
                     LocalStep::Combine { into, with, len_bytes } => [(into, len_bytes), (with, len_bytes)],
+                    LocalStep::Collect | LocalStep::Deliver => unreachable!("a rank is one image"),
                 };
                 for (place, len_bytes) in ends.chain(round.local_steps.iter().flat_map(local)) {
                     let is_inside = place.offset_bytes + len_bytes <= scratch_bytes;
@@ -61,5 +62,22 @@ fn scratch_has_a_bound_and_is_kept_to() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn images_give_after_all_are_in_and_get_before_all_are_out() {
+    for (kind, block_bytes) in KINDS.into_iter().flat_map(|kind| [(kind, 8), (kind, 1 << 20), (kind, 0)]) {
+        let of_rank = plan(kind, 5, 2, 1, block_bytes);
+        let of_images = Plan { for_images: true, ..of_rank };
+        let step = |step: &LocalStep| Round { local_steps: vec![*step], ..Round::default() };
+        let mut expected: Vec<Round> = rounds(&of_rank).collect();
+        if block_bytes > 0 {
+            let signals = |round: &Round| round.sends.iter().any(|send| send.tag >= TAG_OUT);
+            let out = expected.iter().position(signals).expect("all are out");
+            expected.insert(out, step(&LocalStep::Deliver));
+            expected.insert(3, step(&LocalStep::Collect));
+        }
+        assert_eq!(rounds(&of_images).collect::<Vec<_>>(), expected, "{kind:?} of {block_bytes}");
     }
 }
