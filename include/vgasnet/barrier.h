@@ -23,7 +23,7 @@ extern "C" {
 #define VGASNET_BARRIERFLAG_MISMATCH 2
 /* As VGASNET_BARRIERFLAG_ANONYMOUS, and promises that the barrier is anonymous on every rank. */
 #define VGASNET_BARRIERFLAG_UNNAMED 5
-/* Every image takes part. It changes nothing, because a rank is one image: call these functions once a rank. */
+/* Every image takes part, in the barriers of collectives.h. It changes nothing here: call these functions once a rank. */
 #define VGASNET_BARRIERFLAG_IMAGES 8
 
 /* Arrives, and waits for nobody.

@@ -31,12 +31,19 @@ messages! {
 
 impl Name {
     /// The name that two ranks, or two parts of the tree, give together.
-    fn join(self, other: Name) -> Name {
+    pub fn join(self, other: Name) -> Name {
         match (self, other) {
             (Name::Anonymous, name) | (name, Name::Anonymous) => name,
             (Name::Id(a), Name::Id(b)) if a == b => self,
             _ => Name::Mismatch,
         }
+    }
+
+    /// What a name at the notify gives together with the `name` at the wait, if all ranks together gave `outcome`. An id
+    /// at the wait counts only if some rank has notified with one.
+    pub fn at_wait(self, name: Name, outcome: Name) -> Name {
+        let name = if outcome == Name::Anonymous && name != Name::Mismatch { Name::Anonymous } else { name };
+        if self == Name::Anonymous { outcome.join(name) } else { self.join(name) }
     }
 }
 
@@ -150,8 +157,7 @@ impl Barrier {
             Phase::Notified(_) => Ok(None),
             Phase::Released { own, outcome } => {
                 self.phase = Phase::Between;
-                let named = |name| if own == Name::Anonymous { outcome.join(name) } else { own.join(name) };
-                let matched = outcome != Name::Mismatch && named(self.named_at_wait(name, outcome)) != Name::Mismatch;
+                let matched = outcome != Name::Mismatch && own.at_wait(name, outcome) != Name::Mismatch;
                 self.last = matched.then_some(outcome);
                 Ok(Some(matched))
             }
@@ -164,11 +170,6 @@ impl Barrier {
     /// [`Misuse::NoResult`] if no phase has ended, the last one did not match, or the client has notified again.
     pub fn result(&self) -> Result<Name, Misuse> {
         self.last.filter(|_| self.phase == Phase::Between).ok_or(Misuse::NoResult)
-    }
-
-    /// The name that the wait counts with: an id counts only if some rank has notified with one.
-    fn named_at_wait(&self, name: Name, outcome: Name) -> Name {
-        if outcome == Name::Anonymous && name != Name::Mismatch { Name::Anonymous } else { name }
     }
 
     fn children(&self) -> impl Iterator<Item = Rank> + use<> {

@@ -16,7 +16,7 @@ const MISMATCH: c_int = 2;
 /// `VGASNET_BARRIERFLAG_UNNAMED`, of which [`ANONYMOUS`] is a part.
 const UNNAMED: c_int = 5;
 /// `VGASNET_BARRIERFLAG_IMAGES`.
-const IMAGES: c_int = 8;
+pub(super) const IMAGES: c_int = 8;
 
 entry_points! {
     fn vgasnet_barrier_notify(id: c_int, flags: c_int) {

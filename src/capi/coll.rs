@@ -1,11 +1,13 @@
 //! Collectives and teams.
 
-use super::barrier::{answer, code, misuse, name, place};
+use super::barrier::{IMAGES, answer, code, misuse, name, place};
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, not_ready, to_pointer};
-use crate::coll::{Call, ReduceFunction, Reducer, Syncs};
+use crate::coll::{Call, Caller, ReduceFunction, Reducer, Syncs};
 use crate::error::UserError;
+use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_void};
+use vgasnet_protocol::collectives::TEAM_ALL;
 use vgasnet_protocol::collectives::plan::CollectiveKind::{self, *};
 
 use Addresses::{List, One};
@@ -21,6 +23,11 @@ const SINGLE: c_int = 1 << 6;
 const LOCAL: c_int = 1 << 7;
 /// `VGASNET_COLL_AGGREGATE`, `_DST_IN_SEGMENT` and `_SRC_IN_SEGMENT`, which change nothing here.
 const HINTS: c_int = 1 << 8 | 1 << 10 | 1 << 11;
+
+thread_local! {
+    /// The image that this thread has said to be.
+    static IMAGE: Cell<Option<u32>> = const { Cell::new(None) };
+}
 
 /// `struct vgasnet_team`, which is never defined: its pointers point nowhere, and are the number of a team.
 #[repr(C)]
@@ -50,7 +57,7 @@ struct Asked {
     flags: c_int,
 }
 
-/// One rank's memory, as one address or as a list.
+/// The caller's memory, as one address or as a list.
 enum Addresses {
     One(*mut c_void),
     List(*const *mut c_void),
@@ -73,19 +80,21 @@ fn syncs(flags: c_int) -> Result<Syncs, UserError> {
 }
 
 impl Addresses {
-    /// The address of this rank's memory. With `VGASNET_COLL_SINGLE` a list has an entry for each rank of the team,
-    /// else only one for this rank.
+    /// The address of the caller's memory. With `VGASNET_COLL_SINGLE` a list has an entry for each image of the team, else
+    /// only those of this rank.
     ///
     /// # Safety
     /// A list is null, or has so many entries.
-    unsafe fn own(&self, me: u32, flags: c_int) -> Result<usize, UserError> {
+    unsafe fn own(&self, caller: Caller, flags: c_int) -> Result<usize, UserError> {
         let address = match *self {
             Addresses::One(address) => address,
             Addresses::List(list) if list.is_null() => {
                 return Err(UserError::new("a list of addresses is a null pointer; give one with this rank's address"));
             }
-            // SAFETY: the list has an entry for each rank of the team, or one for this rank.
-            Addresses::List(list) => unsafe { *list.add(if flags & SINGLE != 0 { me as usize } else { 0 }) },
+            // SAFETY: the list has an entry for each image of the team, or for each of this rank.
+            Addresses::List(list) => unsafe {
+                *list.add((if flags & SINGLE != 0 { caller.me } else { caller.nth }) as usize)
+            },
         };
         Ok(address.expose_provenance())
     }
@@ -94,19 +103,20 @@ impl Addresses {
 /// A collective from the arguments of C.
 ///
 /// # Safety
-/// A list of addresses is null, or has an entry for each rank of the team with `VGASNET_COLL_SINGLE`, else one.
+/// A list of addresses is null, or has an entry for each image of the team with `VGASNET_COLL_SINGLE`, else for each of
+/// this rank.
 unsafe fn call(asked: Asked, reduce: Option<(usize, i32, c_int)>) -> Result<Call, Refusal> {
     let Asked { kind, team, root, to, from, block_bytes, flags } = asked;
     let team = team.addr() as u64;
     let sync = syncs(flags)?;
-    let (_, me) = attached()?.coll().team(team)?;
-    // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if this rank has no such
+    let caller = attached()?.coll().caller(team, IMAGE.get())?;
+    // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if the caller has no such
     // memory.
     let (source, destination) = unsafe {
-        let source = if kind.reads(me, root) { from.own(me, flags)? } else { 0 };
-        (source, if kind.writes(me, root) { to.own(me, flags)? } else { 0 })
+        let source = if kind.reads(caller.me, root) { from.own(caller, flags)? } else { 0 };
+        (source, if kind.writes(caller.me, root) { to.own(caller, flags)? } else { 0 })
     };
-    Ok(Call { kind, team, root, source, destination, block_bytes, reduce, sync })
+    Ok(Call { kind, team, caller, root, source, destination, block_bytes, reduce, sync })
 }
 
 /// Does a collective.
@@ -233,26 +243,18 @@ collectives! {
     }
 }
 
-/// Refuses several images a rank.
-fn check_images(images: &[u32], my_image: u32, rank: u32) -> Result<(), UserError> {
-    if let Some(at) = images.iter().position(|count| *count != 1) {
-        let line = format!("rank {at} has {} images; each rank has one, give a null pointer for images", images[at]);
-        return Err(UserError::new(line));
-    }
-    if !images.is_empty() && my_image != rank {
-        return Err(UserError::new(format!("image {my_image} of rank {rank}; a rank's image has the rank's number")));
-    }
-    Ok(())
-}
-
 entry_points! {
     unsafe fn vgasnet_coll_init(
         images: *const u32, my_image: u32, table: *const FunctionEntry, entries: usize, _flags: c_int,
     ) {
         let runtime = attached()?;
-        if !images.is_null() {
+        if images.is_null() {
+            runtime.coll().set_no_images()?;
+            IMAGE.set(None);
+        } else {
             let images = std::slice::from_raw_parts(images, runtime.space().segments.len());
-            check_images(images, my_image, runtime.space().rank.0)?;
+            runtime.coll().set_images(images, my_image)?;
+            IMAGE.set(Some(my_image));
         }
         if table.is_null() && entries > 0 {
             return Err(UserError::new(format!("the table of {entries} functions is a null pointer")).into());
@@ -277,24 +279,53 @@ fn id(team: TeamPointer) -> u64 {
     team.addr() as u64
 }
 
+/// The caller as an image, at a barrier at which all images of its rank arrive.
+fn image(team: TeamPointer, flags: c_int) -> Result<Option<u32>, Refusal> {
+    if flags & IMAGES == 0 || id(team) != TEAM_ALL {
+        return Ok(None);
+    }
+    let coll = attached()?.coll();
+    Ok(if coll.has_images() { Some(coll.caller(TEAM_ALL, IMAGE.get())?.nth) } else { None })
+}
+
+fn notify(team: TeamPointer, number: c_int, flags: c_int) -> Result<(), Refusal> {
+    let (coll, name) = (attached()?.coll(), name(number, flags)?);
+    match image(team, flags)? {
+        Some(nth) => coll.image_barrier_notify(nth, name).map_err(misuse),
+        None => coll.team_barrier_notify(id(team), name)?.map_err(misuse),
+    }
+}
+
+fn wait(team: TeamPointer, number: c_int, flags: c_int) -> Result<c_int, Refusal> {
+    let (coll, name) = (attached()?.coll(), name(number, flags)?);
+    let matched = match image(team, flags)? {
+        Some(nth) => coll.image_barrier_wait(nth, name),
+        None => coll.team_barrier_wait(id(team), name)?,
+    };
+    matched.map(code).map_err(misuse)
+}
+
 entry_points! {
     fn vgasnet_coll_barrier_notify(team: TeamPointer, number: c_int, flags: c_int) {
-        attached()?.coll().team_barrier_notify(id(team), name(number, flags)?)?.map_err(misuse)
+        notify(team, number, flags)
     }
 
     fn vgasnet_coll_barrier_try(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        let matched = attached()?.coll().team_barrier_try(id(team), name(number, flags)?)?.map_err(misuse)?;
-        Ok(matched.map_or_else(not_ready, code))
+        let (coll, name) = (attached()?.coll(), name(number, flags)?);
+        let matched = match image(team, flags)? {
+            Some(nth) => coll.image_barrier_try(nth, name),
+            None => coll.team_barrier_try(id(team), name)?,
+        };
+        Ok(matched.map_err(misuse)?.map_or_else(not_ready, code))
     }
 
     fn vgasnet_coll_barrier_wait(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        attached()?.coll().team_barrier_wait(id(team), name(number, flags)?)?.map(code).map_err(misuse)
+        wait(team, number, flags)
     }
 
     fn vgasnet_coll_barrier(team: TeamPointer, number: c_int, flags: c_int) -> c_int {
-        let (coll, name) = (attached()?.coll(), name(number, flags)?);
-        coll.team_barrier_notify(id(team), name)?.map_err(misuse)?;
-        coll.team_barrier_wait(id(team), name)?.map(code).map_err(misuse)
+        notify(team, number, flags)?;
+        wait(team, number, flags)
     }
 
     fn vgasnet_coll_team_split(parent: TeamPointer, color: u32, order: u32, _client_data: *mut c_void) -> TeamPointer {
@@ -337,12 +368,5 @@ mod tests {
         assert_eq!(syncs(IN_MYSYNC | OUT_ALLSYNC), both(false, true));
         assert_eq!(syncs(0), both(true, true));
         assert!([1 << 9, 1 << 12, -1, SINGLE | LOCAL].into_iter().all(|flags| syncs(flags).is_err()));
-    }
-
-    #[test]
-    fn a_rank_is_one_image() {
-        assert!(check_images(&[], 7, 1).is_ok() && check_images(&[1, 1, 1], 2, 2).is_ok());
-        assert!(check_images(&[1, 4], 0, 0).expect_err("four").to_string().contains("rank 1 has 4 images"));
-        assert!(check_images(&[1, 1], 0, 1).expect_err("another one's").to_string().contains("image 0 of rank 1"));
     }
 }

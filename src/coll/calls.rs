@@ -1,7 +1,7 @@
 //! Starting collectives, and teams.
 
 use super::Coll;
-use super::drive::{Bases, Memory, Reducer, Reduction};
+use super::drive::{Bases, Memory, Reducer, Reduction, Whose};
 use crate::engine::Driver;
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle};
@@ -22,6 +22,15 @@ pub struct Syncs {
     pub all_out: bool,
 }
 
+/// Who calls a collective, as its team counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Its rank in the team; or its image, in a team of images.
+    pub me: u32,
+    /// Which image of its rank it is: 0 for the first one, or the only one.
+    pub nth: u32,
+}
+
 /// A collective for which a client asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Call {
@@ -29,13 +38,15 @@ pub struct Call {
     pub kind: CollectiveKind,
     /// The team that does it.
     pub team: u64,
-    /// The root's rank in the team; 0 where there is no root.
+    /// Who calls.
+    pub caller: Caller,
+    /// The root's rank in the team, or image; 0 where there is no root.
     pub root: u32,
-    /// The address of the bytes that this rank gives; anything if it gives none.
+    /// The address of the bytes that the caller gives; anything if it gives none.
     pub source: usize,
-    /// The address for the bytes that this rank gets; anything if it gets none.
+    /// The address for the bytes that the caller gets; anything if it gets none.
     pub destination: usize,
-    /// Bytes from one rank to one other.
+    /// Bytes from one rank or image to one other.
     pub block_bytes: usize,
     /// For [`CollectiveKind::Reduce`]: the bytes of an element, the function's number in the table, and its argument.
     pub reduce: Option<(usize, i32, c_int)>,
@@ -77,28 +88,50 @@ impl Coll {
         Ok(())
     }
 
-    /// Gives a collective to the machine. It counts in the completion that is returned.
+    /// Gives a collective to the machine, or to the images of this rank. It counts in the completion that is returned.
     ///
     /// # Safety
     /// Source and destination, where this rank has them, are valid for the blocks of this collective until nothing is
     /// pending in the completion.
     unsafe fn enter(&self, call: &Call) -> Result<CompletionId, UserError> {
+        match self.layout(call.team) {
+            // SAFETY: source and destination are valid until nothing is pending in the completion.
+            Some(layout) => unsafe { self.enter_image(call, &layout) },
+            // SAFETY: as above.
+            None => unsafe { self.enter_rank(call) },
+        }
+    }
+
+    /// Gives a collective of ranks to the machine.
+    ///
+    /// # Safety
+    /// As for [`Coll::enter`].
+    unsafe fn enter_rank(&self, call: &Call) -> Result<CompletionId, UserError> {
         let (ranks, me) = self.look_up(call.team, |team| (team.ranks(), team.me))?;
-        check(call, ranks, me)?;
+        check(call, ranks, "rank")?;
         let reduction = call.reduce.map(|reduce| self.reduction(reduce)).transpose()?;
         let element_bytes = reduction.map_or(1, |reduction| reduction.element_bytes);
         let shape = Shape { kind: call.kind, me, ranks, root: call.root, block_bytes: call.block_bytes, element_bytes };
-        let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out };
+        let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out, for_images: false };
         let bases = Bases { source: call.source, destination: call.destination, scratch: 0 };
-        let completion = self.driver().completions().begin();
-        self.driver().completions().add(completion);
-        let memory = Memory { bases, scratch: Box::default(), reduction, completion };
+        let completion = self.begin();
+        let memory = Memory { bases, scratch: Box::default(), reduction, whose: Whose::Rank(completion) };
         self.with(|machine| machine.start(call.team, plan, memory));
         self.driver().poll();
         Ok(completion)
     }
 
-    fn reduction(&self, (element_bytes, function, argument): (usize, i32, c_int)) -> Result<Reduction, UserError> {
+    /// A completion that waits for one collective.
+    pub(super) fn begin(&self) -> CompletionId {
+        let completion = self.driver().completions().begin();
+        self.driver().completions().add(completion);
+        completion
+    }
+
+    pub(super) fn reduction(
+        &self,
+        (element_bytes, function, argument): (usize, i32, c_int),
+    ) -> Result<Reduction, UserError> {
         let reducers = self.reducers.read().unwrap_or_else(PoisonError::into_inner);
         let reducer = usize::try_from(function).ok().and_then(|at| reducers.get(at)).copied();
         let reducer = reducer.ok_or_else(|| {
@@ -110,7 +143,7 @@ impl Coll {
         Ok(Reduction { reducer, argument, element_bytes })
     }
 
-    fn look_up<R>(&self, id: u64, read: impl FnOnce(&mut Team<Memory>) -> R) -> Result<R, UserError> {
+    pub(super) fn look_up<R>(&self, id: u64, read: impl FnOnce(&mut Team<Memory>) -> R) -> Result<R, UserError> {
         let found = self.with(|machine| machine.teams.get_mut(&id).map(read));
         found.ok_or_else(|| {
             UserError::new(format!(
@@ -127,7 +160,8 @@ impl Coll {
         self.look_up(id, |team| (team.members.clone(), team.me))
     }
 
-    /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective.
+    /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective: one thread of each
+    /// rank calls, also where ranks have several images.
     ///
     /// # Errors
     /// There is no such team.
@@ -139,6 +173,7 @@ impl Coll {
         let call = Call {
             kind: CollectiveKind::GatherAll,
             team: parent,
+            caller: Caller { me, nth: 0 },
             root: 0,
             source: mine.as_mut_bytes().as_mut_ptr().expose_provenance(),
             destination: votes.as_mut_slice().as_mut_bytes().as_mut_ptr().expose_provenance(),
@@ -146,8 +181,10 @@ impl Coll {
             reduce: None,
             sync: Syncs { all_in: false, all_out: false },
         };
-        // SAFETY: the source is one vote, and the destination has room for a vote of each rank.
-        unsafe { self.run(&call)? };
+        // SAFETY: the source is one vote, and the destination has room for a vote of each rank. They stay until the
+        // completion is.
+        let completion = unsafe { self.enter_rank(&call)? };
+        self.driver().finish(completion);
         let (id, members, me) = split(&members, &votes, me);
         self.with(|machine| machine.add_team(id, Team::new(members, me)));
         self.driver().poll();
@@ -226,28 +263,38 @@ impl Coll {
         self.look_up(id, |team| team.barrier.result())
     }
 
-    fn driver(&self) -> &Driver {
+    pub(super) fn driver(&self) -> &Driver {
         self.am.driver()
     }
 }
 
-fn check(call: &Call, ranks: u32, me: u32) -> Result<(), UserError> {
-    let Call { kind, root, source, destination, block_bytes, .. } = *call;
-    if root >= ranks {
-        return Err(UserError::new(format!("there is no rank {root} in this team; its ranks are 0 to {}", ranks - 1)));
+/// Checks a collective among `count` ranks or images.
+pub(super) fn check(call: &Call, count: u32, what: &str) -> Result<(), UserError> {
+    let Call { kind, caller, root, source, destination, block_bytes, .. } = *call;
+    if root >= count {
+        return Err(UserError::new(format!(
+            "there is no {what} {root} in this team; its {what}s are 0 to {}",
+            count - 1
+        )));
     }
-    if block_bytes.checked_mul(ranks as usize).is_none_or(|all| all > isize::MAX as usize)
-        || block_bytes > BLOCK_BYTES_MAX
-    {
-        return Err(UserError::new(format!("{block_bytes} bytes a rank; at most {BLOCK_BYTES_MAX} are allowed")));
-    }
-    let sides = [(kind.reads(me, root), source, "source"), (kind.writes(me, root), destination, "destination")];
-    for (used, address, what) in sides {
+    check_bytes(block_bytes, count, what)?;
+    let sides =
+        [(kind.reads(caller.me, root), source, "source"), (kind.writes(caller.me, root), destination, "destination")];
+    for (used, address, side) in sides {
         if used && address == 0 && block_bytes > 0 {
             return Err(UserError::new(format!(
-                "the {what} is a null pointer; give the address of memory for {block_bytes} bytes a rank"
+                "the {side} is a null pointer; give the address of memory for {block_bytes} bytes a {what}"
             )));
         }
+    }
+    Ok(())
+}
+
+pub(super) fn check_bytes(block_bytes: usize, count: u32, what: &str) -> Result<(), UserError> {
+    // Of so many bytes, scratch and what a rank has for its images can be added up.
+    let is_countable = block_bytes.checked_mul(count as usize).is_some_and(|all| all <= isize::MAX as usize / 4);
+    if !is_countable || block_bytes > BLOCK_BYTES_MAX {
+        return Err(UserError::new(format!("{block_bytes} bytes a {what}; at most {BLOCK_BYTES_MAX} are allowed")));
     }
     Ok(())
 }

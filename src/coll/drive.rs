@@ -1,11 +1,13 @@
 //! Carries out the actions of the machine.
 
 use super::Coll;
+use super::images::Together;
 use crate::am::{Destination, Envelope, LIBRARY};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use crate::request::CompletionId;
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
@@ -38,6 +40,21 @@ pub(super) struct Reduction {
     pub element_bytes: usize,
 }
 
+impl Reduction {
+    /// Reduces the elements in `len_bytes` bytes at `into` with those at `with`.
+    ///
+    /// # Safety
+    /// Both are valid for so many bytes, aligned for the elements, and used by nobody else meanwhile.
+    pub unsafe fn combine(&self, into: usize, with: usize, len_bytes: usize) {
+        let Reduction { reducer, argument, element_bytes } = *self;
+        let into = std::ptr::with_exposed_provenance_mut::<c_void>(into);
+        let with = std::ptr::with_exposed_provenance_mut::<c_void>(with);
+        let count = len_bytes / element_bytes;
+        // SAFETY: both are valid and aligned. The client registered the function for such operands.
+        unsafe { (reducer.function)(into, count, into, count, with, element_bytes, reducer.flags, argument) };
+    }
+}
+
 /// The first addresses of a collective's memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bases {
@@ -61,16 +78,38 @@ impl Bases {
 #[derive(Debug)]
 pub(super) struct Memory {
     pub bases: Bases,
-    /// The memory at [`Bases::scratch`], once the collective has begun.
+    /// The memory at [`Bases::scratch`], once the collective has begun, and what of the other bases is its own.
     pub scratch: Box<[u128]>,
     pub reduction: Option<Reduction>,
-    pub completion: CompletionId,
+    pub whose: Whose,
+}
+
+/// Who waits for a collective.
+#[derive(Clone, Debug)]
+pub(super) enum Whose {
+    /// The rank.
+    Rank(CompletionId),
+    /// Its images.
+    Images(Arc<Together>),
 }
 
 impl Client for Memory {
     fn begin(&mut self, scratch_bytes: usize) {
-        self.scratch = vec![0; scratch_bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
-        self.bases.scratch = self.scratch.as_mut_ptr().expose_provenance();
+        let (source_bytes, destination_bytes) = match &self.whose {
+            Whose::Rank(_) => (0, 0),
+            Whose::Images(together) => together.own_bytes(),
+        };
+        let [scratch, source, destination] =
+            [scratch_bytes, source_bytes, destination_bytes].map(|bytes| bytes.div_ceil(size_of::<u128>()));
+        self.scratch = vec![0; scratch + source + destination].into_boxed_slice();
+        let start = self.scratch.as_mut_ptr().expose_provenance();
+        self.bases.scratch = start;
+        if source > 0 {
+            self.bases.source = start + scratch * size_of::<u128>();
+        }
+        if destination > 0 {
+            self.bases.destination = start + (scratch + source) * size_of::<u128>();
+        }
     }
 }
 
@@ -113,18 +152,24 @@ impl Coll {
                 self.with(|machine| machine.on_sent(sending));
             }
             Action::Do { operation, local_steps } => {
-                let (bases, reduction) = self.with(|machine| {
+                let (bases, reduction, whose) = self.with(|machine| {
                     let memory = machine.client(operation);
-                    (memory.bases, memory.reduction)
+                    (memory.bases, memory.reduction, memory.whose.clone())
                 });
                 for local in local_steps {
-                    self.do_local(local, &bases, reduction);
+                    self.do_local(local, &bases, reduction, &whose);
                 }
                 self.with(|machine| machine.on_done(operation));
             }
             Action::Finish { team, client } => {
                 self.with(|machine| machine.on_finished(team));
-                self.am.driver().completions().finish(client.completion);
+                let completions = self.am.driver().completions();
+                match client.whose {
+                    Whose::Rank(completion) => _ = completions.finish(completion),
+                    Whose::Images(together) => {
+                        together.parts.iter().for_each(|part| _ = completions.finish(part.completion));
+                    }
+                }
                 self.am.driver().notify();
             }
         }
@@ -163,21 +208,21 @@ impl Coll {
         unsafe { self.am.post_with_credit(to, &envelope) };
     }
 
-    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>) {
-        match local {
-            LocalStep::Copy { from, to, len_bytes } => {
+    fn do_local(&self, local: LocalStep, bases: &Bases, reduction: Option<Reduction>, whose: &Whose) {
+        match (local, whose) {
+            (LocalStep::Copy { from, to, len_bytes }, _) => {
                 // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
                 unsafe { self.copy_memory(bases.address(from), bases.address(to), len_bytes) }
             }
-            LocalStep::Combine { into, with, len_bytes } => {
-                let Reduction { reducer, argument, element_bytes } = reduction.expect("only reductions combine");
-                let into = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(into));
-                let with = std::ptr::with_exposed_provenance_mut::<c_void>(bases.address(with));
-                let count = len_bytes / element_bytes;
+            (LocalStep::Combine { into, with, len_bytes }, _) => {
+                let reduction = reduction.expect("only reductions combine");
                 // SAFETY: both are in the collective's scratch, which has `len_bytes` there and is aligned for any
-                // type. The client registered the function for such operands.
-                unsafe { (reducer.function)(into, count, into, count, with, element_bytes, reducer.flags, argument) };
+                // type.
+                unsafe { reduction.combine(bases.address(into), bases.address(with), len_bytes) };
             }
+            (LocalStep::Collect, Whose::Images(together)) => self.collect(together, bases, reduction),
+            (LocalStep::Deliver, Whose::Images(together)) => self.deliver(together, bases),
+            (LocalStep::Collect | LocalStep::Deliver, Whose::Rank(_)) => unreachable!("the plan is that of a rank"),
         }
     }
 
@@ -185,7 +230,7 @@ impl Coll {
     ///
     /// # Safety
     /// `from` is valid for reads and `to` for writes of `len_bytes` bytes.
-    unsafe fn copy_memory(&self, from: usize, to: usize, len_bytes: usize) {
+    pub(super) unsafe fn copy_memory(&self, from: usize, to: usize, len_bytes: usize) {
         if from == to || len_bytes == 0 {
             return;
         }

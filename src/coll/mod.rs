@@ -5,17 +5,24 @@
 //! memory. Messages run as handlers, in client threads that called in, and only note what came: handlers may not send
 //! requests. Threads that poll or wait call [`Coll::advance`], which does the rest.
 //!
+//! A rank may have several images: threads that each take part. They meet here (`meeting.rs`), and the rank takes part for
+//! them (`images.rs`).
+//!
 //! Source: the interface of GASNet-1's collectives (reference, K.5).
 
 mod calls;
 mod drive;
+mod images;
+mod meeting;
+mod of_images;
 
-pub use calls::{Call, Syncs};
+pub use calls::{Call, Caller, Syncs};
 pub use drive::{ReduceFunction, Reducer};
 
 use crate::am::Am;
 use crate::sys::Signalproof;
 use drive::Memory;
+use meeting::Meeting;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use vgasnet_protocol::collectives::{Machine, TEAM_ALL, Team};
@@ -26,6 +33,8 @@ pub struct Coll {
     machine: Mutex<Machine<Memory>>,
     /// The functions that reductions may name.
     reducers: RwLock<Box<[Reducer]>>,
+    /// Where the images of this rank meet, if some rank has several.
+    meeting: Mutex<Option<Meeting>>,
     /// Splits that this rank has taken part in.
     splits: AtomicU32,
     /// The machine has actions.
@@ -47,6 +56,7 @@ impl Coll {
             am,
             machine: Mutex::new(machine),
             reducers: RwLock::default(),
+            meeting: Mutex::default(),
             splits: AtomicU32::new(0),
             has_actions: AtomicBool::new(false),
             is_stalled: AtomicBool::new(false),

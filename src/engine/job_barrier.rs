@@ -41,6 +41,11 @@ impl Driver {
         self.engine().barrier().finish(name)
     }
 
+    /// Whether every rank has arrived, and the client has not ended the barrier.
+    pub fn barrier_is_released(&self) -> bool {
+        self.engine().barrier().is_released()
+    }
+
     /// The name of the barrier that has just ended.
     ///
     /// # Errors

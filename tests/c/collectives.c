@@ -322,14 +322,44 @@ static void threads(const Team *all) {
     for (int i = 0; i < 2; ++i) vgasnet_coll_team_free(handles[i]);
 }
 
+static void *broadcast_one(void *unused) {
+    char byte = 0;
+    vgasnet_coll_broadcast(VGASNET_TEAM_ALL, &byte, 0, &byte, 1, VGASNET_COLL_LOCAL);
+    return unused;
+}
+
+static void *broadcast_as_image(void *images) {
+    vgasnet_coll_init((const vgasnet_image_t *)images, 1, NULL, 0, 0);
+    return broadcast_one(NULL);
+}
+
+static void run_in_thread(void *(*body)(void *), void *argument) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, body, argument) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+/* Each of these ends the job, of images[0] images on the first rank. */
+static void misuse_of_images(const char *what, vgasnet_image_t images[]) {
+    static char bytes[2][16 * 16];
+    int flags = VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC | VGASNET_COLL_LOCAL;
+    if (strcmp(what, "image") == 0) vgasnet_coll_init(images, images[0], NULL, 0, 0);
+    if (strcmp(what, "no-image") == 0) images[1] = 0;
+    vgasnet_coll_init(images, 0, NULL, 0, 0);
+    if (strcmp(what, "image-thread") == 0) run_in_thread(broadcast_one, NULL);
+    if (strcmp(what, "image-root") == 0) vgasnet_coll_broadcast(VGASNET_TEAM_ALL, bytes, 3, bytes, 1, flags);
+    (void)vgasnet_coll_gather_all_nb(VGASNET_TEAM_ALL, bytes[0], bytes[1], 1, flags);
+    if (strcmp(what, "image-differs") == 0) run_in_thread(broadcast_as_image, images);
+    if (strcmp(what, "images-change") == 0) vgasnet_coll_init(NULL, 0, NULL, 0, 0);
+}
+
 /* Each of these ends the job. */
 static void misuse(const char *what) {
     vgasnet_image_t images[16];
     vgasnet_node_t ranks = vgasnet_nodes();
     char bytes[2][16 * 16];
     int flags = VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC | VGASNET_COLL_LOCAL;
-    for (vgasnet_node_t i = 0; i < 16; ++i) images[i] = i + 1 == ranks ? 3 : 1;
-    if (strcmp(what, "images") == 0) vgasnet_coll_init(images, 0, NULL, 0, 0);
+    for (vgasnet_node_t i = 0; i < 16; ++i) images[i] = i == 0 ? 2 : 1;
+    if (strstr(what, "image") != NULL) misuse_of_images(what, images);
     if (strcmp(what, "no-team") == 0) vgasnet_coll_team_size((vgasnet_team_handle_t)bytes);
     if (strcmp(what, "no-root") == 0) vgasnet_coll_scatter(VGASNET_TEAM_ALL, bytes, ranks, bytes, 1, flags);
     if (strcmp(what, "flags") == 0) vgasnet_coll_gather_all(VGASNET_TEAM_ALL, bytes[0], bytes[1], 1, 1 << 9);

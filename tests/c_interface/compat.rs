@@ -15,8 +15,19 @@ const fn setup(ranks: u32) -> Setup {
 }
 
 /// Programs that end well.
-const CHAPTERS: [&str; 10] =
-    ["job", "segments", "messages", "atomicity", "transfers", "values", "barriers", "extras", "lists", "collectives"];
+const CHAPTERS: [&str; 11] = [
+    "job",
+    "segments",
+    "messages",
+    "atomicity",
+    "transfers",
+    "values",
+    "barriers",
+    "extras",
+    "lists",
+    "collectives",
+    "images",
+];
 
 /// Runs a program on 1, 2, 4 and 7 ranks as C in two thread modes, and on 2 with the other compilers.
 fn chapter(name: &str) {
@@ -81,6 +92,18 @@ fn vector_indexed_and_strided_transfers() {
 #[test]
 fn collectives() {
     chapter("collectives");
+}
+
+/// Nodes of equal and of different numbers of images.
+#[test]
+fn collectives_of_several_images() {
+    let many = program("images", Compiler::GccC99, Mode::Par, &[]);
+    let counts: [&[&str]; 5] = [&["2"], &["3", "1"], &["1", "2"], &["1", "3", "2", "1"], &["4"]];
+    for (ranks, counts) in some_of([1, 2, 4].into_iter().flat_map(|ranks| counts.map(|counts| (ranks, counts)))) {
+        run(&many, counts, setup(ranks)).expect(0);
+    }
+    run(&program("images", Compiler::GccC99, Mode::Seq, &[]), &[], setup(2)).expect(0);
+    run(&program("images", Compiler::GccCxx17, Mode::Par, &[]), &["2", "3"], setup(2)).expect(0);
 }
 
 #[test]

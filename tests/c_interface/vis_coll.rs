@@ -45,7 +45,7 @@ fn collectives_in_teams_of_all_shapes() {
 }
 
 /// Errors that the programs make: program, argument, the function that reports the error, and the line.
-const ERRORS: [(&str, &str, &str, &str); 16] = [
+const ERRORS: [(&str, &str, &str, &str); 21] = [
     ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
     ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),
     ("vis", "no-list", "vgasnet_getv_nb_bulk", "the source list of 2 entries is a null pointer"),
@@ -53,7 +53,12 @@ const ERRORS: [(&str, &str, &str, &str); 16] = [
     ("vis", "outside", "vgasnet_puts_bulk", "are not inside the segment of rank 0"),
     ("vis", "null-local", "vgasnet_gets_bulk", "the destination of 8 bytes is a null pointer"),
     ("vis", "huge", "vgasnet_gets_bulk", "more than 2^64 bytes"),
-    ("collectives", "images", "vgasnet_coll_init", "rank 1 has 3 images"),
+    ("collectives", "image", "vgasnet_coll_init", "image 2 of rank 0; the images of this rank are 0 to 1"),
+    ("collectives", "no-image", "vgasnet_coll_init", "rank 1 has 0 images"),
+    ("collectives", "image-thread", "vgasnet_coll_broadcast", "this thread is no image"),
+    ("collectives", "image-root", "vgasnet_coll_broadcast", "there is no image 3 in this team; its images are 0 to 2"),
+    ("collectives", "image-differs", "vgasnet_coll_broadcast", "image 1 calls another collective"),
+    ("collectives", "images-change", "vgasnet_coll_init", "other numbers of images while"),
     ("collectives", "no-team", "vgasnet_coll_team_size", "does not exist"),
     ("collectives", "no-root", "vgasnet_coll_scatter", "there is no rank 2 in this team"),
     ("collectives", "flags", "vgasnet_coll_gather_all", "flags 0x200"),
