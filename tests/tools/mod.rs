@@ -1,6 +1,6 @@
 //! Finding and starting the tools that tests start.
 
-#![allow(dead_code, reason = "not every test program needs all of it")]
+#![allow(dead_code, unused_imports, reason = "not every test program needs all of it")]
 
 mod dispositions;
 
