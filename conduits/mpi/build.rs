@@ -1,5 +1,6 @@
 //! Compiles the C shim with the flags of the site's MPI, and links against that.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
@@ -7,10 +8,13 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_LINK").is_none() {
         return;
     }
-    println!("cargo::rerun-if-changed=src/shim.c");
+    let sources = ["shim.c", "stand_in.c", "runs.c", "bottom.c", "blocking.c"].map(|name| format!("src/{name}"));
+    for file in sources.iter().map(String::as_str).chain(["src/stand_in.h", "src/blocking.h"]) {
+        println!("cargo::rerun-if-changed={file}");
+    }
     let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
     let mut build = cc::Build::new();
-    build.file("src/shim.c").std("c11").warnings(true).extra_warnings(true);
+    build.files(&sources).std("c11").define("_GNU_SOURCE", None).warnings(true).extra_warnings(true);
     let flags = flags_of(&mpicc);
     for flag in &flags {
         if let Some(dir) = flag.strip_prefix("-L") {
@@ -22,11 +26,31 @@ fn main() {
         }
     }
     build.compile("vgasnet_mpi_shim");
+    tell_version(&flags);
     let linked = |flag: &&String| flag.starts_with("-L") || flag.starts_with("-l");
     let link_flags: Vec<&str> = flags.iter().filter(linked).map(String::as_str).collect();
     println!("cargo::rustc-env=VGASNET_MPI_LINK_FLAGS={}", link_flags.join(" "));
     println!("cargo::rustc-env=VGASNET_MPICC={mpicc}");
     println!("cargo::rustc-env=VGASNET_MPIEXEC={}", launcher_of(&mpicc));
+}
+
+/// Has the functions defined that this MPI declares: those of later versions are not in its library.
+fn tell_version(flags: &[String]) {
+    println!("cargo::rustc-check-cfg=cfg(mpi_3_1)");
+    println!("cargo::rustc-check-cfg=cfg(mpi_4_0)");
+    let source = Path::new(&std::env::var_os("OUT_DIR").expect("cargo sets it")).join("version.c");
+    std::fs::write(&source, "#include <mpi.h>\nversion MPI_VERSION MPI_SUBVERSION\n").expect("a directory of ours");
+    let mut version = cc::Build::new();
+    version.file(source).flags(flags.iter().filter(|flag| flag.starts_with("-I")));
+    let text = String::from_utf8_lossy(&version.expand()).into_owned();
+    let line = text.lines().find_map(|line| line.strip_prefix("version ")).expect("the line is there");
+    let numbers: Vec<u32> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    if numbers >= vec![3, 1] {
+        println!("cargo::rustc-cfg=mpi_3_1");
+    }
+    if numbers >= vec![4, 0] {
+        println!("cargo::rustc-cfg=mpi_4_0");
+    }
 }
 
 /// The launcher that belongs to a compiler wrapper: it lies beside it, and has the same ending.

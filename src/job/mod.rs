@@ -6,6 +6,8 @@
 mod agreement;
 mod attach;
 mod end;
+#[cfg(feature = "mpi")]
+mod mpi_buffers;
 mod runtime;
 mod termination;
 mod transport;
@@ -225,6 +227,8 @@ pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static R
     }
     let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
     OF_RANK.runtime.store(runtime, Ordering::Release);
+    #[cfg(feature = "mpi")]
+    mpi_buffers::offer_segment(runtime);
     Ok(runtime)
 }
 

@@ -5,13 +5,16 @@
 
 #![cfg(feature = "link")]
 
+pub mod calls;
 mod ffi;
 mod network;
 pub mod program;
+mod segment;
 mod state;
 
 pub use ffi::is_initialised;
 pub use network::MpiNetwork;
+pub use segment::{Segment, set_segment};
 
 /// The link flags of programs that contain this library, separated by blanks.
 pub const LINK_FLAGS: &str = env!("VGASNET_MPI_LINK_FLAGS");

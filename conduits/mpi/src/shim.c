@@ -86,23 +86,23 @@ int vgasnet_mpi_make_communicators(void) {
 }
 
 int vgasnet_mpi_gather(const void *mine, void *all, int bytes, void *request) {
-    return MPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, messages, request);
+    return PMPI_Iallgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, messages, request);
 }
 
 int vgasnet_mpi_receive_init(void *buffer, int bytes, void *request) {
-    return MPI_Recv_init(buffer, bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, messages, request);
+    return PMPI_Recv_init(buffer, bytes, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, messages, request);
 }
 
 int vgasnet_mpi_send(const void *buffer, int bytes, int to, int tag, void *request) {
-    return MPI_Isend(buffer, bytes, MPI_BYTE, to, tag, messages, request);
+    return PMPI_Isend(buffer, bytes, MPI_BYTE, to, tag, messages, request);
 }
 
 int vgasnet_mpi_send_page(const void *buffer, int bytes, int to, int tag, void *request) {
-    return MPI_Isend(buffer, bytes, MPI_BYTE, to, tag, pages, request);
+    return PMPI_Isend(buffer, bytes, MPI_BYTE, to, tag, pages, request);
 }
 
 int vgasnet_mpi_receive_page(void *buffer, int bytes, int from, int tag, void *request) {
-    return MPI_Irecv(buffer, bytes, MPI_BYTE, from, tag, pages, request);
+    return PMPI_Irecv(buffer, bytes, MPI_BYTE, from, tag, pages, request);
 }
 
 /* Source, tag and bytes are set for receives that are done. */

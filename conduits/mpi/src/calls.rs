@@ -1,0 +1,268 @@
+//! The calls of MPI that take buffers, in front of MPI's own (MPI's profiling interface). For addresses outside the segment
+//! they cost a few compares.
+//!
+//! A blocking call with a buffer in the segment works through ordinary memory (`blocking.c`). One that returns before it is
+//! through with the buffer ends the job with a line: MPI would use the memory behind the library's back.
+//!
+//! Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or
+//! stack slot, which holds any of them on 64-bit systems; the high half of one that is an `int` means nothing.
+
+use std::ffi::c_int;
+
+use crate::segment;
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("the arguments of MPI's functions are passed on as 64-bit registers and stack slots");
+
+unsafe extern "C" {
+    fn vgasnet_mpi_touches(count: i64, datatype: usize) -> c_int;
+}
+
+/// Defines the calls `$name` with these arguments, of which `$address` are buffers. Where one may lie in the segment, `$how`
+/// says what is done: `through_memory`, or a function that ends the job if it does.
+macro_rules! calls {
+    ($($how:ident $arguments:tt [$($address:ident)+]: $($name:ident)+;)+) => {
+        $(calls!(@group $how $arguments [$($address)+] $($name)+);)+
+        /// The names of the calls in this list.
+        pub(super) const NAMES: &[&str] = &[$($(stringify!($name)),+),+];
+    };
+    (@group $how:ident $arguments:tt $addresses:tt $($name:ident)+) => {
+        $(calls!(@one $how $arguments $addresses $name);)+
+    };
+    (@one $how:ident ($($argument:ident)+) [$($address:ident)+] $name:ident) => {
+        /// See the MPI standard.
+        ///
+        /// # Safety
+        /// As for MPI's.
+        #[unsafe(no_mangle)]
+        #[allow(non_snake_case, reason = "MPI's name")]
+        pub unsafe extern "C" fn $name($($argument: usize),+) -> c_int {
+            unsafe extern "C" {
+                #[link_name = concat!("P", stringify!($name))]
+                fn theirs($($argument: usize),+) -> c_int;
+            }
+            if $(segment::is_suspect($address))||+ {
+                calls!(@suspect $how ($($argument)+) [$($address)+] $name);
+            }
+            // SAFETY: the arguments are those of the caller, who calls MPI.
+            unsafe { theirs($($argument),+) }
+        }
+    };
+    (@suspect through_memory ($($argument:ident)+) $addresses:tt $name:ident) => {{
+        unsafe extern "C" {
+            #[link_name = concat!("vgasnet_", stringify!($name))]
+            fn ours($($argument: usize),+) -> c_int;
+        }
+        // SAFETY: as for MPI's function, whose arguments this one of `blocking.c` has.
+        return unsafe { ours($($argument),+) };
+    }};
+    // Where all data are at one address, that may be MPI_BOTTOM.
+    (@suspect point_to_point ($buffer:ident $count:ident $type:ident $($more:ident)*) [$address:ident] $name:ident) => {
+        // SAFETY: the caller passes MPI a count and a datatype.
+        unsafe { refuse_buffer(stringify!($name), $buffer, $count as c_int, $type) }
+    };
+    (@suspect $how:ident $arguments:tt [$($address:ident)+] $name:ident) => {
+        $how(stringify!($name), &[$($address),+])
+    };
+}
+
+const COPY: &str = "copy to ordinary memory with vgasnet_get";
+
+/// Ends the job if an address lies in the segment; `instead` says what else to do.
+#[cold]
+fn refuse_addresses(call: &str, addresses: &[usize], why: &str, instead: &str) {
+    if let Some(address) = addresses.iter().find(|address| segment::contains(**address)) {
+        segment::refuse(call, &format!("the address {address:#x} lies in the segment, and {why}; {instead}"));
+    }
+}
+
+/// A call that returns before MPI is through with a buffer.
+#[cold]
+fn non_blocking(call: &str, addresses: &[usize]) {
+    let why = "MPI uses it after the call, when the page may be gone";
+    refuse_addresses(call, addresses, why, &format!("{COPY}, or use the blocking call"));
+}
+
+/// As [`non_blocking`], for one buffer.
+///
+/// # Safety
+/// As for MPI's: the address may be `MPI_BOTTOM`, and the datatype is one.
+#[cold]
+unsafe fn refuse_buffer(call: &str, address: usize, count: c_int, datatype: usize) {
+    non_blocking(call, &[address]);
+    // SAFETY: the caller passes a datatype; one of no elements need not be one, and is not looked at.
+    if address == 0 && unsafe { vgasnet_mpi_touches(count.into(), datatype) } != 0 {
+        let why = "MPI_BOTTOM, and the datatype has addresses in the segment, which MPI uses after the call, when the \
+                   pages may be gone";
+        segment::refuse(call, &format!("{why}; {COPY}, or use the blocking call"));
+    }
+}
+
+/// A call about one-sided access.
+#[cold]
+fn one_sided(call: &str, addresses: &[usize]) {
+    let why = "MPI uses it after the call, when the page may be gone";
+    refuse_addresses(call, addresses, why, "use vgasnet_put and vgasnet_get, or give MPI ordinary memory");
+}
+
+/// A call of a kind that does not work through ordinary memory.
+#[cold]
+fn unsupported(call: &str, addresses: &[usize]) {
+    refuse_addresses(call, addresses, "vgasnet does not do this call on segments", &format!("{COPY} first"));
+}
+
+mod version_3 {
+    use super::*;
+
+    calls! {
+        through_memory(a b c d e f) [a]: MPI_Send MPI_Ssend MPI_Bsend MPI_Rsend;
+        through_memory(a b c d e f g) [a]: MPI_Recv;
+        through_memory(a b c d e) [a]: MPI_Mrecv MPI_Bcast;
+        through_memory(a b c d e f g h i j k l) [a f]: MPI_Sendrecv;
+        through_memory(a b c d e f g h i) [a]: MPI_Sendrecv_replace;
+        through_memory(a b c d e f g) [a b]: MPI_Reduce;
+        through_memory(a b c d e f) [a b]: MPI_Allreduce MPI_Scan MPI_Exscan MPI_Reduce_scatter MPI_Reduce_scatter_block;
+        through_memory(a b c d e) [a b]: MPI_Reduce_local;
+        through_memory(a b c d e f g h) [a d]: MPI_Gather MPI_Scatter MPI_Allgatherv;
+        through_memory(a b c d e f g h i) [a d]: MPI_Gatherv;
+        through_memory(a b c d e f g h i) [a e]: MPI_Scatterv MPI_Alltoallv MPI_Alltoallw;
+        through_memory(a b c d e f g) [a d]: MPI_Allgather MPI_Alltoall MPI_Pack;
+        through_memory(a b c d e f g) [a d]: MPI_Unpack;
+        through_memory(a b c d e) [b]: MPI_File_read MPI_File_read_all MPI_File_read_shared MPI_File_read_ordered
+            MPI_File_write MPI_File_write_all MPI_File_write_shared MPI_File_write_ordered;
+        through_memory(a b c d e f) [c]: MPI_File_read_at MPI_File_read_at_all MPI_File_write_at MPI_File_write_at_all;
+
+        point_to_point(a b c d e f g) [a]: MPI_Isend MPI_Issend MPI_Ibsend MPI_Irsend MPI_Irecv MPI_Send_init
+            MPI_Ssend_init MPI_Bsend_init MPI_Rsend_init MPI_Recv_init;
+        point_to_point(a b c d e) [a]: MPI_Imrecv;
+        point_to_point(a b c d e f) [a]: MPI_Ibcast;
+        non_blocking(a b c d e f g h i) [a d]: MPI_Igather MPI_Iscatter MPI_Iallgatherv MPI_Ineighbor_allgatherv;
+        non_blocking(a b c d e f g h i j) [a d]: MPI_Igatherv;
+        non_blocking(a b c d e f g h i j) [a e]: MPI_Iscatterv MPI_Ialltoallv MPI_Ialltoallw MPI_Ineighbor_alltoallv
+            MPI_Ineighbor_alltoallw;
+        non_blocking(a b c d e f g h) [a d]: MPI_Iallgather MPI_Ialltoall MPI_Ineighbor_allgather
+            MPI_Ineighbor_alltoall;
+        non_blocking(a b c d e f g h) [a b]: MPI_Ireduce;
+        non_blocking(a b c d e f g) [a b]: MPI_Iallreduce MPI_Ireduce_scatter MPI_Ireduce_scatter_block MPI_Iscan
+            MPI_Iexscan;
+        non_blocking(a b c d e) [b]: MPI_File_iread MPI_File_iwrite MPI_File_iread_shared MPI_File_iwrite_shared;
+        non_blocking(a b c d e f) [c]: MPI_File_iread_at MPI_File_iwrite_at;
+        non_blocking(a b c d) [b]: MPI_File_read_all_begin MPI_File_write_all_begin MPI_File_read_ordered_begin
+            MPI_File_write_ordered_begin;
+        non_blocking(a b c d e) [c]: MPI_File_read_at_all_begin MPI_File_write_at_all_begin;
+
+        one_sided(a b c d e f g h) [a]: MPI_Put MPI_Get;
+        one_sided(a b c d e f g h i) [a]: MPI_Accumulate MPI_Rput MPI_Rget;
+        one_sided(a b c d e f g h i j) [a]: MPI_Raccumulate;
+        one_sided(a b c d e f g h i j k l) [a d]: MPI_Get_accumulate;
+        one_sided(a b c d e f g h i j k l m) [a d]: MPI_Rget_accumulate;
+        one_sided(a b c d e f g) [a b]: MPI_Fetch_and_op;
+        one_sided(a b c d e f g) [a b c]: MPI_Compare_and_swap;
+        one_sided(a b c d e f) [a]: MPI_Win_create;
+        one_sided(a b c) [b]: MPI_Win_attach;
+
+        unsupported(a b) [a]: MPI_Buffer_attach;
+        unsupported(a b c d e f g) [b e]: MPI_Pack_external;
+        unsupported(a b c d e f g) [b e]: MPI_Unpack_external;
+        unsupported(a b c d e f g) [a d]: MPI_Neighbor_allgather MPI_Neighbor_alltoall;
+        unsupported(a b c d e f g h) [a d]: MPI_Neighbor_allgatherv;
+        unsupported(a b c d e f g h i) [a e]: MPI_Neighbor_alltoallv MPI_Neighbor_alltoallw;
+    }
+}
+
+#[cfg(mpi_3_1)]
+mod version_3_1 {
+    use super::*;
+
+    calls! {
+        non_blocking(a b c d e) [b]: MPI_File_iread_all MPI_File_iwrite_all;
+        non_blocking(a b c d e f) [c]: MPI_File_iread_at_all MPI_File_iwrite_at_all;
+    }
+}
+
+#[cfg(mpi_4_0)]
+mod version_4 {
+    use super::*;
+
+    calls! {
+        through_memory(a b c d e f) [a]: MPI_Send_c MPI_Ssend_c MPI_Bsend_c MPI_Rsend_c;
+        through_memory(a b c d e f g) [a]: MPI_Recv_c;
+        through_memory(a b c d e) [a]: MPI_Mrecv_c MPI_Bcast_c;
+        through_memory(a b c d e f g h i j k l) [a f]: MPI_Sendrecv_c;
+        through_memory(a b c d e f g h i) [a]: MPI_Sendrecv_replace_c;
+        through_memory(a b c d e f g) [a b]: MPI_Reduce_c;
+        through_memory(a b c d e f) [a b]: MPI_Allreduce_c MPI_Scan_c MPI_Exscan_c MPI_Reduce_scatter_c
+            MPI_Reduce_scatter_block_c;
+        through_memory(a b c d e) [a b]: MPI_Reduce_local_c;
+        through_memory(a b c d e f g h) [a d]: MPI_Gather_c MPI_Scatter_c MPI_Allgatherv_c;
+        through_memory(a b c d e f g h i) [a d]: MPI_Gatherv_c;
+        through_memory(a b c d e f g h i) [a e]: MPI_Scatterv_c MPI_Alltoallv_c MPI_Alltoallw_c;
+        through_memory(a b c d e f g) [a d]: MPI_Allgather_c MPI_Alltoall_c MPI_Pack_c MPI_Unpack_c;
+        through_memory(a b c d e) [b]: MPI_File_read_c MPI_File_read_all_c MPI_File_read_shared_c
+            MPI_File_read_ordered_c MPI_File_write_c MPI_File_write_all_c MPI_File_write_shared_c
+            MPI_File_write_ordered_c;
+        through_memory(a b c d e f) [c]: MPI_File_read_at_c MPI_File_read_at_all_c MPI_File_write_at_c
+            MPI_File_write_at_all_c;
+
+        non_blocking(a b c d e f g) [a]: MPI_Isend_c MPI_Issend_c MPI_Ibsend_c MPI_Irsend_c MPI_Irecv_c
+            MPI_Send_init_c MPI_Ssend_init_c MPI_Bsend_init_c MPI_Rsend_init_c MPI_Recv_init_c MPI_Bcast_init
+            MPI_Bcast_init_c;
+        non_blocking(a b c d e) [a]: MPI_Imrecv_c;
+        non_blocking(a b c d e f) [a]: MPI_Ibcast_c;
+        non_blocking(a b c d e f g h i) [a]: MPI_Psend_init MPI_Precv_init MPI_Isendrecv_replace
+            MPI_Isendrecv_replace_c;
+        non_blocking(a b c d e f g h i j k l) [a f]: MPI_Isendrecv MPI_Isendrecv_c;
+        non_blocking(a b c d e f g h i) [a d]: MPI_Igather_c MPI_Iscatter_c MPI_Iallgatherv_c
+            MPI_Ineighbor_allgatherv_c MPI_Allgather_init MPI_Allgather_init_c MPI_Alltoall_init MPI_Alltoall_init_c
+            MPI_Neighbor_allgather_init MPI_Neighbor_allgather_init_c MPI_Neighbor_alltoall_init
+            MPI_Neighbor_alltoall_init_c;
+        non_blocking(a b c d e f g h i j) [a d]: MPI_Igatherv_c MPI_Gather_init MPI_Gather_init_c MPI_Scatter_init
+            MPI_Scatter_init_c MPI_Allgatherv_init MPI_Allgatherv_init_c MPI_Neighbor_allgatherv_init
+            MPI_Neighbor_allgatherv_init_c;
+        non_blocking(a b c d e f g h i j k) [a d]: MPI_Gatherv_init MPI_Gatherv_init_c;
+        non_blocking(a b c d e f g h i j) [a e]: MPI_Iscatterv_c MPI_Ialltoallv_c MPI_Ialltoallw_c
+            MPI_Ineighbor_alltoallv_c MPI_Ineighbor_alltoallw_c;
+        non_blocking(a b c d e f g h i j k) [a e]: MPI_Scatterv_init MPI_Scatterv_init_c MPI_Alltoallv_init
+            MPI_Alltoallv_init_c MPI_Alltoallw_init MPI_Alltoallw_init_c MPI_Neighbor_alltoallv_init
+            MPI_Neighbor_alltoallv_init_c MPI_Neighbor_alltoallw_init MPI_Neighbor_alltoallw_init_c;
+        non_blocking(a b c d e f g h) [a d]: MPI_Iallgather_c MPI_Ialltoall_c MPI_Ineighbor_allgather_c
+            MPI_Ineighbor_alltoall_c;
+        non_blocking(a b c d e f g h) [a b]: MPI_Ireduce_c MPI_Allreduce_init MPI_Allreduce_init_c
+            MPI_Reduce_scatter_init MPI_Reduce_scatter_init_c MPI_Reduce_scatter_block_init
+            MPI_Reduce_scatter_block_init_c MPI_Scan_init MPI_Scan_init_c MPI_Exscan_init MPI_Exscan_init_c;
+        non_blocking(a b c d e f g h i) [a b]: MPI_Reduce_init MPI_Reduce_init_c;
+        non_blocking(a b c d e f g) [a b]: MPI_Iallreduce_c MPI_Ireduce_scatter_c MPI_Ireduce_scatter_block_c
+            MPI_Iscan_c MPI_Iexscan_c;
+        non_blocking(a b c d e) [b]: MPI_File_iread_c MPI_File_iwrite_c MPI_File_iread_shared_c
+            MPI_File_iwrite_shared_c MPI_File_iread_all_c MPI_File_iwrite_all_c;
+        non_blocking(a b c d e f) [c]: MPI_File_iread_at_c MPI_File_iwrite_at_c MPI_File_iread_at_all_c
+            MPI_File_iwrite_at_all_c;
+        non_blocking(a b c d) [b]: MPI_File_read_all_begin_c MPI_File_write_all_begin_c
+            MPI_File_read_ordered_begin_c MPI_File_write_ordered_begin_c;
+        non_blocking(a b c d e) [c]: MPI_File_read_at_all_begin_c MPI_File_write_at_all_begin_c;
+
+        one_sided(a b c d e f g h) [a]: MPI_Put_c MPI_Get_c;
+        one_sided(a b c d e f g h i) [a]: MPI_Accumulate_c MPI_Rput_c MPI_Rget_c;
+        one_sided(a b c d e f g h i j) [a]: MPI_Raccumulate_c;
+        one_sided(a b c d e f g h i j k l) [a d]: MPI_Get_accumulate_c;
+        one_sided(a b c d e f g h i j k l m) [a d]: MPI_Rget_accumulate_c;
+        one_sided(a b c d e f) [a]: MPI_Win_create_c;
+
+        unsupported(a b) [a]: MPI_Buffer_attach_c;
+        unsupported(a b c d e f g) [b e]: MPI_Pack_external_c MPI_Unpack_external_c;
+        unsupported(a b c d e f g) [a d]: MPI_Neighbor_allgather_c MPI_Neighbor_alltoall_c;
+        unsupported(a b c d e f g h) [a d]: MPI_Neighbor_allgatherv_c;
+        unsupported(a b c d e f g h i) [a e]: MPI_Neighbor_alltoallv_c MPI_Neighbor_alltoallw_c;
+    }
+}
+
+/// The functions of MPI that this library defines, of those that take buffers.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    #[cfg(not(mpi_3_1))]
+    let (version_3_1, version_4): (&[&str], &[&str]) = (&[], &[]);
+    #[cfg(all(mpi_3_1, not(mpi_4_0)))]
+    let (version_3_1, version_4): (&[&str], &[&str]) = (version_3_1::NAMES, &[]);
+    #[cfg(mpi_4_0)]
+    let (version_3_1, version_4) = (version_3_1::NAMES, version_4::NAMES);
+    [version_3::NAMES, version_3_1, version_4].into_iter().flatten().copied()
+}
