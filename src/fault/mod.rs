@@ -10,7 +10,7 @@
 //! - A thread that runs a signal handler of the client leaves a request for the helper thread and sleeps: the handler
 //!   may have interrupted the library. So does a thread on an alternate stack, which may be small. Such a thread takes
 //!   no lock and allocates nothing. In a job on several hosts every miss goes this way, because the thread may have the
-//!   locks of MPI or GASNet.
+//!   locks of MPI or GASNet. If it has MPI's, the helper cannot get the page, and the rank ends with a line (`stuck.rs`).
 
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
@@ -18,6 +18,7 @@ mod no_single_step;
 mod repeated_fault;
 #[cfg(target_arch = "x86_64")]
 mod single_step;
+mod stuck;
 mod waiting;
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -39,6 +40,7 @@ use std::io::{Cursor, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use stuck::{IS_SAID, LOOK_EVERY, Watch};
 use vgasnet_protocol::coherence::Access;
 use waiting::{Frame, Place, left_behind};
 
@@ -223,7 +225,7 @@ impl Scene {
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-                unsafe { self.fetch(index, access, may_drive, context) };
+                unsafe { self.fetch(address, access, may_drive, context) };
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 unsafe {
                     let is_first = may_drive && !repeated_fault::is_repeated(context, address);
@@ -245,7 +247,8 @@ impl Scene {
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
-    unsafe fn fetch(&self, index: u32, access: Access, may_drive: bool, context: *mut c_void) {
+    unsafe fn fetch(&self, address: usize, access: Access, may_drive: bool, context: *mut c_void) {
+        let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
         let frame = unsafe { Frame::of(context) };
         left_behind(frame).for_each(|index| self.unpin(index));
@@ -262,10 +265,30 @@ impl Scene {
             // SAFETY: `context` is the ucontext of the calling handler.
             unsafe {
                 self.end_step(context);
-                with_signals_of(context, || place.wait_interrupted());
+                with_signals_of(context, || self.wait(place, address));
             }
         }
         place.give_back();
+    }
+
+    /// Waits on for a page, with signals let in. Ends the process if the page cannot come because the thread, or another
+    /// one that waits for a page, has the lock of MPI.
+    fn wait(&self, place: &Place, address: usize) {
+        if self.driver.drives_in_faults() {
+            return place.wait_interrupted(None, || {});
+        }
+        let mut watch = Watch::default();
+        place.wait_interrupted(Some(LOOK_EVERY), || {
+            if watch.is_stuck(self.driver.conduit().call_under_way()) && !IS_SAID.swap(true, Ordering::Relaxed) {
+                self.refuse(
+                    address,
+                    "the page comes by MPI, which waits for this access itself; copy to ordinary memory by vgasnet_get, \
+                     and give MPI that",
+                );
+                // SAFETY: the call takes a number only. The signal has its default action, and is not blocked.
+                unsafe { libc::raise(libc::SIGSEGV) };
+            }
+        });
     }
 
     /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it.

@@ -8,6 +8,7 @@ use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use vgasnet_protocol::coherence::Access;
 
 /// Where the frame of a handler of SIGSEGV lies.
@@ -76,10 +77,14 @@ impl Place {
         &self.fault
     }
 
-    /// Sleeps until the page is mapped and pinned for this thread, whose handlers may run meanwhile.
-    pub(super) fn wait_interrupted(&self) {
+    /// Sleeps until the page is mapped and pinned for this thread, whose handlers may run meanwhile. Looks after every such
+    /// time.
+    pub(super) fn wait_interrupted(&self, every: Option<Duration>, mut look: impl FnMut()) {
         INTERRUPTED.fetch_add(1, Ordering::Relaxed);
-        self.fault.wait(None);
+        while !self.fault.is_served() {
+            self.fault.wait(every);
+            look();
+        }
         INTERRUPTED.fetch_sub(1, Ordering::Relaxed);
     }
 

@@ -1,32 +1,46 @@
-//! Programs that use MPI as well as vgasnet. Either may start and end MPI.
+//! Programs that use MPI as well as vgasnet. Either may start and end MPI, and MPI is given addresses in segments.
 
 use crate::support::compile::{library, source_dir};
 use crate::support::run::{Setup, conduit, run, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program that uses both, compiled as MPI's users do it.
-fn client() -> PathBuf {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mpi-client");
+/// A program of `tests/mpi/` that uses both, compiled as MPI's users do it.
+fn program(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mpi-{name}"));
     let shared = library("libvgasnet.so");
     let dir = shared.parent().expect("a library is in a directory");
     let mut command = Command::new(vgasnet_mpi::MPICC);
-    command.args(["-std=c99", "-Wall", "-Wextra", "-Werror", "-O1", "-g"]).arg("-I").arg(source_dir().join("include"));
-    command.arg(source_dir().join("tests/mpi/client.c")).arg("-o").arg(&program);
+    command.args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-O1", "-g"]);
+    command.arg("-I").arg(source_dir().join("include"));
+    command.arg(source_dir().join("tests/mpi").join(name).with_extension("c")).arg("-o").arg(&program);
     command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     program
 }
 
+/// Whether ranks run over MPI; else says that the test was not run.
+fn is_over_mpi() -> bool {
+    let is_so = conduit() == "mpi";
+    if !is_so {
+        say_not_run("programs that call MPI", "CHECK_CONDUIT is not mpi");
+    }
+    is_so
+}
+
+const fn small(ranks: u32, pool_pages: u64, peer_memory: bool) -> Setup {
+    Setup { ranks, page_bytes: 1 << 16, pool_pages, peer_memory, cooperative: true }
+}
+
 #[test]
 fn whoever_starts_mpi_and_whoever_ends_it() {
-    if conduit() != "mpi" {
-        return say_not_run("programs that call MPI", "CHECK_CONDUIT is not mpi");
+    if !is_over_mpi() {
+        return;
     }
-    let client = client();
+    let client = program("client");
     for peer_memory in [true, false] {
-        let setup = Setup { ranks: 2, page_bytes: 1 << 16, pool_pages: 8, peer_memory, cooperative: true };
+        let setup = small(2, 8, peer_memory);
         for start in ["before", "threads-before", "after", "threads-after"] {
             for end in ["finalize", "exit", "return"] {
                 // A program that has started MPI ends it, says the standard.
@@ -36,4 +50,67 @@ fn whoever_starts_mpi_and_whoever_ends_it() {
             }
         }
     }
+}
+
+#[test]
+fn blocking_calls_take_buffers_in_the_segment() {
+    if !is_over_mpi() {
+        return;
+    }
+    let buffers = program("buffers");
+    for setup in [small(1, 4, true), small(2, 5, true), small(2, 4, false), small(4, 4, true)] {
+        run(&buffers, &[], setup).expect(0);
+    }
+}
+
+#[test]
+fn calls_that_cannot_take_the_segment_end_the_job_with_a_line() {
+    if !is_over_mpi() {
+        return;
+    }
+    let refusals = program("refusals");
+    let sent = ["MPI_Isend", "MPI_Issend", "MPI_Ibsend", "MPI_Irsend", "MPI_Irecv", "MPI_Send_init", "MPI_Recv_init"];
+    let collective =
+        ["MPI_Ibcast", "MPI_Igather", "MPI_Iallgatherv", "MPI_Ialltoallw", "MPI_Ireduce", "MPI_Iallreduce"];
+    let others = ["MPI_Neighbor_alltoall", "MPI_Buffer_attach", "MPI_File_iread_at"];
+    let one_sided = ["MPI_Win_create", "MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Fetch_and_op"];
+    for call in [&sent[..], &collective, &others, &one_sided, &["bottom", "partly"]].into_iter().flatten() {
+        let ended = run(&refusals, &[call], small(1, 4, true));
+        ended.expect(1);
+        let address = ended.stdout.lines().find_map(|line| line.strip_prefix("address ")).expect("a line");
+        let (name, what) = match *call {
+            "bottom" => ("MPI_Isend", "MPI_BOTTOM"),
+            "partly" => ("MPI_Send", "partly"),
+            name => (name, address),
+        };
+        let line = ended.stderr.lines().find(|line| line.starts_with(&format!("vgasnet: rank 0: {name}: ")));
+        let line = line.unwrap_or_else(|| panic!("{ended}"));
+        assert!(line.contains(what) && line.contains("ordinary memory"), "{ended}");
+        assert!(!ended.stdout.contains("returned"), "{ended}");
+    }
+}
+
+/// Not through the functions that the library stands before. On one host threads get their pages without MPI.
+#[test]
+fn a_load_within_mpi_gets_its_page_or_ends_with_a_line() {
+    if !is_over_mpi() {
+        return;
+    }
+    let inside = program("inside");
+    run(&inside, &[], small(2, 4, true)).expect(0);
+    let ended = run(&inside, &[], small(2, 4, false));
+    if ended.status != Some(0) {
+        ended.expect(128 + 11);
+        let says = |line: &str| line.starts_with("vgasnet: rank ") && line.contains("the page comes by MPI");
+        assert!(ended.stderr.lines().any(says), "{ended}");
+    }
+}
+
+#[test]
+fn what_calls_with_ordinary_buffers_take_besides() {
+    if !is_over_mpi() {
+        return;
+    }
+    let ended = run(&program("overhead"), &[], small(1, 4, true));
+    println!("{}", ended.expect(0).stdout);
 }

@@ -219,6 +219,12 @@ pub trait Conduit: Send + Sync {
     /// Wakes the own helper, whoever drives. May be called from any thread, also in a signal handler.
     fn wake_helper(&self);
 
+    /// A number for the call of a library below in which a thread of this rank is now: another one for each call, `None` if
+    /// there is none. Such calls return at once, unless that library waits for a lock. May be called in a signal handler.
+    fn call_under_way(&self) -> Option<u64> {
+        None
+    }
+
     /// Has `leave` called, at most once, when the program is about to end the transport by other ways than this contract's, as
     /// `MPI_Finalize` does. It returns when all ranks are through.
     fn call_before_end(&self, _leave: fn()) {}

@@ -221,6 +221,10 @@ impl<N: Network> Conduit for HybridConduit<N> {
         self.host.wake_helper();
     }
 
+    fn call_under_way(&self) -> Option<u64> {
+        self.network.call_under_way()
+    }
+
     fn call_before_end(&self, leave: fn()) {
         self.network.call_before_end(leave);
     }

@@ -46,6 +46,11 @@ pub trait Network: Send + Sync {
     /// Whether something is under way that needs polls to go on, be it this rank's or a peer's.
     fn is_active(&self) -> bool;
 
+    /// As [`vgasnet_conduit::Conduit::call_under_way`].
+    fn call_under_way(&self) -> Option<u64> {
+        None
+    }
+
     /// As [`vgasnet_conduit::Conduit::call_before_end`].
     fn call_before_end(&self, _leave: fn()) {}
 

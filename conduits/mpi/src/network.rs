@@ -1,6 +1,6 @@
 //! MPI as a network between hosts.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub struct MpiNetwork {
     /// Arrivals during start-up, when nobody polls.
     kept: Mutex<Vec<Kept>>,
     is_active: AtomicBool,
+    /// Counts when a thread enters MPI and when it leaves it; changed under the lock of the state.
+    entered_and_left: AtomicU64,
     is_closed: AtomicBool,
 }
 
@@ -87,6 +89,7 @@ impl MpiNetwork {
             state: Mutex::new(State::new(mpi)?),
             kept: Mutex::default(),
             is_active: AtomicBool::new(false),
+            entered_and_left: AtomicU64::new(0),
             is_closed: AtomicBool::new(false),
         })
     }
@@ -133,7 +136,9 @@ impl MpiNetwork {
     /// Does something with MPI. An error ends the job, since the transfers under way are lost.
     fn with<T>(&self, what: impl FnOnce(&mut State) -> Result<T, ConduitError>) -> T {
         let mut state = self.state();
+        self.entered_and_left.fetch_add(1, Ordering::Relaxed);
         let done = what(&mut state);
+        self.entered_and_left.fetch_add(1, Ordering::Relaxed);
         self.is_active.store(state.is_active(), Ordering::Relaxed);
         drop(state);
         done.unwrap_or_else(|ConduitError(text)| vgasnet_hybrid::break_down(self, &text))
@@ -232,6 +237,11 @@ impl Network for MpiNetwork {
 
     fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Relaxed)
+    }
+
+    fn call_under_way(&self) -> Option<u64> {
+        let times = self.entered_and_left.load(Ordering::Relaxed);
+        (times % 2 == 1).then_some(times)
     }
 
     fn call_before_end(&self, leave: fn()) {

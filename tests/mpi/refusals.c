@@ -1,0 +1,67 @@
+/* A call of MPI that cannot take an address in the segment, which the argument names: the job ends with a line. */
+#include "check_mpi.h"
+
+static MPI_Request request;
+static MPI_Win window;
+static int zero;
+
+static void non_blocking(const char *call, char *in) {
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Datatype type;
+    MPI_Aint address;
+    int one = 1;
+    char *ordinary = (char *)allocate(4096);
+#define CALLS(name, ...) if (strcmp(call, #name) == 0) name(__VA_ARGS__)
+    CALLS(MPI_Isend, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Issend, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Ibsend, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Irsend, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Irecv, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Send_init, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Recv_init, in, 1, MPI_INT, 0, 1, world, &request);
+    CALLS(MPI_Ibcast, in, 1, MPI_INT, 0, world, &request);
+    CALLS(MPI_Igather, ordinary, 1, MPI_INT, in, 1, MPI_INT, 0, world, &request);
+    CALLS(MPI_Iallgatherv, in, 1, MPI_INT, ordinary, &one, &zero, MPI_INT, world, &request);
+    CALLS(MPI_Ialltoallw, ordinary, &one, &zero, &type, in, &one, &zero, &type, world, &request);
+    CALLS(MPI_Ireduce, ordinary, in, 1, MPI_INT, MPI_SUM, 0, world, &request);
+    CALLS(MPI_Iallreduce, in, ordinary, 1, MPI_INT, MPI_SUM, world, &request);
+    CALLS(MPI_Neighbor_alltoall, in, 1, MPI_INT, ordinary, 1, MPI_INT, world);
+    CALLS(MPI_Buffer_attach, in, 1024);
+    CALLS(MPI_File_iread_at, MPI_FILE_NULL, 0, in, 1, MPI_INT, (MPI_Request *)&request);
+    CALLS(MPI_Win_create, in, 64, 1, MPI_INFO_NULL, world, &window);
+#undef CALLS
+    if (strcmp(call, "bottom") == 0) {
+        MPI_Get_address(in, &address);
+        MPI_Type_create_hindexed(1, &one, &address, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        MPI_Isend(MPI_BOTTOM, 1, type, 0, 1, world, &request);
+    }
+}
+
+static void one_sided(const char *call, char *in) {
+    char *ordinary = (char *)allocate(4096);
+    MPI_Win_create(ordinary, 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    if (strcmp(call, "MPI_Put") == 0) MPI_Put(in, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+    if (strcmp(call, "MPI_Get") == 0) MPI_Get(in, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+    if (strcmp(call, "MPI_Accumulate") == 0) MPI_Accumulate(in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, window);
+    if (strcmp(call, "MPI_Fetch_and_op") == 0) MPI_Fetch_and_op(ordinary, in, MPI_INT, 0, 0, MPI_SUM, window);
+}
+
+int main(int argc, char **argv) {
+    const char *call = argv[1];
+    char *in;
+    if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
+    CHECK(vgasnet_attach(NULL, 0, 1 << 20, 0) == VGASNET_OK);
+    in = (char *)at(vgasnet_mynode(), 4096);
+    printf("address %p\n", (void *)in);
+    fflush(stdout);
+    if (strcmp(call, "partly") == 0) MPI_Send(in + (1 << 20) - 8192, 4096, MPI_INT, 0, 1, MPI_COMM_SELF);
+    non_blocking(call, in);
+    if (strcmp(call, "MPI_Put") == 0 || strcmp(call, "MPI_Get") == 0 || strcmp(call, "MPI_Accumulate") == 0 ||
+        strcmp(call, "MPI_Fetch_and_op") == 0)
+        one_sided(call, in);
+    printf("the call returned\n");
+    vgasnet_exit(0);
+    return 0;
+}
