@@ -21,6 +21,10 @@
  * that the library cannot see need ordinary memory or a pinned range: those by syscall(2), by io_uring or by a C library
  * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; futexes
  * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices.
+ *
+ * Not for MPI: it remembers memory that it has registered, and pinned pages leave again. In a library that is built with
+ * MPI, blocking calls of MPI take addresses in the segment as they are; other calls need ordinary memory
+ * (docs/clusters.md).
  */
 #ifndef VGASNET_RESIDENCY_H
 #define VGASNET_RESIDENCY_H
