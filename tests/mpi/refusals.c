@@ -5,7 +5,7 @@ static MPI_Request request;
 static MPI_Win window;
 static int zero;
 
-static void non_blocking(const char *call, char *in) {
+static void refused(const char *call, char *in) {
     MPI_Comm world = MPI_COMM_WORLD;
     MPI_Datatype type;
     MPI_Aint address;
@@ -27,8 +27,13 @@ static void non_blocking(const char *call, char *in) {
     CALLS(MPI_Iallreduce, in, ordinary, 1, MPI_INT, MPI_SUM, world, &request);
     CALLS(MPI_Neighbor_alltoall, in, 1, MPI_INT, ordinary, 1, MPI_INT, world);
     CALLS(MPI_Buffer_attach, in, 1024);
-    CALLS(MPI_File_iread_at, MPI_FILE_NULL, 0, in, 1, MPI_INT, (MPI_Request *)&request);
+    CALLS(MPI_File_iread_at, MPI_FILE_NULL, 0, in, 1, MPI_INT, &request);
     CALLS(MPI_Win_create, in, 64, 1, MPI_INFO_NULL, world, &window);
+    /* They are refused before MPI sees that there is no window: with threads, Open MPI has none. */
+    CALLS(MPI_Put, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL);
+    CALLS(MPI_Get, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_WIN_NULL);
+    CALLS(MPI_Accumulate, in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, MPI_WIN_NULL);
+    CALLS(MPI_Fetch_and_op, ordinary, in, MPI_INT, 0, 0, MPI_SUM, MPI_WIN_NULL);
 #undef CALLS
     if (strcmp(call, "bottom") == 0) {
         MPI_Get_address(in, &address);
@@ -36,16 +41,6 @@ static void non_blocking(const char *call, char *in) {
         MPI_Type_commit(&type);
         MPI_Isend(MPI_BOTTOM, 1, type, 0, 1, world, &request);
     }
-}
-
-static void one_sided(const char *call, char *in) {
-    char *ordinary = (char *)allocate(4096);
-    MPI_Win_create(ordinary, 4096, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
-    MPI_Win_fence(0, window);
-    if (strcmp(call, "MPI_Put") == 0) MPI_Put(in, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
-    if (strcmp(call, "MPI_Get") == 0) MPI_Get(in, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
-    if (strcmp(call, "MPI_Accumulate") == 0) MPI_Accumulate(in, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, window);
-    if (strcmp(call, "MPI_Fetch_and_op") == 0) MPI_Fetch_and_op(ordinary, in, MPI_INT, 0, 0, MPI_SUM, window);
 }
 
 int main(int argc, char **argv) {
@@ -57,10 +52,7 @@ int main(int argc, char **argv) {
     printf("address %p\n", (void *)in);
     fflush(stdout);
     if (strcmp(call, "partly") == 0) MPI_Send(in + (1 << 20) - 8192, 4096, MPI_INT, 0, 1, MPI_COMM_SELF);
-    non_blocking(call, in);
-    if (strcmp(call, "MPI_Put") == 0 || strcmp(call, "MPI_Get") == 0 || strcmp(call, "MPI_Accumulate") == 0 ||
-        strcmp(call, "MPI_Fetch_and_op") == 0)
-        one_sided(call, in);
+    refused(call, in);
     printf("the call returned\n");
     vgasnet_exit(0);
     return 0;
