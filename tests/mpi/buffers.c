@@ -211,9 +211,12 @@ static void files(char *in, char *out) {
     MPI_File_write(file, in, half, type, MPI_STATUS_IGNORE);
     MPI_File_write_all(file, in, elements - half, type, MPI_STATUS_IGNORE);
     MPI_Barrier(world);
-    /* More than there is: the file ends within the area. */
-    MPI_File_seek(file, (MPI_Offset)(ranks - 1) * elements * size + half * size, MPI_SEEK_SET);
-    MPI_File_read(file, out, elements, type, MPI_STATUS_IGNORE);
+    /* More than there is: the file ends within an element. */
+    MPI_File_seek(file, (MPI_Offset)(ranks - 1) * elements * size + half * size + 1, MPI_SEEK_SET);
+    MPI_File_read(file, out, elements, type, &status);
+    MPI_Get_count(&status, MPI_BYTE, &count);
+    /* MPICH says of types with gaps that all has been read. */
+    CHECK(kind != DENSE || count == (elements - half) * size - 1);
     MPI_File_seek(file, at, MPI_SEEK_SET);
     MPI_File_read_all(file, out, elements, type, MPI_STATUS_IGNORE);
     MPI_Barrier(world);

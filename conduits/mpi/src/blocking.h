@@ -248,7 +248,7 @@ int OURS(Unpack)(const void *from, COUNT bytes, COUNT *at, void *to, COUNT count
     int OURS(name)(MPI_File file, void *to, COUNT count, MPI_Datatype type, MPI_Status *status) { \
         struct stand_in out; \
         MPI_Status own = initial(status); \
-        vgasnet_mpi_take(&out, SAID(name), to, count, type, WRITE | MAY_BE_BOTTOM); \
+        vgasnet_mpi_take(&out, SAID(name), to, count, type, use_in_file_read(type) | MAY_BE_BOTTOM); \
         return received(NULL, &out, THEIRS(name)(file, out.buffer, count, out.type, &own), &own, status); \
     }
 
@@ -256,7 +256,7 @@ int OURS(Unpack)(const void *from, COUNT bytes, COUNT *at, void *to, COUNT count
     int OURS(name)(MPI_File file, MPI_Offset at, void *to, COUNT count, MPI_Datatype type, MPI_Status *status) { \
         struct stand_in out; \
         MPI_Status own = initial(status); \
-        vgasnet_mpi_take(&out, SAID(name), to, count, type, WRITE | MAY_BE_BOTTOM); \
+        vgasnet_mpi_take(&out, SAID(name), to, count, type, use_in_file_read(type) | MAY_BE_BOTTOM); \
         return received(NULL, &out, THEIRS(name)(file, at, out.buffer, count, out.type, &own), &own, status); \
     }
 

@@ -17,20 +17,18 @@ struct blocks {
     MPI_Datatype *given;
 };
 
-static int is_predefined(int combiner) {
+int vgasnet_mpi_is_predefined(MPI_Datatype type) {
+    int integers, addresses, types, combiner;
+    /* One without an answer is not to be freed, nor taken apart. */
+    if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner)) return 1;
     return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_INTEGER ||
            combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX;
 }
 
-static void free_type(MPI_Datatype type) {
-    int integers, addresses, types, combiner;
-    if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) || is_predefined(combiner)) return;
-    PMPI_Type_free(&type);
-}
-
 static void free_blocks(struct blocks *blocks) {
     int i;
-    for (i = 0; i < blocks->type_count; ++i) free_type(blocks->given[i]);
+    for (i = 0; i < blocks->type_count; ++i)
+        if (!vgasnet_mpi_is_predefined(blocks->given[i])) PMPI_Type_free(&blocks->given[i]);
     free(blocks->lengths);
     free(blocks->addresses);
     free(blocks->types);

@@ -15,7 +15,10 @@ static MPI_Comm alone = MPI_COMM_NULL;
 static int unpack(const void *ones, int bytes, void *to, MPI_Datatype type) {
     int error = MPI_SUCCESS;
     pthread_mutex_lock(&lock);
-    if (alone == MPI_COMM_NULL) error = PMPI_Comm_dup(MPI_COMM_SELF, &alone);
+    if (alone == MPI_COMM_NULL) {
+        error = PMPI_Comm_dup(MPI_COMM_SELF, &alone);
+        if (!error) error = PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
+    }
     if (!error)
         error = PMPI_Sendrecv(ones, bytes, MPI_BYTE, 0, 0, to, 1, type, 0, 0, alone, MPI_STATUS_IGNORE);
     pthread_mutex_unlock(&lock);
@@ -66,7 +69,7 @@ struct runs vgasnet_mpi_runs(const char *call, MPI_Datatype type, MPI_Count byte
     struct runs runs;
     PMPI_Type_size_x(type, &size);
     PMPI_Type_get_true_extent_x(type, &low, &span);
-    if (size == span && bytes == size) return one_run(call, low, size);
+    if (size == span && (bytes == size || vgasnet_mpi_is_predefined(type))) return one_run(call, low, bytes);
     if (bytes > INT_MAX)
         vgasnet_mpi_refuse(call, "a datatype with gaps has more than 2 GiB of data in one element; use smaller ones, "
                                  "or copy to ordinary memory with vgasnet_get");

@@ -157,8 +157,8 @@ void vgasnet_mpi_take(struct stand_in *it, const char *call, const void *buffer,
                       int use) {
     begin(it, call, buffer, &it->one, 1);
     it->type = type;
-    if (use == UNUSED || buffer == MPI_IN_PLACE) return;
     it->one = (struct region){0, count, type};
+    if (use == UNUSED || buffer == MPI_IN_PLACE) return;
     if (buffer == MPI_BOTTOM) vgasnet_mpi_take_bottom(it, count, use);
     else take(it, use);
 }

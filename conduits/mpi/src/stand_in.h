@@ -71,6 +71,9 @@ void vgasnet_mpi_get(const char *call, void *to, const void *from, size_t bytes)
 void vgasnet_mpi_put(const char *call, void *to, const void *from, size_t bytes);
 void vgasnet_mpi_refuse(const char *call, const char *why);
 
+/* Whether a type is MPI's own, whose data are in order. */
+int vgasnet_mpi_is_predefined(MPI_Datatype type);
+
 /* runs.c: the bytes that a type covers. */
 struct run {
     MPI_Count at;
