@@ -22,7 +22,7 @@
  * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; futexes
  * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices.
  *
- * Not for MPI: it remembers memory that it has registered, and pinned pages leave again. In a library that is built with
+ * A pin is not enough for MPI: it remembers memory that it has registered, and pinned pages leave again. In a library that is built with
  * MPI, blocking calls of MPI take addresses in the segment as they are; other calls need ordinary memory
  * (docs/clusters.md).
  */
