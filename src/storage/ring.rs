@@ -10,6 +10,9 @@
 //! and then compute, or end, while another thread waits for it. With those flags the kernel would post the completion
 //! only when the first thread enters it again. The price: a completion interrupts the thread that started the
 //! operation, so a system call that is never restarted (`epoll_wait`) may return `EINTR` there without any signal.
+//!
+//! The file is not registered with the ring. The kernel takes a ring apart some time after the process has ended, and a file
+//! that is registered keeps its space until then: the next job would find the disk full.
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
@@ -22,9 +25,6 @@ use std::thread;
 
 /// The longest request that the submitting thread works on itself, in bytes: a default page.
 const INLINE_BYTES_MAX: usize = 4 << 20;
-
-/// The index of the backing file among the ring's registered files: it is the only one.
-const FILE: types::Fixed = types::Fixed(0);
 
 /// The kernel refuses io_uring, or does not have enough of it.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl RingStorage {
     /// If `depth` is out of range.
     pub fn new(file: BackingFile, depth: usize) -> Result<RingStorage, Refused> {
         assert!((1..=4096).contains(&depth), "a ring of depth {depth}");
-        match set_up(&file, depth) {
+        match set_up(depth) {
             Ok(ring) => Ok(RingStorage {
                 ring,
                 file,
@@ -105,7 +105,7 @@ impl RingStorage {
     /// Puts the next request of the operation in `slot` into the submission queue.
     fn queue(&mut self, slot: usize) {
         let entry = self.entry(slot).user_data(slot as u64);
-        // SAFETY: the file is registered as long as the ring lives. The memory is valid and left alone until `poll`
+        // SAFETY: the file is open as long as the ring lives. The memory is valid and left alone until `poll`
         // hands the operation out or `drop` returns, and neither happens while the kernel has the request.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue has room for one request for each slot");
@@ -117,15 +117,16 @@ impl RingStorage {
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
         let buffer = self.buffers.index_of(&self.ring.submitter(), pointer as usize, request.len_bytes);
+        let file = types::Fd(self.file.as_fd().as_raw_fd());
         let entry = match (progress.operation.direction, buffer) {
             (IoDirection::Read, Some(buffer)) => {
-                opcode::ReadFixed::new(FILE, pointer, len_bytes, buffer).offset(offset_bytes).build()
+                opcode::ReadFixed::new(file, pointer, len_bytes, buffer).offset(offset_bytes).build()
             }
-            (IoDirection::Read, None) => opcode::Read::new(FILE, pointer, len_bytes).offset(offset_bytes).build(),
+            (IoDirection::Read, None) => opcode::Read::new(file, pointer, len_bytes).offset(offset_bytes).build(),
             (IoDirection::Write, Some(buffer)) => {
-                opcode::WriteFixed::new(FILE, pointer, len_bytes, buffer).offset(offset_bytes).build()
+                opcode::WriteFixed::new(file, pointer, len_bytes, buffer).offset(offset_bytes).build()
             }
-            (IoDirection::Write, None) => opcode::Write::new(FILE, pointer, len_bytes).offset(offset_bytes).build(),
+            (IoDirection::Write, None) => opcode::Write::new(file, pointer, len_bytes).offset(offset_bytes).build(),
         };
         let is_inline = request.len_bytes <= INLINE_BYTES_MAX;
         if is_inline { entry } else { entry.flags(squeue::Flags::ASYNC) }
@@ -228,7 +229,7 @@ impl Drop for RingStorage {
     }
 }
 
-fn set_up(file: &BackingFile, depth: usize) -> io::Result<IoUring> {
+fn set_up(depth: usize) -> io::Result<IoUring> {
     let entries = depth.next_power_of_two() as u32;
     let ring = IoUring::builder().dontfork().build(entries)?;
     let mut probe = Probe::new();
@@ -237,6 +238,5 @@ fn set_up(file: &BackingFile, depth: usize) -> io::Result<IoUring> {
     if !needed.iter().all(|&code| probe.is_supported(code)) {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    ring.submitter().register_files(&[file.as_fd().as_raw_fd()])?;
     Ok(ring)
 }
