@@ -16,8 +16,10 @@ typedef struct {
     uintptr_t size;
 } vgasnet_seginfo_t;
 
-/* The largest segment in bytes that the caller could attach when vgasnet_init returned; a multiple of the page size.
- * Before vgasnet_init: fatal. */
+/* The largest segment in bytes that the caller was offered by vgasnet_init; a multiple of the page size. The offer
+ * holds as long as the space is there. Without VGASNET_MAX_SEGSIZE and its like it is a quarter of the rank's share of
+ * the free disk, and at most 4 times its share of the available memory, so that programs that take all of it leave
+ * others room; a program that asks for more gets up to half of its share of the free disk. Before vgasnet_init: fatal. */
 uintptr_t vgasnet_getMaxLocalSegmentSize(void);
 
 /* The least vgasnet_getMaxLocalSegmentSize of all ranks. Before vgasnet_init: fatal. */

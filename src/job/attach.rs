@@ -1,11 +1,11 @@
 //! Attaching: ranks agree on sizes, make their shared memory, reserve their segments and create their backing files.
 
 use super::agreement::agree;
-use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, max_segment_bytes, ranks_on_host, say};
+use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
 use crate::memory::{Reservation, STAGING_FRAMES, Segment, Shape, table_bytes};
-use crate::settings::{format_size, format_size_about};
+use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
 use std::sync::Arc;
 use vgasnet_conduit::RegionSizes;
@@ -48,11 +48,16 @@ impl Job {
         Ok(agree(conduit, ATTACH, started, |_| ())?.0)
     }
 
-    /// Rounds the segment up to whole pages, and checks that there is room for it.
+    /// Rounds the segment up to whole pages, and checks that this rank may have so much. What it was offered at init it
+    /// may have, however much is free now: the storage refuses what does not fit.
     fn check_segment(&self, asked_bytes: u64) -> Result<Shape, UserError> {
         let page_bytes = self.config.page_bytes;
-        let most_bytes = if asked_bytes > 0 { max_segment_bytes(&*self.conduit, &self.config)? } else { 0 };
-        let size_bytes = asked_bytes.checked_next_multiple_of(page_bytes).filter(|size| *size <= most_bytes);
+        let rounded_bytes = asked_bytes.checked_next_multiple_of(page_bytes);
+        let most_bytes = match rounded_bytes {
+            Some(size_bytes) if size_bytes <= self.max_local_bytes => self.max_local_bytes,
+            _ => segment_bytes(&*self.conduit, &self.config, Config::max_segment_bytes)?.max(self.max_local_bytes),
+        };
+        let size_bytes = rounded_bytes.filter(|size_bytes| *size_bytes <= most_bytes);
         let frames = (self.config.pool_bytes / page_bytes) as u32;
         if let Some(size_bytes) = size_bytes {
             return Ok(Shape { pages: (size_bytes / page_bytes) as u32, frames });
@@ -93,6 +98,7 @@ impl Job {
             page_bytes: self.config.page_bytes as usize,
             fault: self.config.io_fault,
             warn: Arc::new(warn),
+            tell: Arc::new(move |line: &str| say(&format!("rank {rank}: {line}"))),
         };
         storage::open(&options)
     }

@@ -73,7 +73,7 @@ struct Offer {
 pub struct Job {
     conduit: Arc<dyn Conduit>,
     config: Config,
-    /// The largest segment of this rank, as of init.
+    /// The largest segment that this rank was offered, at init.
     max_local_bytes: u64,
     /// The least of all ranks' largest segments.
     max_global_bytes: u64,
@@ -173,7 +173,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let mut max_local_bytes = 0;
     let (config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that cannot be used is reported by attach.
-        max_local_bytes = max_segment_bytes(&*conduit, config).unwrap_or(0);
+        max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
         Offer { page_bytes: config.page_bytes, max_local_bytes }
     })?;
     let same = match all.iter().position(|theirs| theirs.page_bytes != all[0].page_bytes) {
@@ -283,8 +283,8 @@ impl Job {
         })
     }
 
-    /// The largest segment that this rank could attach at init, in bytes: a multiple of the page size, 0 if not even
-    /// one fits.
+    /// The largest segment that this rank was offered at init, in bytes: a multiple of the page size, 0 if not even
+    /// one fits. Attach takes so much as long as the space is there.
     pub fn max_local_segment_bytes(&self) -> u64 {
         self.max_local_bytes
     }
@@ -295,12 +295,15 @@ impl Job {
     }
 }
 
-/// The largest segment that a rank can be offered now, in bytes.
-fn max_segment_bytes(conduit: &dyn Conduit, config: &Config) -> Result<u64, UserError> {
+/// The largest segment of a rank, in bytes, by a rule for the space that is free now and the number of ranks here.
+fn segment_bytes(
+    conduit: &dyn Conduit,
+    config: &Config,
+    rule: impl FnOnce(&Config, u64, u32) -> u64,
+) -> Result<u64, UserError> {
     let free_bytes = storage::free_bytes(&config.storage_dir)?;
-    let offered_bytes = config.max_segment_bytes(free_bytes, ranks_on_host(conduit));
     // A page's index has 32 bits.
-    Ok(offered_bytes.min(u64::from(u32::MAX) * config.page_bytes))
+    Ok(rule(config, free_bytes, ranks_on_host(conduit)).min(u64::from(u32::MAX) * config.page_bytes))
 }
 
 /// How many ranks run on this rank's host.

@@ -1,8 +1,10 @@
 //! The settings that environment variables make: one table, which is also the help text.
 
+mod io_fault;
 mod machine;
 mod size;
 
+pub use io_fault::{IoDirection, IoFault};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
 
@@ -18,6 +20,9 @@ const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
 /// The largest default pool, in bytes. A larger one has to be asked for.
 const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
+
+/// The largest segment that is offered by default is so many times a rank's share of the memory: eight default pools.
+const OFFER_MEMORY_MAX: u64 = 4;
 
 /// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,24 +54,6 @@ pub struct Transport {
     pub peer_memory: bool,
 }
 
-/// The direction of a storage operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IoDirection {
-    /// From the backing file into memory.
-    Read,
-    /// From memory into the backing file.
-    Write,
-}
-
-/// One I/O error made on purpose: the `nth` operation (1 is the next one) in `direction` fails with `EIO`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IoFault {
-    /// Which operations are counted.
-    pub direction: IoDirection,
-    /// The one that fails, counted from 1.
-    pub nth: u64,
-}
-
 /// The user's settings, with the defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -78,6 +65,8 @@ pub struct Config {
     pub pool_bytes: u64,
     /// The user's limit on this rank's segment in bytes, as given; [`Config::max_segment_bytes`] applies it.
     pub segment_limit_bytes: Option<u64>,
+    /// This rank's share of the host's available memory, in bytes.
+    pub memory_share_bytes: u64,
     /// Whether a page that some rank holds is fetched from there, and not from the backing file.
     pub cooperative: bool,
     /// Whether ranks of one host use each other's frames directly.
@@ -167,8 +156,8 @@ const VARIABLES: [Variable; 14] = [
         audience: Audience::Users,
         meaning: "largest segment of each rank, rounded down to whole pages",
         allowed: "a size of at least one page; no more than the free space is ever offered",
-        default: "GASNET_MAX_SEGSIZE, else the program's gasnet_max_segsize, else half of the rank's share of the free \
-                  space in VGASNET_STORAGE_DIR",
+        default: "GASNET_MAX_SEGSIZE, else the program's gasnet_max_segsize, else, of the rank's share of the free space in \
+                  VGASNET_STORAGE_DIR, half; a quarter is offered, and at most 4 times its share of the available memory",
         set: |settings, value| parse_size(value).map(|bytes| settings.segment_limit_bytes = Some(bytes)),
     },
     Variable {
@@ -209,10 +198,10 @@ const VARIABLES: [Variable; 14] = [
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
         audience: Audience::Vgasnet,
-        meaning: "for tests: the N-th read or write of the backing file fails",
-        allowed: "read:N or write:N, N from 1",
+        meaning: "for tests: the N-th read or write of the backing file fails, or COUNT writes find the disk full",
+        allowed: "read:N, write:N or full:N:COUNT, N from 1",
         default: "none",
-        set: |settings, value| parse_io_fault(value).map(|fault| settings.io_fault = Some(fault)),
+        set: |settings, value| io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
     },
     Variable {
         name: "VGASNET_SMP_JOB",
@@ -306,6 +295,7 @@ impl Config {
             page_bytes,
             pool_bytes: pool_bytes / page_bytes * page_bytes,
             segment_limit_bytes: settings.segment_limit_bytes,
+            memory_share_bytes: share_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
             io_fault: settings.io_fault,
@@ -321,15 +311,29 @@ impl Config {
         Config { segment_limit_bytes: self.segment_limit_bytes.or(limit_bytes), ..self }
     }
 
-    /// The largest segment of this rank in bytes, where the storage directory has `free_bytes` free and is shared by
-    /// `ranks_on_host` ranks: whole pages, 0 if not even one fits. All ranks of the host can have this much at once.
+    /// The largest segment that this rank is offered, in bytes, where the storage directory has `free_bytes` free and is
+    /// shared by `ranks_on_host` ranks: whole pages, 0 if not even one fits. All ranks of the host can have this much at
+    /// once. Where nobody sets a limit, a job that takes all of it leaves the most of the disk to others.
+    ///
+    /// # Panics
+    /// If `ranks_on_host` is 0.
+    pub fn offered_segment_bytes(&self, free_bytes: u64, ranks_on_host: u32) -> u64 {
+        let of_memory_bytes = self.memory_share_bytes.saturating_mul(OFFER_MEMORY_MAX);
+        self.segment_bytes(free_bytes, ranks_on_host, |share_bytes| (share_bytes / 4).min(of_memory_bytes))
+    }
+
+    /// As [`Config::offered_segment_bytes`], for a rank that asks for a size of its own accord.
     ///
     /// # Panics
     /// If `ranks_on_host` is 0.
     pub fn max_segment_bytes(&self, free_bytes: u64, ranks_on_host: u32) -> u64 {
+        self.segment_bytes(free_bytes, ranks_on_host, |share_bytes| share_bytes / 2)
+    }
+
+    fn segment_bytes(&self, free_bytes: u64, ranks_on_host: u32, default: impl FnOnce(u64) -> u64) -> u64 {
         assert!(ranks_on_host > 0, "the calling rank is on this host");
         let share_bytes = free_bytes / u64::from(ranks_on_host);
-        let limit = self.segment_limit_bytes.unwrap_or(share_bytes / 2).min(share_bytes);
+        let limit = self.segment_limit_bytes.unwrap_or_else(|| default(share_bytes)).min(share_bytes);
         limit / self.page_bytes * self.page_bytes
     }
 
@@ -432,20 +436,6 @@ fn parse_conduit(value: &str) -> Result<Conduit, String> {
 fn parse_host_timeout(value: &str) -> Result<(), String> {
     let is_allowed = value.parse().is_ok_and(|seconds: u64| HOST_TIMEOUT_S.contains(&seconds));
     if is_allowed { Ok(()) } else { Err("is not a number of seconds".into()) }
-}
-
-fn parse_io_fault(value: &str) -> Result<IoFault, String> {
-    let (direction, nth) = value.split_once(':').ok_or("lacks a colon")?;
-    let direction = match direction {
-        "read" => IoDirection::Read,
-        "write" => IoDirection::Write,
-        _ => return Err("names neither read nor write".into()),
-    };
-    let is_number = !nth.is_empty() && nth.bytes().all(|byte| byte.is_ascii_digit());
-    match nth.parse() {
-        Ok(nth) if is_number && nth > 0 => Ok(IoFault { direction, nth }),
-        _ => Err("has no count from 1 after the colon".into()),
-    }
 }
 
 fn require_a_page(name: &str, bytes: u64, page_bytes: u64) -> Result<(), UserError> {

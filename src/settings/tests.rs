@@ -24,6 +24,7 @@ fn defaults() {
             page_bytes: 4 << 20,
             pool_bytes: 4 * GIB,
             segment_limit_bytes: None,
+            memory_share_bytes: 8 * GIB,
             cooperative: true,
             peer_memory: true,
             io_fault: None,
@@ -68,9 +69,10 @@ fn every_variable_is_taken() {
             page_bytes: 64 << 10,
             pool_bytes: 64 << 10,
             segment_limit_bytes: Some(1 << 40),
+            memory_share_bytes: GIB,
             cooperative: false,
             peer_memory: false,
-            io_fault: Some(IoFault { direction: IoDirection::Write, nth: 3 }),
+            io_fault: Some(IoFault::once(IoDirection::Write, 3)),
             strict: true,
             unknown: Vec::new(),
         }
@@ -106,9 +108,20 @@ fn refuses_malformed_values() {
     for value in ["", "4", "3601", "1.5", "soon"] {
         assert!(refused("VGASNET_HOST_TIMEOUT", value).ends_with("allowed: a number from 5 to 3600"));
     }
-    for value in
-        ["", "read", "read:", "read:0", "read:+1", "read:x", "erase:1", "read:1:2", "read:18446744073709551616"]
-    {
+    for value in [
+        "",
+        "read",
+        "read:",
+        "read:0",
+        "read:+1",
+        "read:x",
+        "erase:1",
+        "read:1:2",
+        "full:1",
+        "full:0:1",
+        "full:1:",
+        "full:1:2:3",
+    ] {
         assert!(refused("VGASNET_TEST_IO_ERROR", value).ends_with("N from 1"), "{value}");
     }
 }
@@ -156,8 +169,23 @@ fn the_segment_is_whole_pages_of_what_is_free() {
     assert_eq!(default.max_segment_bytes(0, 1), 0);
     assert_eq!(default.max_segment_bytes((8 << 20) - 1, 1), 0);
     let limited = config(&[("VGASNET_MAX_SEGSIZE", "10M")], 1, GIB).unwrap();
-    assert_eq!(limited.max_segment_bytes(100 * GIB, 4), 8 << 20);
-    assert_eq!(limited.max_segment_bytes(20 << 20, 4), 4 << 20);
+    for most_bytes in [Config::max_segment_bytes, Config::offered_segment_bytes] {
+        assert_eq!(most_bytes(&limited, 100 * GIB, 4), 8 << 20);
+        assert_eq!(most_bytes(&limited, 20 << 20, 4), 4 << 20);
+    }
+}
+
+#[test]
+fn the_offer_is_bounded_by_disk_and_memory() {
+    let default = config(&[], 4, 16 * GIB).unwrap();
+    assert_eq!(default.offered_segment_bytes(1000 * GIB, 4), 16 * GIB);
+    assert_eq!(default.offered_segment_bytes(160 * GIB, 4), 10 * GIB);
+    assert_eq!(default.offered_segment_bytes((64 << 20) - 1, 4), 0);
+    // Three jobs, one after the other, take all that they are offered.
+    let left = (0..3).fold(64 * GIB, |free, _| free - 4 * default.offered_segment_bytes(free, 4));
+    assert!(left > 24 * GIB, "{left}");
+    let limited = config(&[("VGASNET_MAX_SEGSIZE", "30G")], 4, 16 * GIB).unwrap();
+    assert_eq!(limited.offered_segment_bytes(1000 * GIB, 4), 30 * GIB);
 }
 
 #[test]
