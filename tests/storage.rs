@@ -4,6 +4,8 @@
 mod buffers;
 #[path = "storage/directories.rs"]
 mod directories;
+#[path = "storage/full_disk.rs"]
+mod full_disk;
 #[path = "storage/support.rs"]
 mod support;
 
@@ -125,7 +127,7 @@ fn a_poll_with_nothing_to_do_is_harmless() {
 fn the_nth_operation_fails() {
     for (direction, other) in [(IoDirection::Read, IoDirection::Write), (IoDirection::Write, IoDirection::Read)] {
         support::each_owned((8 * PAGE_BYTES) as u64, 4, |storage| {
-            let mut storage = Faulty::new(storage, IoFault { direction, nth: 3 });
+            let mut storage = Faulty::new(storage, IoFault::once(direction, 3));
             let mut pages = Pages::new(8, PAGE_BYTES);
             let mut failed = Vec::new();
             for token in 0..8 {

@@ -1,21 +1,21 @@
-//! Makes one operation of a storage fail, for tests of I/O errors.
+//! Makes operations of a storage fail, for tests of I/O errors.
 
 use super::{Busy, IoOperation, Storage};
-use crate::settings::{IoDirection, IoFault};
+use crate::settings::IoFault;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Any storage, one operation of which fails with `EIO`.
+/// Any storage, some operations of which fail.
 ///
-/// The operation does run, and only its result is replaced. So it counts in the depth, rings the doorbell, and ends
+/// Such an operation does run, and only its result is replaced. So it counts in the depth, rings the doorbell, and ends
 /// when it would have ended. The bytes that a failed operation leaves behind are unspecified anyway.
 pub struct Faulty {
     inner: Box<dyn Storage>,
-    direction: IoDirection,
-    /// How many operations in `direction` are still to be started before the one that fails; `None` after that.
-    left: Option<u64>,
-    /// The token of the operation that fails, while it is in flight.
-    doomed: Option<u64>,
+    fault: IoFault,
+    /// How many operations in the fault's direction were started.
+    started: u64,
+    /// The tokens of operations in flight that fail.
+    doomed: Vec<u64>,
 }
 
 impl Faulty {
@@ -25,7 +25,7 @@ impl Faulty {
     /// If `fault.nth` is 0.
     pub fn new(inner: Box<dyn Storage>, fault: IoFault) -> Faulty {
         assert!(fault.nth > 0, "operations are counted from 1");
-        Faulty { inner, direction: fault.direction, left: Some(fault.nth - 1), doomed: None }
+        Faulty { inner, fault, started: 0, doomed: Vec::new() }
     }
 }
 
@@ -34,20 +34,24 @@ impl Storage for Faulty {
         // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
         unsafe { self.inner.start(operation) }?;
-        if operation.direction == self.direction {
-            if self.left == Some(0) {
-                self.doomed = Some(operation.token);
+        if operation.direction == self.fault.direction {
+            self.started += 1;
+            let fails = self.fault.nth..self.fault.nth.saturating_add(self.fault.count);
+            if fails.contains(&self.started) {
+                self.doomed.push(operation.token);
             }
-            self.left = self.left.and_then(|left| left.checked_sub(1));
         }
         Ok(())
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
-        let doomed = &mut self.doomed;
-        self.inner.poll(&mut |token, result| {
-            let is_doomed = doomed.take_if(|its| *its == token).is_some();
-            sink(token, if is_doomed { Err(io::Error::from_raw_os_error(libc::EIO)) } else { result });
+        let (doomed, errno) = (&mut self.doomed, self.fault.errno);
+        self.inner.poll(&mut |token, result| match doomed.iter().position(|its| *its == token) {
+            Some(at) => {
+                doomed.swap_remove(at);
+                sink(token, Err(io::Error::from_raw_os_error(errno)));
+            }
+            None => sink(token, result),
         });
     }
 

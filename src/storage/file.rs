@@ -1,13 +1,12 @@
 //! The backing file: it has no name, and its space is reserved before it is used.
 
 use super::BLOCK_BYTES;
+use super::file_system::{InPlace, check_directory, free_bytes, memory_file_system, write_in_place};
 use super::operation::Request;
 use crate::error::UserError;
-use crate::settings::{IoDirection, Machine, format_size, format_size_about};
+use crate::settings::{IoDirection, format_size, format_size_about};
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::statfs::{FsType, TMPFS_MAGIC, statfs};
-use nix::sys::statvfs::statvfs;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -15,9 +14,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
-
-/// From the kernel's `magic.h`; neither libc nor nix has it.
-const RAMFS_MAGIC: FsType = FsType(0x8584_58f6);
 
 /// A file on disk that no other process can open. It is gone when it is closed, however the process ends.
 #[derive(Debug)]
@@ -47,13 +43,15 @@ impl BackingFile {
         check_directory(dir)?;
         let (file, is_direct) = open(dir).map_err(|error| explain_open(dir, &error))?;
         check_space(dir, size_bytes)?;
+        // Only an empty file takes this.
+        let in_place = write_in_place(&file);
         let is_reserved = reserve(&file, size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
         let (file, is_direct) = if is_direct && size_bytes > 0 && !reads_directly(&file) {
             (reopen_buffered(&file).map_err(|error| explain_open(dir, &error))?, false)
         } else {
             (file, is_direct)
         };
-        Ok(BackingFile { file, size_bytes, is_direct, warnings: warnings(dir, is_direct, is_reserved) })
+        Ok(BackingFile { file, size_bytes, is_direct, warnings: warnings(dir, is_direct, is_reserved, in_place) })
     }
 
     /// The size in bytes, as asked for.
@@ -109,54 +107,6 @@ impl BackingFile {
 impl AsFd for BackingFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
-    }
-}
-
-/// The bytes that an unprivileged process may still store in `dir`: where files lie in memory, at most the memory
-/// available.
-///
-/// # Errors
-/// `dir` cannot be looked at, or is on a file system that does not tell.
-pub fn free_bytes(dir: &Path) -> Result<u64, UserError> {
-    check_directory(dir)?;
-    let shown = dir.display();
-    let stat = statvfs(dir).map_err(|error| {
-        UserError::new(format!("cannot find the free space in {shown}: {}", io::Error::from(error)))
-    })?;
-    let free_bytes = (stat.blocks_available() as u64).saturating_mul(stat.fragment_size() as u64);
-    let is_unlimited = stat.blocks() == 0;
-    match (memory_file_system(dir).is_some(), is_unlimited) {
-        (true, true) => Ok(Machine::observe().memory_available_bytes),
-        (true, false) => Ok(free_bytes.min(Machine::observe().memory_available_bytes)),
-        (false, false) => Ok(free_bytes),
-        (false, true) => Err(UserError::new(format!(
-            "the file system of {shown} does not tell its free space; \
-             set VGASNET_STORAGE_DIR to a directory on a local disk"
-        ))),
-    }
-}
-
-/// The name of the file system of `dir`, if its files lie in memory and not on a disk: a segment there takes the memory
-/// that it is meant to save.
-pub fn memory_file_system(dir: &Path) -> Option<&'static str> {
-    match statfs(dir).ok()?.filesystem_type() {
-        TMPFS_MAGIC => Some("tmpfs"),
-        RAMFS_MAGIC => Some("ramfs"),
-        _ => None,
-    }
-}
-
-fn check_directory(dir: &Path) -> Result<(), UserError> {
-    let shown = dir.display();
-    match fs::metadata(dir) {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(UserError::new(format!("{shown} is not a directory; set VGASNET_STORAGE_DIR to one"))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(UserError::new(format!(
-            "the directory {shown} does not exist; create it, or set VGASNET_STORAGE_DIR to one that does"
-        ))),
-        Err(error) => Err(UserError::new(format!(
-            "cannot use the directory {shown}: {error}; set VGASNET_STORAGE_DIR to another"
-        ))),
     }
 }
 
@@ -250,7 +200,7 @@ fn reopen_buffered(file: &File) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_DSYNC).open(same)
 }
 
-fn warnings(dir: &Path, is_direct: bool, is_reserved: bool) -> Vec<String> {
+fn warnings(dir: &Path, is_direct: bool, is_reserved: bool, in_place: InPlace) -> Vec<String> {
     let shown = dir.display();
     let mut lines = Vec::new();
     if let Some(kind) = memory_file_system(dir) {
@@ -267,8 +217,13 @@ fn warnings(dir: &Path, is_direct: bool, is_reserved: bool) -> Vec<String> {
     }
     if !is_reserved {
         lines.push(format!(
-            "{shown} cannot reserve space: if it fills up, the job ends when a page is written; \
+            "{shown} cannot reserve space: if it fills up, the job waits and then ends when a page is written; \
              set VGASNET_STORAGE_DIR to a directory on a local disk"
+        ));
+    } else if let InPlace::No(kind) = in_place {
+        lines.push(format!(
+            "{shown} is on {kind}, where space cannot be reserved for good: if it fills up, the job waits and then ends when \
+             a page is written; set VGASNET_STORAGE_DIR to a directory on ext4 or XFS"
         ));
     }
     lines

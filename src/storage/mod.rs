@@ -1,27 +1,33 @@
 //! The backing file of a rank's segment, and the I/O on it.
 //!
-//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are four, and one
-//! wrapper:
+//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and two
+//! wrappers:
 //!
 //! | type | what it is | when |
 //! | --- | --- | --- |
 //! | [`RingStorage`] | the file through io_uring | wherever the kernel permits |
 //! | [`ThreadStorage`] | the file through blocking calls on a few threads | where io_uring is not permitted |
 //! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
-//! | [`Faulty`] | makes one operation of any of them fail | tests of I/O errors end to end |
+//! | [`Patient`] | has writes of any of them wait for space on a full disk | always |
+//! | [`Faulty`] | makes operations of any of them fail | tests of I/O errors end to end |
 
 mod buffers;
 mod faulty;
 mod file;
+mod file_system;
 mod memory;
 mod operation;
+mod patient;
 mod ring;
 mod threads;
+mod timer;
 
 pub use faulty::Faulty;
-pub use file::{BackingFile, free_bytes, memory_file_system};
+pub use file::BackingFile;
+pub use file_system::{free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
 pub use operation::IoOperation;
+pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
 
@@ -84,7 +90,7 @@ pub trait Storage: Send {
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
 }
 
-/// Takes a line for the user about something that works less well than it could.
+/// Takes a line for the user: a warning of what works less well than it could, or what is going on.
 pub type Warn = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// The arguments of [`open`].
@@ -104,6 +110,8 @@ pub struct Options<'a> {
     pub fault: Option<IoFault>,
     /// Called by [`open`], and by operations on the storage when the kernel refuses to pin more.
     pub warn: Warn,
+    /// Called when writes begin to wait for space.
+    pub tell: Warn,
 }
 
 /// Creates a backing file and the best storage for it that this machine permits.
@@ -128,8 +136,14 @@ pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
             Box::new(threads.map_err(|error| UserError::new(format!("cannot start threads for storage: {error}")))?)
         }
     };
-    let Some(fault) = options.fault else { return Ok(storage) };
-    Ok(Box::new(Faulty::new(storage, fault)))
+    let storage = match options.fault {
+        Some(fault) => Box::new(Faulty::new(storage, fault)),
+        None => storage,
+    };
+    let (tell, seconds, dir) = (Arc::clone(&options.tell), SPACE_PATIENCE.as_secs(), options.dir.display());
+    let line = format!("the disk of {dir} is full; waiting up to {seconds} s for space");
+    let patient = Patient::new(storage, SPACE_PATIENCE, move || tell(&line));
+    Ok(Box::new(patient.map_err(|error| UserError::new(format!("cannot open a timer for storage: {error}")))?))
 }
 
 #[cfg(test)]

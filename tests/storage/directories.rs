@@ -1,9 +1,8 @@
 //! Directories that are wrong, full, read-only or on file systems with fewer features than a disk's; kernels that
 //! refuse.
 
-use crate::support::{Pages, disk, settle, skip};
+use crate::support::{Pages, disk, own_mounts, settle};
 use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,24 +16,6 @@ fn refusal(dir: &Path, size_bytes: u64) -> String {
     let line = BackingFile::create(dir, size_bytes).expect_err("this directory cannot do that").to_string();
     assert!(!line.contains('\n') && line.contains("VGASNET_STORAGE_DIR"), "{line}");
     line
-}
-
-/// Runs `body` with an empty directory to mount on, in a thread whose mounts are its own and end with it.
-fn with_own_mounts(name: &str, body: impl FnOnce(&Path) + Send) {
-    let dir = disk().join(name);
-    fs::create_dir_all(&dir).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let none: Option<&str> = None;
-            let unshared = unshare(CloneFlags::CLONE_NEWNS)
-                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
-            match unshared {
-                Ok(()) => body(&dir),
-                Err(error) => skip(&format!("{name}: this user cannot mount: {error}")),
-            }
-        });
-    });
-    fs::remove_dir(&dir).unwrap();
 }
 
 fn mount_kind(kind: &str, dir: &Path, options: &str) {
@@ -52,7 +33,8 @@ fn open_with(
     let warnings = Arc::clone(warnings);
     let warn = Arc::new(move |line: &str| warnings.lock().unwrap().push(line.to_owned()));
     let size_bytes = (pages * PAGE_BYTES) as u64;
-    open(&Options { dir, size_bytes, depth: 4, buffers, page_bytes: PAGE_BYTES, fault, warn }).unwrap()
+    open(&Options { dir, size_bytes, depth: 4, buffers, page_bytes: PAGE_BYTES, fault, tell: warn.clone(), warn })
+        .unwrap()
 }
 
 /// Writes and reads one page through the storage that [`open`] chooses. Returns the warnings.
@@ -76,7 +58,7 @@ fn round_trip(dir: &Path) -> Vec<String> {
 
 #[test]
 fn a_fault_is_made_on_request() {
-    let fault = Some(IoFault { direction: IoDirection::Read, nth: 2 });
+    let fault = Some(IoFault::once(IoDirection::Read, 2));
     let mut storage = open_with(&disk(), &[], 1, fault, &Arc::default());
     let mut pages = Pages::new(1, PAGE_BYTES);
     let mut errors = Vec::new();
@@ -139,7 +121,7 @@ fn more_than_there_is_is_refused_without_taking_any() {
 
 #[test]
 fn a_full_disk_is_reported_at_creation() {
-    with_own_mounts("full", |dir| {
+    own_mounts("full", |dir| {
         mount_kind("tmpfs", dir, "size=8m");
         assert_eq!(free_bytes(dir).unwrap(), 8 << 20);
         let first = BackingFile::create(dir, 5 << 20).unwrap();
@@ -161,7 +143,7 @@ fn a_full_disk_is_reported_at_creation() {
 
 #[test]
 fn a_read_only_file_system_is_reported() {
-    with_own_mounts("read-only", |dir| {
+    own_mounts("read-only", |dir| {
         let none: Option<&str> = None;
         mount(Some(dir), dir, none, MsFlags::MS_BIND, none).unwrap();
         let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
@@ -172,7 +154,7 @@ fn a_read_only_file_system_is_reported() {
 
 #[test]
 fn a_tmpfs_works_and_is_warned_of() {
-    with_own_mounts("tmpfs", |dir| {
+    own_mounts("tmpfs", |dir| {
         mount_kind("tmpfs", dir, "size=8m");
         assert_eq!(memory_file_system(dir), Some("tmpfs"));
         let warnings = round_trip(dir);
@@ -183,7 +165,7 @@ fn a_tmpfs_works_and_is_warned_of() {
 /// A ramfs has neither direct I/O nor reservations nor a size.
 #[test]
 fn a_file_system_with_few_features_works_with_warnings() {
-    with_own_mounts("ramfs", |dir| {
+    own_mounts("ramfs", |dir| {
         mount_kind("ramfs", dir, "mode=700");
         assert!(free_bytes(dir).unwrap() > 0);
         assert!(!BackingFile::create(dir, 4096).unwrap().is_direct());

@@ -1,8 +1,12 @@
 //! The kinds of storage, memory for their operations, and ways to wait.
 
+use nix::mount::{MsFlags, mount};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 use vgasnet::storage::{
     BLOCK_BYTES, BackingFile, Busy, IoDirection, IoOperation, MemoryStorage, RingStorage, Storage, ThreadStorage,
@@ -126,4 +130,22 @@ fn pattern(key: u64, index: usize) -> [u8; BLOCK_BYTES] {
     let mut block = [0; BLOCK_BYTES];
     block.chunks_exact_mut(8).for_each(|chunk| chunk.copy_from_slice(&word.to_le_bytes()));
     block
+}
+
+/// Runs `body` with an empty directory to mount on, in a thread whose mounts are its own and end with it.
+pub fn own_mounts(name: &str, body: impl FnOnce(&Path) + Send) {
+    let dir = disk().join(name);
+    fs::create_dir_all(&dir).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let none: Option<&str> = None;
+            let unshared = unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
+            match unshared {
+                Ok(()) => body(&dir),
+                Err(error) => skip(&format!("{name}: this user cannot mount: {error}")),
+            }
+        });
+    });
+    fs::remove_dir(&dir).unwrap();
 }

@@ -1,0 +1,164 @@
+//! Waits for space where a write finds the disk full.
+
+use super::timer::Timer;
+use super::{Busy, IoDirection, IoOperation, Storage};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+/// How long writes wait for space, from when none of them gets any.
+pub const SPACE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// The first pause before the writes are tried again. Each is twice as long as the one before.
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
+
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Any storage on a disk that may fill up. Writes that find no space are tried again, for a bounded time; reads go on
+/// meanwhile. Writes that wait do not count in the bound on operations in flight.
+pub struct Patient {
+    inner: Box<dyn Storage>,
+    patience: Duration,
+    /// Called when writes begin to wait.
+    tell: Box<dyn Fn() + Send>,
+    /// Writes in flight.
+    writes: Vec<IoOperation>,
+    /// Writes that wait for space.
+    refused: VecDeque<IoOperation>,
+    wait: Option<Wait>,
+    told: Option<Instant>,
+    timer: Timer,
+    /// Readable when the inner storage's doorbell or the timer is.
+    doorbell: Option<Epoll>,
+}
+
+/// A time without space.
+struct Wait {
+    /// When writes fail.
+    end: Instant,
+    /// When writes are tried again.
+    next: Instant,
+    pause: Duration,
+}
+
+impl Patient {
+    /// `inner`, with a call of `tell` when writes begin to wait; once in a while at most.
+    ///
+    /// # Errors
+    /// The system has no descriptors left.
+    pub fn new(inner: Box<dyn Storage>, patience: Duration, tell: impl Fn() + Send + 'static) -> io::Result<Patient> {
+        let timer = Timer::new()?;
+        let doorbell = inner.doorbell().map(|doorbell| both(doorbell, timer.as_fd())).transpose()?;
+        let (tell, writes, refused) = (Box::new(tell), Vec::new(), VecDeque::new());
+        Ok(Patient { inner, patience, tell, writes, refused, wait: None, told: None, timer, doorbell })
+    }
+
+    /// Writes have been refused: waits for space, tries again, or gives up.
+    fn wait_for_space(&mut self, errno: Option<i32>, has_written: bool, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        let now = Instant::now();
+        if self.wait.is_none() {
+            self.wait = Some(Wait { end: now + self.patience, next: now + PAUSE_FIRST, pause: PAUSE_FIRST });
+            // A disk that is full to the brim refuses a write now and then.
+            if self.told.is_none_or(|told| now >= told + self.patience) {
+                self.told = Some(now);
+                (self.tell)();
+            }
+        }
+        let wait = self.wait.as_mut().expect("it has begun");
+        if has_written {
+            (wait.end, wait.next, wait.pause) = (now + self.patience, now, PAUSE_FIRST);
+        }
+        // Not without a last try: this process may have been stopped meanwhile.
+        if let Some(errno) = errno.filter(|_| now >= wait.end && self.writes.is_empty()) {
+            self.wait = None;
+            self.refused.drain(..).for_each(|write| sink(write.token, Err(io::Error::from_raw_os_error(errno))));
+            return;
+        }
+        if now >= wait.next {
+            wait.next = now + wait.pause;
+            wait.pause = (2 * wait.pause).min(PAUSE_MAX);
+            self.try_again();
+        }
+    }
+
+    /// Starts as many of the refused writes as the inner storage takes.
+    fn try_again(&mut self) {
+        while let Some(write) = self.refused.front().copied() {
+            // SAFETY: the caller of `start` has promised what this needs until the token comes back.
+            if unsafe { self.inner.start(write) }.is_err() {
+                return;
+            }
+            self.writes.push(write);
+            self.refused.pop_front();
+        }
+    }
+}
+
+impl Storage for Patient {
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
+        let is_write = operation.direction == IoDirection::Write;
+        if is_write && self.wait.is_some() {
+            self.refused.push_back(operation);
+            return Ok(());
+        }
+        // SAFETY: the memory is valid, and left to the operation until the token comes back.
+        unsafe { self.inner.start(operation) }?;
+        if is_write {
+            self.writes.push(operation);
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        let (mut errno, mut has_written) = (None, false);
+        let (writes, refused) = (&mut self.writes, &mut self.refused);
+        self.inner.poll(&mut |token, result| {
+            let write = writes.iter().position(|write| write.token == token).map(|at| writes.swap_remove(at));
+            match (write, full(&result)) {
+                (Some(write), Some(why)) => {
+                    errno = Some(why);
+                    refused.push_back(write);
+                }
+                (write, _) => {
+                    has_written |= write.is_some() && result.is_ok();
+                    sink(token, result);
+                }
+            }
+        });
+        if self.refused.is_empty() && self.wait.is_none() {
+            return;
+        }
+        if self.refused.is_empty() && self.writes.is_empty() {
+            self.wait = None;
+        } else {
+            self.wait_for_space(errno, has_written, sink);
+        }
+        self.timer.ring_at(self.wait.as_ref().map(|wait| wait.next));
+    }
+
+    fn in_flight(&self) -> usize {
+        self.inner.in_flight() + self.refused.len()
+    }
+
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        self.doorbell.as_ref().map(|doorbell| doorbell.0.as_fd())
+    }
+}
+
+/// The errno of a result that says that there is no space for this user.
+fn full(result: &io::Result<()>) -> Option<i32> {
+    let errno = result.as_ref().err()?.raw_os_error()?;
+    matches!(errno, libc::ENOSPC | libc::EDQUOT).then_some(errno)
+}
+
+/// A descriptor that is readable when one of two is.
+fn both(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> nix::Result<Epoll> {
+    let both = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+    for descriptor in [one, other] {
+        both.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+    }
+    Ok(both)
+}
