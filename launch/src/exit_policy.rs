@@ -12,6 +12,8 @@
 //!    ├──────────────────▶ Deserted ───── 2 s: quit, a failure ───────╯   │
 //!    │ an agent has lost its supervisor                                  │
 //!    ╰────────────────────────────────── SIGTERM ────────────────────────╯
+//!
+//! Killed ── 60 s: not waited for ──▶ GivenUp
 //! ```
 //!
 //! To quit is to get SIGQUIT, which GASNet's clients may handle to clean up, or SIGTERM for a process that is no rank yet.
@@ -59,6 +61,12 @@ impl Graces {
 
 /// A launcher that looks so late did not run, and perhaps the ranks did not either: they get their time again.
 const LATE: Duration = Duration::from_secs(1);
+
+/// How long a killed process may take to end before the user is told. The system takes its memory and its files back first.
+const KILLED_SLOW: Duration = Duration::from_secs(5);
+
+/// How long nobody waits for a killed process: the system has it, for a disk that does not answer, say.
+const KILLED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The status when the time limit ends a job, as timeout(1) has it.
 const TIME_LIMIT_STATUS: i32 = 124;
@@ -159,7 +167,8 @@ enum Phase {
     Deserted { rank: usize, quit_at: Instant },
     Interrupted { signal: i32, kill_at: Instant },
     Ending { kill_at: Instant },
-    Killed,
+    Killed { since: Instant, look_at: Instant },
+    GivenUp,
 }
 
 /// The state of a job as its launcher judges it.
@@ -193,7 +202,7 @@ impl ExitPolicy {
     /// A rank ended; `ranks` already says so.
     pub(crate) fn on_end(&mut self, rank: usize, end: End, ranks: &[RankView], now: Instant) -> Decision {
         match self.phase {
-            Phase::Ending { .. } | Phase::Killed => Decision::default(),
+            Phase::Ending { .. } | Phase::Killed { .. } | Phase::GivenUp => Decision::default(),
             Phase::Interrupted { signal, .. } if end == End::Signal(signal) => {
                 self.note_failure(rank, end, ranks);
                 Decision::default()
@@ -241,7 +250,12 @@ impl ExitPolicy {
 
     /// Whether the ranks were told to end, so that how they do so no longer matters.
     pub(crate) fn is_ending(&self) -> bool {
-        matches!(self.phase, Phase::Ending { .. } | Phase::Killed)
+        matches!(self.phase, Phase::Ending { .. } | Phase::Killed { .. } | Phase::GivenUp)
+    }
+
+    /// Whether ranks that were killed have not ended, and nobody waits for them any more.
+    pub(crate) fn has_given_up(&self) -> bool {
+        self.phase == Phase::GivenUp
     }
 
     /// The launcher got a signal, perhaps from the terminal, which sends it to the ranks too.
@@ -264,9 +278,12 @@ impl ExitPolicy {
             Phase::Deserted { rank, quit_at } if quit_at <= now => self.fail(rank, End::Status(0), ranks, now),
             Phase::Interrupted { signal, kill_at } if kill_at <= now => {
                 self.note_interrupt(signal);
-                self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks)
+                self.kill_the_rest(&name_signal(signal), self.graces.interrupt, ranks, now)
             }
-            Phase::Ending { kill_at } if kill_at <= now => self.kill_the_rest("being told to", self.graces.quit, ranks),
+            Phase::Ending { kill_at } if kill_at <= now => {
+                self.kill_the_rest("being told to", self.graces.quit, ranks, now)
+            }
+            Phase::Killed { since, look_at } if look_at <= now => self.wait_for_killed(since, ranks, now),
             _ if self.is_at_work() && self.time_limit.is_some_and(|(_, at)| at <= now) => {
                 self.end_for_time_limit(ranks, now)
             }
@@ -291,7 +308,7 @@ impl ExitPolicy {
             Phase::Deserted { quit_at, .. } => (quit_at, self.graces.desert),
             Phase::Interrupted { kill_at, .. } => (kill_at, self.graces.interrupt),
             Phase::Ending { kill_at } => (kill_at, self.graces.quit),
-            Phase::Running | Phase::Killed => return,
+            Phase::Running | Phase::Killed { .. } | Phase::GivenUp => return,
         };
         if now > *at + LATE {
             *at = now + grace;
@@ -307,7 +324,8 @@ impl ExitPolicy {
                 Some(limit.map_or(quit_at, |at| at.min(quit_at)))
             }
             Phase::Interrupted { kill_at, .. } | Phase::Ending { kill_at } => Some(kill_at),
-            Phase::Killed => None,
+            Phase::Killed { look_at, .. } => Some(look_at),
+            Phase::GivenUp => None,
         }
     }
 
@@ -391,9 +409,24 @@ impl ExitPolicy {
         Decision { say, ..self.end(now) }
     }
 
-    fn kill_the_rest(&mut self, since: &str, grace: Duration, ranks: &[RankView]) -> Decision {
+    fn kill_the_rest(&mut self, since: &str, grace: Duration, ranks: &[RankView], now: Instant) -> Decision {
         let say = format!("{} did not end within {} s of {since}; killed", running(ranks), grace.as_secs());
-        Decision { say: Some(say), ..self.kill() }
+        Decision { say: Some(say), ..self.kill(now) }
+    }
+
+    /// Tells of ranks that were killed and have not ended, and later gives them up.
+    fn wait_for_killed(&mut self, since: Instant, ranks: &[RankView], now: Instant) -> Decision {
+        let (end, running) = (since + KILLED_PATIENCE, running(ranks));
+        let say = if now < end {
+            self.phase = Phase::Killed { since, look_at: end };
+            let seconds = KILLED_SLOW.as_secs();
+            format!("waits for the system to take back memory and disk space of {running}, killed {seconds} s ago")
+        } else {
+            self.phase = Phase::GivenUp;
+            self.outcome.status = self.outcome.status.max(1);
+            format!("{running} did not end within {} s of being killed; left behind", KILLED_PATIENCE.as_secs())
+        };
+        Decision { order: None, say: Some(say) }
     }
 
     fn end_for_time_limit(&mut self, ranks: &[RankView], now: Instant) -> Decision {
@@ -418,8 +451,8 @@ impl ExitPolicy {
     }
 
     /// The job cannot start, or somebody is of no use any more.
-    pub(crate) fn kill(&mut self) -> Decision {
-        self.phase = Phase::Killed;
+    pub(crate) fn kill(&mut self, now: Instant) -> Decision {
+        self.phase = Phase::Killed { since: now, look_at: now + KILLED_SLOW };
         Decision { order: Some(Order::Kill), say: None }
     }
 }

@@ -149,6 +149,24 @@ fn signals_are_forwarded_unless_the_terminal_did_it() {
 }
 
 #[test]
+fn killed_ranks_that_do_not_end_are_named_and_then_left_behind() {
+    let mut job = Bench::new([RankState::Attached; 4]);
+    assert_eq!(job.end(0, End::Status(2)).order, Some(Order::Quit));
+    assert_eq!(job.end(1, End::Status(0)), QUIET);
+    assert_eq!(job.pass(3.1).order, Some(Order::Kill));
+    assert_eq!(job.end(2, End::Signal(9)), QUIET);
+    assert_eq!(job.pass(4.8), QUIET);
+    let line = "waits for the system to take back memory and disk space of rank 3, killed 5 s ago";
+    assert_eq!(job.pass(0.3), decision(None, Some(line)));
+    assert_eq!(job.pass(54.0), QUIET);
+    assert!(!job.policy.has_given_up());
+    let line = "rank 3 did not end within 60 s of being killed; left behind";
+    assert_eq!(job.pass(1.0), decision(None, Some(line)));
+    assert!(job.policy.has_given_up());
+    assert_eq!((job.pass(60.0), job.status()), (QUIET, 2));
+}
+
+#[test]
 fn ranks_that_ignore_an_interrupt_are_killed() {
     let mut job = Bench::new([RankState::Fresh; 4]);
     assert_eq!(job.signal(libc::SIGTERM, false), decision(Some(Order::Forward(libc::SIGTERM)), None));

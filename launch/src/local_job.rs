@@ -217,7 +217,7 @@ impl Role for LocalJob {
     }
 
     fn is_over(&self) -> bool {
-        !self.ranks.iter().any(RankProcess::is_running)
+        self.policy.has_given_up() || !self.ranks.iter().any(RankProcess::is_running)
     }
 }
 
@@ -254,7 +254,7 @@ impl LocalJob {
 
     /// Kills the ranks that have been started of a job that cannot start.
     fn abandon(&mut self) {
-        let decision = self.policy.kill();
+        let decision = self.policy.kill(Instant::now());
         self.take(decision);
         self.ranks.iter_mut().for_each(RankProcess::wait);
     }
@@ -272,7 +272,7 @@ impl LocalJob {
 
     fn finish(mut self) -> Outcome {
         // A rank may outlive the script that has started it.
-        let decision = self.policy.kill();
+        let decision = self.policy.kill(Instant::now());
         self.take(decision);
         // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
         // their end.

@@ -85,7 +85,7 @@ impl OtherLauncher {
 
     /// Kills it, which is of no use any more; with `has_lost`, also the processes by which it reaches hosts that are lost.
     pub(crate) fn dismiss(&mut self, has_lost: bool) {
-        let Some(order) = self.policy.as_mut().and_then(|policy| policy.kill().order) else { return };
+        let Some(order) = self.policy.as_mut().and_then(|policy| policy.kill(Instant::now()).order) else { return };
         if has_lost { self.obey(order) } else { self.process.obey(order, RankState::Fresh) }
     }
 

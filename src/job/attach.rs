@@ -1,6 +1,7 @@
 //! Attaching: ranks agree on sizes, make their shared memory, reserve their segments and create their backing files.
 
 use super::agreement::agree;
+use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
@@ -100,7 +101,8 @@ impl Job {
             warn: Arc::new(warn),
             tell: Arc::new(move |line: &str| say(&format!("rank {rank}: {line}"))),
         };
-        storage::open(&options)
+        let what = format!("still reserves {} in {}", format_size(size_bytes), self.config.storage_dir.display());
+        watched(move || tell(ATTACH, &what), || storage::open(&options))
     }
 }
 

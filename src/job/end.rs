@@ -1,5 +1,6 @@
 //! The end of a rank: by the client's exit, by the process's, or by the network's.
 
+use super::slow::{tell_of_end, watched};
 use super::{exit_without_job, job, refusal_in_child, report, runtime};
 use crate::error::UserError;
 use crate::sys::leak_check::uncounted;
@@ -91,6 +92,7 @@ fn end(status: i32) -> ! {
 /// Says that this rank's program is over, and waits for the others for a while. Returns whether all are through.
 fn leave_soon() -> bool {
     let Some(runtime) = runtime() else { return true };
+    note_end();
     let late = Instant::now() + LEAVE_GRACE;
     after(LEAVE_GRACE, || runtime.driver().notify_unpinned());
     runtime.driver().leave(&|| Instant::now() >= late)
@@ -110,10 +112,19 @@ pub fn on_process_exit(status: i32) {
     }
 }
 
+/// Lets others know that this rank's program is over, once.
+fn note_end() {
+    static IS_NOTED: AtomicBool = AtomicBool::new(false);
+    if let Some(job) = job().filter(|_| !IS_NOTED.swap(true, Ordering::AcqRel)) {
+        job.conduit.note_step();
+    }
+}
+
 /// Waits until every rank's program is over, and ends the transport.
 pub(super) fn leave() {
     if let Some(runtime) = runtime() {
-        runtime.driver().leave(&|| false);
+        note_end();
+        watched(tell_of_end, || runtime.driver().leave(&|| false));
     }
     if let Some(job) = job() {
         job.conduit.close();

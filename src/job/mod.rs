@@ -9,6 +9,7 @@ mod end;
 #[cfg(feature = "mpi")]
 mod mpi_buffers;
 mod runtime;
+mod slow;
 mod termination;
 mod transport;
 
@@ -167,6 +168,8 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let conduit = transport::start(&variables, arguments)
         .map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
     conduit.call_before_end(end::leave);
+    slow::note_rank(conduit.rank());
+    conduit.call_when_slow(slow::tell_of_exchange);
     let config = Config::from_env(variables.into_iter(), ranks_on_host(&*conduit), &Machine::observe());
     let config =
         config.map(|config| config.or_segment_limit(limit_bytes)).map_err(|line| (FailureClass::BadArgument, line));

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod compat;
+mod disk;
 mod examples;
 mod exits;
 #[cfg(feature = "gasnet")]

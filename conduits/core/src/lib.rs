@@ -54,6 +54,9 @@ pub const MESSAGE_BYTES_MIN: usize = 256;
 /// The largest contribution to [`Conduit::exchange`], in bytes.
 pub const EXCHANGE_BYTES_MAX: usize = 512;
 
+/// A wait at the start or the end of a job that takes longer is told of.
+pub const SLOW: Duration = Duration::from_secs(5);
+
 /// The sizes that a rank asks [`Conduit::attach`] for. They may differ from rank to rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -165,6 +168,19 @@ pub trait Conduit: Send + Sync {
 
     /// Gives every rank the contribution of every rank, in rank order. At most [`EXCHANGE_BYTES_MAX`] each.
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
+
+    /// Has `tell` called when an exchange takes longer than [`SLOW`]: in one rank that waits, with those that have not come.
+    /// Conduits that do not know them do nothing.
+    fn call_when_slow(&self, _tell: fn(&[Rank])) {}
+
+    /// Counts a step that all ranks take, as each exchange is one.
+    fn note_step(&self) {}
+
+    /// The ranks that have taken fewer steps than this one; none where a lower rank has taken as many, so that one rank
+    /// tells of them. `None` where the conduit does not know.
+    fn awaited(&self) -> Option<Vec<Rank>> {
+        None
+    }
 
     /// Makes the pool and the table. Once a job, before any message or transfer; returns when every rank's exist.
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError>;

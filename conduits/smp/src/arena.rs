@@ -54,6 +54,8 @@ pub(crate) struct RankBlock {
     /// The process that took this rank; 0 before.
     pid: AtomicU32,
     bulletin_len_bytes: AtomicU32,
+    /// How many collective steps it has taken.
+    steps: AtomicU32,
     bulletin: UnsafeCell<[u8; EXCHANGE_BYTES_MAX]>,
     pub(crate) bell: Bell,
 }
@@ -73,6 +75,16 @@ impl RankBlock {
     /// Takes the rank for process `pid`, or names the process that has it.
     pub(crate) fn take(&self, pid: u32) -> Result<(), u32> {
         self.pid.compare_exchange(0, pid, Ordering::AcqRel, Ordering::Acquire).map(drop)
+    }
+
+    /// Counts a collective step.
+    pub(crate) fn note_step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many collective steps the rank has taken.
+    pub(crate) fn steps(&self) -> u32 {
+        self.steps.load(Ordering::Relaxed)
     }
 
     /// Writes the own contribution to an exchange.

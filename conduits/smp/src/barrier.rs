@@ -1,6 +1,9 @@
 //! A barrier between processes that sleeps in the kernel.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use vgasnet_conduit::SLOW;
 
 /// In shared memory, all zero at first.
 #[repr(C)]
@@ -12,8 +15,9 @@ pub(crate) struct Barrier {
 }
 
 impl Barrier {
-    /// Returns when all of `ranks` ranks have called it. What a rank wrote before, every rank sees after.
-    pub(crate) fn wait(&self, ranks: u32) {
+    /// Returns when all of `ranks` ranks have called it. What a rank wrote before, every rank sees after. Calls `tell` when
+    /// that takes longer than [`SLOW`].
+    pub(crate) fn wait(&self, ranks: u32, tell: impl FnOnce()) {
         let generation = self.generation.load(Ordering::Acquire);
         // The last one resets the count before it opens the barrier, so that a rank that runs ahead into the next one
         // counts from 0. `AcqRel`: the last one has seen what all before it wrote, and passes it on with `generation`.
@@ -23,17 +27,26 @@ impl Barrier {
             futex_wake_all(&self.generation);
             return;
         }
+        let (late, mut tell) = (Instant::now() + SLOW, Some(tell));
         while self.generation.load(Ordering::Acquire) == generation {
-            futex_wait(&self.generation, generation);
+            let left = tell.is_some().then(|| late.saturating_duration_since(Instant::now()));
+            if left == Some(Duration::ZERO) {
+                tell.take().into_iter().for_each(|tell| tell());
+            } else {
+                futex_wait(&self.generation, generation, left);
+            }
         }
     }
 }
 
-/// Sleeps unless `word` is no longer `expected`. May return early: the caller looks again.
-fn futex_wait(word: &AtomicU32, expected: u32) {
-    // SAFETY: the kernel only reads the word, which outlives the call; there is no timeout.
+/// Sleeps unless `word` is no longer `expected`, for `limit` at most. May return early: the caller looks again.
+fn futex_wait(word: &AtomicU32, expected: u32, limit: Option<Duration>) {
+    let limit = limit
+        .map(|limit| libc::timespec { tv_sec: limit.as_secs() as libc::time_t, tv_nsec: limit.subsec_nanos().into() });
+    let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the kernel only reads the word and the limit, which outlive the call.
     unsafe {
-        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, std::ptr::null::<libc::timespec>());
+        libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, expected, limit);
     }
 }
 
@@ -58,9 +71,9 @@ mod tests {
                 scope.spawn(|| {
                     for round in 1..=500 {
                         entered.fetch_add(1, Ordering::Relaxed);
-                        barrier.wait(RANKS);
+                        barrier.wait(RANKS, || {});
                         assert!(entered.load(Ordering::Relaxed) >= round * RANKS);
-                        barrier.wait(RANKS);
+                        barrier.wait(RANKS, || {});
                     }
                 });
             }

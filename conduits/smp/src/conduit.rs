@@ -28,6 +28,8 @@ pub struct SmpConduit {
     attached: OnceLock<Attached>,
     /// Held through a collective call: the own bulletin has one writer.
     collective: Mutex<()>,
+    /// Called when an exchange takes long.
+    tell_slow: OnceLock<fn(&[Rank])>,
 }
 
 /// All ranks' regions. They stay mapped until the process ends, as the contract says.
@@ -50,8 +52,19 @@ impl SmpConduit {
     /// The conduit of a rank of `job`.
     pub(crate) fn member(job: Job) -> Self {
         let (rank, ranks) = (job.rank, job.ranks);
-        let (completions, attached, collective) = Default::default();
-        SmpConduit { rank, ranks, job, completions, attached, collective }
+        let (completions, attached, collective, tell_slow) = Default::default();
+        SmpConduit { rank, ranks, job, completions, attached, collective, tell_slow }
+    }
+
+    /// Waits until all ranks are here.
+    fn meet(&self) {
+        self.note_step();
+        self.job.control.header().barrier.wait(self.ranks, || {
+            let missing = self.awaited().unwrap_or_default();
+            if let Some(tell) = self.tell_slow.get().filter(|_| !missing.is_empty()) {
+                tell(&missing);
+            }
+        });
     }
 
     fn own_block(&self) -> &RankBlock {
@@ -157,15 +170,31 @@ impl Conduit for SmpConduit {
 
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
         let _one_at_a_time = self.collective.lock().unwrap_or_else(PoisonError::into_inner);
-        let (control, barrier) = (&self.job.control, &self.job.control.header().barrier);
+        let control = &self.job.control;
         // SAFETY: the lock keeps other threads of this rank out; the barriers of this exchange and of the one before lie
         // between this write and every read.
         unsafe { self.own_block().post_bulletin(mine) };
-        barrier.wait(self.ranks);
+        self.meet();
         // SAFETY: every bulletin was posted before the barrier above, and is not posted again before the one below.
         let all = (0..self.ranks).map(|rank| unsafe { control.block(rank).bulletin() }).collect();
-        barrier.wait(self.ranks);
+        self.meet();
         Ok(all)
+    }
+
+    fn call_when_slow(&self, tell: fn(&[Rank])) {
+        self.tell_slow.get_or_init(|| tell);
+    }
+
+    fn note_step(&self) {
+        self.own_block().note_step();
+    }
+
+    fn awaited(&self) -> Option<Vec<Rank>> {
+        let steps = |rank: u32| self.job.control.block(rank).steps();
+        let own = steps(self.rank);
+        let is_told_by_another = (0..self.rank).any(|rank| steps(rank) >= own);
+        let behind = (0..self.ranks).filter(|&rank| steps(rank) < own && !is_told_by_another);
+        Some(behind.map(Rank).collect())
     }
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {

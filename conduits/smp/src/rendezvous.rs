@@ -24,7 +24,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::PeerCredentials;
 use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixCredentials, getsockopt, recvmsg, sendmsg};
 use nix::unistd::{Uid, geteuid};
-use vgasnet_conduit::ConduitError;
+use vgasnet_conduit::{ConduitError, SLOW};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arena::Control;
@@ -377,9 +377,15 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
     let stream = address.socket().and_then(|at| UnixStream::connect_addr(&at));
     let mut stream = stream.map_err(|error| format!("nobody answers at the socket: {error}"))?;
-    stream.set_read_timeout(Some(ANSWER_PATIENCE)).map_err(broken)?;
     let request = Request { rank, ranks, pid: std::process::id(), key };
     stream.write_all(request.as_bytes()).map_err(broken)?;
+    if !answers_soon(&stream) {
+        let seconds = SLOW.as_secs();
+        let line = format!("vgasnet: rank {rank}: vgasnet_init: waits for its shared memory (since {seconds} s)\n");
+        // Where stderr is closed there is nobody to tell.
+        let _ = io::stderr().write_all(line.as_bytes());
+    }
+    stream.set_read_timeout(Some(ANSWER_PATIENCE)).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);
     while received.len() < 1 + 2 * ranks as usize {
         let mut said = receive(&stream, &mut received).map_err(broken)?;
@@ -395,6 +401,18 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     let _ = stream.write_all(&[GRANTED]);
     let arena = received.remove(0);
     Ok(Objects { arena, doorbells: received })
+}
+
+/// Whether there is something to read soon, if it is the end.
+fn answers_soon(stream: &UnixStream) -> bool {
+    let late = Instant::now() + SLOW;
+    loop {
+        let left = PollTimeout::try_from(late.saturating_duration_since(Instant::now())).unwrap_or(PollTimeout::MAX);
+        match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], left) {
+            Err(Errno::EINTR) => {}
+            ready => return ready != Ok(0),
+        }
+    }
 }
 
 /// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns what the message says, or

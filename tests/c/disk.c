@@ -1,0 +1,108 @@
+/* Disks, and waits at the start and the end.
+ * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
+ * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
+ * disk timer MIB: attaches while a timer interrupts the rank all the time.
+ * disk all FILE: attaches what was offered, and ends when FILE exists.
+ * disk init|attach|exit FILE: rank 1 is late there, until FILE exists. */
+#define _DEFAULT_SOURCE
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static void take_space(const char *dir, unsigned percent_left) {
+    char path[4096];
+    struct statvfs stat;
+    int file;
+    snprintf(path, sizeof path, "%s/taken", dir);
+    file = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+    CHECK(file >= 0 && unlink(path) == 0 && statvfs(dir, &stat) == 0);
+    CHECK(posix_fallocate(file, 0, (off_t)(stat.f_bavail * stat.f_frsize / 100 * (100 - percent_left))) == 0);
+    /* The file stays open. */
+}
+
+static void offer(const char *dir, unsigned percent_left) {
+    uintptr_t offered;
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) exit(1);
+    offered = vgasnet_getMaxLocalSegmentSize();
+    take_space(dir, percent_left);
+    if (vgasnet_attach(NULL, 0, offered, 0) != VGASNET_OK) exit(3);
+}
+
+static void wait_for(const char *file) {
+    while (access(file, F_OK) != 0) usleep(1000);
+}
+
+static void all(const char *file) {
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) exit(1);
+    if (vgasnet_attach(NULL, 0, vgasnet_getMaxGlobalSegmentSize(), 0) != VGASNET_OK) exit(3);
+    barrier();
+    if (vgasnet_mynode() == 0) fprintf(stderr, "attached\n");
+    wait_for(file);
+}
+
+static void fill(const char *dir) {
+    static char block[4096];
+    char path[4096];
+    int file;
+    snprintf(path, sizeof path, "%s/filler", dir);
+    file = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    CHECK(file >= 0);
+    while (write(file, block, sizeof block) > 0) continue;
+    close(file);
+}
+
+static void full(const char *dir) {
+    size_t size = 4 * pool_bytes(), offset;
+    start(NULL, NULL, size);
+    if (vgasnet_mynode() == 0) fill(dir);
+    barrier();
+    for (offset = 0; offset < size; offset += 512) *(volatile size_t *)at(vgasnet_mynode(), offset) = offset + 1;
+    for (offset = 0; offset < size; offset += 512) {
+        CHECK_EQ(*(volatile size_t *)at(vgasnet_mynode(), offset), offset + 1);
+    }
+}
+
+static void ignore(int signal) { (void)signal; }
+
+static void timer(uintptr_t mib) {
+    struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = ignore;
+    action.sa_flags = SA_RESTART;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+    start(NULL, NULL, mib << 20);
+    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 2 ? argv[1] : "";
+    const char *job = getenv("VGASNET_SMP_JOB");
+    int is_late = job != NULL && strncmp(job, "rank=1,", 7) == 0;
+
+    if (strcmp(part, "offer") == 0) {
+        offer(argv[2], (unsigned)atoi(argv[3]));
+        vgasnet_exit(0);
+    } else if (strcmp(part, "all") == 0) {
+        all(argv[2]);
+        return finish();
+    } else if (strcmp(part, "full") == 0) {
+        full(argv[2]);
+        return finish();
+    } else if (strcmp(part, "timer") == 0) {
+        timer((uintptr_t)atoi(argv[2]));
+        return finish();
+    }
+    if (is_late && strcmp(part, "init") == 0) wait_for(argv[2]);
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) return 1;
+    if (is_late && strcmp(part, "attach") == 0) wait_for(argv[2]);
+    if (vgasnet_attach(NULL, 0, page_bytes(), 0) != VGASNET_OK) return 1;
+    barrier();
+    if (is_late && strcmp(part, "exit") == 0) wait_for(argv[2]);
+    return 0;
+}

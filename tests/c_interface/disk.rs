@@ -1,0 +1,239 @@
+//! Disks that fill up and give space back, offers of segments, and waits that are told of.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, conduit, fresh_dir, run_with, say_not_run};
+use crate::support::tools::tool;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::statvfs::statvfs;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Far longer than it takes until a line comes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn setup(ranks: u32) -> Setup {
+    Setup { ranks, page_bytes: 64 << 10, pool_pages: 16, peer_memory: true, cooperative: true }
+}
+
+fn program() -> PathBuf {
+    compile::program("disk", Language::C99, Linking::Shared)
+}
+
+/// Runs `body` with a directory on which `make` has mounted a file system that only this thread and its children see.
+fn on_own_disk(test: &str, make: impl FnOnce(&Path) -> Result<(), String> + Send, body: impl FnOnce(&Path) + Send) {
+    if conduit() != "smp" {
+        return say_not_run(test, "it is about the ranks of one machine");
+    }
+    let dir = fresh_dir();
+    let on_disk = || {
+        let none: Option<&str> = None;
+        let apart = unshare(CloneFlags::CLONE_NEWNS)
+            .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
+        match apart.map_err(|error| error.to_string()).and_then(|()| make(&dir)) {
+            Ok(()) => {
+                body(&dir);
+                umount2(&dir, MntFlags::empty()).expect("nobody uses the disk any more");
+            }
+            Err(why) => say_not_run(test, &format!("this user cannot mount: {}", why.trim().replace('\n', " "))),
+        }
+    };
+    std::thread::scope(|scope| scope.spawn(on_disk).join()).expect("the test passes");
+    fs::remove_dir(&dir).expect("an empty directory of ours");
+}
+
+fn tmpfs(options: &str) -> impl FnOnce(&Path) -> Result<(), String> {
+    move |dir| {
+        let mounted = mount(Some("none"), dir, Some("tmpfs"), MsFlags::empty(), Some(options));
+        mounted.map_err(|error| error.to_string())
+    }
+}
+
+/// An ext2, which does not reserve space.
+fn ext2(size_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
+    move |dir| {
+        let image = dir.with_extension("image");
+        File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
+        let mut steps = [Command::new("mke2fs"), Command::new("mount")];
+        steps[0].args(["-q", "-F", "-t", "ext2"]).arg(&image);
+        steps[1].args(["-o", "loop"]).arg(&image).arg(dir);
+        let done = steps.iter_mut().try_for_each(|step| match step.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+            Err(error) => Err(format!("{step:?}: {error}")),
+        });
+        // The mount keeps it.
+        fs::remove_file(&image).expect("an image of ours");
+        done
+    }
+}
+
+fn free_bytes(dir: &Path) -> u64 {
+    let stat = statvfs(dir).expect("a file system");
+    stat.blocks_available() as u64 * stat.fragment_size() as u64
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path that is text")
+}
+
+fn run_on(dir: &Path, program: &Path, args: &[&str], ranks: u32) -> Ended {
+    run_with(program, args, setup(ranks), &[("VGASNET_STORAGE_DIR", text(dir))])
+}
+
+#[test]
+fn the_space_is_back_when_the_launcher_ends() {
+    on_own_disk("the_space_is_back_when_the_launcher_ends", tmpfs("size=128m"), |dir| {
+        let traffic = compile::program("traffic", Language::C99, Linking::Shared);
+        let before = free_bytes(dir);
+        for _ in 0..5 {
+            run_on(dir, &traffic, &["16", "1"], 4).expect(0);
+            assert_eq!(free_bytes(dir), before);
+        }
+        run_on(dir, &traffic, &["16", "1000", "die"], 4).expect(128 + 9);
+        // What was on its way to the disk when the rank was killed still goes there.
+        assert!(free_bytes(dir) >= before - (16 << 20), "{} of {before}", free_bytes(dir));
+    });
+}
+
+#[test]
+fn an_offer_holds_as_long_as_there_is_space() {
+    on_own_disk("an_offer_holds_as_long_as_there_is_space", tmpfs("size=64m"), |dir| {
+        run_on(dir, &program(), &["offer", text(dir), "30"], 1).expect(0);
+        let refused = run_on(dir, &program(), &["offer", text(dir), "10"], 1);
+        let lines: Vec<_> = refused.expect(3).stderr.lines().filter(|line| line.contains("attach")).collect();
+        let [line] = lines[..] else { panic!("{refused}") };
+        assert!(line.starts_with("vgasnet: rank 0: vgasnet_attach: a segment of 16M does not fit into "), "{refused}");
+    });
+}
+
+#[test]
+fn jobs_that_take_all_they_are_offered_leave_room() {
+    on_own_disk("jobs_that_take_all_they_are_offered_leave_room", tmpfs("size=64m"), |dir| {
+        let free = free_bytes(dir);
+        let exit = dir.join("exit");
+        let jobs: Vec<Waiting> = (0..3).map(|_| Waiting::start(&["all", text(&exit)], 2, dir)).collect();
+        for job in &jobs {
+            job.line_with("attached");
+        }
+        assert!(free_bytes(dir) > free / 3, "{} of {free}", free_bytes(dir));
+        File::create(&exit).expect("room for a name");
+        for job in jobs {
+            job.ends_well();
+        }
+        fs::remove_file(&exit).expect("a file of ours");
+    });
+}
+
+#[test]
+fn a_timer_does_not_hold_up_attach() {
+    if conduit() != "smp" {
+        return say_not_run(
+            "a_timer_does_not_hold_up_attach",
+            "it is about the disk, which is the same over a network",
+        );
+    }
+    // The kernel begins anew there when a signal comes.
+    run_with(&program(), &["timer", "256"], setup(1), &[("VGASNET_STORAGE_DIR", "/dev/shm")]).expect(0);
+}
+
+#[test]
+fn writes_wait_on_a_disk_that_is_full_for_a_while() {
+    let traffic = compile::program("traffic", Language::C99, Linking::Shared);
+    let ended = run_with(&traffic, &["16", "1"], setup(2), &[("VGASNET_TEST_IO_ERROR", "full:3:4")]);
+    let lines: Vec<_> = ended.expect(0).stderr.lines().filter(|line| line.contains("is full")).collect();
+    let [line] = lines[..] else { panic!("{ended}") };
+    assert!(line.starts_with("vgasnet: rank 0: the disk of /"), "{ended}");
+    assert!(line.ends_with(" is full; waiting up to 30 s for space"), "{ended}");
+}
+
+#[test]
+fn a_job_goes_on_when_a_full_disk_has_space_again() {
+    on_own_disk("a_job_goes_on_when_a_full_disk_has_space_again", ext2(32 << 20), |dir| {
+        let job = Waiting::start(&["full", text(dir)], 2, dir);
+        job.line_with("is full; waiting up to 30 s for space");
+        fs::remove_file(dir.join("filler")).expect("the job's file");
+        job.ends_well();
+    });
+}
+
+#[test]
+fn who_is_waited_for_is_told() {
+    if conduit() != "smp" {
+        return say_not_run("who_is_waited_for_is_told", "over a network nobody knows");
+    }
+    let (dir, storage) = (fresh_dir(), fresh_dir());
+    let told = [
+        ("init", "vgasnet: rank 0: vgasnet_init: waits for rank 1 (since 5 s)"),
+        ("attach", "vgasnet: rank 0: vgasnet_attach: waits for rank 1 (since 5 s)"),
+        ("exit", "vgasnet: rank 0: exit: waits for rank 1: the program is not over there (since 5 s)"),
+    ];
+    let jobs = told.map(|(part, _)| Waiting::start(&[part, text(&dir.join(part))], 3, &storage));
+    for (job, (part, line)) in jobs.into_iter().zip(told) {
+        assert_eq!(job.line_with("waits"), line);
+        File::create(dir.join(part)).expect("room for a name");
+        job.ends_well();
+    }
+    fs::remove_dir_all(&dir).expect("a directory of ours");
+    fs::remove_dir(&storage).expect("an empty directory of ours");
+}
+
+/// A job that waits for something that its test does when a line has come.
+struct Waiting {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Waiting {
+    /// Starts `disk` with its files in `storage`.
+    fn start(args: &[&str], ranks: u32, storage: &Path) -> Waiting {
+        let setup = setup(ranks);
+        let mut command = Command::new(tool("vgasnetrun"));
+        command.env("VGASNET_STORAGE_DIR", storage).env("CHECK_SEED", "1").env("CHECK_RANKS", ranks.to_string());
+        for (name, bytes) in [("PAGE", setup.page_bytes), ("POOL", setup.page_bytes * setup.pool_pages)] {
+            command.env(format!("VGASNET_{name}_SIZE"), bytes.to_string());
+            command.env(format!("CHECK_{name}_BYTES"), bytes.to_string());
+        }
+        command.args(["-n", &ranks.to_string()]).arg(program()).args(args);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("vgasnetrun starts");
+        let stderr = BufReader::new(child.stderr.take().expect("piped"));
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            // The test may have heard enough.
+            stderr.lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+        });
+        Waiting { child, lines }
+    }
+
+    /// The first line with these words.
+    fn line_with(&self, words: &str) -> String {
+        let mut others = Vec::new();
+        loop {
+            match self.lines.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(words) => return line,
+                Ok(line) => others.push(line),
+                Err(error) => panic!("no line with {words:?}: {error}; {others:?}"),
+            }
+        }
+    }
+
+    /// Waits for the end, with status 0.
+    fn ends_well(mut self) {
+        let status = self.child.wait().expect("our child").code();
+        let rest: Vec<_> = self.lines.iter().collect();
+        assert!(status == Some(0), "{status:?}: {rest:?}");
+    }
+}
+
+impl Drop for Waiting {
+    /// A test that fails leaves no job behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
