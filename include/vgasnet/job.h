@@ -38,7 +38,8 @@ int vgasnet_init(int *argc, char ***argv);
 /*
  * Gives this rank a segment of segsize bytes, rounded up to whole pages, and readies the rank for all other functions.
  * Collective; returns when all ranks have attached. The sizes may differ; 0 means no segment. Disk space for the whole
- * segment is reserved. All segments have the same base, if all ranks have such addresses in common.
+ * segment is reserved, where the file system can do that. All segments have the same base, if all ranks have such
+ * addresses in common.
  *
  * table: numentries handlers of Active Messages. Their indices are 128 to 255, or 0 for the lowest free one, which is
  * then written to the table. The same table gets the same indices on every rank. minheapoffset is ignored: no segment

@@ -78,6 +78,14 @@ mod tests {
     }
 
     #[test]
+    fn what_is_slow_is_told_of_once() {
+        let (told, is_told) = channel();
+        let done = watched(move || told.send(()).expect("somebody waits"), || is_told.recv());
+        assert_eq!(done, Ok(()));
+        assert!(is_told.recv().is_err());
+    }
+
+    #[test]
     fn what_is_quick_is_not_told_of() {
         assert_eq!(watched(|| unreachable!("it takes no time"), || 5), 5);
     }

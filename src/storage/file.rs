@@ -14,10 +14,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
-use vgasnet_conduit::blocking_signals;
-
-/// The piece of a file that is reserved at a time, in bytes: signals wait a few tenths of a second for it.
-const RESERVED_BYTES: i64 = 1 << 30;
 
 /// A file on disk that no other process can open. It is gone when it is closed, however the process ends.
 #[derive(Debug)]
@@ -173,23 +169,20 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
 }
 
 /// Reserves the space of the whole file. Returns false if the file system cannot do that, and the file is merely so
-/// long. Some file systems begin anew after a signal, so none is let in before a piece is reserved.
+/// long.
 fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     if size_bytes == 0 {
         return Ok(true);
     }
-    let end_bytes = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-    let mut start_bytes = 0;
-    while start_bytes < end_bytes {
-        let len_bytes = (end_bytes - start_bytes).min(RESERVED_BYTES);
-        match blocking_signals(|| fallocate(file, FallocateFlags::empty(), start_bytes, len_bytes)) {
-            Ok(()) => start_bytes += len_bytes,
+    let length = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    loop {
+        match fallocate(file, FallocateFlags::empty(), 0, length) {
+            Ok(()) => return Ok(true),
             Err(nix::Error::EINTR) => {}
             Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => return file.set_len(size_bytes).map(|()| false),
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(true)
 }
 
 /// Whether direct I/O works: some file systems take the flag but refuse the reads, or need larger blocks.

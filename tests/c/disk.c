@@ -1,15 +1,12 @@
 /* Disks, and waits at the start and the end.
  * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
  * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
- * disk timer MIB: attaches while a timer interrupts the rank all the time.
  * disk all FILE: attaches what was offered, and ends when FILE exists.
  * disk init|attach|exit FILE: rank 1 is late there, until FILE exists. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -67,19 +64,6 @@ static void full(const char *dir) {
     }
 }
 
-static void ignore(int signal) { (void)signal; }
-
-static void timer(uintptr_t mib) {
-    struct itimerval often = {{0, 500}, {0, 500}}, never = {{0, 0}, {0, 0}};
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = ignore;
-    action.sa_flags = SA_RESTART;
-    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
-    start(NULL, NULL, mib << 20);
-    CHECK(setitimer(ITIMER_REAL, &never, NULL) == 0);
-}
-
 int main(int argc, char **argv) {
     const char *part = argc > 2 ? argv[1] : "";
     const char *job = getenv("VGASNET_SMP_JOB");
@@ -93,9 +77,6 @@ int main(int argc, char **argv) {
         return finish();
     } else if (strcmp(part, "full") == 0) {
         full(argv[2]);
-        return finish();
-    } else if (strcmp(part, "timer") == 0) {
-        timer((uintptr_t)atoi(argv[2]));
         return finish();
     }
     if (is_late && strcmp(part, "init") == 0) wait_for(argv[2]);

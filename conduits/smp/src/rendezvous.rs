@@ -381,7 +381,10 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     stream.write_all(request.as_bytes()).map_err(broken)?;
     if !answers_soon(&stream) {
         let seconds = SLOW.as_secs();
-        let line = format!("vgasnet: rank {rank}: vgasnet_init: waits for its shared memory (since {seconds} s)\n");
+        let line = format!(
+            "vgasnet: rank {rank}: vgasnet_init: waits for its shared memory from vgasnetrun or the first rank of this host \
+             (since {seconds} s)\n"
+        );
         // Where stderr is closed there is nobody to tell.
         let _ = io::stderr().write_all(line.as_bytes());
     }
