@@ -119,7 +119,7 @@ fn mount_image(name: &str, dir: &Path, make: &[&str], size_bytes: u64) -> bool {
     let image = disk().join(format!("{name}.image"));
     let path = image.to_str().expect("a path that is text");
     File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
-    let mut steps = vec![Command::new(make[0]), Command::new("mount")];
+    let mut steps = [Command::new(make[0]), Command::new("mount")];
     steps[0].args(&make[1..]).arg(path);
     steps[1].args(["-o", "loop", path]).arg(dir);
     let failed = steps.iter_mut().find_map(|step| match step.output() {
