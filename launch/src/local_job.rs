@@ -231,8 +231,8 @@ impl LocalJob {
                     let found = self.ranks[rank as usize].found(pid);
                     found.map_err(|error| (format!("cannot watch rank {rank} (pid {pid})"), error))?;
                 }
-                // It says so itself, or has ended.
-                Ok(Some(Visit::Lost { .. })) => {}
+                // A rank that is lost says so itself, or has ended.
+                Ok(Some(Visit::Entrusted | Visit::Lost { .. })) => {}
                 Err(error) => {
                     self.is_refused = true;
                     return Err(("cannot give a rank its shared memory".to_owned(), error));
@@ -277,6 +277,10 @@ impl LocalJob {
         // The output of the ranks is in the pipes. A process that a rank left behind may hold them open, so nobody waits for
         // their end.
         self.pipes.iter_mut().for_each(LabelledPipe::finish);
+        // A process that cannot be killed may have locked its file.
+        if !self.policy.has_given_up() {
+            self.rendezvous.give_space_back();
+        }
         self.policy.outcome()
     }
 }

@@ -100,6 +100,7 @@ impl Job {
             fault: self.config.io_fault,
             warn: Arc::new(warn),
             tell: Arc::new(move |line: &str| say(&format!("rank {rank}: {line}"))),
+            created: &|file| self.conduit.entrust(file),
         };
         let what = format!("still reserves {} in {}", format_size(size_bytes), self.config.storage_dir.display());
         watched(move || tell(ATTACH, &what), || storage::open(&options))

@@ -38,7 +38,7 @@ pub use vgasnet_conduit::Busy;
 use crate::error::UserError;
 use crate::settings::IoFault;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -112,6 +112,8 @@ pub struct Options<'a> {
     pub warn: Warn,
     /// Called when writes begin to wait for space.
     pub tell: Warn,
+    /// Called with the new file.
+    pub created: &'a dyn Fn(BorrowedFd<'_>),
 }
 
 /// Creates a backing file and the best storage for it that this machine permits.
@@ -120,6 +122,7 @@ pub struct Options<'a> {
 /// The directory cannot hold the file (see [`BackingFile::create`]), or there is neither io_uring nor threads.
 pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
     let file = BackingFile::create(options.dir, options.size_bytes)?;
+    (options.created)(file.as_fd());
     file.warnings().iter().for_each(|line| (options.warn)(line));
     let storage: Box<dyn Storage> = match RingStorage::new(file, options.depth) {
         Ok(mut ring) => {

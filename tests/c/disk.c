@@ -2,6 +2,7 @@
  * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
  * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
  * disk all FILE: attaches what was offered, and ends when FILE exists.
+ * disk child FILE: forks a child that outlives the rank, as long as FILE exists.
  * disk init|attach|exit FILE: rank 1 is late there, until FILE exists. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
@@ -42,6 +43,16 @@ static void all(const char *file) {
     wait_for(file);
 }
 
+/* The child has all files of the rank open. */
+static void child(const char *file) {
+    start(NULL, NULL, 4 * pool_bytes());
+    if (fork() == 0) {
+        close(2);
+        while (access(file, F_OK) == 0) usleep(1000);
+        _exit(0);
+    }
+}
+
 static void fill(const char *dir) {
     static char block[4096];
     char path[4096];
@@ -74,6 +85,9 @@ int main(int argc, char **argv) {
         vgasnet_exit(0);
     } else if (strcmp(part, "all") == 0) {
         all(argv[2]);
+        return finish();
+    } else if (strcmp(part, "child") == 0) {
+        child(argv[2]);
         return finish();
     } else if (strcmp(part, "full") == 0) {
         full(argv[2]);

@@ -33,8 +33,18 @@ fn open_with(
     let warnings = Arc::clone(warnings);
     let warn = Arc::new(move |line: &str| warnings.lock().unwrap().push(line.to_owned()));
     let size_bytes = (pages * PAGE_BYTES) as u64;
-    open(&Options { dir, size_bytes, depth: 4, buffers, page_bytes: PAGE_BYTES, fault, tell: warn.clone(), warn })
-        .unwrap()
+    open(&Options {
+        dir,
+        size_bytes,
+        depth: 4,
+        buffers,
+        page_bytes: PAGE_BYTES,
+        fault,
+        tell: warn.clone(),
+        warn,
+        created: &|_| {},
+    })
+    .unwrap()
 }
 
 /// Writes and reads one page through the storage that [`open`] chooses. Returns the warnings.

@@ -173,6 +173,10 @@ pub trait Conduit: Send + Sync {
     /// Conduits that do not know them do nothing.
     fn call_when_slow(&self, _tell: fn(&[Rank])) {}
 
+    /// Gives the launcher a file of this rank's to hold, which it empties when the job is over: others may have the file
+    /// open by then, as children of the rank and requests of killed processes do. Nothing happens without such a launcher.
+    fn entrust(&self, _file: BorrowedFd<'_>) {}
+
     /// Counts a step that all ranks take, as each exchange is one.
     fn note_step(&self) {}
 

@@ -13,6 +13,7 @@ use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
+use crate::rendezvous::entrust;
 use crate::ring::MESSAGE_BYTES_MAX;
 use vgasnet_protocol::RankState;
 
@@ -183,6 +184,13 @@ impl Conduit for SmpConduit {
 
     fn call_when_slow(&self, tell: fn(&[Rank])) {
         self.tell_slow.get_or_init(|| tell);
+    }
+
+    fn entrust(&self, file: BorrowedFd<'_>) {
+        if let Some(launcher) = &self.job.launcher {
+            // Without a launcher the job is about to end.
+            let _ = entrust(launcher, self.rank, self.ranks, file);
+        }
     }
 
     fn note_step(&self) {

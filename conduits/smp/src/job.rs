@@ -68,7 +68,7 @@ impl Objects {
     /// Makes the objects, closed on exec. Raises the limit of open files to the job's need, or to the system's limit.
     pub(crate) fn create(ranks: u32) -> Result<Self, Errno> {
         // Room for the doorbells, and for what a launcher opens for each rank.
-        raise_descriptor_limit(64 + 6 * u64::from(ranks))?;
+        raise_descriptor_limit(64 + 7 * u64::from(ranks))?;
         let doorbell = |_| EventFd::from_flags(EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC).map(OwnedFd::from);
         Ok(Objects {
             arena: Control::create(ranks)?,
@@ -103,6 +103,8 @@ pub(crate) struct Job {
     pub(crate) ranks: u32,
     pub(crate) objects: Objects,
     pub(crate) control: Control,
+    /// Where the launcher is found, if it stays.
+    pub(crate) launcher: Option<String>,
 }
 
 impl Job {
@@ -113,7 +115,8 @@ impl Job {
         };
         let text = value.to_string_lossy();
         let launched = JobVariable::parse(&text).and_then(|JobVariable { rank, ranks, socket }| {
-            Self::of(rank, ranks, ask(socket.as_bytes(), rank, ranks)?)
+            let job = Self::of(rank, ranks, ask(socket.as_bytes(), rank, ranks)?)?;
+            Ok(Job { launcher: Some(socket.to_owned()), ..job })
         });
         launched.map_err(|what| {
             let advice = "vgasnetrun sets this variable; a program that a rank starts must unset it, and a rank must be in the \
@@ -134,7 +137,7 @@ impl Job {
     pub(crate) fn of(rank: u32, ranks: u32, objects: Objects) -> Result<Self, String> {
         let control =
             Control::open(objects.arena.as_fd(), ranks).map_err(|what| format!("the shared memory {what}"))?;
-        Ok(Job { rank, ranks, objects, control })
+        Ok(Job { rank, ranks, objects, control, launcher: None })
     }
 }
 

@@ -10,6 +10,7 @@ mod barrier;
 mod bell;
 mod completions;
 mod conduit;
+mod descriptors;
 mod job;
 mod mapping;
 mod rendezvous;

@@ -8,13 +8,15 @@
 //!      ── a byte ───────────────────────▶  the rank has them all
 //! ```
 //!
+//! A rank that has a file comes once more, with a request that has the file's descriptor beside it. It gets no answer.
+//!
 //! Anybody on the host can see the name of the socket and connect. So each end shows the other its half of a key, which
 //! only the ranks are told. Users are compared as well, except with root, who may start ranks as somebody else: another user
 //! cannot even hold up a job. The first party serves one rank at a time, without a wait in any call: ranks that start wait
 //! for each other in any case, and descriptors on their way count against a limit.
 
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -22,13 +24,14 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::PeerCredentials;
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixCredentials, getsockopt, recvmsg, sendmsg};
-use nix::unistd::{Uid, geteuid};
+use nix::sys::socket::{UnixCredentials, getsockopt};
+use nix::unistd::{Uid, ftruncate, geteuid};
 use vgasnet_conduit::{ConduitError, SLOW};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arena::Control;
 use crate::conduit::SmpConduit;
+use crate::descriptors::{BATCH, receive, send};
 use crate::job::{Job, JobVariable, Objects, raise_descriptor_limit};
 use vgasnet_protocol::RankState;
 
@@ -43,9 +46,6 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// How long to wait where the system lets no more descriptors be on their way: another job has its own there.
 const HELD_UP: Duration = Duration::from_millis(5);
-
-/// Descriptors in one message: the most that the kernel takes.
-const BATCH: usize = 253;
 
 /// The first byte of a [`Grant`]. No line begins with it.
 const GRANTED: u8 = 0;
@@ -117,6 +117,8 @@ pub enum Visit {
         /// Its process, as this process sees it; 0 if it does not.
         pid: u32,
     },
+    /// It has entrusted a file.
+    Entrusted,
     /// It was granted, but did not get everything.
     Lost {
         /// The rank.
@@ -134,6 +136,8 @@ pub struct Rendezvous {
     control: Control,
     ranks: u32,
     current: Option<Handover>,
+    /// Files that ranks have entrusted.
+    files: Vec<OwnedFd>,
 }
 
 /// A process that has connected.
@@ -159,7 +163,7 @@ impl Rendezvous {
         let address = Address::random()?;
         let listener = UnixListener::bind_addr(&address.socket()?)?;
         listener.set_nonblocking(true)?;
-        Ok(Rendezvous { listener, address, objects, control, ranks, current: None })
+        Ok(Rendezvous { listener, address, objects, control, ranks, current: None, files: Vec::new() })
     }
 
     /// The address and key of the socket, for [`join`]; 73 bytes, for the ranks' eyes only.
@@ -226,10 +230,13 @@ impl Rendezvous {
     }
 
     /// Goes on with a handover. [`ErrorKind::WouldBlock`] says that it takes longer; another error is its end.
-    fn advance(&self, current: &mut Handover) -> io::Result<Visit> {
+    fn advance(&mut self, current: &mut Handover) -> io::Result<Visit> {
         let rank = match current.rank {
             Some(rank) => rank,
-            None => *current.rank.insert(self.answer(&mut current.stream)?),
+            None => match self.answer(&mut current.stream)? {
+                Some(rank) => *current.rank.insert(rank),
+                None => return Ok(Visit::Entrusted),
+            },
         };
         self.hand_over(current)?;
         if current.stream.read(&mut [0])? == 0 {
@@ -238,19 +245,31 @@ impl Rendezvous {
         Ok(Visit::Joined { rank, pid: u32::try_from(current.peer.pid()).unwrap_or(0) })
     }
 
-    /// Reads a request, and makes the process that rank or tells it why not.
-    fn answer(&self, stream: &mut UnixStream) -> io::Result<u32> {
-        let mut request = [0; size_of::<Request>()];
-        let count = stream.read(&mut request)?;
-        let request = Request::read_from_bytes(&request[..count]).map_err(|_| ErrorKind::InvalidData)?;
+    /// Reads a request, and makes the process that rank or tells it why not. Returns the rank; none for a file.
+    fn answer(&mut self, stream: &mut UnixStream) -> io::Result<Option<u32>> {
+        let mut files = Vec::new();
+        let request = receive(stream, &mut files, size_of::<Request>())?;
+        let request = Request::read_from_bytes(&request).map_err(|_| ErrorKind::InvalidData)?;
         if request.key != self.address.keys()[0] {
             return Err(ErrorKind::PermissionDenied.into());
+        }
+        if !files.is_empty() {
+            self.files.append(&mut files);
+            return Ok(None);
         }
         if let Err(why) = self.grant(request) {
             stream.write_all(why.as_bytes())?;
             return Err(io::Error::other(why));
         }
-        Ok(request.rank)
+        Ok(Some(request.rank))
+    }
+
+    /// Empties the files that ranks have entrusted, when all ranks have ended.
+    pub fn give_space_back(&mut self) {
+        for file in self.files.drain(..) {
+            // It fails for a file that cannot be emptied, which has to wait for its other holders.
+            let _ = ftruncate(&file, 0);
+        }
     }
 
     /// Makes the process a rank, or says why it cannot be.
@@ -274,8 +293,7 @@ impl Rendezvous {
         let all: Vec<RawFd> = std::iter::once(self.objects.arena.as_raw_fd()).chain(doorbells).collect();
         let grant = Grant { granted: GRANTED, key: self.address.keys()[1] };
         for batch in all[current.sent..].chunks(BATCH) {
-            let (parts, rights) = ([IoSlice::new(grant.as_bytes())], [ControlMessage::ScmRights(batch)]);
-            let sent = sendmsg::<()>(current.stream.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None);
+            let sent = send(&current.stream, grant.as_bytes(), batch);
             current.is_held_up = matches!(sent, Err(Errno::EAGAIN | Errno::ETOOMANYREFS));
             sent.map_err(|error| if current.is_held_up { Errno::EAGAIN } else { error })?;
             current.sent += batch.len();
@@ -295,6 +313,7 @@ impl Rendezvous {
         while missing > 0 {
             match self.serve() {
                 Ok(Some(Visit::Joined { .. })) => missing -= 1,
+                Ok(Some(Visit::Entrusted)) => {}
                 Ok(Some(Visit::Lost { rank, why })) => {
                     let what = format!("rank {rank} of this host did not get its shared memory: {why}");
                     return Err(ConduitError(what));
@@ -372,7 +391,10 @@ pub fn join(address: &[u8], rank: u32, ranks: u32) -> Result<SmpConduit, Conduit
 pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, String> {
     let address = Address::parse(address)?;
     let [key, answer] = address.keys();
-    let broken = |error: io::Error| format!("no shared memory came through the socket: {error}");
+    let broken = |error: io::Error| match error.kind() {
+        ErrorKind::WouldBlock => "no shared memory came through the socket in time".to_owned(),
+        _ => format!("no shared memory came through the socket: {error}"),
+    };
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
     let stream = address.socket().and_then(|at| UnixStream::connect_addr(&at));
@@ -391,7 +413,7 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     stream.set_read_timeout(Some(ANSWER_PATIENCE)).map_err(broken)?;
     let mut received = Vec::with_capacity(1 + 2 * ranks as usize);
     while received.len() < 1 + 2 * ranks as usize {
-        let mut said = receive(&stream, &mut received).map_err(broken)?;
+        let mut said = receive(&stream, &mut received, size_of::<Grant>()).map_err(broken)?;
         if said[0] != GRANTED {
             stream.read_to_end(&mut said).map_err(broken)?;
             return Err(String::from_utf8_lossy(&said).into_owned());
@@ -406,6 +428,18 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     Ok(Objects { arena, doorbells: received })
 }
 
+/// Hands the first party at this [`Rendezvous::address`] a file of a rank's.
+///
+/// # Errors
+/// It is gone.
+pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>) -> io::Result<()> {
+    let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
+    let stream = UnixStream::connect_addr(&address.socket()?)?;
+    let request = Request { rank, ranks, pid: std::process::id(), key: address.keys()[0] };
+    send(&stream, request.as_bytes(), &[file.as_raw_fd()])?;
+    Ok(())
+}
+
 /// Whether there is something to read soon, if it is the end.
 fn answers_soon(stream: &UnixStream) -> bool {
     let late = Instant::now() + SLOW;
@@ -415,34 +449,6 @@ fn answers_soon(stream: &UnixStream) -> bool {
             Err(Errno::EINTR) => {}
             ready => return ready != Ok(0),
         }
-    }
-}
-
-/// Takes the descriptors of one message, closed on exec, in the order in which they were sent. Returns what the message says, or
-/// the beginning of that, which is not empty.
-fn receive(stream: &UnixStream, received: &mut Vec<OwnedFd>) -> io::Result<Vec<u8>> {
-    let mut space = nix::cmsg_space!([RawFd; BATCH]);
-    let mut bytes = [0; size_of::<Grant>()];
-    let mut part = [IoSliceMut::new(&mut bytes)];
-    let message = loop {
-        match recvmsg::<()>(stream.as_raw_fd(), &mut part, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC) {
-            Err(Errno::EINTR) => {}
-            Err(Errno::EAGAIN) => return Err(ErrorKind::TimedOut.into()),
-            message => break message?,
-        }
-    };
-    if message.flags.contains(MsgFlags::MSG_CTRUNC) {
-        return Err(Errno::EMFILE.into());
-    }
-    for control in message.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(descriptors) = control {
-            // SAFETY: the kernel just made these descriptors for this process, and nobody else knows of them.
-            received.extend(descriptors.into_iter().map(|number| unsafe { OwnedFd::from_raw_fd(number) }));
-        }
-    }
-    match message.bytes {
-        0 => Err(ErrorKind::ConnectionReset.into()),
-        count => Ok(bytes[..count].to_vec()),
     }
 }
 
@@ -477,6 +483,20 @@ mod tests {
         assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank, pid: own }));
         let why = ask(0, 200).expect_err("the job is over");
         assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
+    }
+
+    #[test]
+    fn an_entrusted_file_is_emptied_at_the_end() {
+        let mut rendezvous = Rendezvous::open(2).expect("a small job");
+        let file = nix::sys::memfd::memfd_create(c"file", nix::sys::memfd::MFdFlags::empty()).expect("a file");
+        ftruncate(&file, 4096).expect("room");
+        entrust(rendezvous.address(), 1, 2, file.as_fd()).expect("a socket");
+        assert_eq!(rendezvous.serve().expect("no error"), Some(Visit::Entrusted));
+        assert_eq!(rendezvous.state(1), RankState::Fresh);
+        let len_bytes = || nix::sys::stat::fstat(&file).expect("a file").st_size;
+        assert_eq!(len_bytes(), 4096);
+        rendezvous.give_space_back();
+        assert_eq!(len_bytes(), 0);
     }
 
     #[test]
