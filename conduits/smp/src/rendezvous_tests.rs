@@ -1,0 +1,66 @@
+//! The rendezvous of ranks that are threads of this process.
+
+use super::*;
+
+/// Serves until `ranks` have joined, and then closes the socket.
+fn serve(mut rendezvous: Rendezvous, count: usize) -> Vec<Visit> {
+    let mut joined = Vec::new();
+    while joined.len() < count {
+        let _ = poll(&mut [PollFd::new(rendezvous.as_fd(), PollFlags::POLLIN)], PollTimeout::from(1000_u16));
+        joined.extend(rendezvous.serve().expect("room for a descriptor"));
+    }
+    joined
+}
+
+#[test]
+fn a_rank_gets_everything_once() {
+    let rendezvous = Rendezvous::open(200).expect("a small job");
+    let (address, own) = (rendezvous.address().to_owned(), std::process::id());
+    assert_eq!(address.len(), ADDRESS_BYTES);
+    let server = std::thread::spawn(move || serve(rendezvous, 2));
+    let ask = |rank, ranks| ask(address.as_bytes(), rank, ranks).map(|objects| objects.doorbells.len());
+    assert_eq!(ask(3, 200), Ok(400));
+    assert_eq!(ask(3, 200), Err("this process is a rank already".to_owned()));
+    for (rank, ranks) in [(200, 200), (200, 201), (0, 4)] {
+        let why = format!("rank {rank} of {ranks} does not exist in this job of 200 ranks");
+        assert_eq!(ask(rank, ranks), Err(why));
+    }
+    assert_eq!(ask(199, 200), Ok(400));
+    assert_eq!(server.join().expect("a thread"), [3, 199].map(|rank| Visit::Joined { rank, pid: own }));
+    let why = ask(0, 200).expect_err("the job is over");
+    assert!(why.starts_with("nobody answers at the socket: ") && !why.contains('\n'), "{why}");
+}
+
+#[test]
+fn an_entrusted_file_is_emptied_at_the_end() {
+    let mut rendezvous = Rendezvous::open(2).expect("a small job");
+    let file = nix::sys::memfd::memfd_create(c"file", nix::sys::memfd::MFdFlags::empty()).expect("a file");
+    ftruncate(&file, 4096).expect("room");
+    entrust(rendezvous.address(), 1, 2, file.as_fd()).expect("a socket");
+    assert_eq!(rendezvous.serve().expect("no error"), Some(Visit::Entrusted));
+    assert_eq!(rendezvous.state(1), RankState::Fresh);
+    let len_bytes = || nix::sys::stat::fstat(&file).expect("a file").st_size;
+    assert_eq!(len_bytes(), 4096);
+    rendezvous.give_space_back();
+    assert_eq!(len_bytes(), 0);
+}
+
+#[test]
+fn another_process_is_named_and_nonsense_is_not_answered() {
+    let mut rendezvous = Rendezvous::open(2).expect("a small job");
+    let key = rendezvous.address.keys()[0];
+    let taken = Request { rank: 1, ranks: 2, pid: u32::MAX, key };
+    assert_eq!(rendezvous.grant(taken), Ok(()));
+    assert_eq!(rendezvous.state(1), RankState::Initialised);
+    let address = rendezvous.address.socket().expect("a name");
+    let mut nonsense = UnixStream::connect_addr(&address).expect("a socket");
+    nonsense.write_all(b"GET /").expect("room");
+    let mut silent = UnixStream::connect_addr(&address).expect("a socket");
+    assert_eq!(rendezvous.serve().expect("no error"), None);
+    assert_eq!(nonsense.read(&mut [0]).expect("the end"), 0);
+    silent.write_all(Request { pid: 7, ..taken }.as_bytes()).expect("room");
+    assert_eq!(rendezvous.serve().expect("no error"), None);
+    let mut why = String::new();
+    silent.read_to_string(&mut why).expect("text");
+    assert_eq!(why, format!("process {} is rank 1 already", u32::MAX));
+}
