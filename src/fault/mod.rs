@@ -33,6 +33,7 @@ use crate::request::Fault;
 use crate::sys::children::WipedInChildren;
 use crate::sys::client_signals::{chain, install as install_handlers, take_default};
 use crate::sys::io;
+use crate::sys::observers::is_traced;
 use crate::sys::signal_mask::with_signals_of;
 use crate::sys::{is_disturbed, keep_errno};
 use std::ffi::{c_int, c_void};
@@ -291,11 +292,17 @@ impl Scene {
         });
     }
 
-    /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it.
+    /// Leaves a page pinned until the instruction is through, where that is possible; else unpins it. A debugger takes
+    /// every SIGTRAP for its own, and would never pass on the end of a single step.
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
     unsafe fn keep(&self, index: u32, context: *mut c_void) {
+        if is_traced() {
+            // SAFETY: `context` is the ucontext of the calling handler.
+            unsafe { self.end_step(context) };
+            return self.unpin(index);
+        }
         // SAFETY: `context` is the ucontext of the calling handler.
         if !unsafe { single_step::keep(index, context) } {
             self.unpin(index);

@@ -8,6 +8,7 @@ use crate::error::UserError;
 use crate::memory::{Reservation, STAGING_FRAMES, Segment, Shape, table_bytes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
+use crate::sys::observers::is_under_valgrind;
 use std::sync::Arc;
 use vgasnet_conduit::RegionSizes;
 use vgasnet_protocol::Rank;
@@ -29,6 +30,12 @@ impl Job {
             say(&format!(
                 "rank 0: {ATTACH}: over {} segments cannot be loaded from and stored to directly; use gets and puts",
                 conduit.name()
+            ));
+        }
+        if is_under_valgrind() && conduit.rank().0 == 0 {
+            say(&format!(
+                "rank 0: {ATTACH}: valgrind maps no memory twice, so segments cannot be loaded from and stored to; use gets and \
+                 puts, or build with -fsanitize=address in place of valgrind"
             ));
         }
         let opened = self.open_storage(size_bytes as u64).map_err(|line| (FailureClass::Resource, line));

@@ -14,6 +14,7 @@ use crate::request::Completions;
 use crate::settings::Config;
 use crate::storage::Storage;
 use crate::sys::leak_check::uncounted;
+use crate::sys::observers::is_under_valgrind;
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, blocking_signals};
@@ -127,7 +128,7 @@ impl Runtime {
 /// The own segment as memory, where the conduit lets the pool be mapped a second time.
 fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result<Option<Arc<SegmentView>>, UserError> {
     let segment = space.own_segment();
-    if segment.size_bytes == 0 || !conduit.capabilities().second_mapping {
+    if segment.size_bytes == 0 || !conduit.capabilities().second_mapping || is_under_valgrind() {
         return Ok(None);
     }
     let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");

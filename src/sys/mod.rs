@@ -1,5 +1,5 @@
 //! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, forked children, the library's heap,
-//! leak checkers.
+//! debuggers and checkers.
 
 pub mod children;
 pub mod client_signals;
@@ -9,6 +9,7 @@ pub mod futex;
 pub mod heap;
 pub mod io;
 pub mod leak_check;
+pub mod observers;
 mod signal_functions;
 pub mod signal_mask;
 pub mod standard_streams;

@@ -1,10 +1,13 @@
 /* Single steps whose SIGTRAP has not the code of a single step, which a virtual machine may lose: a child traces the
- * rank and changes the code. */
+ * thread of the rank and changes the code. It does not trace the first thread, by which the library knows a debugger, for
+ * which there are no single steps. */
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,29 +31,29 @@ static void on_signal(int signal) {
 }
 
 /* Returns what the rank gets of a signal that has stopped it. */
-static int pass_on(pid_t rank, int status) {
+static int pass_on(pid_t thread, int status) {
     siginfo_t info;
     /* A stop without a signal. */
     if (status >> 16 != 0) return 0;
     if (WSTOPSIG(status) == SIGTRAP) {
-        CHECK(ptrace(PTRACE_GETSIGINFO, rank, NULL, &info) == 0);
+        CHECK(ptrace(PTRACE_GETSIGINFO, thread, NULL, &info) == 0);
         if (info.si_code == TRAP_TRACE) {
             info.si_code = TRAP_BRKPT;
-            CHECK(ptrace(PTRACE_SETSIGINFO, rank, NULL, &info) == 0);
+            CHECK(ptrace(PTRACE_SETSIGINFO, thread, NULL, &info) == 0);
             ++*changed;
         }
     }
     return WSTOPSIG(status);
 }
 
-/* Traces the rank's only thread so far, until one of the two ends. */
-static void trace(pid_t rank, int told) {
+/* Traces a thread of the rank, until one of the two ends. */
+static void trace(pid_t thread, int told) {
     int status;
     CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
-    char may_trace = ptrace(PTRACE_SEIZE, rank, NULL, NULL) == 0;
+    char may_trace = ptrace(PTRACE_SEIZE, thread, NULL, NULL) == 0;
     CHECK(write(told, &may_trace, 1) == 1);
-    while (may_trace && waitpid(rank, &status, 0) == rank && WIFSTOPPED(status))
-        CHECK(ptrace(PTRACE_CONT, rank, NULL, (void *)(intptr_t)pass_on(rank, status)) == 0);
+    while (may_trace && waitpid(thread, &status, 0) == thread && WIFSTOPPED(status))
+        CHECK(ptrace(PTRACE_CONT, thread, NULL, (void *)(intptr_t)pass_on(thread, status)) == 0);
     _exit(0);
 }
 
@@ -58,13 +61,13 @@ static void trace(pid_t rank, int told) {
 static pid_t start_tracer(void) {
     int ends[2];
     char may_trace;
-    pid_t rank = getpid();
+    pid_t thread = (pid_t)syscall(SYS_gettid);
     CHECK(pipe(ends) == 0);
     /* It fails where a child may trace its parent anyway. */
     (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
     pid_t tracer = fork();
     CHECK(tracer >= 0);
-    if (tracer == 0) trace(rank, ends[1]);
+    if (tracer == 0) trace(thread, ends[1]);
     CHECK(close(ends[1]) == 0);
     CHECK(read(ends[0], &may_trace, 1) == 1);
     if (may_trace) return tracer;
@@ -73,22 +76,33 @@ static pid_t start_tracer(void) {
     return 0;
 }
 
-int main(int argc, char **argv) {
-    changed = (uint64_t *)mmap(NULL, sizeof *changed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CHECK(changed != MAP_FAILED);
-    pid_t tracer = start_tracer();
-    pages = 3 * pool_pages();
-    start(&argc, &argv, pages * page_bytes());
-    me = vgasnet_mynode();
-    CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
+static void play(void) {
     for (round_number = 1; round_number <= ROUNDS; ++round_number) {
         CHECK(raise(SIGUSR1) == 0);
         for (size_t page = 0; page < pages; ++page)
             CHECK_EQ(load_word(word(page)), page + (uint64_t)round_number);
     }
+}
+
+static void *traced_thread(void *unused) {
+    (void)unused;
+    pid_t tracer = start_tracer();
+    play();
     if (tracer != 0) {
         CHECK(*changed > 0);
         CHECK(kill(tracer, SIGKILL) == 0 && waitpid(tracer, NULL, 0) == tracer);
     }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    pthread_t thread;
+    changed = (uint64_t *)mmap(NULL, sizeof *changed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(changed != MAP_FAILED);
+    pages = 3 * pool_pages();
+    start(&argc, &argv, pages * page_bytes());
+    me = vgasnet_mynode();
+    CHECK(signal(SIGUSR1, on_signal) != SIG_ERR);
+    CHECK(pthread_create(&thread, NULL, traced_thread, NULL) == 0 && pthread_join(thread, NULL) == 0);
     return finish();
 }
