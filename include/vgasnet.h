@@ -56,5 +56,6 @@
 #include <vgasnet/locks.h> /* handler-safe locks */
 #include <vgasnet/barrier.h> /* the barrier of all ranks */
 #include <vgasnet/collectives.h> /* collectives and teams */
+#include <vgasnet/debug.h> /* for debuggers */
 
 #endif

@@ -1,8 +1,8 @@
 //! Job control and queries.
 
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
-use super::client;
 use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
+use super::{client, debug};
 use crate::am::Entry;
 use crate::engine::WaitMode;
 use crate::error::UserError;
@@ -95,6 +95,7 @@ entry_points! {
         let handlers = if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(table, count) };
         match job::attach_with(segment_bytes as u64, handlers) {
             Ok(runtime) => {
+                debug::note_layout(runtime.space());
                 client::call_attach_hook(runtime.space().own_segment());
                 Ok(OK)
             }

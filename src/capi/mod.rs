@@ -9,6 +9,7 @@ mod barrier;
 mod boundary;
 mod client;
 mod coll;
+mod debug;
 mod job;
 mod lists;
 mod sync;

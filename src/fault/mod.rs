@@ -12,6 +12,7 @@
 //!   no lock and allocates nothing. In a job on several hosts every miss goes this way, because the thread may have the
 //!   locks of MPI or GASNet. If it has MPI's, the helper cannot get the page, and the rank ends with a line (`stuck.rs`).
 
+mod debugger;
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
 #[cfg(target_arch = "x86_64")]
@@ -25,6 +26,8 @@ mod waiting;
 use no_single_step as single_step;
 #[cfg(not(target_arch = "x86_64"))]
 use no_single_step as repeated_fault;
+
+pub use debugger::{Unread, read_for_debugger};
 
 use crate::engine::Driver;
 use crate::error::UserError;

@@ -13,6 +13,7 @@ mod slow;
 mod termination;
 mod transport;
 
+pub use crate::fault::{Unread, read_for_debugger};
 pub use end::{exit, note_exit_handler, on_process_exit};
 pub use runtime::Runtime;
 pub use termination::watch as watch_signals;

@@ -128,6 +128,11 @@ impl PageTable {
         }
     }
 
+    /// For debuggers: the address of a page's word, the bit of those that may be read, and where the frame's number begins.
+    pub fn format(&self, slot: Slot) -> (usize, u64, u32) {
+        (std::ptr::from_ref(self.word(slot)).addr(), READ, FRAME_SHIFT)
+    }
+
     /// Undoes one pin. Returns whether the engine waits for it: then the caller calls [`PageTable::notify_unpinned`]
     /// and wakes the engine's rank.
     #[inline]

@@ -70,6 +70,11 @@ impl SegmentView {
         self.segment
     }
 
+    /// The size of a page.
+    pub fn page_bytes(&self) -> usize {
+        1 << self.page_shift
+    }
+
     /// How many frames the pool has.
     pub fn frames(&self) -> u32 {
         self.frames
@@ -96,6 +101,12 @@ impl SegmentView {
             Ok(crowded) => PageAccess::Pinned { crowded, first_use },
             Err(errno) => PageAccess::Refused(errno),
         }
+    }
+
+    /// Pins a page, if it may be read. Returns where its frame is.
+    pub fn pin_to_read(&self, index: u32) -> Option<*const u8> {
+        let pinned = self.memory.table.pin(self.slot(index), Access::Read)?;
+        Some(self.memory.pool.frame(pinned.frame).cast_const())
     }
 
     /// The access that a fault was about, for processors that do not tell: a mapped page must lack the right to write.

@@ -9,6 +9,7 @@
 use super::deferred_signals::{SignalGuard, defer, in_client_handler};
 use super::errno::{keep_errno, last_errno};
 use super::futex::Lock;
+use super::observers::vgasnet_debug_stop;
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
@@ -271,6 +272,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
 /// Ends the process by a signal, as if the library did not handle it: by the next one that the same instruction raises,
 /// or by sending the signal again.
 pub fn take_default(signal: c_int, was_sent: bool) {
+    vgasnet_debug_stop(signal);
     set_default(signal);
     if was_sent {
         // SAFETY: the calls take numbers only. The signal comes to this thread when its handler has returned.

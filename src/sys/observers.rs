@@ -50,6 +50,14 @@ fn has_tracer(status: &[u8]) -> bool {
     at.and_then(|at| status.get(at + KEY.len())).is_some_and(|digit| *digit != b'0')
 }
 
+/// Does nothing: a debugger stops here before a load or store that is not the library's ends the process. See
+/// `include/vgasnet/debug.h`.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn vgasnet_debug_stop(signal: libc::c_int) {
+    std::hint::black_box(signal);
+}
+
 /// Whether valgrind runs this process: it preloads libraries of its own.
 pub fn is_under_valgrind() -> bool {
     std::env::var_os("LD_PRELOAD").is_some_and(|list| list.to_string_lossy().contains("/vgpreload_"))

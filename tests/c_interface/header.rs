@@ -48,10 +48,13 @@ fn declared(header: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with("vgasnet_")).map(str::to_owned).collect()
 }
 
-/// The variables that the header declares: pointers to functions.
+/// The variables that the header declares: pointers to functions, and others.
 fn variables(header: &str) -> BTreeSet<String> {
-    let declarations = header.lines().filter_map(|line| line.strip_prefix("extern ")?.split_once("(*"));
-    declarations.filter_map(|(_, rest)| Some(rest.split_once(')')?.0.to_owned())).collect()
+    let name = |declaration: &str| match declaration.split_once("(*") {
+        Some((_, rest)) => Some(rest.split_once(')')?.0.to_owned()),
+        None => Some(declaration.strip_suffix(';')?.split_whitespace().next_back()?.to_owned()),
+    };
+    header.lines().filter_map(|line| line.strip_prefix("extern ")).filter_map(name).collect()
 }
 
 /// Functions of the C library for which the library stands in: to keep its handler of SIGSEGV

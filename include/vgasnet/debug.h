@@ -1,0 +1,57 @@
+/*
+ * vgasnet: for debuggers.
+ *
+ * A page of the segment that is not mapped looks like zeros in a debugger. The script for gdb (vgasnet-gdb.py) reads the
+ * segment by what is declared here; docs/debugging.md tells how to use it. Programs need none of it.
+ */
+#ifndef VGASNET_DEBUG_H
+#define VGASNET_DEBUG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <vgasnet/errors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Where the pages of the rank's own segment are, from vgasnet_attach on. Each page has a word of 64 bits: the page may be
+ * read here if any bit of readable is set, and its bytes are in the frame with the number word >> frame_shift.
+ */
+typedef struct {
+    uint64_t version; /* of this structure: 1; 0 before vgasnet_attach */
+    uint64_t rank;
+    uint64_t segment; /* the first address */
+    uint64_t segment_bytes;
+    uint64_t page_bytes;
+    uint64_t words;  /* the address of the first page's word */
+    uint64_t frames; /* the address of the first frame */
+    uint64_t readable;
+    uint64_t frame_shift;
+    uint64_t scratch; /* the address of a buffer for vgasnet_debug_read */
+    uint64_t scratch_bytes;
+    uint64_t code; /* what vgasnet_debug_read has returned last */
+} vgasnet_debug_layout_t;
+
+extern vgasnet_debug_layout_t vgasnet_debug_layout;
+
+/*
+ * Copies len bytes of the caller's own segment, fetching pages that are not here. A debugger may call it in a thread that it
+ * has stopped anywhere, while all other threads run. All registers that a call may change keep their values on x86-64, but
+ * the general ones.
+ *
+ * VGASNET_ERR_BAD_ARG: the range leaves the segment. VGASNET_ERR_NOT_READY: no page came within 5 seconds, because the
+ *   thread was stopped in the library's work, or another rank is stopped. VGASNET_ERR_RESOURCE: the segment cannot be
+ *   loaded from.
+ */
+int vgasnet_debug_read(void *to, const void *from, size_t len);
+
+/* Does nothing. The library calls it before a signal ends the process for a load or store that is none of its own. */
+void vgasnet_debug_stop(int signal);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

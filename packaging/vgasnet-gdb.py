@@ -1,0 +1,241 @@
+"""gdb for programs that use vgasnet; docs/debugging.md tells how to load and use it.
+
+A load or store in the segment that finds no page raises SIGSEGV, which the library handles: gdb is told to pass it on. Pages
+that are not mapped look like zeros to gdb: the commands here read them where they are, or have the library fetch them.
+"""
+
+import struct
+
+import gdb
+
+VERSION = 1
+FIELDS = (
+    "version rank segment segment_bytes page_bytes words frames readable frame_shift scratch scratch_bytes code"
+).split()
+ERR_NOT_READY = 10004
+UNANSWERED = 1 << 63
+WORD_BYTES = 8
+
+
+class Segment:
+    """The rank's segment, as vgasnet_debug_layout describes it."""
+
+    def __init__(self):
+        try:
+            place = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_layout"))
+        except gdb.error:
+            raise gdb.GdbError("vgasnet: this program has not loaded vgasnet")
+        self.place = place
+        raw = bytes(gdb.selected_inferior().read_memory(place, WORD_BYTES * len(FIELDS)))
+        for name, value in zip(FIELDS, struct.unpack("=%dQ" % len(FIELDS), raw)):
+            setattr(self, name, value)
+        if self.version == 0:
+            raise gdb.GdbError("vgasnet: the rank has not attached its segment yet, or has no memory here")
+        if self.version != VERSION:
+            raise gdb.GdbError("vgasnet: this script is of another version than the library")
+        if self.segment_bytes == 0:
+            raise gdb.GdbError("vgasnet: rank %d attached no segment" % self.rank)
+
+    def covers(self, address):
+        return self.segment <= address < self.segment + self.segment_bytes
+
+    def check(self, address, count):
+        if count < 0 or not self.covers(address) or address + count > self.segment + self.segment_bytes:
+            raise gdb.GdbError(
+                "vgasnet: %d bytes at %#x are not in the segment of rank %d, %#x to %#x"
+                % (count, address, self.rank, self.segment, self.segment + self.segment_bytes)
+            )
+
+    def words_of(self, first, count):
+        raw = bytes(gdb.selected_inferior().read_memory(self.words + WORD_BYTES * first, WORD_BYTES * count))
+        return struct.unpack("=%dQ" % count, raw)
+
+    def read(self, address, count):
+        """The bytes, page by page."""
+        self.check(address, count)
+        parts = []
+        while count > 0:
+            page, offset = divmod(address - self.segment, self.page_bytes)
+            length = min(count, self.page_bytes - offset)
+            word = self.words_of(page, 1)[0]
+            if word & self.readable:
+                place = self.frames + (word >> self.frame_shift) * self.page_bytes + offset
+                parts.append(bytes(gdb.selected_inferior().read_memory(place, length)))
+            else:
+                parts.append(self.fetch(page, address, length))
+            address, count = address + length, count - length
+        return b"".join(parts)
+
+    def fetch(self, page, address, count):
+        """The bytes of a page that is not here, by a call of the library."""
+        if not is_live():
+            raise gdb.GdbError(
+                "vgasnet: page %d (at %#x) was not in the memory of rank %d, so it is not in the core file; "
+                "its bytes are lost with the job" % (page, self.segment + page * self.page_bytes, self.rank)
+            )
+        parts = []
+        while count > 0:
+            length = min(count, self.scratch_bytes)
+            call = "((int (*)(unsigned long, unsigned long, unsigned long)) vgasnet_debug_read)(%#x, %#x, %d)"
+            code = self.call(call % (self.scratch, address, length))
+            if code == ERR_NOT_READY:
+                raise gdb.GdbError(
+                    "vgasnet: page %d has not come: this thread, or another rank, is stopped in the library's work; "
+                    "let it go on for a moment" % page
+                )
+            if code != 0:
+                raise gdb.GdbError("vgasnet: vgasnet_debug_read failed with code %d" % code)
+            parts.append(bytes(gdb.selected_inferior().read_memory(self.scratch, length)))
+            address, count = address + length, count - length
+        return b"".join(parts)
+
+    def call(self, text):
+        """The answer of vgasnet_debug_read, from memory: gdb 13 fails after a call on processors with AMX. The call itself was
+        made then, and keeps the registers with which gdb fails."""
+        place = self.place + WORD_BYTES * FIELDS.index("code")
+        gdb.selected_inferior().write_memory(place, struct.pack("=Q", UNANSWERED))
+        try:
+            with AllThreadsRun():
+                gdb.parse_and_eval(text)
+        except gdb.error as error:
+            if "extended state" not in str(error):
+                raise
+        code = struct.unpack("=Q", bytes(gdb.selected_inferior().read_memory(place, WORD_BYTES)))[0]
+        if code == UNANSWERED:
+            raise gdb.GdbError("vgasnet: gdb could not call vgasnet_debug_read in this thread; select another one")
+        return code
+
+
+class AllThreadsRun:
+    """While gdb calls a function: the library's threads fetch the page, and a fault in the call stays the program's."""
+
+    SETTINGS = {"scheduler-locking": "off", "unwindonsignal": "on"}
+
+    def __enter__(self):
+        self.before = {name: gdb.parameter(name) for name in self.SETTINGS}
+        for name, value in self.SETTINGS.items():
+            gdb.execute("set %s %s" % (name, value), to_string=True)
+
+    def __exit__(self, *_):
+        for name, value in self.before.items():
+            text = {True: "on", False: "off"}.get(value, value)
+            gdb.execute("set %s %s" % (name, text), to_string=True)
+
+
+def is_live():
+    """Whether there is a process, and not a core file."""
+    connection = getattr(gdb.selected_inferior(), "connection", None)
+    if connection is not None:
+        return connection.type != "core"
+    return "core file" not in gdb.execute("info target", to_string=True)
+
+
+class Vgasnet(gdb.Command):
+    """Commands for programs that use vgasnet."""
+
+    def __init__(self):
+        super().__init__("vgasnet", gdb.COMMAND_DATA, prefix=True)
+
+
+class Read(gdb.Command):
+    """Bytes of the segment, also of pages that are not in memory: vgasnet read ADDRESS COUNT."""
+
+    def __init__(self):
+        super().__init__("vgasnet read", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, from_tty):
+        arguments = gdb.string_to_argv(argument)
+        if len(arguments) != 2:
+            raise gdb.GdbError("usage: vgasnet read ADDRESS COUNT")
+        address, count = (int(gdb.parse_and_eval(text)) for text in arguments)
+        data = Segment().read(address, count)
+        for at in range(0, count, 16):
+            line = data[at : at + 16]
+            text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in line)
+            print("%#x: %-47s %s" % (address + at, " ".join("%02x" % byte for byte in line), text))
+
+
+class Print(gdb.Command):
+    """The value of an expression that lies in the segment, also in pages that are not in memory: vgasnet print EXPRESSION.
+    What the expression reads on its way is read by gdb: read the pointers in the segment one by one."""
+
+    def __init__(self):
+        super().__init__("vgasnet print", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+    def invoke(self, argument, from_tty):
+        value = gdb.parse_and_eval(argument)
+        segment = Segment()
+        if value.address is not None and segment.covers(int(value.address)):
+            value = gdb.Value(segment.read(int(value.address), value.type.sizeof), value.type)
+        print(value.format_string())
+
+
+class Pages(gdb.Command):
+    """The pages of the segment that are in this rank's memory: vgasnet pages [ADDRESS COUNT]."""
+
+    def __init__(self):
+        super().__init__("vgasnet pages", gdb.COMMAND_DATA)
+
+    def invoke(self, argument, from_tty):
+        segment = Segment()
+        arguments = gdb.string_to_argv(argument)
+        if len(arguments) not in (0, 2):
+            raise gdb.GdbError("usage: vgasnet pages [ADDRESS COUNT]")
+        first, behind = 0, segment.segment_bytes // segment.page_bytes
+        if arguments:
+            address, count = (int(gdb.parse_and_eval(text)) for text in arguments)
+            segment.check(address, count)
+            first = (address - segment.segment) // segment.page_bytes
+            behind = (address + max(count, 1) - 1 - segment.segment) // segment.page_bytes + 1
+        words = segment.words_of(first, behind - first)
+        here = [first + at for at, word in enumerate(words) if word & segment.readable]
+        for begin, end in ranges(here):
+            start, stop = (segment.segment + page * segment.page_bytes for page in (begin, end))
+            print("%#x to %#x: pages %d to %d" % (start, stop, begin, end - 1))
+        print("%d of %d pages of rank %d are in its memory" % (len(here), behind - first, segment.rank))
+
+
+def ranges(numbers):
+    """Ascending numbers as ranges: first, and the one behind the last."""
+    found = []
+    for number in numbers:
+        if found and found[-1][1] == number:
+            found[-1][1] = number + 1
+        else:
+            found.append([number, number + 1])
+    return found
+
+
+class WildAccess(gdb.Breakpoint):
+    """Stops where a load or store is none of the library's: SIGSEGV itself does not stop."""
+
+    all = []
+
+    def __init__(self):
+        super().__init__("vgasnet_debug_stop", internal=True)
+        self.silent = True
+
+    def stop(self):
+        print("vgasnet: a signal ends the program; the frame before <signal handler called> in the backtrace has raised it")
+        return True
+
+
+def stop_at_wild_accesses(_=None):
+    """Sets the breakpoint as soon as the library is loaded."""
+    try:
+        gdb.parse_and_eval("(unsigned long) &vgasnet_debug_stop")
+    except gdb.error:
+        return
+    if not any(point.location == "vgasnet_debug_stop" for point in WildAccess.all):
+        WildAccess.all.append(WildAccess())
+
+
+def set_up():
+    gdb.execute("handle SIGSEGV nostop noprint pass", to_string=True)
+    for command in (Vgasnet, Read, Print, Pages):
+        command()
+    stop_at_wild_accesses()
+    gdb.events.new_objfile.connect(stop_at_wild_accesses)
+
+
+set_up()
