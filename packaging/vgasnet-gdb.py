@@ -14,6 +14,11 @@ FIELDS = (
 ).split()
 ERR_NOT_READY = 10004
 UNANSWERED = 1 << 63
+MASK = (1 << 64) - 1
+# Stops of other threads while one call is under way.
+STOPS_MAX = 100
+# None, SIGINT, SIGTRAP, SIGSTOP: those by which gdb itself stops a program.
+PLAIN_SIGNALS = (0, 2, 5, 19)
 WORD_BYTES = 8
 
 
@@ -76,8 +81,7 @@ class Segment:
         parts = []
         while count > 0:
             length = min(count, self.scratch_bytes)
-            call = "((int (*)(unsigned long, unsigned long, unsigned long)) vgasnet_debug_read)(%#x, %#x, %d)"
-            code = self.call(call % (self.scratch, address, length))
+            code = self.call((self.scratch, address, length))
             if code == ERR_NOT_READY:
                 raise gdb.GdbError(
                     "vgasnet: page %d has not come: this thread, or another rank, is stopped in the library's work; "
@@ -89,37 +93,85 @@ class Segment:
             address, count = address + length, count - length
         return b"".join(parts)
 
-    def call(self, text):
-        """The answer of vgasnet_debug_read, from memory: gdb 13 fails after a call on processors with AMX. The call itself was
-        made then, and keeps the registers with which gdb fails."""
+    def call(self, arguments):
+        """The answer of vgasnet_debug_read, which comes by memory."""
         place = self.place + WORD_BYTES * FIELDS.index("code")
         gdb.selected_inferior().write_memory(place, struct.pack("=Q", UNANSWERED))
-        try:
-            with AllThreadsRun():
-                gdb.parse_and_eval(text)
-        except gdb.error as error:
-            if "extended state" not in str(error):
-                raise
+        if (gdb.selected_thread().name or "").startswith("vgasnet-"):
+            raise gdb.GdbError("vgasnet: this thread is one of the library; select a thread of the program first")
+        name = gdb.selected_frame().architecture().name()
+        with Undisturbed():
+            if name == "i386:x86-64":
+                call_with_general_registers(arguments)
+            else:
+                gdb.parse_and_eval("((int (*)(long, long, long)) vgasnet_debug_read)(%d, %d, %d)" % arguments)
         code = struct.unpack("=Q", bytes(gdb.selected_inferior().read_memory(place, WORD_BYTES)))[0]
         if code == UNANSWERED:
             raise gdb.GdbError("vgasnet: gdb could not call vgasnet_debug_read in this thread; select another one")
         return code
 
 
-class AllThreadsRun:
-    """While gdb calls a function: the library's threads fetch the page, and a fault in the call stays the program's."""
+GENERAL = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip eflags orig_rax".split()
 
-    SETTINGS = {"scheduler-locking": "off", "unwindonsignal": "on"}
+
+def call_with_general_registers(arguments):
+    """Calls vgasnet_debug_read, which keeps all other registers: gdb 13 cannot give them back on processors with AMX."""
+    frame, thread = gdb.selected_frame(), gdb.selected_thread()
+    gdb.newest_frame().select()
+    values = {name: int(gdb.parse_and_eval("$" + name)) & MASK for name in GENERAL}
+    signal = stop_signal()
+    end = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_stop"))
+    start = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_read"))
+    # Below what a leaf function may use of the stack.
+    stack = ((values["rsp"] - 256) & ~63) - WORD_BYTES
+    gdb.selected_inferior().write_memory(stack, struct.pack("=Q", end))
+    point = gdb.Breakpoint("*%#x" % end, internal=True)
+    point.silent, point.thread = True, thread.global_num
+    try:
+        changed = dict(zip(("rdi", "rsi", "rdx"), arguments), rsp=stack, rip=start, orig_rax=MASK)
+        set_registers(changed)
+        for _ in range(STOPS_MAX):
+            # Another thread may stop first.
+            gdb.execute("signal 0", to_string=True)
+            thread.switch()
+            if int(gdb.parse_and_eval("(unsigned long) $pc")) == end:
+                break
+    finally:
+        point.delete()
+        thread.switch()
+        set_registers(values)
+    if signal not in PLAIN_SIGNALS:
+        gdb.execute("queue-signal %d" % signal, to_string=True)
+    if frame.is_valid():
+        frame.select()
+
+
+def set_registers(values):
+    for name, value in values.items():
+        gdb.execute("set var $%s = %d" % (name, value if value < 1 << 63 else value - (1 << 64)))
+
+
+def stop_signal():
+    try:
+        return int(gdb.parse_and_eval("$_siginfo.si_signo"))
+    except gdb.error:
+        return 0
+
+
+class Undisturbed:
+    """While gdb calls a function: the library's threads run too, and no breakpoint stops them."""
 
     def __enter__(self):
-        self.before = {name: gdb.parameter(name) for name in self.SETTINGS}
-        for name, value in self.SETTINGS.items():
-            gdb.execute("set %s %s" % (name, value), to_string=True)
+        self.locking = gdb.parameter("scheduler-locking")
+        gdb.execute("set scheduler-locking off", to_string=True)
+        self.points = [point for point in list(gdb.breakpoints()) + WildAccess.all if point.is_valid() and point.enabled]
+        for point in self.points:
+            point.enabled = False
 
     def __exit__(self, *_):
-        for name, value in self.before.items():
-            text = {True: "on", False: "off"}.get(value, value)
-            gdb.execute("set %s %s" % (name, text), to_string=True)
+        for point in self.points:
+            point.enabled = True
+        gdb.execute("set scheduler-locking %s" % self.locking, to_string=True)
 
 
 def is_live():
