@@ -126,6 +126,20 @@ fn defined(header: &str, name: &str) -> u64 {
     value.parse().unwrap_or_else(|_| panic!("{name} is no number: {value}"))
 }
 
+/// README tells which functions of other libraries this one replaces: the names in the first column of the table.
+#[test]
+fn the_readme_names_what_is_replaced() {
+    let text = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("the README");
+    let (_, table) = text.split_once("| replaced | why |\n").expect("the table");
+    let rows = table.lines().take_while(|line| line.starts_with('|')).skip(1);
+    let cells: Vec<_> = rows.map(|row| row.split('|').nth(1).expect("a cell")).collect();
+    let is_built = |name: &&str| cfg!(feature = "mpi") || !name.starts_with("MPI_");
+    let named: BTreeSet<_> =
+        cells.iter().flat_map(|cell| cell.split('`').skip(1).step_by(2)).filter(is_built).map(str::to_owned).collect();
+    let is_own = |name: &&String| name.starts_with("vgasnet_") || name.starts_with("gasnet_");
+    assert_eq!(named, exported().iter().filter(|name| !is_own(name)).cloned().collect());
+}
+
 #[test]
 fn what_is_declared_is_exported_and_nothing_else() {
     let header = header();

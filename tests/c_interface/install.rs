@@ -101,6 +101,7 @@ fn the_tree_is_complete() {
         "bin/vgasnetrun",
         "lib/libvgasnet.so",
         "lib/libvgasnet.a",
+        "lib/libvgasnet.so-gdb.py",
         "include/vgasnet.h",
         "include/vgasnet/job.h",
         "include/gasnet.h",
@@ -222,6 +223,25 @@ fn through_a_makefile() {
         run("gasnetrun_smp", &dir.join("c"));
         run("gasnetrun_smp", &dir.join("cxx"));
     }
+}
+
+/// Without a warning: the C library warns of functions that need its shared objects.
+#[test]
+fn fully_static_programs() {
+    if cfg!(any(feature = "mpi", feature = "gasnet")) {
+        return say_not_run("fully static programs", "MPI and GASNet are shared libraries here");
+    }
+    if !is_here("pkg-config") {
+        return;
+    }
+    let program = build_dir("fully-static").join("values");
+    let mut command = Command::new("cc");
+    command.arg("-static").arg(client("c/values.c")).arg("-o").arg(&program);
+    command.args(flags("vgasnet", &["--static", "--cflags", "--libs"]));
+    let output = command.output().expect("a compiler");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{command:?}\n{said}");
+    run("vgasnetrun", &program);
 }
 
 #[test]

@@ -16,5 +16,6 @@ mod local;
 mod mpi;
 mod programs;
 mod support;
+mod tools;
 mod vis_coll;
 mod wrapped;
