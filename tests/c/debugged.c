@@ -6,6 +6,8 @@
 #include "local.h"
 
 static size_t pages;
+/* The segment, where debuggers find and change it. */
+static char *volatile base;
 
 static void on_signal(int signal) {
     (void)signal;
@@ -13,7 +15,7 @@ static void on_signal(int signal) {
 }
 
 /* A debugger stops here. */
-static uint64_t total_of(char *base) {
+static __attribute__((noinline)) uint64_t total_of(void) {
     uint64_t total = 0;
     for (size_t page = 0; page < pages; ++page) total += load_word(base + page * page_bytes());
     return total;
@@ -35,6 +37,7 @@ int main(int argc, char **argv) {
     pages = 4 * pool_pages();
     start(&argc, &argv, pages * page_bytes());
     vgasnet_node_t me = vgasnet_mynode();
+    base = (char *)at(me, 0);
     uint64_t total = 0;
     if (gets) {
         for (size_t page = 0; page < pages; ++page) {
@@ -49,7 +52,7 @@ int main(int argc, char **argv) {
     } else {
         CHECK(signal(SIGUSR1, on_signal) != SIG_ERR && raise(SIGUSR1) == 0);
         if (races) race((uint64_t *)at(me, page_bytes() - 8));
-        total = total_of((char *)at(me, 0));
+        total = total_of();
     }
     CHECK_EQ(total, pages * 1000 + pages * (pages - 1) / 2);
     printf("total %" PRIu64 "\n", total);
