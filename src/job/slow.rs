@@ -44,13 +44,14 @@ pub(super) fn tell_of_exchange(missing: &[Rank]) {
 /// Tells of ranks whose program is not over while this one's is.
 pub(super) fn tell_of_end() {
     let Some(job) = job() else { return };
-    match job.conduit.awaited() {
-        Some(awaited) if awaited.is_empty() => {}
-        Some(awaited) => tell("exit", &format!("waits for {}: the program is not over there", names(&awaited))),
-        // One tells.
-        None if job.conduit.rank().0 == 0 => tell("exit", "waits for other ranks: the program is not over there"),
-        None => {}
+    let (own, awaited) = (job.conduit.rank(), job.conduit.awaited());
+    // One tells, the first of those that wait.
+    let is_first = (0..own.0).all(|rank| awaited.as_ref().is_some_and(|awaited| awaited.contains(&Rank(rank))));
+    if !is_first || awaited.as_ref().is_some_and(Vec::is_empty) {
+        return;
     }
+    let whom = awaited.map_or("other ranks".to_owned(), |awaited| names(&awaited));
+    tell("exit", &format!("waits for {whom}: the program is not over there"));
 }
 
 /// Tells that this rank has been doing something for long.
