@@ -341,7 +341,9 @@ impl Fate {
     }
 
     fn spawn_some(&mut self, job: &mut Job, rank: usize) -> bool {
-        let has_room = job.nodes[rank].threads.len() < self.threads_at_once;
+        // Without single steps nobody sees to it that a thread gets its pages together: the pool must have them all.
+        let most = if job.shape.mapper.steps { usize::MAX } else { job.shape.ranks[rank].frames as usize / 2 };
+        let has_room = job.nodes[rank].threads.len() < self.threads_at_once.min(most);
         if self.operations_left == 0 || !has_room || !loads_and_stores(job, rank) {
             return false;
         }
