@@ -2,6 +2,9 @@
 //!
 //! `sigaction`, `signal` with its other names, `sigset`, `sigprocmask` and `pthread_sigmask` do what POSIX says, except
 //! that signals that an instruction raises are never blocked.
+//!
+//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`stand_ins.rs`). So
+//! nothing here calls one of the others by its name.
 
 use super::client_signals::{__sigaction, Wanted, action, change, disposition};
 use super::errno::set_errno;
@@ -14,6 +17,13 @@ use std::ffi::c_int;
 /// `new` is null or valid for reads, `old` null or valid for writes of an action. A handler in `new` is one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
+    // SAFETY: both pointers are as this function asks for.
+    unsafe { change_action(signal, new, old) }
+}
+
+/// # Safety
+/// As [`sigaction`].
+unsafe fn change_action(signal: c_int, new: *const libc::sigaction, old: *mut libc::sigaction) -> c_int {
     // Read before the lock is taken: the client's memory may fault.
     // SAFETY: `new` is null or points to an action.
     let wanted = unsafe { new.as_ref() }.map(Wanted::of);
@@ -40,7 +50,7 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const libc::sigaction, o
 fn install_simply(signal: c_int, handler: usize, flags: c_int, mask: Mask) -> usize {
     let (new, mut old) = (action(handler, flags, mask), Wanted::DEFAULT.to_action());
     // SAFETY: both are actions of this function's own.
-    let status = unsafe { sigaction(signal, &raw const new, &raw mut old) };
+    let status = unsafe { change_action(signal, &raw const new, &raw mut old) };
     if status == 0 { old.sa_sigaction } else { libc::SIG_ERR }
 }
 
@@ -91,6 +101,13 @@ pub extern "C" fn sigset(signal: c_int, handler: usize) -> usize {
 /// `new` is null or valid for reads, `old` null or valid for writes of a signal set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
+    // SAFETY: both pointers are as this function asks for.
+    unsafe { change_set(how, new, old) }
+}
+
+/// # Safety
+/// As [`pthread_sigmask`].
+unsafe fn change_set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     if !new.is_null() && ![libc::SIG_BLOCK, libc::SIG_UNBLOCK, libc::SIG_SETMASK].contains(&how) {
         return libc::EINVAL;
     }
@@ -115,7 +132,7 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
     // SAFETY: both pointers are null or point to signal sets, as this function asks for.
-    let error = unsafe { pthread_sigmask(how, new, old) };
+    let error = unsafe { change_set(how, new, old) };
     if error == 0 {
         return 0;
     }
