@@ -19,3 +19,4 @@ pub mod storage;
 mod sys;
 
 pub use sys::heap::live_bytes;
+pub use sys::stand_ins::NAMES as STAND_INS;

@@ -12,7 +12,8 @@
  * Signals. The library handles SIGSEGV, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that the client
  * installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS, SIGILL,
  * SIGFPE and SIGTRAP are never blocked: sigprocmask and pthread_sigmask ignore them in a set. Neither a stack
- * nor the program's code may lie in a segment.
+ * nor the program's code may lie in a segment. A handler of SIGSEGV that is installed by a bare system call takes the place
+ * of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
  *
  * System calls do not raise SIGSEGV: where the kernel meets a page that is not mapped, a call fails with EFAULT or
  * stops. The library stands in front of read, write, pread, pwrite, readv, writev and their kin, send, recv and their

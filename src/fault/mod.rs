@@ -34,7 +34,7 @@ use crate::error::UserError;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::sys::children::WipedInChildren;
-use crate::sys::client_signals::{chain, install as install_handlers, take_default};
+use crate::sys::client_signals::{Handler, chain, install as install_handlers, take_default};
 use crate::sys::io;
 use crate::sys::observers::is_traced;
 use crate::sys::signal_mask::with_signals_of;
@@ -79,7 +79,8 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     assert!(before.is_null(), "a rank has one segment");
     SCENE.wipe(forget_scene);
     SCENE.store(scene, Ordering::Release);
-    install_handlers(&[(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)], on_synchronous)?;
+    const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
+    install_handlers(&HANDLERS, on_synchronous)?;
     io::keep_from_kernel(segment.base, segment.size_bytes);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
 
-use super::ranks_on_host;
+use super::{ATTACH, ranks_on_host, say};
 use crate::am::{self, Am, Messages};
 use crate::coll::Coll;
 use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
@@ -15,9 +15,11 @@ use crate::settings::Config;
 use crate::storage::Storage;
 use crate::sys::leak_check::uncounted;
 use crate::sys::observers::is_under_valgrind;
+use crate::sys::stand_ins::{self, Refused};
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, blocking_signals};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, Protocol};
 
 /// A rank that has attached.
@@ -80,6 +82,7 @@ impl Runtime {
         if let Some(view) = view {
             let installed = fault::install(view, Arc::clone(&driver), guard_end(space.own_segment()));
             installed.map_err(|errno| refused("handle SIGSEGV", &io::Error::from_raw_os_error(errno)))?;
+            put_stand_ins_in_place(rank);
         }
         let (helped, prepared) = (Arc::clone(&driver), Arc::clone(&driver));
         start_thread("vgasnet-helper", move || helped.help())?;
@@ -144,6 +147,19 @@ fn default_spin_us(conduit: &dyn Conduit) -> u32 {
     const SPIN_US: u32 = 50;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     if ranks_on_host(conduit) as usize <= processors { SPIN_US } else { 0 }
+}
+
+/// Sees to it that the program, if it has loaded the library by dlopen, calls the library's `sigaction` and its like. The
+/// ranks run the same program, as a rule.
+fn put_stand_ins_in_place(rank: Rank) {
+    let Err(Refused(path)) = stand_ins::put_in_place() else { return };
+    if rank.0 == 0 {
+        say(&format!(
+            "rank {rank}: {ATTACH}: warning: loaded by dlopen, the library does not see which signal handlers the program \
+             installs; loads and stores in segments fail once it handles SIGSEGV; start it with LD_PRELOAD={}",
+            path.display()
+        ));
+    }
 }
 
 fn refused(what: &str, error: &io::Error) -> UserError {

@@ -48,12 +48,15 @@ pub type OnSynchronous = unsafe fn(*mut c_void);
 /// One, once the library's handlers are installed.
 static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Whether the library's handlers are installed. A thread that changes a disposition has this lock.
-static INSTALLED: Lock<bool> = Lock::new(false);
+/// The library's handlers, once they are installed. A thread that changes a disposition has this lock.
+static INSTALLED: Lock<&[(c_int, Handler)]> = Lock::new(&[]);
 
 /// By signal. The entry of a signal that the library does not handle itself counts only while the kernel has
 /// [`on_client_signal`] for it.
 static DISPOSITIONS: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
+
+/// The dispositions that stood before those that [`reclaim`] found, by signal.
+static BENEATH: [Disposition; SIGNALS + 1] = [const { Disposition::new() }; SIGNALS + 1];
 
 /// Signals that the library handles itself.
 const OWN: Mask = bit(libc::SIGSEGV) | bit(libc::SIGTRAP);
@@ -208,15 +211,12 @@ unsafe fn tell_synchronous(context: *mut c_void) {
 ///
 /// # Errors
 /// The system's error number.
-pub fn install(handlers: &[(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
+pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
     ON_SYNCHRONOUS.store(on_synchronous as *mut c_void, Ordering::Release);
     let _signals = SignalGuard::new();
     let mut installed = INSTALLED.lock();
     for (signal, handler) in handlers {
-        // Other signals wait until the handler is through, or lets them in. Those that an instruction raises are not
-        // blocked: the client's handlers may fault while the library's waits.
-        let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | libc::SA_NODEFER;
-        let before = exchange(*signal, Some(&action(*handler as usize, flags, ASYNCHRONOUS)))?;
+        let before = exchange(*signal, Some(&own_action(*handler)))?;
         DISPOSITIONS[*signal as usize].write(before);
     }
     for signal in 1..=SIGNALS as c_int {
@@ -227,8 +227,35 @@ pub fn install(handlers: &[(c_int, Handler)], on_synchronous: OnSynchronous) -> 
             exchange(signal, Some(&before.to_kernels()))?;
         }
     }
-    *installed = true;
+    *installed = handlers;
     Ok(())
+}
+
+/// The action of a handler of the library's.
+fn own_action(handler: Handler) -> libc::sigaction {
+    // Other signals wait until the handler is through, or lets them in. Those that an instruction raises are not blocked:
+    // the client's handlers may fault while the library's waits.
+    let flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART | libc::SA_NODEFER;
+    action(handler as usize, flags, ASYNCHRONOUS)
+}
+
+/// Puts the library's handlers back where the client has installed others by a way that the library does not see. Those
+/// become its dispositions.
+pub(super) fn reclaim() {
+    let _signals = SignalGuard::new();
+    let installed = INSTALLED.lock();
+    for (signal, handler) in *installed {
+        let Ok(found) = exchange(*signal, None) else { continue };
+        // A default action is the library's own choice where it ends the process.
+        if !found.is_handler() || found.handler == *handler as usize {
+            continue;
+        }
+        let disposition = &DISPOSITIONS[*signal as usize];
+        BENEATH[*signal as usize].write(disposition.read());
+        disposition.write(found);
+        // It can only fail for a signal that there is not.
+        let _ = exchange(*signal, Some(&own_action(*handler)));
+    }
 }
 
 /// Gives the kernel an action for a signal, if there is a new one; returns the one before.
@@ -248,7 +275,8 @@ fn exchange(signal: c_int, new: Option<&libc::sigaction>) -> Result<Wanted, i32>
 /// # Safety
 /// `info` and `context` are what the kernel gave that handler for `signal`.
 pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let Some(disposition) = disposition(signal) else { return };
+    // SAFETY: `context` is the ucontext that the kernel gave the handler.
+    let Some(disposition) = disposition_for(signal, unsafe { times_passed_on(context) }) else { return };
     let wanted = disposition.read();
     // SAFETY: `info` is the siginfo that the kernel gave the handler.
     let was_sent = unsafe { (*info).si_code } <= 0;
@@ -265,8 +293,44 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     // SAFETY: `context` is the ucontext that the kernel gave the handler.
     let interrupted = unsafe { mask_in(context).read() };
     change_mask(libc::SIG_SETMASK, Some((interrupted | wanted.mask) & ASYNCHRONOUS));
-    // SAFETY: `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
-    in_client_handler(|| unsafe { wanted.call(signal, info, context) });
+    // SAFETY: `context` is as above; `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
+    unsafe {
+        pass_on(context, PASSED_ON);
+        in_client_handler(|| wanted.call(signal, info, context));
+        pass_on(context, PASSED_ON.wrapping_neg());
+    }
+}
+
+/// In the flags of a ucontext, where the kernel has none: 1 for each handler of the client that has got this one. A
+/// handler that took the place of the library's, and found that there, may call it with what it does not handle itself.
+const PASSED_ON: libc::c_ulong = 1 << 60;
+
+/// # Safety
+/// `context` is a ucontext.
+unsafe fn times_passed_on(context: *mut c_void) -> libc::c_ulong {
+    // SAFETY: it is a ucontext.
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_flags / PASSED_ON }
+}
+
+/// # Safety
+/// `context` is a ucontext.
+unsafe fn pass_on(context: *mut c_void, more: libc::c_ulong) {
+    // SAFETY: it is a ucontext, and nobody else touches it while its handler runs.
+    unsafe {
+        let flags = &raw mut (*context.cast::<libc::ucontext_t>()).uc_flags;
+        flags.write(flags.read().wrapping_add(more));
+    }
+}
+
+/// What the client wants done with a signal that so many of its handlers have passed on.
+fn disposition_for(signal: c_int, times_passed_on: libc::c_ulong) -> Option<&'static Disposition> {
+    static DEFAULT: Disposition = Disposition::new();
+    let disposition = disposition(signal)?;
+    Some(match times_passed_on {
+        0 => disposition,
+        1 => &BENEATH[signal as usize],
+        _ => &DEFAULT,
+    })
 }
 
 /// Ends the process by a signal, as if the library did not handle it: by the next one that the same instruction raises,
@@ -284,10 +348,13 @@ pub fn take_default(signal: c_int, was_sent: bool) {
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     let _signals = SignalGuard::new();
     let installed = INSTALLED.lock();
-    if !*installed {
+    if installed.is_empty() {
         return exchange(signal, wanted.map(Wanted::to_action).as_ref());
     }
     let kept = disposition.read();
+    // A client that found the library's handler by a way that the library does not see gives it back.
+    let is_librarys = |its: usize| its == entry() || installed.iter().any(|(_, handler)| its == *handler as usize);
+    let wanted = wanted.map(|wanted| if is_librarys(wanted.handler) { kept } else { wanted });
     if let Some(wanted) = wanted.filter(|wanted| is_own(signal) || wanted.is_handler()) {
         disposition.write(wanted);
     }

@@ -34,6 +34,16 @@ fn wake(word: *const AtomicU32, threads: i32) {
     unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) };
 }
 
+/// Whether the process may write the word at this address. It stays as it is.
+pub(super) fn is_writable(word: *const AtomicU32) -> bool {
+    /// The kernel adds 0 to the word, in one step.
+    const ADD_0: u32 = 1 << 28;
+    let operation = libc::FUTEX_WAKE_OP | libc::FUTEX_PRIVATE_FLAG;
+    let nobody = AtomicU32::new(0);
+    // SAFETY: the kernel checks both addresses, and changes nothing.
+    unsafe { libc::syscall(libc::SYS_futex, nobody.as_ptr(), operation, 0, 0_usize, word, ADD_0) == 0 }
+}
+
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 /// Taken, and others wait.
@@ -102,6 +112,11 @@ impl<T> Lock<T> {
     pub fn lock(&self) -> Guard<'_, T> {
         self.raw.lock();
         Guard { lock: self }
+    }
+
+    /// Takes the lock if it is free.
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        self.raw.try_lock().then(|| Guard { lock: self })
     }
 }
 

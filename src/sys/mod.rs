@@ -1,5 +1,5 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, forked children, the library's heap,
-//! debuggers and checkers.
+//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions of the C library
+//! for which the library stands in, forked children, the library's heap, debuggers and checkers.
 
 pub mod children;
 pub mod client_signals;
@@ -9,9 +9,12 @@ pub mod futex;
 pub mod heap;
 pub mod io;
 pub mod leak_check;
+mod loaded_objects;
+mod loader_hooks;
 pub mod observers;
 mod signal_functions;
 pub mod signal_mask;
+pub mod stand_ins;
 pub mod standard_streams;
 mod thread_table;
 

@@ -3,6 +3,7 @@
 mod bad_input;
 mod compat;
 mod disk;
+mod dlopened;
 mod examples;
 mod exits;
 #[cfg(feature = "gasnet")]

@@ -96,6 +96,15 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
     program
 }
 
+/// Compiles a source of `tests/c/` with these options, without the library. The file gets this name.
+pub fn without_library(source: &str, name: &str, options: &[&str]) -> PathBuf {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let mut command = Language::C99.command();
+    command.args(["-O1", "-g"]).arg(source_dir().join("tests/c").join(source).with_extension("c"));
+    run(command.args(options).arg("-ldl").arg("-o").arg(&file));
+    file
+}
+
 fn run(command: &mut Command) {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));

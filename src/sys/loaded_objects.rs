@@ -1,0 +1,282 @@
+//! The program and its shared libraries as the dynamic linker has them in memory, and the slots through which each calls
+//! functions of the others.
+//!
+//! Source: System V ABI, "Dynamic Linking", with the relocations of x86-64 and AArch64.
+
+use super::futex;
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::size_of;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Relocations that fill a slot with a function's address: `R_*_GLOB_DAT` and `R_*_JUMP_SLOT`.
+#[cfg(target_arch = "x86_64")]
+const SLOT_TYPES: [u32; 2] = [6, 7];
+#[cfg(target_arch = "aarch64")]
+const SLOT_TYPES: [u32; 2] = [1025, 1026];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const SLOT_TYPES: [u32; 0] = [];
+
+/// Whether [`Object::slots`] knows this processor's relocations.
+pub(super) const HAS_SLOTS: bool = !SLOT_TYPES.is_empty();
+
+/// Tags in the dynamic section, by their names in the ABI.
+const DT_PLTRELSZ: usize = 2;
+const DT_STRTAB: usize = 5;
+const DT_SYMTAB: usize = 6;
+const DT_RELA: usize = 7;
+const DT_RELASZ: usize = 8;
+const DT_STRSZ: usize = 10;
+const DT_PLTREL: usize = 20;
+const DT_JMPREL: usize = 23;
+const TAGS: usize = 24;
+
+/// A relocation with addend, `Elf64_Rela`.
+#[repr(C)]
+struct Relocation {
+    offset: usize,
+    info: u64,
+    addend: i64,
+}
+
+/// An object while [`each_object`] visits it.
+pub(super) struct Object<'a> {
+    info: &'a libc::dl_phdr_info,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+/// How many objects have been loaded and unloaded since the program's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    loaded: u64,
+    unloaded: u64,
+}
+
+impl Changes {
+    /// Whether objects have gone since then.
+    pub(super) fn has_unloaded_since(self, then: Changes) -> bool {
+        self.unloaded != then.unloaded
+    }
+}
+
+/// Visits the loaded objects in the order in which symbols are looked up, those that dlopen has loaded last, until `visit`
+/// breaks. No object goes meanwhile, and there is one thread at a time that visits. Objects that another thread is loading
+/// are among them. `visit` must not panic.
+pub(super) fn each_object<F: FnMut(&Object<'_>) -> ControlFlow<()>>(mut visit: F) {
+    unsafe extern "C" fn visit_one<F: FnMut(&Object<'_>) -> ControlFlow<()>>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: `dl_iterate_phdr` passes on the pointer that it is given below, and an object's description.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
+        // SAFETY: the object has that many headers there.
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+        c_int::from(visit(&Object { info, headers }).is_break())
+    }
+    // SAFETY: the function has the type that is asked for, and gets the pointer to `visit`, which outlives the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit_one::<F>), (&raw mut visit).cast()) };
+}
+
+impl Object<'_> {
+    pub(super) fn base(&self) -> usize {
+        self.info.dlpi_addr as usize
+    }
+
+    pub(super) fn changes(&self) -> Changes {
+        Changes { loaded: self.info.dlpi_adds, unloaded: self.info.dlpi_subs }
+    }
+
+    /// Whether this is the program itself, which has no name.
+    pub(super) fn is_program(&self) -> bool {
+        // SAFETY: the name is null or a string that ends.
+        self.info.dlpi_name.is_null() || unsafe { self.info.dlpi_name.read() } == 0
+    }
+
+    /// Whether this is the dynamic linker.
+    pub(super) fn is_linker(&self) -> bool {
+        // SAFETY: the call takes a number.
+        self.base() != 0 && self.base() == unsafe { libc::getauxval(libc::AT_BASE) } as usize
+    }
+
+    fn addresses_of(&self, header: &libc::Elf64_Phdr) -> Range<usize> {
+        let start = self.base().wrapping_add(header.p_vaddr as usize);
+        start..start.wrapping_add(header.p_memsz as usize)
+    }
+
+    /// From its lowest address to its highest.
+    pub(super) fn span(&self) -> Range<usize> {
+        let loads = || self.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let start = loads().map(|header| self.addresses_of(header).start).min().unwrap_or(0);
+        start..loads().map(|header| self.addresses_of(header).end).max().unwrap_or(0)
+    }
+
+    /// The array of `len` at an address, if it lies in the object.
+    fn array<T>(&self, address: usize, len: usize) -> Option<&[T]> {
+        let end = address.checked_add(len.checked_mul(size_of::<T>())?)?;
+        let is_load = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_R != 0;
+        let mut loads = self.headers.iter().filter(is_load).map(|header| self.addresses_of(header));
+        let is_here = address % align_of::<T>() == 0 && loads.any(|range| range.start <= address && end <= range.end);
+        // SAFETY: the range is a loaded part of the object, and stays that during the visit. All bits are a value of the
+        // types that are used here. What is read here the dynamic linker has written before anybody could visit.
+        is_here.then(|| unsafe { std::slice::from_raw_parts(std::ptr::with_exposed_provenance(address), len) })
+    }
+
+    /// The values in the dynamic section, by tag.
+    fn dynamic(&self) -> Option<[usize; TAGS]> {
+        let header = self.headers.iter().find(|header| header.p_type == libc::PT_DYNAMIC)?;
+        let range = self.addresses_of(header);
+        let entries = self.array::<[usize; 2]>(range.start, range.len() / size_of::<[usize; 2]>())?;
+        let mut values = [0; TAGS];
+        for [tag, value] in entries.iter().take_while(|[tag, _]| *tag != 0).filter(|[tag, _]| *tag < TAGS) {
+            values[*tag] = *value;
+        }
+        Some(values)
+    }
+
+    /// An address in the dynamic section. Most dynamic linkers make it one in memory, some leave it as in the file.
+    fn address(&self, value: usize) -> usize {
+        if value < self.base() { self.base() + value } else { value }
+    }
+
+    /// The slots for functions that the object takes from others, each with the function's name.
+    pub(super) fn slots(&self, mut found: impl FnMut(&CStr, Slot)) {
+        let Some(dynamic) = self.dynamic() else { return };
+        let strings = self.array::<u8>(self.address(dynamic[DT_STRTAB]), dynamic[DT_STRSZ]).unwrap_or(&[]);
+        let plt_is_rela = dynamic[DT_PLTREL] == DT_RELA;
+        let plt = (dynamic[DT_JMPREL], if plt_is_rela { dynamic[DT_PLTRELSZ] } else { 0 });
+        for (table, len_bytes) in [(dynamic[DT_RELA], dynamic[DT_RELASZ]), plt] {
+            let table = self.array::<Relocation>(self.address(table), len_bytes / size_of::<Relocation>());
+            for relocation in table.unwrap_or(&[]) {
+                if !SLOT_TYPES.contains(&(relocation.info as u32)) || relocation.addend != 0 {
+                    continue;
+                }
+                let at = (relocation.info >> 32) as usize * size_of::<libc::Elf64_Sym>();
+                let Some([symbol]) = self.array::<libc::Elf64_Sym>(self.address(dynamic[DT_SYMTAB]) + at, 1) else {
+                    continue;
+                };
+                // What the object defines is its own function, whatever the name.
+                let is_taken = symbol.st_shndx == 0;
+                let name =
+                    strings.get(symbol.st_name as usize..).and_then(|rest| CStr::from_bytes_until_nul(rest).ok());
+                let address = self.base().wrapping_add(relocation.offset);
+                if let (true, Some(name), Some(_)) = (is_taken, name, self.array::<usize>(address, 1)) {
+                    found(name, Slot { address, is_closed: self.is_closed(address) });
+                }
+            }
+        }
+    }
+
+    /// Whether the dynamic linker makes an address read-only when it has filled the object's slots (RELRO).
+    fn is_closed(&self, address: usize) -> bool {
+        let page_bytes = page_bytes();
+        let mut ranges = self.headers.iter().filter(|header| header.p_type == libc::PT_GNU_RELRO);
+        ranges.any(|header| {
+            let Range { start, end } = self.addresses_of(header);
+            (start / page_bytes * page_bytes..end / page_bytes * page_bytes).contains(&address)
+        })
+    }
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: the call takes a number.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+/// Where an object keeps the address of another object's function.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    address: usize,
+    is_closed: bool,
+}
+
+impl Slot {
+    fn place(&self) -> *const AtomicUsize {
+        std::ptr::with_exposed_provenance(self.address)
+    }
+
+    /// Puts an address there. Returns whether it is there: not where the system refuses it, and not while the dynamic
+    /// linker fills the slots of the object, because the page must stay writable for that.
+    ///
+    /// # Safety
+    /// [`each_object`] is visiting, the slot's object is still loaded, and `function` is one of the type that the
+    /// object's code expects.
+    pub(super) unsafe fn fill(&self, function: usize) -> bool {
+        // SAFETY: the slot is an aligned word of a loaded object.
+        let place = unsafe { &*self.place() };
+        if place.load(Ordering::Relaxed) == function {
+            return true;
+        }
+        if futex::is_writable(self.place().cast()) {
+            if !self.is_closed {
+                place.store(function, Ordering::Release);
+            }
+            return !self.is_closed;
+        }
+        let page_bytes = page_bytes();
+        let page = std::ptr::with_exposed_provenance_mut(self.address / page_bytes * page_bytes);
+        // SAFETY: the page is one of the object's data, which nobody depends on being read-only.
+        if unsafe { libc::mprotect(page, page_bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+            return false;
+        }
+        place.store(function, Ordering::Release);
+        // SAFETY: the page was so before.
+        unsafe { libc::mprotect(page, page_bytes, libc::PROT_READ) };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nothing() {}
+
+    #[test]
+    fn the_program_comes_first_and_has_this_code() {
+        let mut at = 0;
+        each_object(|object| {
+            let is_here = object.span().contains(&(nothing as fn() as usize));
+            assert_eq!((object.is_program(), is_here), (at == 0, at == 0));
+            at += 1;
+            ControlFlow::Continue(())
+        });
+        assert!(at > 2);
+    }
+
+    #[test]
+    fn slots_lead_to_the_functions_of_their_names() {
+        let real = libc::dl_iterate_phdr as *const () as usize;
+        let mut found = 0;
+        each_object(|object| {
+            object.slots(|name, slot| {
+                // SAFETY: the object is loaded during the visit.
+                let holds = unsafe { (*slot.place()).load(Ordering::Relaxed) };
+                found += usize::from(object.is_program() && name == c"dl_iterate_phdr" && holds == real);
+            });
+            ControlFlow::Continue(())
+        });
+        assert!(found > 0 || !HAS_SLOTS);
+    }
+
+    #[test]
+    fn closed_pages_are_opened_for_the_time_of_a_change() {
+        let bytes = page_bytes();
+        let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh mapping at an address that the system chooses.
+        let page = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
+        assert_ne!(page, libc::MAP_FAILED);
+        let address = page.expose_provenance();
+        let [open, closed] = [false, true].map(|is_closed| Slot { address: address + 8, is_closed });
+        // SAFETY: the mapping stands for a loaded object, and nobody calls what is in it.
+        unsafe {
+            let value = || (*open.place()).load(Ordering::Relaxed);
+            assert!(open.fill(1) && value() == 1);
+            assert!(!closed.fill(2) && value() == 1, "its object is being loaded");
+            assert_eq!(libc::mprotect(page, bytes, libc::PROT_READ), 0);
+            assert!(closed.fill(3) && value() == 3);
+            assert!(!futex::is_writable(closed.place().cast()));
+            assert_eq!(libc::munmap(page, bytes), 0);
+        }
+    }
+}

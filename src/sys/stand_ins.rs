@@ -1,0 +1,266 @@
+//! Functions of the C library for which the library stands in, in programs that load it by dlopen.
+//!
+//! A program that is linked with the library, or preloads it, finds the library's functions before the C library's. One
+//! that loads it by dlopen goes on calling the C library's. There the library's are put into the slots through which each
+//! loaded object calls them, and into those of objects that are loaded later: after dlopen, before dlsym, and now and
+//! then. Handlers that were installed meanwhile are taken over.
+
+use super::client_signals::{__sigaction, reclaim};
+use super::deferred_signals::SignalGuard;
+use super::futex::Lock;
+use super::loaded_objects::{Changes, HAS_SLOTS, Object, Slot, each_object};
+use super::loader_hooks;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_void};
+use std::ops::{ControlFlow, Range};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The functions of the C library that the library defines and exports under the same names.
+pub const NAMES: &[&CStr] = &[
+    c"__sysv_signal",
+    c"bsd_signal",
+    c"fputs",
+    c"fread",
+    c"fread_unlocked",
+    c"fwrite",
+    c"fwrite_unlocked",
+    c"pread",
+    c"pread64",
+    c"preadv",
+    c"preadv2",
+    c"preadv64",
+    c"preadv64v2",
+    c"pthread_sigmask",
+    c"puts",
+    c"pwrite",
+    c"pwrite64",
+    c"pwritev",
+    c"pwritev2",
+    c"pwritev64",
+    c"pwritev64v2",
+    c"read",
+    c"readv",
+    c"recv",
+    c"recvfrom",
+    c"recvmmsg",
+    c"recvmsg",
+    c"send",
+    c"sendmmsg",
+    c"sendmsg",
+    c"sendto",
+    c"sigaction",
+    c"signal",
+    c"sigprocmask",
+    c"sigset",
+    c"ssignal",
+    c"sysv_signal",
+    c"write",
+    c"writev",
+];
+
+/// The functions cannot be put in the place of the C library's. The path of the library, which can be preloaded.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Refused(pub PathBuf);
+
+/// What stands in for a function.
+struct StandIn {
+    name: &'static CStr,
+    address: usize,
+    /// The library itself calls the dynamic linker's own.
+    is_hook: bool,
+}
+
+/// The stand-ins, once they are in place, and where.
+struct Placed {
+    /// By name.
+    stand_ins: Vec<StandIn>,
+    /// Of the library and of the C library.
+    own: Range<usize>,
+    c_library: Range<usize>,
+    /// The slots of the objects that are loaded, by the objects' bases, each with what belongs there.
+    slots: BTreeMap<usize, Vec<(Slot, usize)>>,
+    /// When all slots were filled last.
+    filled: Changes,
+}
+
+/// From its first value on taken only by who visits the loaded objects, which one thread does at a time. Where it is taken
+/// all the same, this process was forked meanwhile.
+static PLACED: Lock<Option<Placed>> = Lock::new(None);
+
+static IS_PLACED: AtomicBool = AtomicBool::new(false);
+
+/// Where the library and the C library are.
+#[derive(Default)]
+struct Layout {
+    own: Range<usize>,
+    c_library: Range<usize>,
+    /// The library is looked at before the C library.
+    own_is_first: bool,
+    sees_program: bool,
+}
+
+impl Layout {
+    fn observe() -> Layout {
+        let (own, of_c_library) =
+            (put_in_place as fn() -> Result<(), Refused> as usize, __sigaction as *const () as usize);
+        let mut layout = Layout::default();
+        each_object(|object| {
+            let span = object.span();
+            layout.sees_program |= object.is_program();
+            if span.contains(&own) {
+                layout.own_is_first = layout.c_library.is_empty();
+                layout.own = span.clone();
+            }
+            if span.contains(&of_c_library) {
+                layout.c_library = span;
+            }
+            ControlFlow::Continue(())
+        });
+        layout
+    }
+}
+
+/// Puts the library's functions in the place of the C library's, unless the program calls them already.
+///
+/// # Errors
+/// Some cannot be put there.
+pub fn put_in_place() -> Result<(), Refused> {
+    let layout = Layout::observe();
+    if layout.own_is_first && layout.sees_program {
+        return Ok(());
+    }
+    let path = own_path();
+    let refused = || Refused(PathBuf::from(OsStr::from_bytes(path.to_bytes())));
+    // A namespace of its own (dlmopen) hides the program.
+    let may_see_all = HAS_SLOTS && layout.sees_program;
+    let stand_ins = may_see_all.then(|| stand_ins(&path, &layout.own)).flatten().ok_or_else(refused)?;
+    let Layout { own, c_library, .. } = layout;
+    let placed = Placed { stand_ins, own, c_library, slots: BTreeMap::new(), filled: Changes::default() };
+    *PLACED.lock() = Some(placed);
+    IS_PLACED.store(true, Ordering::Release);
+    if fill_slots(true) { Ok(()) } else { Err(refused()) }
+}
+
+/// The path by which the library was loaded.
+fn own_path() -> CString {
+    // SAFETY: a `Dl_info` is pointers, which may be null.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    let own = put_in_place as fn() -> Result<(), Refused> as *const c_void;
+    // SAFETY: `info` has room for the answer.
+    let is_known = unsafe { libc::dladdr(own, &raw mut info) } != 0 && !info.dli_fname.is_null();
+    // SAFETY: the path is a string that ends, and stays, since the library is never unloaded.
+    if is_known { unsafe { CStr::from_ptr(info.dli_fname) }.to_owned() } else { CString::default() }
+}
+
+/// The stand-ins, in the order of their names. `None` if the library does not export one of them.
+fn stand_ins(path: &CStr, own: &Range<usize>) -> Option<Vec<StandIn>> {
+    // In the library's own code its names lead to the C library's functions, as anywhere.
+    // SAFETY: the library is loaded already, and is not initialised again.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    if library.is_null() {
+        return None;
+    }
+    let exported = NAMES.iter().map(|name| {
+        // SAFETY: the handle is the library's, and the name a string that ends.
+        let address = unsafe { libc::dlsym(library, name.as_ptr()) }.addr();
+        own.contains(&address).then_some(StandIn { name, address, is_hook: false })
+    });
+    let hooks = loader_hooks::all().into_iter().map(|(name, address)| Some(StandIn { name, address, is_hook: true }));
+    let mut all: Vec<StandIn> = exported.chain(hooks).collect::<Option<_>>()?;
+    all.sort_by_key(|stand_in| stand_in.name);
+    Some(all)
+}
+
+impl Placed {
+    fn find(&self, name: &CStr) -> Option<&StandIn> {
+        let at = self.stand_ins.binary_search_by_key(&name, |stand_in| stand_in.name).ok()?;
+        Some(&self.stand_ins[at])
+    }
+
+    /// The slots of an object that belong to stand-ins, each with its stand-in.
+    fn slots_of(&self, object: &Object<'_>) -> Vec<(Slot, usize)> {
+        let mut slots = Vec::new();
+        let is_own = object.span() == self.own;
+        if object.span() != self.c_library && !object.is_linker() {
+            object.slots(|name, slot| {
+                let stand_in = self.find(name).filter(|stand_in| !(is_own && stand_in.is_hook));
+                slots.extend(stand_in.map(|stand_in| (slot, stand_in.address)));
+            });
+        }
+        slots
+    }
+
+    /// Fills the slots of an object. Returns whether it could.
+    fn fill_slots_of(&mut self, object: &Object<'_>) -> bool {
+        if !self.slots.contains_key(&object.base()) {
+            let slots = self.slots_of(object);
+            self.slots.insert(object.base(), slots);
+        }
+        let slots = &self.slots[&object.base()];
+        // SAFETY: the object is being visited, and the stand-ins have the types of the functions for which they stand.
+        let is_filled = |(slot, function): &(Slot, usize)| unsafe { slot.fill(*function) };
+        slots.iter().filter(|slot| !is_filled(slot)).count() == 0
+    }
+}
+
+/// Fills the slots of all loaded objects; if not `always`, only after objects have come or gone. Returns whether all slots
+/// have what belongs there.
+fn fill_slots(always: bool) -> bool {
+    let _signals = SignalGuard::new();
+    let (mut is_first, mut all) = (true, true);
+    each_object(|object| {
+        let Some(mut placed) = PLACED.try_lock() else { return ControlFlow::Break(()) };
+        let Some(placed) = placed.as_mut() else { return ControlFlow::Break(()) };
+        let now = object.changes();
+        if is_first && !always && placed.filled == now {
+            return ControlFlow::Break(());
+        }
+        if is_first && now.has_unloaded_since(placed.filled) {
+            placed.slots.clear();
+        }
+        is_first = false;
+        all &= placed.fill_slots_of(object);
+        // Until the last object has been visited, this stands for all.
+        placed.filled = if all { now } else { Changes::default() };
+        ControlFlow::Continue(())
+    });
+    all
+}
+
+/// Looks for objects that have been loaded without [`after_loading`], and for handlers that the client has installed by
+/// ways that are not seen. Costs little where there are none, and nothing where the program finds the library's functions
+/// by itself.
+pub fn look_again() {
+    if IS_PLACED.load(Ordering::Acquire) {
+        fill_slots(false);
+        reclaim();
+    }
+}
+
+/// To be called when the program has loaded an object, which may have installed handlers.
+pub(super) fn after_loading() {
+    fill_slots(true);
+    reclaim();
+}
+
+/// To be called before the program looks up a symbol: that may be in an object that has been loaded without
+/// [`after_loading`].
+pub(super) fn before_lookup() {
+    look_again();
+}
+
+/// What stands in for the function of this name, and where the C library is.
+pub(super) fn stand_in_for(name: &CStr) -> Option<(usize, Range<usize>)> {
+    let _signals = SignalGuard::new();
+    let mut found = None;
+    each_object(|_| {
+        if let Some(placed) = PLACED.try_lock() {
+            let placed = placed.as_ref();
+            found = placed.and_then(|placed| Some((placed.find(name)?.address, placed.c_library.clone())));
+        }
+        ControlFlow::Break(())
+    });
+    found
+}
