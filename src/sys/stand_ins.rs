@@ -17,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The functions of the C library that the library defines and exports under the same names.
+/// The functions of the C library that the library defines and exports under the same names: to keep its handler of
+/// SIGSEGV first (`signal_functions.rs`), and to keep segments from the kernel (`io`).
 pub const NAMES: &[&CStr] = &[
     c"__sysv_signal",
     c"bsd_signal",

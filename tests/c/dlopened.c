@@ -163,9 +163,23 @@ static void unseen(void) {
     CHECK(sigaction(SIGSEGV, &found, &before) == 0 && before.sa_sigaction == pass_on);
 }
 
+/* Reading and writing calls take the segment's addresses here, too. */
+static void write_and_read(void) {
+    FILE *file = tmpfile();
+    CHECK(file != NULL);
+    use_segment(1);
+    CHECK(fwrite(segment, sizeof *segment, words, file) == words);
+    use_segment(2);
+    rewind(file);
+    CHECK(fread(segment, sizeof *segment, words, file) == words && fclose(file) == 0);
+    for (size_t at = 0; at < words; at += step) CHECK(segment[at] == 1 + at);
+    by_sigaction(sigaction);
+}
+
 static void install(const char *how, char *plugin) {
     sigaction_function function;
     if (strcmp(how, "sigaction") == 0) by_sigaction(sigaction);
+    else if (strcmp(how, "files") == 0) write_and_read();
     else if (strcmp(how, "signal") == 0) CHECK(signal(SIGSEGV, jump_simply) != SIG_ERR);
     else if (strcmp(how, "lookup") == 0) {
         look_up(RTLD_DEFAULT, "sigaction", &function);

@@ -58,6 +58,11 @@ fn handlers_that_are_not_seen_are_noticed_at_barriers() {
 }
 
 #[test]
+fn files_take_a_segment() {
+    handlers("files", &["files"]);
+}
+
+#[test]
 fn a_rank_that_is_alone_and_loads_the_library() {
     let [program, plugin] = build("alone", "now", CALLS[1].1);
     run_one(&program, "plugin", plugin.to_str().expect("a path in UTF-8"), Setup { ranks: 1, ..SETUP });
