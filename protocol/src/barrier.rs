@@ -1,8 +1,9 @@
 //! The split-phase barrier, as a state machine.
 //!
 //! ```text
-//!           notify             Released came, or at the root every Arrived            finish
-//!   Between ───────▶ Notified ────────────────────────────────────────────▶ Released ───────▶ Between
+//!           notify            every Arrived came          Released came            finish
+//!   Between ───────▶ Notified ──────────────────▶ Told ──────────────────▶ Released ───────▶ Between
+//!                        └──────────── at the root ──────────────────────────▲
 //! ```
 //!
 //! Ranks form a tree. A rank that has notified and heard from all its children tells its parent; the root sends the
@@ -11,7 +12,7 @@
 //! Source: GASNet specification 1.8, barriers; the rule for ids and flags is the one GASNet has had since 1.20.
 
 use crate::wire::{self, Encoded, Malformed};
-use crate::{Rank, messages};
+use crate::{Nonsense, Rank, messages};
 
 /// The most children of a rank in the tree.
 const CHILDREN_MAX: u32 = 4;
@@ -82,8 +83,8 @@ pub enum Misuse {
 pub struct Barrier {
     rank: u32,
     ranks: u32,
-    /// Children that have arrived for the next phase to be released.
-    arrived: u32,
+    /// Which children have arrived for the next phase to be released: a bit for each, the lowest for the first.
+    arrived: u8,
     /// The name that they give together, with this rank once it has notified.
     gathered: Name,
     phase: Phase,
@@ -97,6 +98,8 @@ enum Phase {
     Between,
     /// The client has notified, with this name.
     Notified(Name),
+    /// So have all ranks below this one, and the parent knows.
+    Told(Name),
     /// All ranks have notified; the client has not ended the phase.
     Released { own: Name, outcome: Name },
 }
@@ -121,19 +124,33 @@ impl Barrier {
         Ok(())
     }
 
-    /// A message came. `send` gets the messages that follow.
+    /// A message came from a rank, as the barrier counts them. `send` gets the messages that follow.
     ///
-    /// # Panics
-    /// The barrier was released before this rank has notified, so another rank has broken the protocol.
-    pub fn on_message(&mut self, message: BarrierMessage, send: &mut dyn FnMut(Rank, BarrierMessage)) {
-        match message {
-            BarrierMessage::Arrived(name) => {
-                self.arrived += 1;
+    /// # Errors
+    /// The sender is no child or parent of this rank, or has no reason to send this now.
+    pub fn on_message(
+        &mut self,
+        from: Rank,
+        message: BarrierMessage,
+        send: &mut dyn FnMut(Rank, BarrierMessage),
+    ) -> Result<(), Nonsense> {
+        match (message, self.phase) {
+            (BarrierMessage::Arrived(name), Phase::Between | Phase::Notified(_) | Phase::Released { .. }) => {
+                let place = self.children().position(|child| child == from);
+                let bit = place.map_or(0, |place| 1 << place);
+                if bit == 0 || self.arrived & bit != 0 {
+                    return Err(Nonsense::new(from, "an arrival at a barrier that this rank does not wait for"));
+                }
+                self.arrived |= bit;
                 self.gathered = self.gathered.join(name);
                 self.pass_on(send);
             }
-            BarrierMessage::Released(outcome) => self.release(outcome, send),
+            (BarrierMessage::Released(outcome), Phase::Told(own)) if Some(from) == self.parent() => {
+                self.release(own, outcome, send);
+            }
+            _ => return Err(Nonsense::new(from, "a message of a barrier out of turn")),
         }
+        Ok(())
     }
 
     /// Whether the client has notified and not ended the phase.
@@ -154,7 +171,7 @@ impl Barrier {
     pub fn finish(&mut self, name: Name) -> Result<Option<bool>, Misuse> {
         match self.phase {
             Phase::Between => Err(Misuse::NotNotified),
-            Phase::Notified(_) => Ok(None),
+            Phase::Notified(_) | Phase::Told(_) => Ok(None),
             Phase::Released { own, outcome } => {
                 self.phase = Phase::Between;
                 let matched = outcome != Name::Mismatch && own.at_wait(name, outcome) != Name::Mismatch;
@@ -178,25 +195,28 @@ impl Barrier {
         (first..end).map(|child| Rank(child as u32))
     }
 
+    fn parent(&self) -> Option<Rank> {
+        self.rank.checked_sub(1).map(|above| Rank(above / CHILDREN_MAX))
+    }
+
     /// Tells the parent, or releases all ranks from the root, once this part of the tree is complete.
     fn pass_on(&mut self, send: &mut dyn FnMut(Rank, BarrierMessage)) {
-        let complete = matches!(self.phase, Phase::Notified(_)) && self.arrived as usize == self.children().count();
-        if !complete {
+        let Phase::Notified(own) = self.phase else { return };
+        if self.arrived.count_ones() as usize != self.children().count() {
             return;
         }
         let gathered = core::mem::replace(&mut self.gathered, Name::Anonymous);
         self.arrived = 0;
-        if self.rank == 0 {
-            self.release(gathered, send);
-        } else {
-            send(Rank((self.rank - 1) / CHILDREN_MAX), BarrierMessage::Arrived(gathered));
+        match self.parent() {
+            None => self.release(own, gathered, send),
+            Some(parent) => {
+                self.phase = Phase::Told(own);
+                send(parent, BarrierMessage::Arrived(gathered));
+            }
         }
     }
 
-    fn release(&mut self, outcome: Name, send: &mut dyn FnMut(Rank, BarrierMessage)) {
-        let Phase::Notified(own) = self.phase else {
-            panic!("a barrier was released that rank {} has not joined", self.rank)
-        };
+    fn release(&mut self, own: Name, outcome: Name, send: &mut dyn FnMut(Rank, BarrierMessage)) {
         self.phase = Phase::Released { own, outcome };
         for child in self.children() {
             send(child, BarrierMessage::Released(outcome));
@@ -226,7 +246,8 @@ mod tests {
 
     struct Job {
         ranks: Vec<Barrier>,
-        mail: Vec<(Rank, BarrierMessage)>,
+        /// Sender, receiver and message.
+        mail: Vec<(Rank, Rank, BarrierMessage)>,
         random: fastrand::Rng,
     }
 
@@ -237,15 +258,16 @@ mod tests {
         }
 
         fn notify(&mut self, rank: usize, name: Name) -> Result<(), Misuse> {
-            self.ranks[rank].notify(name, &mut |to, message| self.mail.push((to, message)))
+            self.ranks[rank].notify(name, &mut |to, message| self.mail.push((Rank(rank as u32), to, message)))
         }
 
         fn deliver(&mut self) {
             while !self.mail.is_empty() {
-                let (to, message) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
+                let (from, to, message) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
                 let bytes = message.encode(99);
                 let message = BarrierMessage::decode(&bytes).expect("a message survives encoding");
-                self.ranks[to.index()].on_message(message, &mut |to, message| self.mail.push((to, message)));
+                let mut send = |next, message| self.mail.push((to, next, message));
+                self.ranks[to.index()].on_message(from, message, &mut send).expect("it makes sense");
             }
         }
 
@@ -291,6 +313,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn messages_out_of_turn_are_refused() {
+        use BarrierMessage::{Arrived, Released};
+        let mut never = |_: Rank, _: BarrierMessage| panic!("nothing follows from nonsense");
+        // Rank 1 of 7 has rank 0 above it, and ranks 5 and 6 below.
+        let mut barrier = Barrier::new(Rank(1), 7);
+        for (from, message) in [(0, Released(A)), (0, Arrived(A)), (1, Arrived(A)), (4, Arrived(A)), (7, Arrived(A))] {
+            assert!(barrier.on_message(Rank(from), message, &mut never).is_err(), "{from}: {message:?}");
+        }
+        assert_eq!(barrier.on_message(Rank(5), Arrived(A), &mut never), Ok(()));
+        assert!(barrier.on_message(Rank(5), Arrived(A), &mut never).is_err(), "a second time");
+        barrier.notify(A, &mut never).expect("between phases");
+        assert!(barrier.on_message(Rank(0), Released(A), &mut never).is_err(), "rank 6 has not come");
+        let mut sent = Vec::new();
+        let mut send = |to: Rank, message| sent.push((to.0, message));
+        assert_eq!(barrier.on_message(Rank(6), Arrived(A), &mut send), Ok(()));
+        assert!(barrier.on_message(Rank(6), Arrived(A), &mut send).is_err(), "before it is released");
+        assert!(barrier.on_message(Rank(5), Released(A), &mut send).is_err(), "by a child");
+        assert_eq!(barrier.on_message(Rank(0), Released(A), &mut send), Ok(()));
+        assert!(barrier.on_message(Rank(0), Released(A), &mut send).is_err(), "a second time");
+        assert_eq!(sent, [(0, Arrived(A)), (5, Released(A)), (6, Released(A))]);
+        let mut root = Barrier::new(Rank(0), 2);
+        root.notify(A, &mut never).expect("between phases");
+        assert!(root.on_message(Rank(1), Released(A), &mut never).is_err(), "the root is released by nobody");
     }
 
     #[test]

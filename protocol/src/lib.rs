@@ -8,6 +8,7 @@
 //! - [`barrier`] and [`collectives`]: how ranks meet, and how they move data together.
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
+//! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,11 +21,17 @@ pub mod active_message;
 pub mod barrier;
 pub mod coherence;
 pub mod collectives;
+mod limits;
+mod nonsense;
 mod rank;
 mod rank_state;
 pub mod replacement;
 pub mod streams;
+mod version;
 pub mod wire;
 
+pub use limits::{Limits, RankSizes};
+pub use nonsense::Nonsense;
 pub use rank::Rank;
 pub use rank_state::RankState;
+pub use version::PROTOCOL_VERSION;

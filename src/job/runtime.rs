@@ -21,6 +21,7 @@ use std::sync::Arc;
 use vgasnet_conduit::{Conduit, blocking_signals};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, Protocol};
+use vgasnet_protocol::{Limits, RankSizes};
 
 /// A rank that has attached.
 pub struct Runtime {
@@ -73,7 +74,8 @@ impl Runtime {
         let space = Arc::new(space.with_view(view.clone()));
         let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
         let server = StorageServer::new(Arc::clone(&space), storage, staging);
-        let protocol = Protocol::new(rank, own.pages, own.frames, config.cooperative);
+        let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
+        let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
         let messages = Arc::new(Messages::new(&*conduit));
         let spin_us = default_spin_us(&*conduit);
         let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _);

@@ -7,10 +7,10 @@ use crate::touch::Instruction;
 use fastrand::Rng;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
     Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Protocol, ToCache, ToHome,
 };
+use vgasnet_protocol::{Limits, Rank, RankSizes};
 use vgasnet_sim::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
@@ -154,13 +154,12 @@ fn an_io_error_is_told_with_its_page() {
 #[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
-    let mut home = Protocol::new(page.home, 1, 1, true);
+    let sizes = RankSizes { pages: 1, frames: 1 };
+    let mut home = Protocol::new(Limits::new(page.home, [sizes; 2]), true);
     let mut tell = |body| {
         let mut actions = Vec::new();
-        home.handle(
-            Event::Message { from: reader, message: CoherenceMessage { page, body: CoherenceBody::Home(body) } },
-            &mut actions,
-        );
+        let message = CoherenceMessage { page, body: CoherenceBody::Home(body) };
+        home.handle(Event::Message { from: reader, message }, &mut actions).expect("it makes sense");
         (home.home.entries(), actions)
     };
     let (_, actions) = tell(ToHome::Read { frame });

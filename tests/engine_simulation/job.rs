@@ -17,6 +17,7 @@ use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet_protocol::{Limits, RankSizes};
 use vgasnet_sim::{Hub, Settings};
 
 pub const PAGE_BYTES: usize = 4096;
@@ -265,7 +266,8 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
     let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging);
-    let protocol = Protocol::new(rank, own.pages, own.frames, shape.cooperative);
+    let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
+    let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);
     Node {
         engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf)),
         space,

@@ -26,7 +26,7 @@ pub use cache::Cache;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 
-use crate::{Rank, layout_as_in_memory};
+use crate::{Limits, Nonsense, Rank, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
@@ -208,27 +208,42 @@ pub struct Protocol {
     pub home: Home,
     /// The pages in this rank's frames.
     pub cache: Cache,
+    limits: Limits,
 }
 
 impl Protocol {
-    /// A rank whose segment has `pages` pages and whose pool has `frames` frames, at least 1. Nothing is cached.
+    /// The rank of `limits`. Nothing is cached.
     ///
     /// With `cooperative`, which all ranks agree on, any holder serves a request. Without it, a page is fetched from
     /// its home's pool or from the file only, and a dirty page is written back before another rank reads or writes it.
-    pub fn new(rank: Rank, pages: u32, frames: u32, cooperative: bool) -> Protocol {
-        Protocol { home: Home::new(rank, pages, cooperative), cache: Cache::new(frames) }
+    pub fn new(limits: Limits, cooperative: bool) -> Protocol {
+        let own = limits.own();
+        Protocol {
+            home: Home::new(limits.rank(), own.pages, cooperative),
+            cache: Cache::new(limits.rank(), own.frames),
+            limits,
+        }
     }
 
     /// Takes one event and appends the actions that it calls for to `actions`.
     ///
+    /// # Errors
+    /// A message makes no sense, this one or one that waited for this event. The job has to end: actions and state mean
+    /// nothing any more.
+    ///
     /// # Panics
-    /// The event cannot happen now: no action asked for it, or another rank has broken the protocol.
-    pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) {
+    /// The event cannot happen now: no action asked for it. No message can make it happen.
+    pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match event {
-            Event::Message { from, message } => match message.body {
-                CoherenceBody::Home(body) => self.home.on_message(from, message.page.index, body, actions),
-                CoherenceBody::Cache(body) => self.cache.on_message(message.page, body, actions),
-            },
+            Event::Message { from, message } => {
+                self.limits.check(from, &message)?;
+                match message.body {
+                    CoherenceBody::Home(body) => return self.home.on_message(from, message.page.index, body, actions),
+                    CoherenceBody::Cache(body) => return self.cache.on_message(from, message.page, body, actions),
+                }
+            }
+            Event::Loaded(page) => self.home.on_loaded(page.index, actions),
+            Event::Stored(page) => return self.home.on_stored(page.index, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
@@ -238,9 +253,8 @@ impl Protocol {
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),
             Event::Cleared(page) => self.cache.on_filled(page, actions),
-            Event::Loaded(page) => self.home.on_loaded(page.index, actions),
-            Event::Stored(page) => self.home.on_stored(page.index, actions),
         }
+        Ok(())
     }
 }
 

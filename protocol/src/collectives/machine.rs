@@ -115,6 +115,9 @@ struct Operation<T> {
 struct TransferSide {
     transfer: Transfer,
     state: TransferState,
+    /// Of a receive: bytes that have come, and perhaps are not where they belong yet.
+    arrived_bytes: usize,
+    /// Bytes that are sent, or are where they belong.
     moved_bytes: usize,
 }
 
@@ -142,6 +145,16 @@ enum NoteKind {
     Signal,
 }
 
+/// A message of the barrier of a team that this rank does not know yet.
+#[derive(Clone, Copy, Debug)]
+struct EarlyBarrier {
+    /// The sender, as the job counts ranks.
+    sender: Rank,
+    /// The sender as it says that the team counts it.
+    from: u32,
+    message: BarrierMessage,
+}
+
 /// What the driver keeps with a collective.
 pub trait Client {
     /// The collective's turn has come; it needs `scratch_bytes` bytes of memory besides the client's.
@@ -159,7 +172,7 @@ pub struct Machine<T> {
     /// Messages of collectives that are not under way here yet.
     early: BTreeMap<CollectiveKey, Vec<Note>>,
     /// Messages of the barriers of teams that this rank does not know yet.
-    early_barriers: BTreeMap<u64, Vec<BarrierMessage>>,
+    early_barriers: BTreeMap<u64, Vec<EarlyBarrier>>,
     actions: VecDeque<Action<T>>,
     /// Actions that had no credit.
     stalled: Vec<Action<T>>,
@@ -181,11 +194,16 @@ impl<T> Default for Machine<T> {
 
 impl<T: Client> Machine<T> {
     /// Adds a team that this rank belongs to. Messages of its barrier may have come already.
-    pub fn add_team(&mut self, id: u64, team: Team<T>) {
+    ///
+    /// # Errors
+    /// One of them makes no sense.
+    pub fn add_team(&mut self, id: u64, team: Team<T>) -> Result<(), Misfit> {
         self.teams.insert(id, team);
-        for message in self.early_barriers.remove(&id).unwrap_or_default() {
-            self.on_barrier(id, message);
-        }
+        let early = self.early_barriers.remove(&id).unwrap_or_default();
+        early.into_iter().try_for_each(|EarlyBarrier { sender, from, message }| {
+            self.check_sender(id, sender, from)?;
+            self.on_barrier(id, EarlyBarrier { sender, from, message })
+        })
     }
 
     /// Starts a collective of a team that was added. It takes its turn after those that were started before.
@@ -207,36 +225,41 @@ impl<T: Client> Machine<T> {
         barrier.notify(name, &mut tell_barrier(team, *me, members, &mut self.actions))
     }
 
-    /// A message came, with `len_bytes` bytes of payload. Returns where the payload is to be written, if there is any;
-    /// then [`Machine::on_written`] is to be called.
+    /// A message came from a rank of the job, with `len_bytes` bytes of payload. Returns where the payload is to be
+    /// written, if there is any; then [`Machine::on_written`] is to be called.
     ///
     /// # Errors
-    /// No transfer of this rank waits for the payload, or the payload reaches beyond the transfer.
-    pub fn on_message(&mut self, message: &CollectiveMessage, len_bytes: usize) -> Result<Option<Arrived>, Misfit> {
+    /// The sender is not the rank of the team that it says, no transfer of this rank waits for the payload, or the
+    /// payload is more than the transfer.
+    pub fn on_message(
+        &mut self,
+        sender: Rank,
+        message: &CollectiveMessage,
+        len_bytes: usize,
+    ) -> Result<Option<Arrived>, Misfit> {
         let CollectiveMessage { key, from, body } = *message;
+        self.check_sender(key.team, sender, from)?;
         match body {
-            CollectiveBody::Barrier(message) => {
-                self.on_barrier(key.team, message);
-                Ok(None)
-            }
-            CollectiveBody::Ready { tag } => {
-                self.on_note(key, Note { from, tag, kind: NoteKind::Ready });
-                Ok(None)
-            }
-            CollectiveBody::Bytes { tag, .. } if len_bytes == 0 => {
-                self.on_note(key, Note { from, tag, kind: NoteKind::Signal });
-                Ok(None)
-            }
-            CollectiveBody::Bytes { tag, offset_bytes } => {
+            CollectiveBody::Bytes { tag, offset_bytes } if len_bytes > 0 => {
                 let operation = *self.by_key.get(&key).ok_or(Misfit)?;
-                let receives = &self.operations[operation].receives;
+                let receives = &mut self.operations[operation].receives;
                 let transfer = find(receives, from, tag, TransferState::Moving).ok_or(Misfit)?;
-                let Transfer { place, len_bytes: expected, .. } = receives[transfer].transfer;
-                let end = usize::try_from(offset_bytes).ok().and_then(|offset| offset.checked_add(len_bytes));
-                if end.is_none_or(|end| end > expected) {
+                let receive = &mut receives[transfer];
+                let Transfer { place, len_bytes: expected, .. } = receive.transfer;
+                let ends_by = |start: usize| start.checked_add(len_bytes).is_some_and(|end| end <= expected);
+                let offset_bytes = usize::try_from(offset_bytes).map_err(|_| Misfit)?;
+                // Bytes that come twice would end the transfer while others are still being written.
+                if !ends_by(offset_bytes) || !ends_by(receive.arrived_bytes) {
                     return Err(Misfit);
                 }
-                Ok(Some(Arrived { operation, transfer, place: place.after(offset_bytes as usize), len_bytes }))
+                receive.arrived_bytes += len_bytes;
+                Ok(Some(Arrived { operation, transfer, place: place.after(offset_bytes), len_bytes }))
+            }
+            _ if len_bytes > 0 => Err(Misfit),
+            CollectiveBody::Bytes { tag, .. } => self.on_note(key, Note { from, tag, kind: NoteKind::Signal }),
+            CollectiveBody::Ready { tag } => self.on_note(key, Note { from, tag, kind: NoteKind::Ready }),
+            CollectiveBody::Barrier(message) => {
+                self.on_barrier(key.team, EarlyBarrier { sender, from, message }).map(|()| None)
             }
         }
     }
@@ -321,19 +344,30 @@ impl<T: Client> Machine<T> {
         entered.chain(self.early.values().map(Vec::len)).sum()
     }
 
-    fn on_barrier(&mut self, id: u64, message: BarrierMessage) {
+    /// The rank of a team that a message says it is from is its sender. Of a team that this rank does not know yet,
+    /// nobody can say.
+    fn check_sender(&self, team: u64, sender: Rank, from: u32) -> Result<(), Misfit> {
+        let Some(team) = self.teams.get(&team) else { return Ok(()) };
+        if team.members.get(from as usize) == Some(&sender.0) { Ok(()) } else { Err(Misfit) }
+    }
+
+    fn on_barrier(&mut self, id: u64, early: EarlyBarrier) -> Result<(), Misfit> {
         match self.teams.get_mut(&id) {
             Some(Team { barrier, members, me, .. }) => {
-                barrier.on_message(message, &mut tell_barrier(id, *me, members, &mut self.actions));
+                let mut send = tell_barrier(id, *me, members, &mut self.actions);
+                barrier.on_message(Rank(early.from), early.message, &mut send).map_err(|_| Misfit)
             }
-            None => self.early_barriers.entry(id).or_default().push(message),
+            None => {
+                self.early_barriers.entry(id).or_default().push(early);
+                Ok(())
+            }
         }
     }
 
-    fn on_note(&mut self, key: CollectiveKey, note: Note) {
+    fn on_note(&mut self, key: CollectiveKey, note: Note) -> Result<Option<Arrived>, Misfit> {
         let Some(&at) = self.by_key.get(&key) else {
             self.early.entry(key).or_default().push(note);
-            return;
+            return Ok(None);
         };
         let operation = &mut self.operations[at];
         let (sides, state) = match note.kind {
@@ -346,11 +380,14 @@ impl<T: Client> Machine<T> {
                 sides[transfer].state = TransferState::Moving;
                 self.send(at, transfer);
             }
+            // It waits for bytes, and an empty message is none.
+            (Some(transfer), NoteKind::Signal) if sides[transfer].transfer.len_bytes > 0 => return Err(Misfit),
             (Some(transfer), NoteKind::Signal) => {
                 sides[transfer].state = TransferState::Through;
                 self.on_through(at);
             }
         }
+        Ok(None)
     }
 
     fn fill_window(&mut self, id: u64) {
@@ -380,7 +417,7 @@ impl<T: Client> Machine<T> {
         let operation = &mut self.operations[at];
         let Some(round) = operation.plan.round(operation.round) else { return self.finish(at) };
         operation.round += 1;
-        let side = |state| move |transfer| TransferSide { transfer, state, moved_bytes: 0 };
+        let side = |state| move |transfer| TransferSide { transfer, state, arrived_bytes: 0, moved_bytes: 0 };
         operation.sends = round.sends.into_iter().map(side(TransferState::AwaitingReady)).collect();
         operation.receives = round.receives.into_iter().map(side(TransferState::Moving)).collect();
         operation.left = operation.sends.len() + operation.receives.len();

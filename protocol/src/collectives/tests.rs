@@ -4,6 +4,7 @@ use super::machine::{Action, Client, Machine, Sending, WINDOW};
 use super::message::CollectiveMessage;
 use super::plan::{Buffer, CollectiveKind, LocalStep, Place, Plan, Shape};
 use super::team::Team;
+use crate::Rank;
 use crate::barrier::Name;
 use fastrand::Rng;
 use std::vec;
@@ -57,7 +58,8 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 
 struct World {
     ranks: Vec<Machine<Cell>>,
-    mail: Vec<(u32, CollectiveMessage, Vec<u8>)>,
+    /// Sender, receiver, message and payload.
+    mail: Vec<(Rank, u32, CollectiveMessage, Vec<u8>)>,
     finished: Vec<Vec<Memory>>,
     random: Rng,
 }
@@ -66,7 +68,7 @@ impl World {
     fn new(ranks: u32, seed: u64) -> World {
         let machine = |me| {
             let mut machine = Machine::default();
-            machine.add_team(TEAM, Team::new((0..ranks).collect(), me));
+            machine.add_team(TEAM, Team::new((0..ranks).collect(), me)).expect("nothing has come");
             machine
         };
         let finished = (0..ranks).map(|_| Vec::new()).collect();
@@ -76,10 +78,10 @@ impl World {
     /// Lets something happen. Returns whether anything could.
     fn step(&mut self) -> bool {
         if !self.mail.is_empty() && self.random.bool() {
-            let (to, message, bytes) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
+            let (from, to, message, bytes) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
             let message = CollectiveMessage::decode(&message.encode()).expect("a message survives encoding");
             let rank = &mut self.ranks[to as usize];
-            if let Some(arrived) = rank.on_message(&message, bytes.len()).expect("it makes sense") {
+            if let Some(arrived) = rank.on_message(from, &message, bytes.len()).expect("it makes sense") {
                 let memory = rank.client(arrived.operation);
                 memory.borrow_mut().buffer(arrived.place, bytes.len()).copy_from_slice(&bytes);
                 rank.on_written(arrived);
@@ -100,11 +102,11 @@ impl World {
             return machine.stall(action);
         }
         match action {
-            Action::Tell { to, message } => self.mail.push((to, message, Vec::new())),
+            Action::Tell { to, message } => self.mail.push((Rank(rank as u32), to, message, Vec::new())),
             Action::Send(sending) => {
                 let Sending { operation, to, message, place, len_bytes, .. } = sending;
                 let bytes = machine.client(operation).borrow_mut().buffer(place, len_bytes).to_vec();
-                self.mail.push((to, message, bytes));
+                self.mail.push((Rank(rank as u32), to, message, bytes));
                 machine.on_sent(sending);
             }
             Action::Do { operation, local_steps } => {
@@ -278,14 +280,14 @@ fn no_rank_touches_memory_before_all_are_in_or_finishes_before_all_is_moved() {
 fn barrier_messages_may_come_before_the_team() {
     let mut late: Machine<Cell> = Machine::default();
     let mut early: Machine<Cell> = Machine::default();
-    early.add_team(TEAM, Team::new([0, 1].into(), 1));
+    early.add_team(TEAM, Team::new([0, 1].into(), 1)).expect("nothing has come");
     early.notify(TEAM, Name::Id(5)).expect("once");
     let Some(Action::Tell { to: 0, message }) = early.next_action() else { panic!("the parent is told") };
-    late.on_message(&message, 0).expect("it makes sense");
-    late.add_team(TEAM, Team::new([0, 1].into(), 0));
+    assert!(late.on_message(Rank(1), &message, 0).expect("it makes sense").is_none());
+    late.add_team(TEAM, Team::new([0, 1].into(), 0)).expect("it makes sense");
     late.notify(TEAM, Name::Id(5)).expect("once");
     let Some(Action::Tell { to: 1, message }) = late.next_action() else { panic!("the child is told") };
-    early.on_message(&message, 0).expect("it makes sense");
+    assert!(early.on_message(Rank(0), &message, 0).expect("it makes sense").is_none());
     for machine in [&mut late, &mut early] {
         let team = machine.teams.get_mut(&TEAM).expect("it was added");
         assert_eq!(team.barrier.finish(Name::Id(5)), Ok(Some(true)));
@@ -304,7 +306,32 @@ fn bytes_that_no_transfer_waits_for_are_a_misfit() {
         from: 1,
         body: super::message::CollectiveBody::Bytes { tag: 0, offset_bytes: 0 },
     };
-    assert!(world.ranks[0].on_message(&message, 16).is_err());
+    assert!(world.ranks[0].on_message(Rank(1), &message, 16).is_err());
     world.ranks[0].start(TEAM, plan, memory(&shape, 0).0.into());
-    assert!(world.ranks[0].on_message(&message, 16).is_err());
+    assert!(world.ranks[0].on_message(Rank(1), &message, 16).is_err());
+}
+
+#[test]
+fn bytes_that_come_twice_or_from_another_rank_are_a_misfit() {
+    let mut world = World::new(3, 1);
+    let shape = Shape { kind: CollectiveKind::Broadcast, me: 1, ranks: 3, root: 0, block_bytes: 16, element_bytes: 1 };
+    let key = super::message::CollectiveKey { team: TEAM, number: 0 };
+    let bytes = |from, offset_bytes| CollectiveMessage {
+        key,
+        from,
+        body: super::message::CollectiveBody::Bytes { tag: 0, offset_bytes },
+    };
+    let rank = &mut world.ranks[1];
+    rank.start(TEAM, Plan { shape, all_in: false, all_out: false }, memory(&shape, 0).0.into());
+    assert!(rank.on_message(Rank(2), &bytes(0, 0), 8).is_err(), "rank 2 says that it is rank 0");
+    assert!(rank.on_message(Rank(2), &bytes(7, 0), 8).is_err(), "there is no rank 7");
+    assert!(rank.on_message(Rank(0), &bytes(0, 0), 0).is_err(), "a signal where bytes are due");
+    assert!(rank.on_message(Rank(0), &bytes(0, 9), 8).is_err(), "beyond the end");
+    // Two threads may write at once: both halves come before either is where it belongs.
+    let first = rank.on_message(Rank(0), &bytes(0, 0), 8).expect("it makes sense").expect("bytes");
+    let second = rank.on_message(Rank(0), &bytes(0, 8), 8).expect("it makes sense").expect("bytes");
+    assert!(rank.on_message(Rank(0), &bytes(0, 0), 8).is_err(), "a third half");
+    rank.on_written(second);
+    rank.on_written(first);
+    assert!(rank.on_message(Rank(0), &bytes(0, 0), 8).is_err(), "the transfer is through");
 }

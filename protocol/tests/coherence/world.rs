@@ -4,7 +4,7 @@
 //! compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
-use vgasnet_protocol::Rank;
+use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, CopyVersion, Event, FrameId, Outgoing, PageId, Protocol, ToCache,
     ToHome, Waiter,
@@ -114,19 +114,30 @@ pub struct World {
     model: BTreeMap<PageId, Vec<u8>>,
     /// Every event and action, if they are to be shown.
     pub trace: Option<Vec<String>>,
+    /// Some rank has sent what the protocol does not allow: bytes may be any, and a rank may refuse a message.
+    pub is_tainted: bool,
+    /// The refusal that ends a tainted job.
+    pub refusal: Option<Nonsense>,
+}
+
+/// What a rank knows of the others' memory.
+pub fn limits(shape: Shape, rank: Rank) -> Limits {
+    let sizes = RankSizes { pages: shape.pages, frames: shape.frames };
+    Limits::new(rank, (0..shape.ranks).map(|_| sizes))
 }
 
 impl World {
     pub fn new(shape: Shape) -> World {
         let node = |rank| Node {
-            protocol: Protocol::new(Rank(rank), shape.pages, shape.frames, shape.cooperative),
+            protocol: Protocol::new(limits(shape, Rank(rank)), shape.cooperative),
             frames: vec![vec![0xEE; shape.page_bytes]; shape.frames as usize],
             file: BTreeMap::new(),
             words: BTreeMap::new(),
             waiting: BTreeMap::new(),
         };
         let nodes = (0..shape.ranks).map(node).collect();
-        World { shape, nodes, flights: Vec::new(), model: BTreeMap::new(), trace: None }
+        let (flights, model, trace, refusal) = Default::default();
+        World { shape, nodes, flights, model, trace, is_tainted: false, refusal }
     }
 
     /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
@@ -189,7 +200,9 @@ impl World {
                 }
             }
             Flight::Load { page, to, frame, second_half } => {
-                let bytes = self.nodes[page.home.index()].file[&page.index].clone();
+                let file = self.nodes[page.home.index()].file.get(&page.index);
+                assert!(self.is_tainted || file.is_some(), "{page:?} was never written to the file");
+                let bytes = file.cloned().unwrap_or_else(|| vec![0; self.shape.page_bytes]);
                 self.fill(to, frame, &bytes, second_half);
                 if second_half {
                     self.event(page.home, Event::Loaded(page));
@@ -221,7 +234,7 @@ impl World {
         let byte = &mut node.frames[frame.0 as usize][op.offset];
         let model = &mut self.model.entry(page).or_insert_with(|| vec![0; len])[op.offset];
         match op.access {
-            Access::Read => assert_eq!(*byte, *model, "{rank:?} read old bytes of {page:?}"),
+            Access::Read => assert!(self.is_tainted || *byte == *model, "{rank:?} read old bytes of {page:?}"),
             Access::Write => {
                 *byte = op.value;
                 *model = op.value;
@@ -247,7 +260,11 @@ impl World {
             let Event::Closed(page) = event else { unreachable!() };
             self.nodes[rank.index()].words.get_mut(&page).expect("a closed page has a word").closing = false;
         }
-        self.nodes[rank.index()].protocol.handle(event, &mut actions);
+        if let Err(nonsense) = self.nodes[rank.index()].protocol.handle(event, &mut actions) {
+            assert!(self.is_tainted, "{nonsense}");
+            self.refusal.get_or_insert(nonsense);
+            return;
+        }
         for action in actions {
             self.note(|| format!("{rank:?} -> {}", show_action(&action)));
             self.act(rank, action);

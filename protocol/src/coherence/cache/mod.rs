@@ -25,11 +25,15 @@ mod page;
 use super::{
     Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter, send_cache, send_home,
 };
+use crate::{Nonsense, Rank};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
-use page::{AccessState, CachedPage, Phase};
+use page::{AccessState, CachedPage, FetchedData, Phase};
+
+/// The outcome of a message: what is wrong with it, in words, if it makes no sense.
+type Refusable = Result<(), &'static str>;
 
 /// The most notices of clean evictions that are put off.
 const NOTICES_MAX: usize = 16;
@@ -37,6 +41,7 @@ const NOTICES_MAX: usize = 16;
 /// The pages of one rank's pool.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cache {
+    rank: Rank,
     pages: BTreeMap<PageId, CachedPage>,
     /// The page that each frame holds, or that is on its way to it.
     frames: Vec<Option<PageId>>,
@@ -52,10 +57,11 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// A pool of `frames` free frames, at least 1.
-    pub fn new(frames: u32) -> Cache {
+    /// The pool of `rank`: `frames` free frames, at least 1.
+    pub fn new(rank: Rank, frames: u32) -> Cache {
         assert!(frames > 0, "a pool has at least one frame");
         Cache {
+            rank,
             pages: BTreeMap::new(),
             frames: vec![None; frames as usize],
             free: (0..frames).rev().map(FrameId).collect(),
@@ -66,15 +72,27 @@ impl Cache {
         }
     }
 
-    pub(super) fn on_message(&mut self, page: PageId, body: ToCache, actions: &mut Vec<Action>) {
-        match body {
+    /// A message about a page that exists. Any holder sends [`ToCache::Data`]; only the page's home sends the others.
+    pub(super) fn on_message(
+        &mut self,
+        from: Rank,
+        page: PageId,
+        body: ToCache,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
+        let taken = match body {
+            ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
+            _ if from != page.home => Err("an order that only the home of the page gives"),
             ToCache::Forward(forward) => self.on_forward(page, forward, actions),
             ToCache::Invalidate { version } => self.on_invalidate(page, version, actions),
             ToCache::Grant { version } => self.on_grant(page, version, actions),
-            ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
             ToCache::Evicted { copy } => self.on_evicted(page, copy, actions),
-            ToCache::Recall { copy } => self.on_recall(page, copy, actions),
-        }
+            ToCache::Recall { copy } => {
+                self.on_recall(page, copy, actions);
+                Ok(())
+            }
+        };
+        taken.map_err(|what| Nonsense::about(page, from, what))
     }
 
     pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {
@@ -143,7 +161,7 @@ impl Cache {
         let cached = self.cached(page);
         match (forward.access, cached.phase) {
             (Access::Write, Phase::Leaving { upgrade: true }) => {
-                cached.phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+                cached.phase = Phase::Fetching { access: Access::Write, data: FetchedData::Missing, granted: false };
             }
             (Access::Write, Phase::Leaving { upgrade: false }) => self.free_frame(page, actions),
             (Access::Read, _) => {
@@ -161,17 +179,26 @@ impl Cache {
         let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
             panic!("{page:?} was not being fetched")
         };
-        *data = true;
+        *data = FetchedData::There;
         self.finish_fetch(page, actions);
     }
 
     /// A home tells this rank to serve a requester.
-    fn on_forward(&mut self, page: PageId, forward: Forward, actions: &mut Vec<Action>) {
+    fn on_forward(&mut self, page: PageId, forward: Forward, actions: &mut Vec<Action>) -> Refusable {
+        if forward.to == self.rank {
+            return Err("an order to serve the own request");
+        }
         let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.phase.has_copy()) else {
             actions.push(send_home(page, ToHome::Nack { version: forward.version }));
-            return;
+            return Ok(());
         };
+        if cached.is_leaving() {
+            return Err("an order to serve a page that is being given up");
+        }
         match forward.access {
+            Access::Write if cached.is_serving_readers() => {
+                return Err("an order to give up a page that readers are being served with");
+            }
             Access::Write => {
                 cached.deferred.serve_writer = Some(forward);
                 self.close(page, actions);
@@ -185,56 +212,90 @@ impl Cache {
                 actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
             }
         }
+        Ok(())
     }
 
-    fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
+    fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         match self.pages.get_mut(&page) {
             Some(cached) if cached.phase.has_copy() => {
-                assert_ne!(cached.phase, Phase::Owned, "{page:?} is owned here and no other rank can have a copy");
+                // No other rank can have a copy of an owned page; a writer comes after all readers are served.
+                if cached.phase == Phase::Owned || cached.is_leaving() || cached.is_serving_readers() {
+                    return Err("an order to give up a copy that no other rank can need gone");
+                }
                 cached.deferred.invalidate = Some(version);
                 self.close(page, actions);
             }
             _ => actions.push(send_home(page, ToHome::Acknowledge { version })),
         }
+        Ok(())
     }
 
-    fn on_grant(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) {
-        let cached = self.cached(page);
+    fn on_grant(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("a grant that nobody asked for");
+        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        // A rank that is to write has served all readers, and nobody else is to write.
+        let is_settled = cached.access_state != AccessState::Closing && !cached.is_serving_readers();
         match &mut cached.phase {
-            Phase::Upgrading => {
+            Phase::Upgrading if is_settled => {
                 cached.copy = version;
                 self.become_owner(page, actions);
             }
-            Phase::Fetching { granted, .. } => {
+            Phase::Fetching { access: Access::Write, data, granted: granted @ false } => {
+                if *data != FetchedData::Missing && cached.copy != version {
+                    return Err("a grant for another transaction than the data");
+                }
                 cached.copy = version;
                 *granted = true;
                 self.finish_fetch(page, actions);
             }
-            phase => panic!("{page:?} was granted in {phase:?}"),
+            _ => return UNASKED,
         }
+        Ok(())
     }
 
-    fn on_data(&mut self, page: PageId, version: CopyVersion, grant: bool, zeros: bool, actions: &mut Vec<Action>) {
-        let cached = self.cached(page);
-        let frame = cached.frame();
-        let Phase::Fetching { granted, .. } = &mut cached.phase else { panic!("{page:?} was not asked for") };
+    fn on_data(
+        &mut self,
+        page: PageId,
+        version: CopyVersion,
+        grant: bool,
+        zeros: bool,
+        actions: &mut Vec<Action>,
+    ) -> Refusable {
+        const UNASKED: Refusable = Err("data that nobody asked for");
+        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        let Phase::Fetching { access, data: data @ FetchedData::Missing, granted } = &mut cached.phase else {
+            return UNASKED;
+        };
+        if grant && (*granted || *access == Access::Read) {
+            return Err("data with a grant that nobody asked for");
+        }
+        if *granted && cached.copy != version {
+            return Err("data for another transaction than the grant");
+        }
         cached.copy = version;
         *granted |= grant;
         if zeros {
+            *data = FetchedData::Clearing;
+            let frame = cached.frame();
             actions.push(Action::Clear { page, frame });
         } else {
             self.on_filled(page, actions);
         }
+        Ok(())
     }
 
-    fn on_evicted(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+    fn on_evicted(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         // A grant may have overtaken this message, which is about an older copy then.
-        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.copy == copy) else { return };
+        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.copy == copy) else { return Ok(()) };
         if cached.phase == Phase::Evicting {
+            if cached.is_serving_readers() {
+                return Err("the end of an eviction of a page that readers are being served with");
+            }
             self.free_frame(page, actions);
         } else if cached.flushing {
             self.mark_clean(page);
         }
+        Ok(())
     }
 
     fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
@@ -271,12 +332,14 @@ impl Cache {
     fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         match cached.phase {
-            Phase::Fetching { access: Access::Read, data: true, .. } => {
+            Phase::Fetching { access: Access::Read, data: FetchedData::There, .. } => {
                 cached.phase = Phase::Shared;
                 actions.push(send_home(page, ToHome::Done { version: cached.copy }));
                 self.open(page, actions);
             }
-            Phase::Fetching { access: Access::Write, data: true, granted: true } => self.become_owner(page, actions),
+            Phase::Fetching { access: Access::Write, data: FetchedData::There, granted: true } => {
+                self.become_owner(page, actions);
+            }
             _ => {}
         }
     }
@@ -337,7 +400,8 @@ impl Cache {
             self.mark_clean(page);
             if upgrade {
                 // The frame stays for the answer to this rank's own request to write, which is at the home.
-                self.cached(page).phase = Phase::Fetching { access: Access::Write, data: false, granted: false };
+                self.cached(page).phase =
+                    Phase::Fetching { access: Access::Write, data: FetchedData::Missing, granted: false };
             } else {
                 self.free_frame(page, actions);
             }

@@ -32,7 +32,7 @@ pub(super) enum Phase {
     #[default]
     AwaitingFrame,
     /// Has a frame and has asked its home; no copy yet.
-    Fetching { access: Access, data: bool, granted: bool },
+    Fetching { access: Access, data: FetchedData, granted: bool },
     /// Has a copy to read.
     Shared,
     /// Has a copy to read, and has asked its home to write.
@@ -43,6 +43,15 @@ pub(super) enum Phase {
     Evicting,
     /// Its copy is on the way to a writer. `upgrade`: this rank's own request to write is at the home.
     Leaving { upgrade: bool },
+}
+
+/// Whether the page that is being fetched is in its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum FetchedData {
+    Missing,
+    /// The frame is being filled with zeros.
+    Clearing,
+    There,
 }
 
 /// Whether operations of this rank use the page.
@@ -92,11 +101,21 @@ impl CachedPage {
     pub fn fetch(&mut self, frame: FrameId) -> ToHome {
         self.frame = Some(frame);
         let access = if self.writers.is_empty() { Access::Read } else { Access::Write };
-        self.phase = Phase::Fetching { access, data: false, granted: false };
+        self.phase = Phase::Fetching { access, data: FetchedData::Missing, granted: false };
         match access {
             Access::Read => ToHome::Read { frame },
             Access::Write => ToHome::Write { frame, copy: None },
         }
+    }
+
+    /// Whether the copy is being given up: to a writer, or because one is about to write.
+    pub fn is_leaving(&self) -> bool {
+        self.deferred.invalidate.is_some() || self.deferred.serve_writer.is_some()
+    }
+
+    /// Whether readers are being served, or will be once the page is closed.
+    pub fn is_serving_readers(&self) -> bool {
+        self.outgoing > 0 || !self.deferred.serve_readers.is_empty()
     }
 
     pub fn is_evictable(&self) -> bool {

@@ -5,6 +5,9 @@ use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+/// The outcome of a message: what is wrong with it, in words, if it makes no sense.
+pub(super) type Refusable = Result<(), &'static str>;
+
 /// A rank with a valid copy of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holder {
@@ -53,6 +56,8 @@ pub(super) enum Transaction {
     First {
         requester: Rank,
         version: CopyVersion,
+        /// The backing file is being read.
+        loading: bool,
         forgotten: bool,
     },
     Write(Write),
@@ -107,7 +112,7 @@ impl Entry {
     }
 
     /// Ends a read: the reader is the new top holder, unless it has given up its copy already.
-    pub fn push_unless(&mut self, forgotten: bool, holder: Holder) {
+    fn push_unless(&mut self, forgotten: bool, holder: Holder) {
         if !forgotten {
             assert!(self.holder(holder.rank).is_none(), "{:?} has one copy at most", holder.rank);
             self.holders.push_back(holder);
@@ -115,43 +120,77 @@ impl Entry {
     }
 
     /// Removes a holder, if it still has this copy.
-    pub fn forget(&mut self, holder: Holder) {
+    pub fn forget(&mut self, holder: Holder) -> Refusable {
         if self.holders.contains(&holder) {
-            assert_ne!(self.dirty_owner, Some(holder.rank), "a dirty owner leaves only by an eviction");
+            if self.dirty_owner == Some(holder.rank) {
+                return Err("word that it has no copy of a page whose newest bytes it has");
+            }
             self.holders.retain(|known| *known != holder);
         }
+        Ok(())
     }
 
     /// Removes `rank` from the holders: it says that it has no copy.
-    pub fn forget_rank(&mut self, rank: Rank) {
-        if let Some(holder) = self.holder(rank) {
-            self.forget(holder);
-        }
+    pub fn forget_rank(&mut self, rank: Rank) -> Refusable {
+        self.holder(rank).map_or(Ok(()), |holder| self.forget(holder))
     }
 
     /// A rank has given up its clean copy, perhaps before its Done made it a holder.
-    pub fn on_forget(&mut self, holder: Holder) {
+    pub fn on_forget(&mut self, holder: Holder) -> Refusable {
+        let is_it = |requester, version| requester == holder.rank && version == holder.copy;
         match &mut self.transaction {
             Transaction::Reads(readers) => {
-                for reader in readers.iter_mut().filter(|reader| reader.version == holder.copy) {
+                for reader in readers.iter_mut().filter(|reader| is_it(reader.requester, reader.version)) {
                     reader.forgotten = true;
                 }
             }
-            Transaction::First { version, forgotten, .. } if *version == holder.copy => *forgotten = true,
+            Transaction::First { requester, version, forgotten, .. } if is_it(*requester, *version) => *forgotten = true,
             _ => {}
         }
-        self.forget(holder);
+        self.forget(holder)
     }
 
-    /// Takes a reader out of [`Transaction::Reads`], which ends with the last one.
-    pub fn remove_reader(&mut self, version: CopyVersion) -> Reader {
-        let Transaction::Reads(readers) = &mut self.transaction else { panic!("{version:?} is not a read") };
-        let at = readers.iter().position(|reader| reader.version == version).expect("a reader is removed once");
+    /// The requester has what it asked for.
+    pub fn on_done(&mut self, from: Rank, version: CopyVersion) -> Refusable {
+        const UNASKED: Refusable = Err("word that it has a page, and it was not given it");
+        let holder = Holder { rank: from, copy: version };
+        match &mut self.transaction {
+            Transaction::First { requester, version: expected, loading: false, forgotten }
+                if *expected == version && *requester == from =>
+            {
+                let forgotten = *forgotten;
+                self.transaction = Transaction::Idle;
+                self.push_unless(forgotten, holder);
+            }
+            Transaction::Write(write)
+                if write.version == version
+                    && write.requester == from
+                    && write.acknowledgements == 0
+                    && write.granted =>
+            {
+                self.transaction = Transaction::Idle;
+                self.holders.clear();
+                self.holders.push_back(holder);
+                self.dirty_owner = Some(from);
+            }
+            _ => {
+                let reader = self.remove_reader(|reader| reader.version == version && reader.requester == from);
+                let Some(reader) = reader else { return UNASKED };
+                self.push_unless(reader.forgotten, holder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the reader that `is_it` out of [`Transaction::Reads`], which ends with the last one.
+    pub fn remove_reader(&mut self, is_it: impl FnMut(&Reader) -> bool) -> Option<Reader> {
+        let Transaction::Reads(readers) = &mut self.transaction else { return None };
+        let at = readers.iter().position(is_it)?;
         let reader = readers.remove(at);
         if readers.is_empty() {
             self.transaction = Transaction::Idle;
         }
-        reader
+        Some(reader)
     }
 
     pub fn is_quiet(&self) -> bool {

@@ -26,13 +26,13 @@ mod inspect;
 pub use entry::Holder;
 
 use super::{Access, Action, CopyVersion, Forward, PageId, ToCache, ToHome, send_cache};
-use crate::Rank;
+use crate::{Nonsense, Rank};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use bits::Bits;
 use core::mem;
-use entry::{Entry, Reader, Request, RequestKind, Transaction, Write, WriteData};
+use entry::{Entry, Reader, Refusable, Request, RequestKind, Transaction, Write, WriteData};
 
 /// The directory of one rank's pages.
 ///
@@ -53,35 +53,45 @@ impl Home {
         Home { rank, cooperative, written: Bits::new(pages), entries: BTreeMap::new(), last_version: CopyVersion(0) }
     }
 
-    /// A message about the page `index` of this home.
-    pub(super) fn on_message(&mut self, from: Rank, index: u32, body: ToHome, actions: &mut Vec<Action>) {
-        assert!(index < self.pages(), "page {index} of a segment of {} pages", self.pages());
+    /// A message about the page `index` of this home, which exists.
+    pub(super) fn on_message(
+        &mut self,
+        from: Rank,
+        index: u32,
+        body: ToHome,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
         let entry = self.entries.entry(index).or_default();
         let request = |frame, kind| Request { from, frame, kind };
-        match body {
-            ToHome::Read { frame } => entry.waiting.push_back(request(frame, RequestKind::Read)),
-            ToHome::Write { frame, copy } => entry.waiting.push_back(request(frame, RequestKind::Write { copy })),
+        let taken = match body {
+            ToHome::Read { frame } => Ok(entry.waiting.push_back(request(frame, RequestKind::Read))),
+            ToHome::Write { frame, copy } => Ok(entry.waiting.push_back(request(frame, RequestKind::Write { copy }))),
             ToHome::Evict { frame, copy, keep } => {
                 let request = request(frame, RequestKind::Evict { copy, keep });
                 if entry.transaction == Transaction::Recall && entry.dirty_owner == Some(from) {
-                    self.start(index, request, actions);
+                    self.start(index, request, actions)?;
                 } else {
                     entry.waiting.push_back(request);
                 }
+                Ok(())
             }
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
-            ToHome::Done { version } => self.on_done(index, from, version),
-            ToHome::Nack { version } => self.on_nack(index, version, actions),
-            ToHome::Acknowledge { version } => self.on_acknowledge(index, version, actions),
-        }
-        self.start_waiting(index, actions);
+            ToHome::Done { version } => entry.on_done(from, version),
+            ToHome::Nack { version } => self.on_nack(from, index, version, actions),
+            ToHome::Acknowledge { version } => self.on_acknowledge(from, index, version, actions),
+        };
+        taken.map_err(|what| Nonsense::about(self.page(index), from, what))?;
+        self.start_waiting(index, actions)
     }
 
     /// [`Action::Load`] is carried out: the page is in the requester's frame.
     pub(super) fn on_loaded(&mut self, index: u32, actions: &mut Vec<Action>) {
         let page = self.page(index);
         let (to, version, grant) = match &mut self.entry_mut(index).transaction {
-            Transaction::First { requester, version, .. } => (*requester, *version, false),
+            Transaction::First { requester, version, loading, .. } => {
+                *loading = false;
+                (*requester, *version, false)
+            }
             Transaction::Write(write) => {
                 assert_eq!(write.data, WriteData::Loading);
                 write.data = WriteData::There;
@@ -93,7 +103,7 @@ impl Home {
     }
 
     /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
-    pub(super) fn on_stored(&mut self, index: u32, actions: &mut Vec<Action>) {
+    pub(super) fn on_stored(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let page = self.page(index);
         self.written.set(index);
         let entry = self.entry_mut(index);
@@ -102,89 +112,65 @@ impl Home {
         };
         entry.dirty_owner = None;
         if !keep {
-            entry.forget(Holder { rank: from, copy });
+            entry.forget(Holder { rank: from, copy }).expect("it is no dirty owner any more");
         }
         actions.push(send_cache(from, page, ToCache::Evicted { copy }));
-        self.start_waiting(index, actions);
-    }
-
-    /// The requester has what it asked for.
-    fn on_done(&mut self, index: u32, from: Rank, version: CopyVersion) {
-        let entry = self.entry_mut(index);
-        let holder = Holder { rank: from, copy: version };
-        match &mut entry.transaction {
-            Transaction::Reads(_) => {
-                let forgotten = entry.remove_reader(version).forgotten;
-                entry.push_unless(forgotten, holder);
-            }
-            Transaction::First { version: expected, forgotten, .. } => {
-                assert_eq!(*expected, version);
-                let forgotten = *forgotten;
-                entry.transaction = Transaction::Idle;
-                entry.push_unless(forgotten, holder);
-            }
-            Transaction::Write(write) => {
-                assert!(write.version == version && write.acknowledgements == 0 && write.granted);
-                entry.transaction = Transaction::Idle;
-                entry.holders.clear();
-                entry.holders.push_back(holder);
-                entry.dirty_owner = Some(from);
-            }
-            other => panic!("{from:?} is done with {version:?} in {other:?}"),
-        }
+        self.start_waiting(index, actions)
     }
 
     /// The holder that was told to serve `version` has no copy: forgets the holder, and serves the request in another
     /// way.
-    fn on_nack(&mut self, index: u32, version: CopyVersion, actions: &mut Vec<Action>) {
+    fn on_nack(&mut self, from: Rank, index: u32, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("word that it cannot serve a request, and it was not told to serve it");
         let page = self.page(index);
         let is_written = self.is_written(index);
         let entry = self.entry_mut(index);
-        match &mut entry.transaction {
-            Transaction::Reads(_) => {
-                let Reader { requester, frame, source, .. } = entry.remove_reader(version);
-                entry.forget(source);
-                entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read });
+        if let Transaction::Write(write) = &mut entry.transaction {
+            let WriteData::Forwarded { source, with_grant } = write.data else { return UNASKED };
+            if source.rank != from || write.version != version {
+                return UNASKED;
             }
-            Transaction::Write(write) => {
-                let WriteData::Forwarded { source, with_grant } = write.data else {
-                    panic!("no holder was told to serve {version:?}")
-                };
-                // The other holders are giving up their copies, so only the file is left to get the data from.
-                write.granted &= !with_grant;
-                write.fetch_from_file(page, is_written, actions);
-                entry.forget(source);
-            }
-            other => panic!("{version:?} was nacked in {other:?}"),
+            // The other holders are giving up their copies, so only the file is left to get the data from.
+            write.granted &= !with_grant;
+            write.fetch_from_file(page, is_written, actions);
+            return entry.forget(source);
         }
+        let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
+        let Some(Reader { requester, frame, source, .. }) = reader else { return UNASKED };
+        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read });
+        entry.forget(source)
     }
 
-    fn on_acknowledge(&mut self, index: u32, version: CopyVersion, actions: &mut Vec<Action>) {
+    fn on_acknowledge(&mut self, from: Rank, index: u32, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
         let page = self.page(index);
-        let Transaction::Write(write) = &mut self.entry_mut(index).transaction else {
-            panic!("{version:?} was acknowledged outside a write");
-        };
-        assert!(write.version == version && write.acknowledgements > 0);
+        let Transaction::Write(write) = &mut self.entry_mut(index).transaction else { return UNASKED };
+        let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
+        if write.version != version || write.acknowledgements == 0 || write.requester == from || is_source {
+            return UNASKED;
+        }
         write.acknowledgements -= 1;
         if write.acknowledgements == 0 && !write.granted && write.data != WriteData::Loading {
             write.granted = true;
             actions.push(send_cache(write.requester, page, ToCache::Grant { version }));
         }
+        Ok(())
     }
 
     /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
-    fn start_waiting(&mut self, index: u32, actions: &mut Vec<Action>) {
+    fn start_waiting(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         while let Some(request) = self.entry_mut(index).waiting.front().copied() {
             if !self.may_start(index, request) {
                 break;
             }
             self.entry_mut(index).waiting.pop_front();
-            self.start(index, request, actions);
+            self.start(index, request, actions)?;
         }
         let entry = &self.entries[&index];
         if entry.holders.is_empty() && entry.is_quiet() {
             self.entries.remove(&index);
         }
+        Ok(())
     }
 
     fn may_start(&self, index: u32, request: Request) -> bool {
@@ -200,20 +186,24 @@ impl Home {
         }
     }
 
-    fn start(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) {
+    fn start(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match request.kind {
             RequestKind::Read => self.start_read(index, request, actions),
             RequestKind::Write { copy } => self.start_write(index, request, copy, actions),
-            RequestKind::Evict { copy, keep } => self.start_evict(index, request, copy, keep, actions),
+            RequestKind::Evict { copy, keep } => {
+                let started = self.start_evict(index, request, copy, keep, actions);
+                started.map_err(|what| Nonsense::about(self.page(index), request.from, what))
+            }
         }
     }
 
-    fn start_read(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) {
+    fn start_read(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let page = self.page(index);
         let Request { from, frame, .. } = request;
-        self.entry_mut(index).forget_rank(from);
-        if self.recall(index, request, actions) {
-            return;
+        let forgotten = self.entry_mut(index).forget_rank(from);
+        forgotten.map_err(|what| Nonsense::about(page, from, what))?;
+        if self.recall(index, request, actions)? {
+            return Ok(());
         }
         let version = self.next_version();
         let source = self.source(&self.entries[&index], from);
@@ -230,25 +220,33 @@ impl Home {
             let forward = Forward { version, to: from, frame, access: Access::Read, grant: false };
             actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
         } else {
-            entry.transaction = Transaction::First { requester: from, version, forgotten: false };
+            entry.transaction =
+                Transaction::First { requester: from, version, loading: is_written, forgotten: false };
             actions.push(if is_written {
                 Action::Load { page, to: from, frame }
             } else {
                 send_cache(from, page, ToCache::Data { version, grant: false, zeros: true })
             });
         }
+        Ok(())
     }
 
-    fn start_write(&mut self, index: u32, request: Request, copy: Option<CopyVersion>, actions: &mut Vec<Action>) {
+    fn start_write(
+        &mut self,
+        index: u32,
+        request: Request,
+        copy: Option<CopyVersion>,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
         let page = self.page(index);
         let Request { from, frame, .. } = request;
         let entry = self.entry_mut(index);
         let has_copy = copy.is_some_and(|copy| entry.holders.contains(&Holder { rank: from, copy }));
         if !has_copy {
-            entry.forget_rank(from);
+            entry.forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
         }
-        if self.recall(index, request, actions) {
-            return;
+        if self.recall(index, request, actions)? {
+            return Ok(());
         }
         let version = self.next_version();
         let source = if has_copy { None } else { self.source_of_write(&self.entries[&index], from) };
@@ -273,47 +271,56 @@ impl Home {
             actions.push(send_cache(from, page, ToCache::Grant { version }));
         }
         entry.transaction = Transaction::Write(write);
+        Ok(())
     }
 
-    fn start_evict(&mut self, index: u32, request: Request, copy: CopyVersion, keep: bool, actions: &mut Vec<Action>) {
+    fn start_evict(
+        &mut self,
+        index: u32,
+        request: Request,
+        copy: CopyVersion,
+        keep: bool,
+        actions: &mut Vec<Action>,
+    ) -> Refusable {
         let page = self.page(index);
         let Request { from, frame, .. } = request;
         let entry = self.entry_mut(index);
         if !entry.holders.contains(&Holder { rank: from, copy }) {
             // A writer got the copy while this request was on its way; the writer accounts for the bytes now.
-            return;
+            return Ok(());
         }
         if entry.dirty_owner == Some(from) {
             entry.transaction = Transaction::WriteBack { from, copy, keep };
             actions.push(Action::Store { page, from, frame });
-            return;
+            return Ok(());
         }
         // A recall has already had it written back.
         if !keep {
-            entry.forget(Holder { rank: from, copy });
+            entry.forget(Holder { rank: from, copy })?;
         }
         actions.push(send_cache(from, page, ToCache::Evicted { copy }));
+        Ok(())
     }
 
     /// Without cooperative caching, bytes that only another rank's pool has must reach the file before the requester
     /// gets anything. Returns whether `request` has to wait for that; it is at the front of the queue then.
-    fn recall(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> bool {
+    fn recall(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
         let page = self.page(index);
         let is_at_hand = |owner: &Rank| self.cooperative || [self.rank, request.from].contains(owner);
-        let Some(owner) = self.dirty_owner(index).filter(|owner| !is_at_hand(owner)) else { return false };
+        let Some(owner) = self.dirty_owner(index).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
         let entry = self.entry_mut(index);
         entry.waiting.push_front(request);
         let is_eviction =
             |request: &Request| request.from == owner && matches!(request.kind, RequestKind::Evict { .. });
         if let Some(at) = entry.waiting.iter().position(is_eviction) {
             let eviction = entry.waiting.remove(at).expect("it was just found");
-            self.start(index, eviction, actions);
+            self.start(index, eviction, actions)?;
         } else {
             let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
             entry.transaction = Transaction::Recall;
             actions.push(send_cache(owner, page, ToCache::Recall { copy }));
         }
-        true
+        Ok(true)
     }
 
     /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.

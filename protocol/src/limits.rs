@@ -1,0 +1,112 @@
+//! The limits that every message of a peer has to keep. They are known from attach on.
+
+use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, PageId, ToCache, ToHome};
+use crate::{Nonsense, Rank};
+use alloc::sync::Arc;
+
+/// How much memory a rank has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RankSizes {
+    /// Pages of its segment.
+    pub pages: u32,
+    /// Frames of its pool that hold pages; at least 1.
+    pub frames: u32,
+}
+
+/// What a rank knows of all ranks' memory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Limits {
+    rank: Rank,
+    sizes: Arc<[RankSizes]>,
+}
+
+impl Limits {
+    /// What `rank` knows of these ranks, of which it is one.
+    pub fn new(rank: Rank, sizes: impl IntoIterator<Item = RankSizes>) -> Limits {
+        let sizes: Arc<[RankSizes]> = sizes.into_iter().collect();
+        assert!(rank.index() < sizes.len(), "rank {rank} of {}", sizes.len());
+        Limits { rank, sizes }
+    }
+
+    /// This rank.
+    pub fn rank(&self) -> Rank {
+        self.rank
+    }
+
+    /// This rank's memory.
+    pub fn own(&self) -> RankSizes {
+        self.sizes[self.rank.index()]
+    }
+
+    /// How many ranks the job has.
+    pub fn ranks(&self) -> u32 {
+        self.sizes.len() as u32
+    }
+
+    /// Checks a message of the coherence protocol that this rank got: its sender, page, rank and frame exist, and a
+    /// message for a home is about a page of this rank.
+    ///
+    /// # Errors
+    /// One of them does not.
+    pub fn check(&self, from: Rank, message: &CoherenceMessage) -> Result<(), Nonsense> {
+        let nonsense = |what| Err(Nonsense::about(message.page, from, what));
+        if from.0 >= self.ranks() {
+            return nonsense("a message, and there is no such rank");
+        }
+        if !self.has_page(message.page) {
+            return nonsense("a message about a page that does not exist");
+        }
+        match message.body {
+            CoherenceBody::Home(_) if message.page.home != self.rank => {
+                nonsense("a message for the home of a page of another rank")
+            }
+            CoherenceBody::Home(
+                ToHome::Read { frame } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. },
+            ) if !self.has_frame(from, frame) => nonsense("a request with a frame that it does not have"),
+            CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
+                nonsense("an order to serve a rank or a frame that does not exist")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn has_page(&self, page: PageId) -> bool {
+        self.sizes.get(page.home.index()).is_some_and(|sizes| page.index < sizes.pages)
+    }
+
+    fn has_frame(&self, rank: Rank, frame: FrameId) -> bool {
+        self.sizes.get(rank.index()).is_some_and(|sizes| frame.0 < sizes.frames)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::{Access, CopyVersion, Forward};
+
+    #[test]
+    fn what_does_not_exist_is_refused() {
+        let limits = Limits::new(Rank(1), [(3, 2), (5, 4)].map(|(pages, frames)| RankSizes { pages, frames }));
+        let home = |frame, home, index| CoherenceMessage {
+            body: CoherenceBody::Home(ToHome::Read { frame: FrameId(frame) }),
+            page: PageId { home: Rank(home), index },
+        };
+        assert_eq!(limits.check(Rank(0), &home(1, 1, 4)), Ok(()));
+        assert_eq!(limits.check(Rank(1), &home(3, 1, 0)), Ok(()));
+        for (from, message) in
+            [(0, home(2, 1, 4)), (0, home(1, 1, 5)), (0, home(1, 0, 2)), (0, home(1, 2, 0)), (2, home(0, 1, 0))]
+        {
+            assert!(limits.check(Rank(from), &message).is_err_and(|nonsense| nonsense.from == Rank(from)), "{message:?}");
+        }
+        let forward = |to, frame| {
+            let (version, access) = (CopyVersion(1), Access::Read);
+            let forward = Forward { version, to: Rank(to), frame: FrameId(frame), access, grant: false };
+            CoherenceMessage {
+                body: CoherenceBody::Cache(ToCache::Forward(forward)),
+                page: PageId { home: Rank(0), index: 2 },
+            }
+        };
+        assert_eq!(limits.check(Rank(0), &forward(0, 1)), Ok(()));
+        assert!(limits.check(Rank(0), &forward(0, 2)).is_err() && limits.check(Rank(0), &forward(2, 0)).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! Messages of peers that make no sense.
+
+use crate::Rank;
+use crate::coherence::PageId;
+use core::fmt;
+
+/// A message that no rank sends that keeps the protocol. The job cannot go on: the state that the sender speaks of is
+/// not this rank's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Nonsense {
+    /// The sender.
+    pub from: Rank,
+    /// What it sent, in words.
+    pub what: &'static str,
+    /// The page that the message is about, if it is about one.
+    pub page: Option<PageId>,
+}
+
+impl Nonsense {
+    /// A message that is about no page.
+    pub fn new(from: Rank, what: &'static str) -> Nonsense {
+        Nonsense { from, what, page: None }
+    }
+
+    /// A message about a page.
+    pub fn about(page: PageId, from: Rank, what: &'static str) -> Nonsense {
+        Nonsense { from, what, page: Some(page) }
+    }
+}
+
+/// One line for the user.
+impl fmt::Display for Nonsense {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {} sent {}", self.from, self.what)?;
+        if let Some(PageId { home, index }) = self.page {
+            write!(f, " (page {index} of rank {home})")?;
+        }
+        f.write_str("; do all ranks run the same version of vgasnet?")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn the_line_names_the_rank_and_the_page() {
+        let line = Nonsense::about(PageId { home: Rank(2), index: 7 }, Rank(3), "a grant that nobody asked for");
+        let expected = "rank 3 sent a grant that nobody asked for (page 7 of rank 2); do all ranks run the same version \
+                        of vgasnet?";
+        assert_eq!(line.to_string(), expected);
+        assert!(Nonsense::new(Rank(0), "a message").to_string().starts_with("rank 0 sent a message; "));
+    }
+}

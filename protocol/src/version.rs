@@ -1,0 +1,69 @@
+//! What ranks have to have in common.
+
+/// The sources that say what messages are and what follows from them.
+const SOURCES: [&[u8]; 18] = [
+    include_bytes!("active_message.rs"),
+    include_bytes!("barrier.rs"),
+    include_bytes!("coherence/mod.rs"),
+    include_bytes!("coherence/message.rs"),
+    include_bytes!("coherence/cache/mod.rs"),
+    include_bytes!("coherence/cache/page.rs"),
+    include_bytes!("coherence/home/mod.rs"),
+    include_bytes!("coherence/home/entry.rs"),
+    include_bytes!("collectives/machine.rs"),
+    include_bytes!("collectives/message.rs"),
+    include_bytes!("collectives/team.rs"),
+    include_bytes!("collectives/plan/mod.rs"),
+    include_bytes!("collectives/plan/everyone.rs"),
+    include_bytes!("collectives/plan/reduce.rs"),
+    include_bytes!("collectives/plan/rooted.rs"),
+    include_bytes!("rank.rs"),
+    include_bytes!("rank_state.rs"),
+    include_bytes!("wire.rs"),
+];
+
+/// Names the protocol of this build: a hash of the version of vgasnet and of the sources that lay messages out and
+/// answer them. Ranks with another number are refused at init. A rank with the other byte order reads another number.
+pub const PROTOCOL_VERSION: u64 = hash_sources();
+
+const fn hash_sources() -> u64 {
+    let mut hash = hash(0xcbf2_9ce4_8422_2325, env!("CARGO_PKG_VERSION").as_bytes());
+    let mut at = 0;
+    while at < SOURCES.len() {
+        hash = self::hash(hash, SOURCES[at]);
+        at += 1;
+    }
+    hash
+}
+
+/// FNV-1a with words of 8 bytes, so that compilers evaluate it quickly.
+#[allow(long_running_const_eval)]
+const fn hash(mut hash: u64, mut bytes: &[u8]) -> u64 {
+    while let Some((word, rest)) = bytes.split_first_chunk() {
+        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x100_0000_01b3);
+        // The multiplication moves bits up only.
+        hash ^= hash >> 32;
+        bytes = rest;
+    }
+    while let [byte, rest @ ..] = bytes {
+        hash = (hash ^ *byte as u64).wrapping_mul(0x100_0000_01b3);
+        bytes = rest;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_counts() {
+        let texts: [&[u8]; 6] = [b"", b"a", b"b", b"12345678", b"12345679", b"123456789"];
+        let hashes = texts.map(|text| hash(1, text));
+        for (at, one) in hashes.iter().enumerate() {
+            assert!(hashes[at + 1..].iter().all(|other| one != other), "{:?}", texts[at]);
+        }
+        assert_ne!(hash(1, b"ab"), hash(2, b"ab"));
+        assert_ne!(PROTOCOL_VERSION, 0);
+    }
+}
