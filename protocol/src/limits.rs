@@ -60,9 +60,11 @@ impl Limits {
             CoherenceBody::Home(_) if message.page.home != self.rank => {
                 nonsense("a message for the home of a page of another rank")
             }
-            CoherenceBody::Home(
-                ToHome::Read { frame } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. },
-            ) if !self.has_frame(from, frame) => nonsense("a request with a frame that it does not have"),
+            CoherenceBody::Home(ToHome::Read { frame } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. })
+                if !self.has_frame(from, frame) =>
+            {
+                nonsense("a request with a frame that it does not have")
+            }
             CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
                 nonsense("an order to serve a rank or a frame that does not exist")
             }
@@ -96,7 +98,10 @@ mod tests {
         for (from, message) in
             [(0, home(2, 1, 4)), (0, home(1, 1, 5)), (0, home(1, 0, 2)), (0, home(1, 2, 0)), (2, home(0, 1, 0))]
         {
-            assert!(limits.check(Rank(from), &message).is_err_and(|nonsense| nonsense.from == Rank(from)), "{message:?}");
+            assert!(
+                limits.check(Rank(from), &message).is_err_and(|nonsense| nonsense.from == Rank(from)),
+                "{message:?}"
+            );
         }
         let forward = |to, frame| {
             let (version, access) = (CopyVersion(1), Access::Read);

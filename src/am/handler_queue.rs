@@ -100,7 +100,9 @@ impl HandlerQueue {
         }
         if bytes.len() < total_bytes {
             let partial = self.partial(from, head.id);
-            partial.head = Some((head, args));
+            if partial.head.replace((head, args)).is_some() {
+                return None;
+            }
             return self.add_bytes(from, head.id, 0, bytes);
         }
         let words = if total_bytes > 0 { self.spare.pop().unwrap_or_default() } else { Vec::new() };
@@ -112,7 +114,8 @@ impl HandlerQueue {
 
     /// Takes more of a payload; answers as [`HandlerQueue::add_first`].
     pub(super) fn add_fragment(&mut self, from: Rank, id: u32, offset_bytes: usize, bytes: &[u8]) -> Option<bool> {
-        if offset_bytes > PAYLOAD_BYTES_MAX || bytes.len() > PAYLOAD_BYTES_MAX - offset_bytes {
+        // Without bytes, it would be kept for ever.
+        if bytes.is_empty() || offset_bytes > PAYLOAD_BYTES_MAX || bytes.len() > PAYLOAD_BYTES_MAX - offset_bytes {
             return None;
         }
         self.partial(from, id);
@@ -229,6 +232,9 @@ mod tests {
         assert_eq!(queue.add_fragment(Rank(0), 1, PAYLOAD_BYTES_MAX, b"x"), None);
         assert_eq!(queue.add_first(Rank(0), head(2, 8), args(), b"1234"), Some(false));
         assert_eq!(queue.add_fragment(Rank(0), 2, 4, b"12345"), None, "more than there is");
+        assert_eq!(queue.add_fragment(Rank(0), 3, 0, b""), None, "nothing");
+        assert_eq!(queue.add_first(Rank(0), head(4, 8), args(), b"1234"), Some(false));
+        assert_eq!(queue.add_first(Rank(0), head(4, 5), args(), b"1234"), None, "a second beginning");
     }
 
     #[test]

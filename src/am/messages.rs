@@ -2,7 +2,7 @@
 
 use super::flow::{Amount, Flow};
 use super::handler_queue::{Backlog, HandlerQueue, Incoming};
-use super::handlers::Handlers;
+use super::handlers::{Handlers, LIBRARY};
 use crate::engine::{Received, Receiver};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::active_message::{self, AmMessage, Args};
+use vgasnet_protocol::active_message::{self, AmMessage, Args, Category, Credit, Head};
 
-/// The library's own handler: gets the arguments, the payload and its length. It sends nothing.
-pub(super) type LibraryHandler = Box<dyn Fn(&Args, *mut c_void, usize) + Send + Sync>;
+/// The library's own handler: gets the sender, the arguments, the payload and its length. It sends nothing.
+pub(super) type LibraryHandler = Box<dyn Fn(Rank, &Args, *mut c_void, usize) + Send + Sync>;
 
 /// The Active Messages that a rank has received, with their handlers and flow control.
 pub struct Messages {
@@ -93,30 +93,39 @@ impl Messages {
 }
 
 impl Receiver for Messages {
-    fn on_message(&self, from: Rank, bytes: &[u8]) -> Received {
-        let complete = match active_message::decode(bytes) {
-            Some(AmMessage::First(head, args, payload)) => {
+    fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str> {
+        let complete = match active_message::decode(bytes).ok_or("an Active Message that is none")? {
+            AmMessage::First(head, args, payload) => {
+                check_head(&head)?;
                 if head.is_reply && !self.flow.give_back(from, Amount { requests: 1, cost: head.cost }) {
-                    return Received::Malformed;
+                    return Err("a reply to a request that was not sent");
                 }
                 self.queue().add_first(from, head, args, payload)
             }
-            Some(AmMessage::Fragment(head, bytes)) => {
+            AmMessage::Fragment(head, bytes) => {
                 self.queue().add_fragment(from, head.id, head.offset_bytes as usize, bytes)
             }
-            Some(AmMessage::Credit(credit)) => {
-                let was_taken = self.flow.give_back(from, Amount { requests: credit.requests, cost: credit.cost });
-                return if was_taken { Received::Event } else { Received::Malformed };
+            AmMessage::Credit(Credit { requests, cost, .. }) => {
+                let was_taken = self.flow.give_back(from, Amount { requests, cost });
+                return was_taken.then_some(Received::Event).ok_or("credit for requests that were not sent");
             }
-            None => None,
         };
-        match complete {
-            Some(true) => {
-                self.pending.fetch_add(1, Ordering::SeqCst);
-                Received::Event
-            }
-            Some(false) => Received::Noted,
-            None => Received::Malformed,
+        if !complete.ok_or("an Active Message whose parts do not fit each other")? {
+            return Ok(Received::Noted);
         }
+        self.pending.fetch_add(1, Ordering::SeqCst);
+        Ok(Received::Event)
+    }
+}
+
+/// Checks what needs no look at the segment: that is known when the handler runs.
+fn check_head(head: &Head) -> Result<(), &'static str> {
+    let is_of_library = head.handler == LIBRARY;
+    match head.category {
+        Category::Short if head.payload_bytes > 0 || head.is_placed => Err("a Short message with a payload"),
+        Category::Medium if head.is_placed => Err("a Medium message with a payload that is in the segment"),
+        Category::Long if is_of_library => Err("a message of a collective with a payload in the segment"),
+        _ if is_of_library && head.is_reply => Err("a reply to the library itself"),
+        _ => Ok(()),
     }
 }

@@ -10,8 +10,8 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{Args, Category};
+use vgasnet_protocol::{Nonsense, Rank};
 
 /// The longest wait for a handler. A client then looks at its condition again, which other threads or puts may have
 /// changed.
@@ -108,7 +108,7 @@ impl Am {
         let Some(mut incoming) = messages.take() else { return false };
         let Incoming { from, head, .. } = incoming;
         let token = Token::new(from, head.is_reply, cost_of(&incoming));
-        let place = self.payload_place(&mut incoming);
+        let place = self.payload_place(&mut incoming).unwrap_or_else(|line| self.driver().fail(CALL, &line));
         let frame =
             Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes: head.payload_bytes as usize };
         self.call(head.handler, head.category, frame, &incoming.args, from);
@@ -125,13 +125,20 @@ impl Am {
     }
 
     /// The place of the payload for the handler. A Long's payload is put there first.
-    fn payload_place(&self, incoming: &mut Incoming) -> *mut u8 {
-        let Incoming { head, payload, .. } = incoming;
-        match head.category {
+    ///
+    /// # Errors
+    /// The sender names a place outside of the segment.
+    fn payload_place(&self, incoming: &mut Incoming) -> Result<*mut u8, UserError> {
+        let Incoming { from, head, payload, .. } = incoming;
+        Ok(match head.category {
             Category::Short => std::ptr::null_mut(),
             Category::Medium => payload.as_mut_ptr(),
             Category::Long => {
-                let address = head.address as usize;
+                let (address, len_bytes) = (head.address as usize, head.payload_bytes as usize);
+                if self.space().pieces(self.space().rank.0, address, len_bytes).is_err() {
+                    let what = "a Long message with a payload outside of this rank's segment";
+                    return Err(UserError::new(Nonsense::new(*from, what).to_string()));
+                }
                 if !head.is_placed {
                     let remote = Remote { rank: self.space().rank.0, address, len_bytes: payload.len_bytes() };
                     // SAFETY: the payload has `len_bytes` bytes, and lives until the message has been handled.
@@ -140,12 +147,12 @@ impl Am {
                 }
                 std::ptr::with_exposed_provenance_mut(address)
             }
-        }
+        })
     }
 
     fn call(&self, index: u8, category: Category, frame: Frame, args: &Args, from: Rank) {
         if let Some(handler) = self.messages.library_handler().filter(|_| index == LIBRARY) {
-            caller::in_handler(|| handler(args, frame.payload, frame.payload_bytes));
+            caller::in_handler(|| handler(from, args, frame.payload, frame.payload_bytes));
             return self.driver().notify();
         }
         let Some(function) = self.messages().handlers().get(index) else {

@@ -1,7 +1,7 @@
 //! Starting collectives, and teams.
 
 use super::Coll;
-use super::drive::{Bases, Memory, Reducer, Reduction, Whose};
+use super::drive::{Bases, MISFIT, Memory, Reducer, Reduction, Whose};
 use crate::engine::Driver;
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle};
@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
-use vgasnet_protocol::collectives::{TEAM_ALL, Team, Vote, split};
+use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, split};
 use zerocopy::IntoBytes;
 
 /// When a collective may begin to move bytes, and when it is complete on a rank.
@@ -186,7 +186,8 @@ impl Coll {
         let completion = unsafe { self.enter_rank(&call)? };
         self.driver().finish(completion);
         let (id, members, me) = split(&members, &votes, me);
-        self.with(|machine| machine.add_team(id, Team::new(members, me)));
+        let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
+        added.map_err(|Misfit| UserError::new(MISFIT))?;
         self.driver().poll();
         Ok(id)
     }

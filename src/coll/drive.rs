@@ -11,7 +11,7 @@ use std::sync::Arc;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
-use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, Machine, Sending};
+use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
 
 /// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
 /// number, the right operands, the bytes of an element, the flags and the argument. Results and left operands may be
@@ -22,6 +22,10 @@ pub type ReduceFunction =
 /// The call by which errors are reported that no call can return. A transfer fails if the client gave memory that is only
 /// partly in its segment.
 const CALL: &str = "collective";
+
+/// What a message is that fits no collective of this rank.
+pub(super) const MISFIT: &str = "a message of a collective that makes no sense here; all ranks of a team have to start the \
+                                 same collectives, of the same sizes, in the same order";
 
 /// A function of the client's table.
 #[derive(Clone, Copy, Debug)]
@@ -256,17 +260,19 @@ impl Coll {
         }
     }
 
-    /// Takes a message of a collective. Runs as a handler, and sends nothing.
+    /// Takes a message of a collective from a rank. Runs as a handler, and sends nothing.
     ///
     /// # Safety
     /// `payload` is valid for reads of `payload_bytes` bytes.
-    pub(super) unsafe fn on_message(&self, args: &Args, payload: *const c_void, payload_bytes: usize) {
-        let taken = CollectiveMessage::decode(args).and_then(|message| {
-            let arrived = self.with(|machine| machine.on_message(&message, payload_bytes)).ok()?;
-            Some(arrived.map(|arrived| (arrived, self.with(|machine| machine.client(arrived.operation).bases))))
+    pub(super) unsafe fn on_message(&self, sender: Rank, args: &Args, payload: *const c_void, payload_bytes: usize) {
+        let taken = CollectiveMessage::decode(args).ok_or(Misfit).and_then(|message| {
+            self.with(|machine| {
+                let arrived = machine.on_message(sender, &message, payload_bytes)?;
+                Ok(arrived.map(|arrived| (arrived, machine.client(arrived.operation).bases)))
+            })
         });
         match taken {
-            Some(Some((arrived, bases))) => {
+            Ok(Some((arrived, bases))) => {
                 let Arrived { place, .. } = arrived;
                 let from = payload.expose_provenance();
                 // SAFETY: the payload is valid for its length. The client's memory is valid until the collective is
@@ -274,14 +280,8 @@ impl Coll {
                 unsafe { self.copy_memory(from, bases.address(place), payload_bytes) };
                 self.with(|machine| machine.on_written(arrived));
             }
-            Some(None) => {}
-            None => self.am.driver().fail(
-                CALL,
-                &UserError::new(
-                    "a message of a collective makes no sense here; all ranks of a team have to start the same collectives, \
-                 of the same sizes, in the same order",
-                ),
-            ),
+            Ok(None) => {}
+            Err(Misfit) => self.am.driver().fail(CALL, &UserError::new(format!("rank {sender} sent {MISFIT}"))),
         }
     }
 }

@@ -51,7 +51,8 @@ impl Coll {
     pub fn new(am: Arc<Am>) -> Arc<Coll> {
         let space = am.ops().space();
         let mut machine = Machine::default();
-        machine.add_team(TEAM_ALL, Team::new((0..space.segments.len() as u32).collect(), space.rank.0));
+        let all = Team::new((0..space.segments.len() as u32).collect(), space.rank.0);
+        machine.add_team(TEAM_ALL, all).expect("nothing has come");
         let coll = Arc::new(Coll {
             am,
             machine: Mutex::new(machine),
@@ -64,9 +65,9 @@ impl Coll {
             is_busy: AtomicBool::new(false),
         });
         let handler = Arc::clone(&coll);
-        coll.am.messages().set_library_handler(Box::new(move |args, payload, payload_bytes| {
+        coll.am.messages().set_library_handler(Box::new(move |from, args, payload, payload_bytes| {
             // SAFETY: the payload of a message is valid for the length that its handler gets.
-            unsafe { handler.on_message(args, payload, payload_bytes) };
+            unsafe { handler.on_message(from, args, payload, payload_bytes) };
         }));
         coll
     }

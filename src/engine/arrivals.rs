@@ -3,9 +3,9 @@
 use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
 use vgasnet_conduit::{Arrival, Token};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
+use vgasnet_protocol::{Nonsense, Rank};
 
 /// The least first byte of the messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
@@ -13,7 +13,10 @@ pub const TAG_ABOVE: u8 = 40;
 /// Takes the messages for the rooms above the engine. It notes them and returns.
 pub trait Receiver: Send + Sync {
     /// Takes a message whose first byte is at least [`TAG_ABOVE`].
-    fn on_message(&self, from: Rank, bytes: &[u8]) -> Received;
+    ///
+    /// # Errors
+    /// The message makes no sense: what it is, in words.
+    fn on_message(&self, from: Rank, bytes: &[u8]) -> Result<Received, &'static str>;
 }
 
 /// The outcome of [`Receiver::on_message`].
@@ -23,19 +26,19 @@ pub enum Received {
     Event,
     /// Nothing to do yet.
     Noted,
-    /// The message makes no sense.
-    Malformed,
 }
 
 #[derive(Debug)]
 pub(super) enum Arrived {
     Protocol(Rank, CoherenceMessage),
-    Barrier(BarrierMessage),
-    Farewell(BarrierMessage),
+    Barrier(Rank, BarrierMessage),
+    Farewell(Rank, BarrierMessage),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
-    Malformed(Rank, u8),
+    Nonsense(Nonsense),
+    /// The transport has found something that no rank of this version leaves there.
+    Corrupt(String),
 }
 
 impl Engine {
@@ -55,12 +58,14 @@ impl Engine {
         match arrived {
             Arrived::Event => self.has_event = true,
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
-            Arrived::Barrier(message) => {
-                self.barrier.on_message(message, &mut self.outbox.for_barrier(TAG_BARRIER));
+            Arrived::Barrier(from, message) => {
+                let mut send = self.outbox.for_barrier(TAG_BARRIER);
+                self.barrier.on_message(from, message, &mut send).map_err(refused)?;
                 self.look_at_barriers();
             }
-            Arrived::Farewell(message) => {
-                self.farewell.on_message(message, &mut self.outbox.for_barrier(TAG_FAREWELL));
+            Arrived::Farewell(from, message) => {
+                let mut send = self.outbox.for_barrier(TAG_FAREWELL);
+                self.farewell.on_message(from, message, &mut send).map_err(refused)?;
                 self.look_at_barriers();
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
@@ -70,32 +75,35 @@ impl Engine {
                     self.handle(Event::Transferred(outgoing));
                 }
             },
-            Arrived::Malformed(from, tag) => {
-                return Err(UserError::new(format!(
-                    "rank {from} sent a message of unknown kind {tag}; do all ranks run the same version of vgasnet?"
-                )));
-            }
+            Arrived::Nonsense(nonsense) => return Err(refused(nonsense)),
+            Arrived::Corrupt(what) => return Err(UserError::new(what)),
         }
         Ok(())
     }
+}
+
+/// The line for the user about a message that makes no sense.
+pub(super) fn refused(nonsense: Nonsense) -> UserError {
+    UserError::new(nonsense.to_string())
 }
 
 /// Decodes what arrives, in the conduit's sink. Messages for the rooms above are handed on at once.
 fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let (from, bytes) = match arrival {
         Arrival::Complete(token) => return Some(Arrived::Complete(token)),
+        Arrival::Corrupt(what) => return Some(Arrived::Corrupt(what)),
         Arrival::Message { from, bytes } => (from, bytes),
     };
-    let tag = bytes.first().copied().unwrap_or_default();
-    let known = match tag {
-        TAG_BARRIER => BarrierMessage::decode(bytes).map(Arrived::Barrier).ok(),
-        TAG_FAREWELL => BarrierMessage::decode(bytes).map(Arrived::Farewell).ok(),
+    const MALFORMED: &str = "a message of unknown kind or length";
+    let known = match bytes.first().copied().unwrap_or_default() {
+        TAG_BARRIER => BarrierMessage::decode(bytes).map(|message| Arrived::Barrier(from, message)).ok(),
+        TAG_FAREWELL => BarrierMessage::decode(bytes).map(|message| Arrived::Farewell(from, message)).ok(),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
-            Received::Event => Some(Arrived::Event),
-            Received::Noted => return None,
-            Received::Malformed => None,
+            Ok(Received::Event) => Some(Arrived::Event),
+            Ok(Received::Noted) => return None,
+            Err(what) => return Some(Arrived::Nonsense(Nonsense::new(from, what))),
         },
         _ => CoherenceMessage::decode(bytes).ok().map(|message| Arrived::Protocol(from, message)),
     };
-    Some(known.unwrap_or(Arrived::Malformed(from, tag)))
+    Some(known.unwrap_or(Arrived::Nonsense(Nonsense::new(from, MALFORMED))))
 }

@@ -210,7 +210,7 @@ impl Engine {
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
         }
-        self.broken.take().map_or(Ok(worked), Err)
+        self.broken.clone().map_or(Ok(worked), Err)
     }
 
     /// Takes the next piece of work, to be done without the lock, in order.
@@ -272,12 +272,16 @@ impl Engine {
         self.handle_events();
     }
 
+    /// Does nothing once the job has to end: the protocol's state may mean nothing then.
     fn handle_events(&mut self) {
-        loop {
+        while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
                 let mut actions = std::mem::take(&mut self.actions);
                 let flushing = !self.protocol.cache.flushed();
-                self.protocol.handle(event, &mut actions);
+                if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
+                    self.broken = Some(arrivals::refused(nonsense));
+                    return;
+                }
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
                     self.act(action);

@@ -2,7 +2,7 @@
 
 use super::{Failure, FailureClass, say};
 use crate::error::UserError;
-use vgasnet_conduit::{Conduit, ConduitError, hear_all};
+use vgasnet_conduit::{Conduit, ConduitError, hear_all, of_other_version};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Tells all ranks whether this one has succeeded. If all have, each gets the values that the ranks `tell`. Otherwise
@@ -20,9 +20,12 @@ pub(super) fn agree<T, S: FromBytes + IntoBytes + Immutable>(
     let (bad, class) = match hear_all(|told| conduit.exchange(told), told).map_err(broken)? {
         Err(bad) => bad,
         Ok(all) => {
-            let all = all.iter().map(|told| S::read_from_bytes(told).ok()).collect::<Option<Vec<S>>>();
+            let told = |(rank, told): (usize, &Vec<u8>)| {
+                S::read_from_bytes(told).map_err(|_| broken(of_other_version(rank, &format!("its part of {call}"))))
+            };
+            let all = all.iter().enumerate().map(told).collect::<Result<Vec<S>, Failure>>()?;
             let mine = mine.unwrap_or_else(|_| unreachable!("every rank fares well"));
-            return Ok((mine, all.expect("every rank is at this point of the start-up")));
+            return Ok((mine, all));
         }
     };
     if let Err((_, line)) = mine {

@@ -1,5 +1,7 @@
 //! Agreement of all ranks: what goes wrong on one rank fails on all.
 
+use vgasnet_protocol::PROTOCOL_VERSION;
+
 use crate::{ConduitError, EXCHANGE_BYTES_MAX};
 
 /// What each rank told, in rank order; or the lowest rank that failed, and what it told of that.
@@ -41,4 +43,69 @@ pub fn agree<T>(
     });
     hear_all(exchange, mine)?
         .map_err(|(rank, text)| ConduitError(format!("rank {rank}: {}", String::from_utf8_lossy(&text))))
+}
+
+/// A contribution to the first exchange of a job: the version of this rank, then `mine`.
+pub fn greet(mine: &[u8]) -> Vec<u8> {
+    [&PROTOCOL_VERSION.to_ne_bytes()[..], mine].concat()
+}
+
+/// Takes the versions off the contributions to the first exchange, which [`greet`] has made.
+///
+/// # Errors
+/// The ranks are of several versions. All ranks that check get the same error.
+pub fn check_versions(all: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, ConduitError> {
+    let version = |told: &Vec<u8>| told.first_chunk::<{ size_of::<u64>() }>().copied();
+    // An odd first rank is the one to name, not all the others.
+    let own = PROTOCOL_VERSION.to_ne_bytes();
+    if let Some(rank) = all.iter().position(|told| version(told).is_none() || version(told) != version(&all[0])) {
+        let (other, first) = if rank == 0 { (0, 1) } else { (rank, 0) };
+        return Err(ConduitError(format!(
+            "rank {other} runs another version of vgasnet than rank {first}; give all ranks the same one"
+        )));
+    }
+    if version(&all[0]) != Some(own) {
+        return Err(ConduitError(
+            "this rank runs another version of vgasnet than the others; give all ranks the same one".into(),
+        ));
+    }
+    Ok(all.into_iter().map(|told| told[size_of::<u64>()..].to_vec()).collect())
+}
+
+/// The error where a rank has told something else than this version has it tell at this point.
+pub fn of_other_version(rank: usize, what: &str) -> ConduitError {
+    ConduitError(format!("rank {rank} told nonsense in place of {what}; do all ranks run the same version of vgasnet?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_another_version_are_refused() {
+        let mine = || greet(b"host");
+        let other = || [&(PROTOCOL_VERSION ^ 1).to_ne_bytes()[..], b"host"].concat();
+        assert_eq!(check_versions(vec![mine(), mine()]), Ok(vec![b"host".to_vec(); 2]));
+        let line = |rank, first| {
+            format!("rank {rank} runs another version of vgasnet than rank {first}; give all ranks the same one")
+        };
+        for (all, expected) in [
+            (vec![mine(), mine(), other()], line(2, 0)),
+            (vec![other(), mine(), mine()], line(1, 0)),
+            // Versions that say nothing of theirs.
+            (vec![mine(), b"4f3a-91 box".to_vec()], line(1, 0)),
+            (vec![mine(), vec![]], line(1, 0)),
+            (vec![vec![], mine()], line(0, 1)),
+        ] {
+            assert_eq!(check_versions(all), Err(ConduitError(expected)));
+        }
+        assert!(check_versions(vec![other(), other()]).is_err());
+    }
+
+    #[test]
+    fn what_ranks_tell_may_be_anything() {
+        for told in [vec![], vec![0], vec![1], vec![2, 0xff], vec![0xff; EXCHANGE_BYTES_MAX]] {
+            let _ = agree(|mine| Ok(vec![mine.to_vec(), told.clone()]), &Ok(()), b"well");
+        }
+    }
 }

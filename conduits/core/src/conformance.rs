@@ -102,6 +102,7 @@ impl Suite<'_> {
         self.conduit.poll(&mut |arrival| match arrival {
             Arrival::Message { from, bytes } => messages.push((from, bytes.to_vec())),
             Arrival::Complete(token) => completions.push(token),
+            Arrival::Corrupt(what) => panic!("{what}"),
         })
     }
 

@@ -28,7 +28,7 @@ use std::time::Duration;
 pub use vgasnet_protocol::Rank;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-pub use agreement::{agree, hear_all};
+pub use agreement::{agree, check_versions, greet, hear_all, of_other_version};
 pub use readable::wait_readable;
 pub use region::{Region, map_again, page_bytes};
 pub use signals::{NAMED, action_of, blocking_signals, keeping_handlers};
@@ -74,8 +74,10 @@ impl RegionSizes {
     /// The exchange fails.
     pub fn of_all(self, conduit: &dyn Conduit) -> Result<Vec<RegionSizes>, ConduitError> {
         let all = conduit.exchange(self.as_bytes())?;
-        let sizes = all.iter().map(|bytes| RegionSizes::read_from_bytes(bytes).ok()).collect::<Option<_>>();
-        Ok(sizes.expect("every rank attaches at this point of the start-up"))
+        let size = |(rank, bytes): (usize, &Vec<u8>)| {
+            RegionSizes::read_from_bytes(bytes).map_err(|_| of_other_version(rank, "the sizes of its memory"))
+        };
+        all.iter().enumerate().map(size).collect()
     }
 }
 
@@ -110,6 +112,8 @@ pub enum Arrival<'a> {
     },
     /// A put or get is complete at its target.
     Complete(Token),
+    /// What came is nothing that a rank of this version sends: a line for the user. The job cannot go on.
+    Corrupt(String),
 }
 
 /// The conduit cannot take more now. Nothing was done; try again after a poll.

@@ -23,14 +23,18 @@ impl Region {
         std::ptr::with_exposed_provenance_mut(self.address + offset_bytes)
     }
 
-    /// The first of `len_bytes` bytes from `offset_bytes` on, one end of a [`crate::Transfer`] in this pool.
+    /// The first of `len_bytes` bytes from `offset_bytes` on, which must lie inside the region: one end of a
+    /// [`crate::Transfer`] in this pool.
     pub fn part(self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
-        assert!(
-            offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes,
-            "a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes",
-            self.len_bytes
-        );
-        self.at(offset_bytes)
+        self.get(offset_bytes, len_bytes).unwrap_or_else(|| {
+            panic!("a transfer of {len_bytes} bytes at {offset_bytes} in a pool of {} bytes", self.len_bytes)
+        })
+    }
+
+    /// As [`Region::part`]; `None` if the bytes do not lie inside the region.
+    pub fn get(self, offset_bytes: usize, len_bytes: usize) -> Option<*mut u8> {
+        let is_inside = offset_bytes <= self.len_bytes && len_bytes <= self.len_bytes - offset_bytes;
+        is_inside.then(|| self.at(offset_bytes))
     }
 
     /// Whether [`map_again`] works here: the region is a shared mapping.

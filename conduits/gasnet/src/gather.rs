@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use vgasnet_conduit::Rank;
+use vgasnet_conduit::{EXCHANGE_BYTES_MAX, Rank};
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -22,6 +22,9 @@ struct Header {
 }
 
 const HEADER_BYTES: usize = size_of::<Header>();
+
+/// A contribution behind its length.
+const BLOCK_BYTES_MAX: usize = 2 + EXCHANGE_BYTES_MAX;
 
 /// The blocks of one round of one exchange on their way here, in parts.
 #[derive(Debug, Default)]
@@ -74,17 +77,20 @@ impl Gather {
         (exchange, step)
     }
 
-    /// Goes on with an exchange, if the parts of its round have come.
-    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Next {
+    /// Goes on with an exchange, if the parts of its round have come. `None` if they are not the blocks of that round.
+    pub(crate) fn advance(&mut self, exchange: &mut Exchange, message_bytes_max: usize) -> Option<Next> {
         let key = (self.epoch, exchange.round);
         if self.arriving.get(&key).is_none_or(|arriving| arriving.missing != Some(0)) {
-            return Next::Wait;
+            return Some(Next::Wait);
         }
         let arrived = self.arriving.remove(&key).unwrap_or_default();
+        if !are_blocks(&arrived.bytes, self.travelling(exchange.round)) {
+            return None;
+        }
         exchange.blocks.extend_from_slice(&arrived.bytes);
         exchange.count += self.travelling(exchange.round);
         exchange.round += 1;
-        self.send(exchange, message_bytes_max)
+        Some(self.send(exchange, message_bytes_max))
     }
 
     /// Takes in a message. Returns whether it is one.
@@ -93,7 +99,15 @@ impl Gather {
             return false;
         };
         let (offset, whole) = (offset_bytes.get() as usize, whole_bytes.get() as usize);
+        // A peer may be one exchange ahead.
+        let is_due = epoch.get().wrapping_sub(self.epoch) <= 1 && round.get() < self.rounds();
+        if !is_due || part.is_empty() || whole > self.travelling(round.get()) as usize * BLOCK_BYTES_MAX {
+            return false;
+        }
         let arriving = self.arriving.entry((epoch.get(), round.get())).or_default();
+        if arriving.missing.is_some() && arriving.bytes.len() != whole {
+            return false;
+        }
         arriving.bytes.resize(whole, 0);
         let (Some(place), Some(missing)) = (
             arriving.bytes.get_mut(offset..offset + part.len()),
@@ -104,6 +118,11 @@ impl Gather {
         place.copy_from_slice(part);
         arriving.missing = Some(missing);
         true
+    }
+
+    /// How many rounds an exchange has.
+    fn rounds(&self) -> u32 {
+        self.ranks.next_power_of_two().trailing_zeros()
     }
 
     /// How many blocks travel in a round.
@@ -147,6 +166,17 @@ fn push_block(blocks: &mut Vec<u8>, block: &[u8]) {
     blocks.extend_from_slice(block);
 }
 
+/// Whether these bytes are `count` blocks.
+fn are_blocks(mut bytes: &[u8], count: u32) -> bool {
+    for _ in 0..count {
+        let Some((len, rest)) = bytes.split_first_chunk() else { return false };
+        let len_bytes = usize::from(u16::from_le_bytes(*len));
+        let Some(rest) = rest.get(len_bytes..).filter(|_| len_bytes <= EXCHANGE_BYTES_MAX) else { return false };
+        bytes = rest;
+    }
+    bytes.is_empty()
+}
+
 /// The length of the first block, without its own two bytes.
 fn block_bytes(blocks: &[u8]) -> usize {
     usize::from(u16::from_le_bytes([blocks[0], blocks[1]]))
@@ -175,7 +205,7 @@ mod tests {
                     continue;
                 }
                 let step = match exchange {
-                    Some(exchange) => gather.advance(exchange, MESSAGE_BYTES_MAX),
+                    Some(exchange) => gather.advance(exchange, MESSAGE_BYTES_MAX).expect("parts of the round"),
                     None => {
                         let (begun, step) = gather.begin(&contribution(rank, *done), MESSAGE_BYTES_MAX);
                         *exchange = Some(begun);
@@ -213,7 +243,20 @@ mod tests {
     fn what_is_no_part_is_refused() {
         let mut gather = Gather::new(Rank(0), 2);
         assert!(!gather.receive(b"short"));
-        let header: Vec<u8> = [1_u32, 0, 5, 6].iter().flat_map(|word| word.to_le_bytes()).collect();
-        assert!(!gather.receive(&[header, b"too long".to_vec()].concat()));
+        let (mut exchange, _) = gather.begin(b"own", MESSAGE_BYTES_MAX);
+        let part = |words: [u32; 4], bytes: &[u8]| {
+            let header: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            [header, bytes.to_vec()].concat()
+        };
+        assert!(!gather.receive(&part([1, 0, 5, 6], b"too long")));
+        assert!(!gather.receive(&part([3, 0, 0, 8], b"epoch 3.")) && !gather.receive(&part([0, 0, 0, 8], b"epoch 0.")));
+        assert!(!gather.receive(&part([1, 1, 0, 8], b"round 1.")), "two ranks need one round");
+        assert!(!gather.receive(&part([1, 0, 0, u32::MAX], b"whole")), "more than a block");
+        let mut gather = Gather::new(Rank(0), 2);
+        let (_, _) = gather.begin(b"own", MESSAGE_BYTES_MAX);
+        assert!(gather.receive(&part([1, 0, 0, 4], b"\x09\x00")));
+        assert!(!gather.receive(&part([1, 0, 2, 5], b"ab")), "another whole");
+        assert!(gather.receive(&part([1, 0, 2, 4], b"ab")));
+        assert_eq!(gather.advance(&mut exchange, MESSAGE_BYTES_MAX), None, "9 bytes in a block of 2");
     }
 }

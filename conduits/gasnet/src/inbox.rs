@@ -35,12 +35,14 @@ pub(crate) struct Inbox {
 
 struct Queues {
     client: VecDeque<(Rank, Vec<u8>)>,
-    exchange: VecDeque<Vec<u8>>,
+    exchange: VecDeque<(Rank, Vec<u8>)>,
+    /// The sender of a message of no kind, for which nobody waits.
+    nonsense: Option<Rank>,
 }
 
 impl Inbox {
     pub(crate) const fn new() -> Inbox {
-        let queues = Queues { client: VecDeque::new(), exchange: VecDeque::new() };
+        let queues = Queues { client: VecDeque::new(), exchange: VecDeque::new(), nonsense: None };
         Inbox { queues: Mutex::new(queues), held: AtomicUsize::new(0), remote_transfers: AtomicI64::new(0) }
     }
 
@@ -54,14 +56,20 @@ impl Inbox {
         const CLIENT: u32 = MessageKind::Client as u32;
         const EXCHANGE: u32 = MessageKind::Exchange as u32;
         const REMOTE_TRANSFER: u32 = MessageKind::RemoteTransfer as u32;
+        const REMOTE_TRANSFER_END: u32 = MessageKind::RemoteTransferEnd as u32;
         match kind {
             CLIENT => {
                 self.queues().client.push_back((from, bytes.to_vec()));
                 self.held.fetch_add(1, Ordering::Release);
             }
-            EXCHANGE => self.queues().exchange.push_back(bytes.to_vec()),
+            EXCHANGE => self.queues().exchange.push_back((from, bytes.to_vec())),
             REMOTE_TRANSFER => drop(self.remote_transfers.fetch_add(1, Ordering::Relaxed)),
-            _ => drop(self.remote_transfers.fetch_sub(1, Ordering::Relaxed)),
+            REMOTE_TRANSFER_END => drop(self.remote_transfers.fetch_sub(1, Ordering::Relaxed)),
+            _ => {
+                self.queues().nonsense.get_or_insert(from);
+                // Somebody has to look.
+                self.held.fetch_add(1, Ordering::Release);
+            }
         }
     }
 
@@ -79,8 +87,13 @@ impl Inbox {
     }
 
     /// The parts of exchanges that have come.
-    pub(crate) fn take_exchange(&self) -> VecDeque<Vec<u8>> {
+    pub(crate) fn take_exchange(&self) -> VecDeque<(Rank, Vec<u8>)> {
         std::mem::take(&mut self.queues().exchange)
+    }
+
+    /// The rank that has sent a message of no kind, if one has.
+    pub(crate) fn sender_of_nonsense(&self) -> Option<Rank> {
+        if self.is_empty() { None } else { self.queues().nonsense }
     }
 
     /// Whether there is nothing for the client.
@@ -113,7 +126,10 @@ mod tests {
         let first: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
         let rest: Vec<_> = inbox.take(3).into_iter().map(|(_, bytes)| bytes[0]).collect();
         assert_eq!((first, rest), (vec![0, 1, 2], vec![3, 4]));
-        assert_eq!(inbox.take_exchange(), [b"part".to_vec()]);
+        assert_eq!(inbox.take_exchange(), [(Rank(2), b"part".to_vec())]);
+        assert_eq!(inbox.sender_of_nonsense(), None);
+        inbox.deliver(Rank(3), 4, b"");
+        assert_eq!(inbox.sender_of_nonsense(), Some(Rank(3)));
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree, page_bytes};
+use vgasnet_conduit::{
+    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree, check_versions, greet,
+    of_other_version, page_bytes,
+};
 use vgasnet_hybrid::{Network, Patience, PoolMemory};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -31,6 +34,10 @@ const REFUSALS_MAX: u32 = 16;
 
 /// Copies of at least so much are announced to a peer that has to poll for them.
 const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
+
+/// Parts of an exchange that fit each other and are nothing.
+const NO_EXCHANGE: &str =
+    "the parts of an exchange make no sense together; do all ranks run the same version of vgasnet?";
 
 /// A pool in GASNet's memory begins at a multiple of this, as pools in ours do.
 const POOL_ALIGN_BYTES: usize = 4 << 20;
@@ -97,7 +104,7 @@ impl GasnetNetwork {
             refusals: AtomicU32::new(0),
             is_closed: AtomicBool::new(false),
         };
-        let all = network.exchange(&[u8::from(started.takes_memory != 0)])?;
+        let all = check_versions(network.exchange(&greet(&[u8::from(started.takes_memory != 0)]))?)?;
         network.takes_memory = all.iter().all(|told| told == &[1]);
         Ok(network)
     }
@@ -128,12 +135,12 @@ impl GasnetNetwork {
                     }
                 }
             }
-            for part in INBOX.take_exchange() {
-                let is_part = gather.receive(&part);
-                let what = || ConduitError(format!("a part of an exchange of {} bytes makes no sense", part.len()));
-                self.insist(is_part.then_some(()).ok_or_else(what));
+            for (from, part) in INBOX.take_exchange() {
+                let what = || of_other_version(from.index(), "a part of an exchange");
+                self.insist(gather.receive(&part).then_some(()).ok_or_else(what));
             }
-            step = gather.advance(&mut exchange, self.message_bytes_max);
+            let what = || ConduitError(NO_EXCHANGE.to_owned());
+            step = self.insist(gather.advance(&mut exchange, self.message_bytes_max).ok_or_else(what));
         }
     }
 
@@ -182,7 +189,7 @@ impl GasnetNetwork {
     }
 
     fn start_copy(&self, direction: Direction, transfer: &Transfer) -> Result<(), Busy> {
-        let ends = self.ends(transfer);
+        let ends = self.insist(self.ends(transfer));
         self.transfers.admit()?;
         let is_announced = self.needs_polls && ends.len_bytes >= ANNOUNCED_BYTES_MIN && ends.peer != self.rank;
         if is_announced {
@@ -195,19 +202,22 @@ impl GasnetNetwork {
         Ok(())
     }
 
-    fn ends(&self, transfer: &Transfer) -> Ends {
+    /// # Errors
+    /// The peer has told of a smaller pool than its frames need.
+    fn ends(&self, transfer: &Transfer) -> Result<Ends, ConduitError> {
         let pools = self.pools.get().expect("attach comes before any transfer");
         let end = |rank: Rank, offset_bytes: usize| {
             let PeerPool { address, len_bytes, .. } = pools[rank.index()];
             Region { address: address.get() as usize, len_bytes: len_bytes.get() as usize }
-                .part(offset_bytes, transfer.len_bytes)
+                .get(offset_bytes, transfer.len_bytes)
+                .ok_or_else(|| of_other_version(rank.index(), "the size of its pool"))
         };
-        Ends {
-            here: end(self.rank, transfer.own_offset_bytes),
+        Ok(Ends {
+            here: end(self.rank, transfer.own_offset_bytes)?,
             peer: transfer.peer,
-            there: end(transfer.peer, transfer.peer_offset_bytes),
+            there: end(transfer.peer, transfer.peer_offset_bytes)?,
             len_bytes: transfer.len_bytes,
-        }
+        })
     }
 }
 
@@ -237,8 +247,10 @@ impl Network for GasnetNetwork {
         let placed = self.place(pool);
         let told = placed.as_ref().map_or(&[][..], IntoBytes::as_bytes);
         let all = agree(|told| self.exchange(told), &placed, told)?;
-        let pools: Option<Vec<PeerPool>> = all.iter().map(|told| PeerPool::read_from_bytes(told).ok()).collect();
-        let pools = pools.ok_or_else(|| ConduitError("the place of another rank's pool makes no sense".to_owned()))?;
+        let pool = |(rank, told): (usize, &Vec<u8>)| {
+            PeerPool::read_from_bytes(told).map_err(|_| of_other_version(rank, "the place of its pool"))
+        };
+        let pools: Vec<PeerPool> = all.iter().enumerate().map(pool).collect::<Result<_, _>>()?;
         self.pools.get_or_init(|| pools);
         Ok(())
     }
@@ -278,6 +290,9 @@ impl Network for GasnetNetwork {
             return false;
         }
         let complete = self.look();
+        if let Some(from) = INBOX.sender_of_nonsense() {
+            self.insist(Err(of_other_version(from.index(), "a message")))
+        }
         let messages = INBOX.take(POLL_MESSAGES_MAX);
         for (from, bytes) in &messages {
             sink(Arrival::Message { from: *from, bytes });

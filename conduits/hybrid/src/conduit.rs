@@ -170,7 +170,7 @@ impl<N: Network> Conduit for HybridConduit<N> {
             Arrival::Message { from, bytes } => {
                 sink(Arrival::Message { from: self.hosts.members[from.index()], bytes })
             }
-            Arrival::Complete(token) => sink(Arrival::Complete(token)),
+            other => sink(other),
         });
         let far = self.needs_network() && self.network.poll(sink);
         if far {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use vgasnet_conduit::{ConduitError, Rank, agree};
+use vgasnet_conduit::{ConduitError, Rank, agree, check_versions, greet};
 use vgasnet_smp::{Rendezvous, SmpConduit, join};
 
 use crate::network::Network;
@@ -16,9 +16,12 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Asks every rank where it is. With `share` unset, nobody shares memory.
+    /// Asks every rank where it is, and for its version. With `share` unset, nobody shares memory.
+    ///
+    /// # Errors
+    /// The ranks are of several versions.
     pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
-        let all = network.exchange(identity().as_bytes())?;
+        let all = check_versions(network.exchange(&greet(identity().as_bytes()))?)?;
         let mut numbers = HashMap::new();
         let of_rank: Box<[u32]> = all
             .into_iter()

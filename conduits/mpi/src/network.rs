@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use vgasnet_conduit::{Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer};
+use vgasnet_conduit::{
+    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer, of_other_version,
+};
 use vgasnet_hybrid::{Network, Patience};
 
 use crate::ffi::{self, Mpi};
@@ -52,6 +54,7 @@ extern "C" fn on_end() {
 enum Kept {
     Message(Rank, Vec<u8>),
     Complete(Token),
+    Corrupt(String),
 }
 
 impl Kept {
@@ -59,6 +62,7 @@ impl Kept {
         match self {
             Kept::Message(from, bytes) => Arrival::Message { from: *from, bytes },
             Kept::Complete(token) => Arrival::Complete(*token),
+            Kept::Corrupt(what) => Arrival::Corrupt(what.clone()),
         }
     }
 }
@@ -68,6 +72,7 @@ impl From<Arrival<'_>> for Kept {
         match arrival {
             Arrival::Message { from, bytes } => Kept::Message(from, bytes.to_vec()),
             Arrival::Complete(token) => Kept::Complete(token),
+            Arrival::Corrupt(what) => Kept::Corrupt(what),
         }
     }
 }
@@ -196,11 +201,12 @@ impl Network for MpiNetwork {
             self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
             patience.rest();
         };
-        let contribution = |place: &[u8]| {
+        let contribution = |(rank, place): (usize, &[u8])| {
             let len_bytes = usize::from(u16::from_le_bytes([place[0], place[1]]));
-            place[2..2 + len_bytes].to_vec()
+            let told = place[2..].get(..len_bytes).map(<[u8]>::to_vec);
+            told.ok_or_else(|| of_other_version(rank, "its contribution to an exchange"))
         };
-        Ok(all.chunks_exact(PLACE_BYTES).map(contribution).collect())
+        all.chunks_exact(PLACE_BYTES).enumerate().map(contribution).collect()
     }
 
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {

@@ -65,6 +65,14 @@ enum Then {
     Tell(Rank, u64),
 }
 
+/// A transfer of this rank's.
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    token: Token,
+    /// Of a put: the peer, which says when it has the page.
+    told_by: Option<Rank>,
+}
+
 /// MPI with all that is under way.
 pub(crate) struct State {
     pub(crate) mpi: Mpi,
@@ -76,7 +84,7 @@ pub(crate) struct State {
     notes_waiting: VecDeque<(Rank, i32, Note)>,
     moves: Vec<(PageMove, Then)>,
     /// This rank's transfers; their place is their id.
-    transfers: Slab<Token>,
+    transfers: Slab<Moving>,
     pool: Option<Region>,
     is_closed: bool,
 }
@@ -123,7 +131,7 @@ impl State {
         if self.transfers.len() >= TRANSFERS_MAX {
             return Ok(Err(Busy));
         }
-        let id = self.transfers.insert(transfer.token);
+        let id = self.transfers.insert(Moving { token: transfer.token, told_by: Some(transfer.peer) });
         let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
         self.note(transfer.peer, OFFER, Note::new(transfer.peer_offset_bytes, transfer.len_bytes, id as u64))?;
         let tag = offer_tag(id as u64);
@@ -138,7 +146,7 @@ impl State {
         if self.transfers.len() >= TRANSFERS_MAX {
             return Ok(Err(Busy));
         }
-        let id = self.transfers.insert(transfer.token);
+        let id = self.transfers.insert(Moving { token: transfer.token, told_by: None });
         let base = self.frame(transfer.own_offset_bytes, transfer.len_bytes);
         let tag = ask_tag(id as u64);
         // SAFETY: as in `put`; completion comes when MPI has received them.
@@ -158,17 +166,13 @@ impl State {
                 sink(Arrival::Message { from, bytes });
                 None
             }
-            kind => Some((
-                kind,
-                Note::read_from_bytes(bytes)
-                    .map_err(|_| ConduitError(format!("a message of kind {kind} from rank {from}")))?,
-            )),
+            kind => Some((kind, Note::read_from_bytes(bytes).map_err(|_| nonsense(from, "a message about a page"))?)),
         };
         let mut receive = self.receives.pop_front().expect("the oldest is there");
         receive.restart(&mut self.mpi)?;
         self.receives.push_back(receive);
         match note {
-            Some((ARRIVED, note)) => self.complete(note.id.get() as usize, sink)?,
+            Some((ARRIVED, note)) => self.complete(note.id.get() as usize, Some(from), sink)?,
             Some((kind, note)) => self.serve(kind, from, note)?,
             None => {}
         }
@@ -187,7 +191,7 @@ impl State {
             worked = true;
             match self.moves.swap_remove(at).1 {
                 Then::Nothing => {}
-                Then::Complete(id) => self.complete(id, sink)?,
+                Then::Complete(id) => self.complete(id, None, sink)?,
                 Then::Tell(from, id) => self.note(from, ARRIVED, Note::new(0, 0, id))?,
             }
         }
@@ -220,27 +224,39 @@ impl State {
     fn serve(&mut self, kind: i32, peer: Rank, note: Note) -> Result<(), ConduitError> {
         let (offset_bytes, len_bytes, id) =
             (note.offset_bytes.get() as usize, note.len_bytes.get() as usize, note.id.get());
-        let base = self.frame(offset_bytes, len_bytes);
-        // SAFETY: `frame` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
+        let place = self.pool.and_then(|pool| pool.get(offset_bytes, len_bytes));
+        let Some(base) = place.filter(|_| id < TRANSFERS_MAX as u64 && (kind == ASK || kind == OFFER)) else {
+            return Err(nonsense(peer, "a message about a page"));
+        };
+        // SAFETY: `get` checked the bytes against the pool, which stays mapped. The contract of put and get has it that
         // nobody here uses them until the peer says that the transfer is complete.
         let moved = unsafe {
-            match kind {
-                ASK => (PageMove::send(&mut self.mpi, base, len_bytes, peer, ask_tag(id))?, Then::Nothing),
-                OFFER => {
-                    (PageMove::receive(&mut self.mpi, base, len_bytes, peer, offer_tag(id))?, Then::Tell(peer, id))
-                }
-                _ => return Err(ConduitError(format!("a message of kind {kind} from rank {peer}"))),
+            if kind == ASK {
+                (PageMove::send(&mut self.mpi, base, len_bytes, peer, ask_tag(id))?, Then::Nothing)
+            } else {
+                (PageMove::receive(&mut self.mpi, base, len_bytes, peer, offer_tag(id))?, Then::Tell(peer, id))
             }
         };
         self.moves.push(moved);
         Ok(())
     }
 
-    fn complete(&mut self, id: usize, sink: &mut dyn FnMut(Arrival<'_>)) -> Result<(), ConduitError> {
-        let token = self
-            .transfers
-            .try_remove(id)
-            .ok_or_else(|| ConduitError(format!("the end of transfer {id}, which is not under way")))?;
+    /// A transfer is complete: a get, or a put of which the peer says so.
+    fn complete(
+        &mut self,
+        id: usize,
+        told_by: Option<Rank>,
+        sink: &mut dyn FnMut(Arrival<'_>),
+    ) -> Result<(), ConduitError> {
+        let what = format!("the end of transfer {id}");
+        let Moving { token, .. } =
+            self.transfers.get(id).copied().filter(|moving| moving.told_by == told_by).ok_or_else(|| {
+                told_by.map_or_else(
+                    || ConduitError(what.clone() + ", which is not under way"),
+                    |from| nonsense(from, &what),
+                )
+            })?;
+        self.transfers.remove(id);
         sink(Arrival::Complete(token));
         Ok(())
     }
@@ -282,6 +298,10 @@ impl State {
     fn frame(&self, offset_bytes: usize, len_bytes: usize) -> *mut u8 {
         self.pool.expect("attach comes before any transfer").part(offset_bytes, len_bytes)
     }
+}
+
+fn nonsense(from: Rank, what: &str) -> ConduitError {
+    ConduitError(format!("rank {from} sent {what} that makes no sense; do all ranks run the same version of vgasnet?"))
 }
 
 /// Tags of pages: an id is the origin's, so the two directions differ.

@@ -25,12 +25,11 @@ use crate::barrier::Barrier;
 use crate::bell::Bell;
 use crate::mapping::Mapping;
 use crate::ring::{INBOX_LINES, Ring};
-use vgasnet_protocol::RankState;
+use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 
 /// The arena's name where the system shows one (`/proc/<pid>/maps`).
 const NAME: &CStr = c"vgasnet-smp";
 const MAGIC: u64 = u64::from_le_bytes(*b"vgasnet\0");
-const VERSION: u32 = 1;
 const BLOCKS_OFFSET_BYTES: usize = 4096;
 
 /// So that inboxes share no line, and no page of the usual size.
@@ -42,7 +41,7 @@ pub(crate) const POOL_ALIGN_BYTES: usize = 4 << 20;
 #[repr(C, align(64))]
 pub(crate) struct Header {
     magic: AtomicU64,
-    version: AtomicU32,
+    version: AtomicU64,
     ranks: AtomicU32,
     pub(crate) barrier: Barrier,
 }
@@ -98,15 +97,15 @@ impl RankBlock {
         unsafe { self.bulletin.get().cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
 
-    /// Reads a rank's contribution to an exchange.
+    /// Reads a rank's contribution to an exchange; `None` if it has a length that none has.
     ///
     /// # Safety
     /// A barrier lies between this and every [`RankBlock::post_bulletin`].
-    pub(crate) unsafe fn bulletin(&self) -> Vec<u8> {
+    pub(crate) unsafe fn bulletin(&self) -> Option<Vec<u8>> {
         let len_bytes = self.bulletin_len_bytes.load(Ordering::Relaxed) as usize;
-        assert!(len_bytes <= EXCHANGE_BYTES_MAX, "corrupt bulletin of {len_bytes} bytes");
         // SAFETY: the length fits, and the caller has put a barrier between this read and every write.
-        unsafe { std::slice::from_raw_parts(self.bulletin.get().cast::<u8>(), len_bytes) }.to_vec()
+        let bytes = || unsafe { std::slice::from_raw_parts(self.bulletin.get().cast::<u8>(), len_bytes) }.to_vec();
+        (len_bytes <= EXCHANGE_BYTES_MAX).then(bytes)
     }
 }
 
@@ -125,7 +124,7 @@ impl Control {
         let control = Control::map(file.as_fd(), ranks)?;
         let header = control.header();
         header.ranks.store(ranks, Ordering::Relaxed);
-        header.version.store(VERSION, Ordering::Relaxed);
+        header.version.store(PROTOCOL_VERSION, Ordering::Relaxed);
         header.magic.store(MAGIC, Ordering::Release);
         Ok(file)
     }
@@ -143,11 +142,11 @@ impl Control {
         let control = Control::map(file, ranks).map_err(|error| format!("cannot be mapped: {error}"))?;
         let header = control.header();
         let (magic, version) = (header.magic.load(Ordering::Acquire), header.version.load(Ordering::Relaxed));
-        let (arena_ranks, expected) = (header.ranks.load(Ordering::Relaxed), (MAGIC, VERSION, ranks));
+        let (arena_ranks, expected) = (header.ranks.load(Ordering::Relaxed), (MAGIC, PROTOCOL_VERSION, ranks));
         if (magic, version, arena_ranks) != expected {
             return Err(format!(
-                "is not the job's arena: magic {magic:#x}, version {version}, {arena_ranks} ranks; \
-                 expected {MAGIC:#x}, {VERSION}, {ranks} (were launcher and program built from the same vgasnet?)"
+                "is not the job's arena: magic {magic:#x}, version {version:#x}, {arena_ranks} ranks; expected {MAGIC:#x}, \
+                 {PROTOCOL_VERSION:#x}, {ranks} (were launcher and program built from the same vgasnet?)"
             ));
         }
         Ok(control)

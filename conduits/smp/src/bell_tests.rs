@@ -101,7 +101,7 @@ mod model {
             desk.bell.begin_driving();
             let mut seen = 0;
             while seen < 2 {
-                while desk.inbox.ring().pop(|_, bytes| assert_eq!(bytes, b"news")) {
+                while desk.inbox.ring().pop(|_, bytes| assert_eq!(bytes, b"news")) == Ok(true) {
                     seen += 1;
                 }
                 if seen < 2 {
@@ -124,7 +124,7 @@ mod model {
             let helper = thread::spawn({
                 let desk = desk.clone();
                 move || {
-                    while !desk.inbox.ring().pop(|_, _| ()) {
+                    while desk.inbox.ring().pop(|_, _| ()) != Ok(true) {
                         desk.sleep(Sleeper::Helper, || false);
                     }
                 }
@@ -151,7 +151,7 @@ mod model {
             let posters: Vec<_> = posters.collect();
             let mut urgent_is_here = false;
             while !urgent_is_here {
-                while desk.inbox.ring().pop(|from, _| urgent_is_here |= from == 1) {}
+                while desk.inbox.ring().pop(|from, _| urgent_is_here |= from == 1) == Ok(true) {}
                 if !urgent_is_here {
                     desk.sleep(Sleeper::Helper, || false);
                 }
@@ -247,7 +247,7 @@ mod stress {
     fn drive(desk: &Desk<EventFd>, sleeper: Sleeper, engine: &std::sync::Mutex<()>, seen: &AtomicU64, total: u64) {
         let drain = || {
             let _one_at_a_time = engine.lock().expect("no panic");
-            while desk.inbox.ring().pop(|_, _| ()) {
+            while desk.inbox.ring().pop(|_, _| ()) == Ok(true) {
                 seen.fetch_add(1, Ordering::Relaxed);
             }
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
-    wait_readable,
+    of_other_version, wait_readable,
 };
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -177,9 +177,12 @@ impl Conduit for SmpConduit {
         unsafe { self.own_block().post_bulletin(mine) };
         self.meet();
         // SAFETY: every bulletin was posted before the barrier above, and is not posted again before the one below.
-        let all = (0..self.ranks).map(|rank| unsafe { control.block(rank).bulletin() }).collect();
+        let all: Vec<_> = (0..self.ranks).map(|rank| unsafe { control.block(rank).bulletin() }).collect();
         self.meet();
-        Ok(all)
+        let told = |(rank, told): (usize, Option<_>)| {
+            told.ok_or_else(|| of_other_version(rank, "its contribution to an exchange"))
+        };
+        all.into_iter().enumerate().map(told).collect()
     }
 
     fn call_when_slow(&self, tell: fn(&[Rank])) {
@@ -256,8 +259,15 @@ impl Conduit for SmpConduit {
         for arrivals in 0..POLL_ARRIVALS_MAX {
             if let Some(token) = self.completions.pop() {
                 sink(Arrival::Complete(token));
-            } else if !inbox.pop(|from, bytes| sink(Arrival::Message { from: self.checked_sender(from), bytes })) {
-                return arrivals > 0;
+                continue;
+            }
+            match inbox.pop(|from, bytes| sink(self.arrival(from, bytes))) {
+                Ok(true) => {}
+                Ok(false) => return arrivals > 0,
+                Err(what) => {
+                    sink(corrupt(&what));
+                    return true;
+                }
             }
         }
         true
@@ -324,8 +334,16 @@ impl Conduit for SmpConduit {
 }
 
 impl SmpConduit {
-    fn checked_sender(&self, from: u32) -> Rank {
-        assert!(from < self.ranks, "corrupt inbox: a message from rank {from} of {}", self.ranks);
-        Rank(from)
+    /// A record of the inbox.
+    fn arrival<'a>(&self, from: u32, bytes: &'a [u8]) -> Arrival<'a> {
+        if from < self.ranks {
+            return Arrival::Message { from: Rank(from), bytes };
+        }
+        corrupt(&format!("a message from rank {from}, and there are {}", self.ranks))
     }
+}
+
+/// What is in the inbox was left there by no rank of this version.
+fn corrupt(what: &str) -> Arrival<'static> {
+    Arrival::Corrupt(format!("the inbox has {what}; do all ranks run the same version of vgasnet?"))
 }

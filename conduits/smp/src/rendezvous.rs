@@ -33,7 +33,7 @@ use crate::arena::Control;
 use crate::conduit::SmpConduit;
 use crate::descriptors::{BATCH, receive, send};
 use crate::job::{Job, JobVariable, Objects, raise_descriptor_limit};
-use vgasnet_protocol::RankState;
+use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 
 /// How long the ranks of a host may take to come, and each of them to take its descriptors.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,6 +50,16 @@ const HELD_UP: Duration = Duration::from_millis(5);
 /// The first byte of a [`Grant`]. No line begins with it.
 const GRANTED: u8 = 0;
 
+/// The first bytes of a request.
+const GREETING: [u8; 8] = *b"vgasnet?";
+
+/// Requests of other versions may be longer than this one's.
+const REQUEST_BYTES_MAX: usize = 1024;
+
+/// The answer to a rank of another version.
+const OTHER_VERSION: &str =
+    "this rank runs another version of vgasnet than its job; give launcher and ranks the same one";
+
 /// Half of a key, as hexadecimal digits.
 type HalfKey = [u8; 16];
 
@@ -63,12 +73,32 @@ const ADDRESS_BYTES: usize = NAME_BYTES + 1 + 2 * size_of::<HalfKey>();
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Request {
+    /// [`GREETING`] and [`PROTOCOL_VERSION`], first in every version.
+    greeting: [u8; 8],
+    version: u64,
     rank: u32,
     ranks: u32,
     /// The process, as it knows itself.
     pid: u32,
     /// The first half.
     key: HalfKey,
+    /// The layout has no padding.
+    _unused: u32,
+}
+
+impl Request {
+    /// The request of this process.
+    fn new(rank: u32, ranks: u32, key: HalfKey) -> Request {
+        let (greeting, version, pid) = (GREETING, PROTOCOL_VERSION, std::process::id());
+        Request { greeting, version, rank, ranks, pid, key, _unused: 0 }
+    }
+
+    /// Reads what a process has sent; the error says whether that may be a rank of another version.
+    fn read(bytes: &[u8]) -> Result<Request, bool> {
+        let request = Request::read_from_bytes(bytes).ok();
+        let is_greeting = bytes.starts_with(&GREETING);
+        request.filter(|request| is_greeting && request.version == PROTOCOL_VERSION).ok_or(is_greeting)
+    }
 }
 
 /// What a message with descriptors says.
@@ -248,8 +278,16 @@ impl Rendezvous {
     /// Reads a request, and makes the process that rank or tells it why not. Returns the rank; none for a file.
     fn answer(&mut self, stream: &mut UnixStream) -> io::Result<Option<u32>> {
         let mut files = Vec::new();
-        let request = receive(stream, &mut files, size_of::<Request>())?;
-        let request = Request::read_from_bytes(&request).map_err(|_| ErrorKind::InvalidData)?;
+        let request = receive(stream, &mut files, REQUEST_BYTES_MAX)?;
+        let request = match Request::read(&request) {
+            Ok(request) => request,
+            Err(is_other_version) => {
+                if is_other_version {
+                    stream.write_all(OTHER_VERSION.as_bytes())?;
+                }
+                return Err(ErrorKind::InvalidData.into());
+            }
+        };
         if request.key != self.address.keys()[0] {
             return Err(ErrorKind::PermissionDenied.into());
         }
@@ -306,7 +344,7 @@ impl Rendezvous {
     /// # Errors
     /// Not all come within a minute, or one does not get everything.
     pub fn admit(mut self) -> Result<SmpConduit, ConduitError> {
-        let own = Request { rank: 0, ranks: self.ranks, pid: std::process::id(), key: self.address.keys()[0] };
+        let own = Request::new(0, self.ranks, self.address.keys()[0]);
         self.grant(own).map_err(ConduitError)?;
         let mut late = Instant::now() + PATIENCE;
         let mut missing = self.ranks - 1;
@@ -393,13 +431,15 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     let [key, answer] = address.keys();
     let broken = |error: io::Error| match error.kind() {
         ErrorKind::WouldBlock => "no shared memory came through the socket in time".to_owned(),
-        _ => format!("no shared memory came through the socket: {error}"),
+        _ => format!(
+            "no shared memory came through the socket: {error} (do launcher and ranks have the same version of vgasnet?)"
+        ),
     };
     // Room for the doorbells.
     raise_descriptor_limit(64 + 2 * u64::from(ranks)).map_err(|error| broken(error.into()))?;
     let stream = address.socket().and_then(|at| UnixStream::connect_addr(&at));
     let mut stream = stream.map_err(|error| format!("nobody answers at the socket: {error}"))?;
-    let request = Request { rank, ranks, pid: std::process::id(), key };
+    let request = Request::new(rank, ranks, key);
     stream.write_all(request.as_bytes()).map_err(broken)?;
     if !answers_soon(&stream) {
         let seconds = SLOW.as_secs();
@@ -418,7 +458,7 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
             stream.read_to_end(&mut said).map_err(broken)?;
             return Err(String::from_utf8_lossy(&said).into_owned());
         }
-        if said[1..] != answer {
+        if said.get(1..) != Some(&answer[..]) {
             return Err("somebody else answers at the socket".to_owned());
         }
     }
@@ -435,7 +475,7 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
 pub(crate) fn entrust(address: &str, rank: u32, ranks: u32, file: BorrowedFd<'_>) -> io::Result<()> {
     let address = Address::parse(address.as_bytes()).map_err(io::Error::other)?;
     let stream = UnixStream::connect_addr(&address.socket()?)?;
-    let request = Request { rank, ranks, pid: std::process::id(), key: address.keys()[0] };
+    let request = Request::new(rank, ranks, address.keys()[0]);
     send(&stream, request.as_bytes(), &[file.as_raw_fd()])?;
     Ok(())
 }

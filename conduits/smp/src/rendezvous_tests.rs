@@ -49,7 +49,7 @@ fn an_entrusted_file_is_emptied_at_the_end() {
 fn another_process_is_named_and_nonsense_is_not_answered() {
     let mut rendezvous = Rendezvous::open(2).expect("a small job");
     let key = rendezvous.address.keys()[0];
-    let taken = Request { rank: 1, ranks: 2, pid: u32::MAX, key };
+    let taken = Request { pid: u32::MAX, ..Request::new(1, 2, key) };
     assert_eq!(rendezvous.grant(taken), Ok(()));
     assert_eq!(rendezvous.state(1), RankState::Initialised);
     let address = rendezvous.address.socket().expect("a name");
@@ -63,4 +63,42 @@ fn another_process_is_named_and_nonsense_is_not_answered() {
     let mut why = String::new();
     silent.read_to_string(&mut why).expect("text");
     assert_eq!(why, format!("process {} is rank 1 already", u32::MAX));
+}
+
+#[test]
+fn a_rank_of_another_version_gets_a_line() {
+    let mut rendezvous = Rendezvous::open(2).expect("a small job");
+    let address = rendezvous.address.socket().expect("a name");
+    let own = Request::new(1, 2, rendezvous.address.keys()[0]);
+    let other = Request { version: own.version ^ 1, ..own };
+    // The layout of another version may differ behind its first fields.
+    for bytes in [other.as_bytes(), &other.as_bytes()[..20], &[other.as_bytes(), &[7; 30]].concat()] {
+        let mut stream = UnixStream::connect_addr(&address).expect("a socket");
+        stream.write_all(bytes).expect("room");
+        assert_eq!(rendezvous.serve().expect("no error"), None);
+        let mut why = String::new();
+        stream.read_to_string(&mut why).expect("text");
+        assert_eq!(why, OTHER_VERSION);
+    }
+    assert_eq!(rendezvous.state(1), RankState::Fresh);
+}
+
+#[test]
+fn a_launcher_that_answers_otherwise_is_told() {
+    let address = Address::random().expect("random numbers");
+    let listener = UnixListener::bind_addr(&address.socket().expect("a name")).expect("a socket");
+    for (said, expected) in [
+        (OTHER_VERSION.as_bytes(), OTHER_VERSION),
+        (&[GRANTED][..], "somebody else answers at the socket"),
+        (&[][..], "no shared memory came through the socket: "),
+    ] {
+        let text = address.text.clone();
+        let asked = std::thread::spawn(move || ask(text.as_bytes(), 0, 2).map(drop));
+        let (mut stream, _) = listener.accept().expect("a rank");
+        stream.read_exact(&mut [0; size_of::<Request>()]).expect("a request");
+        stream.write_all(said).expect("somebody listens");
+        drop(stream);
+        let why = asked.join().expect("no panic").expect_err("no job");
+        assert!(why.starts_with(expected), "{why}");
+    }
 }

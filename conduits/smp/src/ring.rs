@@ -97,11 +97,14 @@ impl<'a> Ring<'a> {
     }
 
     /// Hands the oldest record to `sink`, if it is committed. Returns whether it did. One thread at a time.
-    pub(crate) fn pop(&self, sink: impl FnOnce(u32, &[u8])) -> bool {
+    ///
+    /// # Errors
+    /// The oldest record is none that [`Ring::push`] writes: what is wrong, in words. It stays.
+    pub(crate) fn pop(&self, sink: impl FnOnce(u32, &[u8])) -> Result<bool, String> {
         loop {
             let head = self.head.load(Ordering::Relaxed);
             if !self.is_committed(head) {
-                return false;
+                return Ok(false);
             }
             let record = self.line(head);
             // SAFETY: the acquiring load in `is_committed` saw the producer's commit, and nobody writes a committed record
@@ -109,19 +112,20 @@ impl<'a> Ring<'a> {
             let [len, from] = unsafe { record.cast::<[u32; 2]>().read() };
             let before_lap_end = self.committed.len() as u64 - self.index(head) as u64;
             if from == PADDING {
-                assert_eq!(u64::from(len), before_lap_end, "corrupt padding at {head} in an inbox");
+                if u64::from(len) != before_lap_end {
+                    return Err(format!("padding of {len} lines where {before_lap_end} are left"));
+                }
                 self.head.store(head + before_lap_end, Ordering::Release);
                 continue;
             }
             let need = lines_of(len as usize);
-            assert!(
-                len as usize <= MESSAGE_BYTES_MAX && need <= before_lap_end,
-                "corrupt record of {len} bytes at {head} in an inbox"
-            );
+            if len as usize > MESSAGE_BYTES_MAX || need > before_lap_end {
+                return Err(format!("a record of {len} bytes where {before_lap_end} lines are left"));
+            }
             // SAFETY: as above; the length was just checked to stay inside the ring, and the slice ends before `head` moves.
             sink(from, unsafe { std::slice::from_raw_parts(record.add(HEADER_BYTES), len as usize) });
             self.head.store(head + need, Ordering::Release);
-            return true;
+            return Ok(true);
         }
     }
 
@@ -233,15 +237,16 @@ mod tests {
             while ring.push(n as u32, &payload[..n % (payload.len() + 1)], &payload[n % (payload.len() + 1)..]).is_err()
             {
                 let (from, bytes): (u32, Vec<u8>) = expected.pop_front().expect("a full ring holds something");
-                assert!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))));
+                assert_eq!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))), Ok(true));
             }
             expected.push_back((n as u32, payload));
         }
         for (from, bytes) in expected {
             assert!(ring.has_record());
-            assert!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))));
+            assert_eq!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))), Ok(true));
         }
-        assert!(!ring.has_record() && !ring.pop(|_, _| panic!("empty")));
+        assert!(!ring.has_record());
+        assert_eq!(ring.pop(|_, _| panic!("empty")), Ok(false));
     }
 
     #[test]
@@ -252,7 +257,23 @@ mod tests {
             assert_eq!(ring.push(n, &[1; 56], &[]), Ok(u64::from(n) + 1));
         }
         assert_eq!(ring.push(8, &[], &[]), Err(Busy));
-        assert!(ring.pop(|from, _| assert_eq!(from, 0)));
+        assert_eq!(ring.pop(|from, _| assert_eq!(from, 0)), Ok(true));
         assert_eq!(ring.push(8, &[], &[]), Ok(9));
+    }
+
+    #[test]
+    fn what_no_producer_writes_is_refused() {
+        let owned = OwnedRing::new(8);
+        let ring = owned.ring();
+        for header in [[9 * 64, 1], [u32::MAX, 1], [MESSAGE_BYTES_MAX as u32 + 1, 0], [9, PADDING], [0, PADDING]] {
+            assert!(ring.push(3, &[1; 40], &[]).is_ok());
+            let head = ring.head.load(Ordering::Relaxed);
+            // SAFETY: the line begins with a header, and only this thread uses the ring.
+            unsafe { ring.line(head).cast::<[u32; 2]>().write(header) };
+            assert!(ring.pop(|_, _| panic!("{header:?} is no record")).is_err(), "{header:?}");
+            // SAFETY: as above.
+            unsafe { ring.line(head).cast::<[u32; 2]>().write([40, 3]) };
+            assert_eq!(ring.pop(|from, bytes| assert_eq!((from, bytes), (3, &[1; 40][..]))), Ok(true));
+        }
     }
 }

@@ -4,11 +4,11 @@
 //! compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
 
 use std::collections::BTreeMap;
-use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, CopyVersion, Event, FrameId, Outgoing, PageId, Protocol, ToCache,
     ToHome, Waiter,
 };
+use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 
 /// The shape of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

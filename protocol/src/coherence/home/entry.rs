@@ -144,7 +144,9 @@ impl Entry {
                     reader.forgotten = true;
                 }
             }
-            Transaction::First { requester, version, forgotten, .. } if is_it(*requester, *version) => *forgotten = true,
+            Transaction::First { requester, version, forgotten, .. } if is_it(*requester, *version) => {
+                *forgotten = true
+            }
             _ => {}
         }
         self.forget(holder)

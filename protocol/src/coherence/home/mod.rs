@@ -220,8 +220,7 @@ impl Home {
             let forward = Forward { version, to: from, frame, access: Access::Read, grant: false };
             actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
         } else {
-            entry.transaction =
-                Transaction::First { requester: from, version, loading: is_written, forgotten: false };
+            entry.transaction = Transaction::First { requester: from, version, loading: is_written, forgotten: false };
             actions.push(if is_written {
                 Action::Load { page, to: from, frame }
             } else {
