@@ -59,13 +59,13 @@ impl Engine {
             Arrived::Event => self.has_event = true,
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),
             Arrived::Barrier(from, message) => {
-                let mut send = self.outbox.for_barrier(TAG_BARRIER);
-                self.barrier.on_message(from, message, &mut send).map_err(refused)?;
+                let taken = self.barrier.on_message(from, message, &mut self.outbox.for_barrier(TAG_BARRIER));
+                taken.map_err(refused)?;
                 self.look_at_barriers();
             }
             Arrived::Farewell(from, message) => {
-                let mut send = self.outbox.for_barrier(TAG_FAREWELL);
-                self.farewell.on_message(from, message, &mut send).map_err(refused)?;
+                let taken = self.farewell.on_message(from, message, &mut self.outbox.for_barrier(TAG_FAREWELL));
+                taken.map_err(refused)?;
                 self.look_at_barriers();
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {

@@ -10,16 +10,20 @@ use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
 use crate::sys::observers::is_under_valgrind;
 use std::sync::Arc;
-use vgasnet_conduit::RegionSizes;
+use vgasnet_conduit::{Conduit, Region, RegionSizes, of_other_version};
 use vgasnet_protocol::Rank;
 
 impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
     pub(super) fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
+        let too_odd = |line: UserError| Failure { class: FailureClass::Resource, line: Some(line) };
         let page_bytes = self.config.page_bytes as usize;
         let shape = self.check_segment(size_bytes).map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
+        // All ranks see the same, so all fail if one does.
+        check_told(&shapes, "the size of its memory", |_, shape| shape.frames < u32::MAX - STAGING_FRAMES)
+            .map_err(too_odd)?;
         let size_bytes = shape.pages as usize * page_bytes;
         let sizes = RegionSizes {
             pool_bytes: (shape.frames + STAGING_FRAMES) as usize * page_bytes,
@@ -38,7 +42,11 @@ impl Job {
                  puts, or build with -fsanitize=address in place of valgrind"
             ));
         }
-        let opened = self.open_storage(size_bytes as u64).map_err(|line| (FailureClass::Resource, line));
+        let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
+            is_mapped_whole(conduit, rank, shape, &shapes, page_bytes)
+        });
+        let opened = mapped.and_then(|()| self.open_storage(size_bytes as u64));
+        let opened = opened.map_err(|line| (FailureClass::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
         let places = places.iter().fold(u32::MAX, |all, places| all & places);
@@ -47,6 +55,10 @@ impl Job {
             (FailureClass::Resource, UserError::new(line))
         });
         let (_, segments) = agree(conduit, ATTACH, reserved, Reservation::segment)?;
+        check_told(&segments, "the place of its segment", |rank, segment| {
+            segment.is_of(shapes[rank.index()].pages, page_bytes)
+        })
+        .map_err(too_odd)?;
         let segments: Box<[Segment]> = segments.into();
         let started = Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, fail);
         let started = started.map_err(|line| (FailureClass::Resource, line)).and_then(|runtime| {
@@ -112,6 +124,24 @@ impl Job {
         let what = format!("still reserves {} in {}", format_size(size_bytes), self.config.storage_dir.display());
         watched(move || tell(ATTACH, &what), || storage::open(&options))
     }
+}
+
+/// Checks what each rank has told.
+///
+/// # Errors
+/// That of some rank cannot be true.
+fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Result<(), UserError> {
+    match (0..).zip(all).find(|(rank, told)| !may_be(Rank(*rank), told)) {
+        None => Ok(()),
+        Some((rank, _)) => Err(UserError::new(of_other_version(rank as usize, what).to_string())),
+    }
+}
+
+/// Whether the memory of a rank, if it is mapped here, is as large as the rank has told.
+fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, shapes: &[Shape], page_bytes: usize) -> bool {
+    let is_whole = |region: Option<Region>, len_bytes| region.is_none_or(|region| region.len_bytes >= len_bytes);
+    is_whole(conduit.pool(rank), (shape.frames + STAGING_FRAMES) as usize * page_bytes)
+        && is_whole(conduit.table(rank), table_bytes(shapes, *shape))
 }
 
 fn bad_table(bad: BadEntry) -> UserError {

@@ -32,6 +32,13 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Whether a segment of so many pages can lie here.
+    pub fn is_of(&self, pages: u32, page_bytes: usize) -> bool {
+        (pages as usize).checked_mul(page_bytes) == Some(self.size_bytes)
+            && self.base % page_bytes == 0
+            && self.base.checked_add(self.size_bytes).is_some()
+    }
+
     /// Whether any of `len_bytes` bytes from `address` lies in the segment.
     pub fn overlaps(&self, address: usize, len_bytes: usize) -> bool {
         len_bytes > 0
@@ -260,6 +267,14 @@ mod tests {
         }
         assert!(space.pieces(1, BASE, 1).expect_err("no segment").to_string().contains("attached no segment"));
         assert!(space.pieces(2, BASE, 1).expect_err("no rank").to_string().contains("ranks are 0 to 1"));
+    }
+
+    #[test]
+    fn a_segment_is_where_it_can_be() {
+        let segment = |base, size_bytes| Segment { base, size_bytes };
+        assert!(segment(BASE, 3 * PAGE).is_of(3, PAGE) && segment(0, 0).is_of(0, PAGE));
+        assert!(!segment(BASE, 3 * PAGE).is_of(4, PAGE) && !segment(BASE + 1, PAGE).is_of(1, PAGE));
+        assert!(!segment(usize::MAX - PAGE + 1, PAGE).is_of(1, PAGE));
     }
 
     #[test]

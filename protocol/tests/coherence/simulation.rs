@@ -34,7 +34,7 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
 }
 
 /// Lets one thing happen. Returns whether anything could.
-fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
+pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
     let rank = Rank(random.u32(0..world.shape.ranks));
     if *ops_left > 0 && random.u32(0..8) == 0 && world.busy_ops(rank) < ops_at_once {
         let (_, page, op) = random_op(random, world.shape, hot);
