@@ -10,7 +10,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use vgasnet_conduit::launchers::{MPI_RANK_VARIABLES, SLURM_RANK_VARIABLE};
 use vgasnet_hybrid::Report;
-use vgasnet_protocol::RankState;
+use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 
 use crate::address::{Address, LAUNCHER_VARIABLE};
 use crate::connection::{Connection, Stream};
@@ -36,7 +36,9 @@ pub fn run(program: &[OsString]) -> i32 {
         Ok(agent)
     };
     run_role(start, Agent::finish).unwrap_or_else(|StartError { status, text }| {
-        tell(&format!("an agent on {}: {text}", host_name()));
+        if !text.is_empty() {
+            tell(&format!("an agent on {}: {text}", host_name()));
+        }
         status
     })
 }
@@ -151,10 +153,21 @@ impl Agent {
             Address::parse(&text).ok_or_else(|| format!("{LAUNCHER_VARIABLE}={text} does not name a launcher"))?;
         let mut variables = MPI_RANK_VARIABLES.into_iter().chain([SLURM_RANK_VARIABLE]);
         let rank = variables.find_map(|name| std::env::var(name).ok()?.parse().ok());
-        let hello = Event::Hello { cookie: address.cookie, rank };
-        let found = address.streams().find_map(|stream| greet(stream, &hello));
-        let (supervisor, timeout) = found
-            .ok_or_else(|| format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()))?;
+        let hello = Event::Hello { version: PROTOCOL_VERSION, cookie: address.cookie, rank };
+        let mut is_refused = false;
+        let found = address.streams().find_map(|stream| match greet(stream, &hello) {
+            Greeting::Welcome(connection, timeout) => Some((connection, timeout)),
+            Greeting::Refused => {
+                is_refused = true;
+                None
+            }
+            Greeting::Silence => None,
+        });
+        let (supervisor, timeout) = found.ok_or_else(|| match is_refused {
+            // The supervisor has said it.
+            true => String::new(),
+            false => format!("cannot reach vgasnetrun at {}; a firewall may be in the way", address.advice()),
+        })?;
         let policy = ExitPolicy::new(Graces::ORPHAN, None);
         let (state, ending, heard) = (RankState::Fresh, Ending::No, Instant::now());
         let (child, end, is_ordered) = (None, None, false);
@@ -218,7 +231,7 @@ impl Agent {
         let order = match command {
             Command::Order(order) => order,
             Command::Release => Order::Kill,
-            Command::Welcome { .. } | Command::Beat => return,
+            Command::Welcome { .. } | Command::Beat | Command::Refuse => return,
         };
         if let Some(child) = &self.child {
             self.is_ordered = true;
@@ -269,10 +282,19 @@ impl Child {
     }
 }
 
-/// Says hello. Returns the connection and the time-out if a supervisor answers.
-fn greet(stream: Stream, hello: &Event) -> Option<(Connection, Duration)> {
+/// The answer to a hello.
+enum Greeting {
+    /// Of the supervisor, with its time-out.
+    Welcome(Connection, Duration),
+    /// Of a supervisor of another version.
+    Refused,
+    Silence,
+}
+
+/// Says hello.
+fn greet(stream: Stream, hello: &Event) -> Greeting {
     let late = Instant::now() + WELCOME_PATIENCE;
-    let mut connection = Connection::new(stream).ok()?;
+    let Ok(mut connection) = Connection::new(stream) else { return Greeting::Silence };
     connection.send_text(hello, &host_name());
     while connection.is_open() && Instant::now() < late {
         let mut watched = [PollFd::new(connection.as_fd(), PollFlags::POLLIN)];
@@ -280,14 +302,15 @@ fn greet(stream: Stream, hello: &Event) -> Option<(Connection, Duration)> {
         connection.flush();
         connection.fill();
         match connection.next() {
-            Some(Command::Welcome { timeout_s }) => {
-                return Some((connection, Duration::from_secs(u64::from(timeout_s))));
+            Some(Command::Welcome { timeout_s: timeout_s @ 1.. }) => {
+                return Greeting::Welcome(connection, Duration::from_secs(u64::from(timeout_s)));
             }
-            Some(_) => return None,
+            Some(Command::Refuse) => return Greeting::Refused,
+            Some(_) => return Greeting::Silence,
             None => {}
         }
     }
-    None
+    Greeting::Silence
 }
 
 /// Ends the other launcher's daemon on this host. The daemon waits for that launcher, too, and TCP tries for a quarter of an hour to

@@ -44,6 +44,9 @@ impl Stream {
     }
 }
 
+/// The most bytes that are taken in at once, so that a peer that sends all the time holds nobody up.
+const FILL_BYTES_MAX: usize = 64 << 10;
+
 /// Messages in, messages out.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -114,7 +117,8 @@ impl Connection {
     pub(crate) fn fill(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let mut has_come = false;
-        while self.is_open {
+        let limit_bytes = self.incoming.len() + FILL_BYTES_MAX;
+        while self.is_open && self.incoming.len() < limit_bytes {
             match self.stream.read(&mut buffer) {
                 Ok(0) => self.is_open = false,
                 Ok(count) => {
@@ -130,6 +134,11 @@ impl Connection {
             }
         }
         has_come
+    }
+
+    /// Whether these bytes are among those that have come and nobody has taken.
+    pub(crate) fn has_said(&self, bytes: &[u8]) -> bool {
+        self.incoming.windows(bytes.len()).any(|said| said == bytes)
     }
 
     /// The next message that has come whole. Malformed bytes close the connection.
@@ -163,7 +172,7 @@ impl AsFd for Connection {
 mod tests {
     use super::*;
     use crate::exit_policy::Order;
-    use crate::wire::Command;
+    use crate::wire::{Command, Event};
 
     #[test]
     fn what_was_said_before_the_end_is_heard() {
@@ -189,5 +198,46 @@ mod tests {
             near.send(&Command::Order(Order::Forward(10)));
         }
         assert!(near.has_outgoing() && near.outgoing.len() <= OUTGOING_BYTES_MAX + 64);
+    }
+
+    #[test]
+    fn a_peer_that_says_much_is_heard_in_parts() {
+        let (near, far) = UnixStream::pair().expect("sockets");
+        let mut near = Connection::new(Stream::Unix(near)).expect("a connection");
+        let mut far = Connection::new(Stream::Unix(far)).expect("a connection");
+        let beats = 100_000;
+        let mut heard = 0;
+        far.outgoing = frame(&Command::Beat, "").repeat(beats);
+        while heard < beats {
+            far.flush();
+            near.fill();
+            assert!(near.incoming.len() <= FILL_BYTES_MAX + 4096);
+            while near.next::<Command>().is_some() {
+                heard += 1;
+            }
+        }
+        assert!(near.is_open());
+    }
+
+    /// Messages, whole and changed, in pieces of any length: the connection hands out messages or closes.
+    #[test]
+    fn bytes_of_any_kind_are_messages_or_the_end() {
+        vgasnet_fuzzing::run("-p vgasnet-launch --lib bytes_of_any_kind", 50_000, |random| {
+            let (near, mut far) = UnixStream::pair().expect("sockets");
+            let mut near = Connection::new(Stream::Unix(near)).expect("a connection");
+            let mut inputs = 0;
+            while near.is_open() && inputs < 200 {
+                inputs += 1;
+                let bytes = crate::wire::tests::random_message(random);
+                let (first, second) = bytes.split_at(random.usize(0..=bytes.len()));
+                for part in [first, second] {
+                    far.write_all(part).expect("somebody listens");
+                    near.fill();
+                    while near.next_with_text::<Event>().is_some() {}
+                    assert!(near.incoming.len() <= 2 + crate::wire::MESSAGE_BYTES_MAX);
+                }
+            }
+            inputs
+        });
     }
 }

@@ -15,6 +15,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long hydra may take to open a barrier that all ranks have come to. It has that long in vain where one has not.
 const BARRIER_PATIENCE: Duration = Duration::from_secs(1);
 
+/// What hydra says is short.
+const HEARD_BYTES_MAX: usize = 16 << 10;
+
 /// Tells hydra, for a rank that has ended and had come so far, that MPI was finalised there, and waits for the answer. Of a rank that
 /// ends without this, hydra complains on stdout, and hydra's own exit status then means nothing. The supervisor judges how the rank has
 /// ended.
@@ -47,11 +50,12 @@ fn finalize(hydra: &mut UnixStream, may_be_in_barrier: bool) -> io::Result<()> {
 }
 
 /// Reads until this word has come.
-fn hear(hydra: &mut UnixStream, word: &[u8]) -> io::Result<()> {
+fn hear(hydra: &mut impl Read, word: &[u8]) -> io::Result<()> {
     let (mut heard, mut part) = (Vec::new(), [0; 1024]);
     while !heard.windows(word.len()).any(|its| its == word) {
         match hydra.read(&mut part)? {
             0 => return Err(ErrorKind::UnexpectedEof.into()),
+            _ if heard.len() > HEARD_BYTES_MAX => return Err(ErrorKind::InvalidData.into()),
             count => heard.extend_from_slice(&part[..count]),
         }
     }
@@ -90,6 +94,26 @@ mod tests {
             hydra.write_all(b"cmd=finalize_ack\n").expect("somebody listens");
             said.join().expect("no panic").expect("hydra has answered");
         }
+    }
+
+    /// A word in the midst of anything is found, and nothing else is.
+    #[test]
+    fn hydra_may_say_anything() {
+        vgasnet_fuzzing::run("-p vgasnet-launch --lib hydra_may_say", 100_000, |random| {
+            let mut said = vgasnet_fuzzing::bytes(random, 40);
+            if random.bool() {
+                said.extend_from_slice(b"cmd=finalize_ack\n");
+            }
+            if random.bool() {
+                vgasnet_fuzzing::mutate(random, &mut said);
+            }
+            if random.u8(..) == 0 {
+                said.resize(2 * HEARD_BYTES_MAX, b' ');
+            }
+            let is_said = said.windows(12).any(|word| word == b"finalize_ack");
+            assert_eq!(hear(&mut &said[..], b"finalize_ack").is_ok(), is_said);
+            1
+        });
     }
 
     #[test]

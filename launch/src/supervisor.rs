@@ -5,7 +5,7 @@ use std::process::Command as Program;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, Signal};
-use vgasnet_protocol::RankState;
+use vgasnet_protocol::{PROTOCOL_VERSION, RankState};
 use vgasnet_smp::raise_descriptor_limit;
 
 use crate::address::{LAUNCHER_VARIABLE, Listeners};
@@ -175,15 +175,29 @@ impl Supervisor {
         self.unauthenticated.extend(new.map(|peer| (peer, late)));
         for (mut peer, late) in std::mem::take(&mut self.unauthenticated) {
             peer.fill();
+            let own = self.listeners.address.cookie;
+            // Whoever knows the cookie is an agent, of whatever version.
+            let is_agent = peer.has_said(&own.to_ne_bytes());
             match peer.next_with_text() {
-                Some((Event::Hello { cookie, rank }, host)) if cookie == self.listeners.address.cookie => {
+                Some((Event::Hello { version: PROTOCOL_VERSION, cookie, rank }, host)) if cookie == own => {
                     self.welcome(peer, rank, host);
                 }
+                Some(_) if is_agent => self.refuse(peer),
+                None if is_agent && !peer.is_open() => self.refuse(peer),
                 None if peer.is_open() && Instant::now() < late => self.unauthenticated.push((peer, late)),
                 // It is dropped, and so closed.
                 _ => {}
             }
         }
+    }
+
+    /// An agent is of another version.
+    fn refuse(&mut self, mut connection: Connection) {
+        connection.send(&Command::Refuse);
+        let host = connection.peer().map_or_else(|| self.host_name.clone(), |address| address.to_string());
+        let text =
+            format!("the agent on {host} is of another version of vgasnetrun; install the same one on all hosts");
+        self.break_down(1, text);
     }
 
     fn welcome(&mut self, mut connection: Connection, rank: Option<u32>, host: String) {

@@ -22,7 +22,8 @@ messages! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub(crate) enum Event {
         /// The first message, with the number that the other launcher has given the process. The text names the host.
-        1 => Hello { cookie: Cookie, rank: Option<u32> },
+        /// The cookie is somewhere in the hello of every version.
+        1 => Hello { version: u64, cookie: Cookie, rank: Option<u32> },
         /// The child runs.
         2 => Started { pid: u32 },
         /// There is no child. The text says why.
@@ -48,6 +49,8 @@ messages! {
         3 => Release,
         /// Nothing, but the supervisor is there.
         4 => Beat,
+        /// The answer to a hello of another version: end. The supervisor tells the user.
+        5 => Refuse,
     }
 }
 
@@ -74,7 +77,7 @@ pub(crate) fn take<M: Layout>(bytes: &mut Vec<u8>) -> Result<Option<(M, String)>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::fmt::Debug;
 
@@ -106,8 +109,8 @@ mod tests {
     #[test]
     fn events_survive_the_way() {
         survive(&[
-            (Event::Hello { cookie: 7 << 120, rank: Some(3) }, "node-é"),
-            (Event::Hello { cookie: 0, rank: None }, ""),
+            (Event::Hello { version: u64::MAX, cookie: 7 << 120, rank: Some(3) }, "node-é"),
+            (Event::Hello { version: 1, cookie: 0, rank: None }, ""),
             (Event::Started { pid: 12345 }, ""),
             (Event::CannotStart { status: 127 }, "no such program"),
             (Event::State { state: RankState::Exiting(-1), rank: Some(4095) }, ""),
@@ -128,6 +131,7 @@ mod tests {
             Command::Order(Order::Kill),
             Command::Release,
             Command::Beat,
+            Command::Refuse,
         ];
         survive(&commands.map(|command| (command, "")));
     }
@@ -140,6 +144,44 @@ mod tests {
         let mut unknown = frame(&Event::Beat, "");
         unknown[3] = 99;
         assert_eq!(take::<Event>(&mut unknown), Err(Malformed));
+    }
+
+    /// The bytes of a message, most often as they should be.
+    pub(crate) fn random_message(random: &mut vgasnet_fuzzing::Rng) -> Vec<u8> {
+        let number = vgasnet_fuzzing::odd_number(random);
+        let rank = random.bool().then_some(number as u32);
+        let text = vgasnet_fuzzing::text(random, &["node", "no such program"]);
+        let event = match random.u32(0..6) {
+            0 => Event::Hello { version: number, cookie: number.into(), rank },
+            1 => Event::Started { pid: number as u32 },
+            2 => Event::CannotStart { status: number as i32 },
+            3 => Event::State { state: RankState::decode(number), rank },
+            4 => Event::Ended(End::Signal(number as i32)),
+            _ => Event::Beat,
+        };
+        let mut bytes = frame(&event, &text);
+        match random.u32(0..8) {
+            0 => vgasnet_fuzzing::mutate(random, &mut bytes),
+            1 => bytes = vgasnet_fuzzing::bytes(random, 80),
+            _ => {}
+        }
+        bytes
+    }
+
+    #[test]
+    fn what_is_taken_is_written_like_that_again() {
+        vgasnet_fuzzing::run("-p vgasnet-launch --lib what_is_taken", 200_000, |random| {
+            let bytes = random_message(random);
+            let _ = take::<Command>(&mut bytes.clone());
+            let mut rest = bytes.clone();
+            match take::<Event>(&mut rest) {
+                Ok(Some((event, text))) => {
+                    assert!(bytes.len() - rest.len() <= 2 + MESSAGE_BYTES_MAX, "{event:?} {text}")
+                }
+                Ok(None) | Err(Malformed) => assert_eq!(rest, bytes),
+            }
+            1
+        });
     }
 
     #[test]

@@ -32,10 +32,14 @@ pub struct Messages {
 impl Messages {
     /// No handlers, nothing sent, among the ranks of the job.
     pub fn new(conduit: &dyn Conduit) -> Messages {
+        Messages::among(conduit.ranks())
+    }
+
+    fn among(ranks: u32) -> Messages {
         Messages {
             handlers: Handlers::default(),
             library: OnceLock::new(),
-            flow: Flow::new(conduit.ranks()),
+            flow: Flow::new(ranks),
             queue: Mutex::default(),
             pending: AtomicUsize::new(0),
             runs: AtomicU64::new(0),
@@ -127,5 +131,113 @@ fn check_head(head: &Head) -> Result<(), &'static str> {
         Category::Long if is_of_library => Err("a message of a collective with a payload in the segment"),
         _ if is_of_library && head.is_reply => Err("a reply to the library itself"),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::am::PAYLOAD_BYTES_MAX;
+    use vgasnet_fuzzing::{Rng, bytes, mutate, odd_number};
+    use vgasnet_protocol::active_message::{
+        ARGS_MAX, FragmentHead, HEAD_BYTES_MAX, TAG_CREDIT, TAG_FRAGMENT, TAG_MESSAGE,
+    };
+    use zerocopy::IntoBytes;
+
+    const RANKS: u32 = 3;
+
+    fn head(random: &mut Rng) -> Head {
+        let odd = |random: &mut Rng| if random.bool() { odd_number(random) } else { random.u64(0..100) };
+        Head {
+            tag: TAG_MESSAGE,
+            handler: [LIBRARY, 128, 200][random.usize(0..3)],
+            category: [Category::Short, Category::Medium, Category::Long][random.usize(0..3)],
+            is_reply: random.u32(0..4) == 0,
+            is_placed: random.u32(0..4) == 0,
+            args: 0,
+            id: random.u32(0..4),
+            payload_bytes: odd(random) as u32,
+            cost: odd(random) as u32,
+            address: odd_number(random),
+        }
+    }
+
+    /// A message, most often one that could be.
+    fn forge(random: &mut Rng) -> Vec<u8> {
+        let payload = bytes(random, 60);
+        let mut message = match random.u32(0..4) {
+            0 => {
+                let offset_bytes = if random.bool() { odd_number(random) as u32 } else { random.u32(0..60) };
+                let head = FragmentHead { tag: TAG_FRAGMENT, id: random.u32(0..4), offset_bytes };
+                [head.as_bytes(), &payload].concat()
+            }
+            1 => {
+                let amount = |random: &mut Rng| if random.bool() { 0 } else { odd_number(random) as u32 };
+                Credit { tag: TAG_CREDIT, requests: amount(random), cost: amount(random) }.as_bytes().to_vec()
+            }
+            _ => {
+                let args = Args::new(&vec![7; random.usize(0..=ARGS_MAX)]).expect("not too many");
+                let mut buffer = [0; HEAD_BYTES_MAX];
+                let head_bytes = head(random).encode(&args, &mut buffer);
+                [&buffer[..head_bytes], &payload].concat()
+            }
+        };
+        if random.u32(0..4) == 0 {
+            mutate(random, &mut message);
+        }
+        message
+    }
+
+    #[test]
+    fn messages_may_be_anything() {
+        vgasnet_fuzzing::run("-p vgasnet --lib messages_may_be", 100_000, |random| {
+            let messages = Messages::among(RANKS);
+            const TRIES: u64 = 50;
+            for _ in 0..TRIES {
+                let from = Rank(random.u32(0..RANKS));
+                let _ = messages.flow.take(from, random.u32(0..100));
+                if messages.on_message(from, &forge(random)).is_err() || random.u32(0..4) > 0 {
+                    continue;
+                }
+                while let Some(incoming) = messages.take() {
+                    let (head, len_bytes) = (incoming.head, incoming.payload.len_bytes());
+                    assert_eq!(len_bytes, if head.is_placed { 0 } else { head.payload_bytes as usize });
+                    assert!(len_bytes <= PAYLOAD_BYTES_MAX && (len_bytes == 0 || head.category != Category::Short));
+                    let _ = messages.flow.on_handled(incoming.from, len_bytes as u32);
+                    messages.queue().recycle(incoming.payload);
+                }
+                assert!(!messages.has_pending());
+            }
+            TRIES
+        });
+    }
+
+    #[test]
+    fn what_no_rank_sends_is_refused() {
+        let messages = Messages::among(RANKS);
+        let head = Head {
+            tag: TAG_MESSAGE,
+            handler: 200,
+            category: Category::Short,
+            is_reply: false,
+            is_placed: false,
+            args: 0,
+            id: 1,
+            payload_bytes: 0,
+            cost: 0,
+            address: 0,
+        };
+        let tell = |head: Head, payload: &[u8]| {
+            let mut buffer = [0; HEAD_BYTES_MAX];
+            let head_bytes = head.encode(&Args::new(&[1]).expect("one"), &mut buffer);
+            messages.on_message(Rank(1), &[&buffer[..head_bytes], payload].concat())
+        };
+        assert_eq!(tell(head, b""), Ok(Received::Event));
+        // The library's own handler would read the payload at a null pointer.
+        assert!(tell(Head { handler: LIBRARY, payload_bytes: 2, ..head }, b"no").is_err());
+        assert!(tell(Head { category: Category::Medium, is_placed: true, payload_bytes: 9, ..head }, b"").is_err());
+        assert!(tell(Head { category: Category::Long, handler: LIBRARY, ..head }, b"").is_err());
+        assert!(tell(Head { is_reply: true, ..head }, b"").is_err(), "no request was sent");
+        assert!(messages.on_message(Rank(1), &[TAG_MESSAGE, 1]).is_err());
     }
 }

@@ -231,3 +231,49 @@ fn a_conduit_is_known_before_the_rest() {
     assert_eq!(both, Transport { conduit: Some(Conduit::Smp), peer_memory: false });
     assert_eq!(wanted(&[("VGASNET_CONDUIT", "pigeon"), ("VGASNET_PEER_MEMORY", "2")]), wanted(&[]));
 }
+
+/// Variables of any name and value are settings, a warning or one line.
+#[test]
+fn variables_may_be_anything() {
+    let names: Vec<_> = VARIABLES.iter().map(|variable| variable.name).collect();
+    const WORDS: [&str; 16] =
+        ["K", "m", "G", "T", "4", "64", "read", "write", "smp", "mpi", "/var/tmp", "/", "on", "VGASNET_", "SIZE", "10"];
+    vgasnet_fuzzing::run("-p vgasnet --lib variables_may_be", 100_000, |random| {
+        let mut variables = Vec::new();
+        for _ in 0..random.usize(1..4) {
+            let name = match random.u32(0..8) {
+                0 => "TMPDIR".to_owned(),
+                1 => GASNET_MAX_SEGSIZE.to_owned(),
+                2 => vgasnet_fuzzing::text(random, &names),
+                3 => PREFIX.to_owned() + &vgasnet_fuzzing::text(random, &WORDS),
+                _ => names[random.usize(0..names.len())].to_owned(),
+            };
+            variables.push((name, vgasnet_fuzzing::text(random, &WORDS)));
+        }
+        let _ = wanted_transport(&variables);
+        let machine = Machine { memory_available_bytes: vgasnet_fuzzing::odd_number(random) };
+        let ranks_on_host = (vgasnet_fuzzing::odd_number(random) as u32).max(1);
+        match Config::from_env(variables.into_iter(), ranks_on_host, &machine) {
+            Err(line) => assert!(!line.to_string().contains('\n')),
+            Ok(config) => {
+                assert!(config.page_bytes.is_power_of_two() && config.pool_bytes >= config.page_bytes);
+                assert!((PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&config.page_bytes));
+                let free_bytes = vgasnet_fuzzing::odd_number(random);
+                assert!(config.max_segment_bytes(free_bytes, ranks_on_host) % config.page_bytes == 0);
+            }
+        }
+        1
+    });
+}
+
+#[test]
+fn sizes_may_be_anything() {
+    vgasnet_fuzzing::run("-p vgasnet --lib sizes_may_be", 500_000, |random| {
+        let text = vgasnet_fuzzing::text(random, &["K", "m", "G", "T", "0", "1", "16777215", "5", "\u{661}", "."]);
+        if let Ok(bytes) = parse_size(&text) {
+            assert_eq!(parse_size(&format_size(bytes)), Ok(bytes));
+            assert!(parse_size(&format_size_about(bytes)).is_ok_and(|about| about <= bytes));
+        }
+        1
+    });
+}

@@ -259,4 +259,39 @@ mod tests {
         assert!(gather.receive(&part([1, 0, 2, 4], b"ab")));
         assert_eq!(gather.advance(&mut exchange, MESSAGE_BYTES_MAX), None, "9 bytes in a block of 2");
     }
+
+    /// Parts, true and changed, come to a rank in the midst of exchanges: they are refused, or it goes on.
+    #[test]
+    fn parts_may_be_anything() {
+        vgasnet_fuzzing::run("-p vgasnet-gasnet --lib parts_may_be", 50_000, |random| {
+            let ranks = random.u32(1..9);
+            let mut gather = Gather::new(Rank(random.u32(0..ranks)), ranks);
+            let (mut exchange, mut step) = gather.begin(b"own", MESSAGE_BYTES_MAX);
+            let mut inputs = 0;
+            while inputs < 40 {
+                inputs += 1;
+                if matches!(step, Next::Done(_)) {
+                    (exchange, step) = gather.begin(b"again", MESSAGE_BYTES_MAX);
+                }
+                let mut blocks = Vec::new();
+                let round = exchange.round;
+                (0..gather.travelling(round.min(gather.rounds().saturating_sub(1))).min(ranks)).for_each(|_| {
+                    push_block(&mut blocks, &vgasnet_fuzzing::bytes(random, 20));
+                });
+                let [epoch, round, offset_bytes, whole_bytes] =
+                    [gather.epoch, round, 0, blocks.len() as u32].map(U32::new);
+                let header = Header { epoch, round, offset_bytes, whole_bytes };
+                let mut message = [header.as_bytes(), &blocks].concat();
+                if random.bool() {
+                    vgasnet_fuzzing::mutate(random, &mut message);
+                }
+                if !gather.receive(&message) {
+                    continue;
+                }
+                let Some(next) = gather.advance(&mut exchange, MESSAGE_BYTES_MAX) else { break };
+                step = next;
+            }
+            inputs
+        });
+    }
 }

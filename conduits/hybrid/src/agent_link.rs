@@ -193,4 +193,19 @@ mod tests {
         let number = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert!(adopt(&format!("{number}:1")).is_none());
     }
+
+    #[test]
+    fn reports_may_be_anything() {
+        vgasnet_fuzzing::run("-p vgasnet-hybrid --lib reports_may_be", 200_000, |random| {
+            let number = vgasnet_fuzzing::odd_number(random);
+            let state = RankState::decode(number);
+            let mut bytes = encode(&Report { state, rank: random.bool().then_some(number as u32) }).to_vec();
+            vgasnet_fuzzing::mutate(random, &mut bytes);
+            if let Ok(report) = decode::<Report>(&bytes) {
+                assert_eq!(&encode(&report)[..], &bytes[..]);
+            }
+            assert!(adopt(&vgasnet_fuzzing::text(random, &["0", ":", "2"])).is_none());
+            1
+        });
+    }
 }

@@ -102,3 +102,51 @@ fn a_launcher_that_answers_otherwise_is_told() {
         assert!(why.starts_with(expected), "{why}");
     }
 }
+
+/// Requests, true and changed: each gets a rank, a line or nothing, and no rank is taken without the key.
+#[test]
+fn requests_may_be_anything() {
+    vgasnet_fuzzing::run("-p vgasnet-smp --lib requests_may_be", 20_000, |random| {
+        let mut rendezvous = Rendezvous::open(3).expect("a small job");
+        let key = rendezvous.address.keys()[0];
+        const REQUESTS: u64 = 1000;
+        for _ in 0..REQUESTS {
+            let rank = if random.bool() { random.u32(0..4) } else { vgasnet_fuzzing::odd_number(random) as u32 };
+            let mut bytes = Request { pid: random.u32(1..4), ..Request::new(rank, 3, key) }.as_bytes().to_vec();
+            if random.u32(0..4) > 0 {
+                vgasnet_fuzzing::mutate(random, &mut bytes);
+            }
+            let (mut near, mut far) = UnixStream::pair().expect("sockets");
+            bytes.truncate(REQUEST_BYTES_MAX);
+            far.write_all(if bytes.is_empty() { &[0] } else { &bytes }).expect("room");
+            if let Ok(Some(rank)) = rendezvous.answer(&mut near) {
+                assert!(rank < 3 && bytes.windows(key.len()).any(|half| half == key));
+            }
+            drop(near);
+            let mut line = String::new();
+            let _ = far.read_to_string(&mut line);
+            assert!(!line.contains('\n'));
+        }
+        REQUESTS
+    });
+}
+
+/// The variable of a job, and the address in it.
+#[test]
+fn variables_may_be_anything() {
+    vgasnet_fuzzing::run("-p vgasnet-smp --lib variables_may_be", 200_000, |random| {
+        let address = format!("vgasnet-{:032x}-{:032x}", random.u128(..), random.u128(..));
+        let words = ["rank=", "ranks=", "socket=", "1", "4", ",", &address];
+        let text = vgasnet_fuzzing::text(random, &words);
+        if let Ok(variable) = JobVariable::parse(&text) {
+            assert!(variable.rank < variable.ranks && variable.ranks <= crate::RANKS_MAX);
+            assert_eq!(JobVariable::parse(&variable.to_string()), Ok(variable.clone()));
+        }
+        let mut bytes = address.into_bytes();
+        vgasnet_fuzzing::mutate(random, &mut bytes);
+        if let Ok(address) = Address::parse(&bytes) {
+            let _ = (address.keys(), address.socket());
+        }
+        1
+    });
+}

@@ -3,6 +3,8 @@
 //! A [`plan`] is the work of one rank in a collective, in rounds. The [`Machine`] runs the plans of all collectives
 //! under way.
 
+#[cfg(test)]
+mod forged;
 mod machine;
 mod message;
 pub mod plan;

@@ -1,6 +1,6 @@
 //! The machines of a whole team, with a network that delivers in any order and a flow control without credit at random.
 
-use super::machine::{Action, Client, Machine, Sending, WINDOW};
+use super::machine::{Action, Client, Machine, Misfit, Sending, WINDOW};
 use super::message::CollectiveMessage;
 use super::plan::{Buffer, CollectiveKind, LocalStep, Place, Plan, Shape};
 use super::team::Team;
@@ -10,11 +10,11 @@ use fastrand::Rng;
 use std::vec;
 use std::vec::Vec;
 
-const TEAM: u64 = 7;
+pub(super) const TEAM: u64 = 7;
 
 /// The memory of one collective at one rank.
 #[derive(Clone, Debug, Default)]
-struct Memory {
+pub(super) struct Memory {
     number: usize,
     source: Vec<u8>,
     destination: Vec<u8>,
@@ -56,36 +56,52 @@ fn number(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-struct World {
-    ranks: Vec<Machine<Cell>>,
+pub(super) struct World {
+    pub(super) ranks: Vec<Machine<Cell>>,
     /// Sender, receiver, message and payload.
-    mail: Vec<(Rank, u32, CollectiveMessage, Vec<u8>)>,
+    pub(super) mail: Vec<(Rank, u32, CollectiveMessage, Vec<u8>)>,
     finished: Vec<Vec<Memory>>,
-    random: Rng,
+    pub(super) random: Rng,
+    /// Some message was forged: memory may have any bytes, and a rank may refuse a message.
+    pub(super) is_tainted: bool,
 }
 
 impl World {
-    fn new(ranks: u32, seed: u64) -> World {
+    pub(super) fn new(ranks: u32, seed: u64) -> World {
         let machine = |me| {
             let mut machine = Machine::default();
             machine.add_team(TEAM, Team::new((0..ranks).collect(), me)).expect("nothing has come");
             machine
         };
         let finished = (0..ranks).map(|_| Vec::new()).collect();
-        World { ranks: (0..ranks).map(machine).collect(), mail: Vec::new(), finished, random: Rng::with_seed(seed) }
+        let ranks = (0..ranks).map(machine).collect();
+        World { ranks, mail: Vec::new(), finished, random: Rng::with_seed(seed), is_tainted: false }
+    }
+
+    /// A message comes to rank `to`.
+    pub(super) fn deliver(
+        &mut self,
+        from: Rank,
+        to: u32,
+        message: &CollectiveMessage,
+        bytes: &[u8],
+    ) -> Result<(), Misfit> {
+        let rank = &mut self.ranks[to as usize];
+        if let Some(arrived) = rank.on_message(from, message, bytes.len())? {
+            let memory = rank.client(arrived.operation);
+            memory.borrow_mut().buffer(arrived.place, bytes.len()).copy_from_slice(bytes);
+            rank.on_written(arrived);
+        }
+        Ok(())
     }
 
     /// Lets something happen. Returns whether anything could.
-    fn step(&mut self) -> bool {
+    pub(super) fn step(&mut self) -> bool {
         if !self.mail.is_empty() && self.random.bool() {
             let (from, to, message, bytes) = self.mail.swap_remove(self.random.usize(0..self.mail.len()));
             let message = CollectiveMessage::decode(&message.encode()).expect("a message survives encoding");
-            let rank = &mut self.ranks[to as usize];
-            if let Some(arrived) = rank.on_message(from, &message, bytes.len()).expect("it makes sense") {
-                let memory = rank.client(arrived.operation);
-                memory.borrow_mut().buffer(arrived.place, bytes.len()).copy_from_slice(&bytes);
-                rank.on_written(arrived);
-            }
+            let taken = self.deliver(from, to, &message, &bytes);
+            assert!(self.is_tainted || taken.is_ok(), "it makes sense");
             return true;
         }
         let rank = self.random.usize(0..self.ranks.len());
@@ -110,6 +126,7 @@ impl World {
                 machine.on_sent(sending);
             }
             Action::Do { operation, local_steps } => {
+                let is_tainted = self.is_tainted;
                 let mut memory = machine.client(operation).borrow_mut();
                 for local in local_steps {
                     match local {
@@ -117,6 +134,7 @@ impl World {
                             let bytes = memory.buffer(from, len_bytes).to_vec();
                             memory.buffer(to, len_bytes).copy_from_slice(&bytes);
                         }
+                        LocalStep::Combine { .. } if is_tainted => {}
                         LocalStep::Combine { into, with, len_bytes } => memory.combine(into, with, len_bytes),
                         LocalStep::Collect | LocalStep::Deliver => unreachable!("a rank is one image"),
                     }
@@ -144,7 +162,7 @@ impl World {
 
 /// The memory of a rank in collective `number`, and what its destination should be. Every pair of ranks has a block of
 /// its own.
-fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
+pub(super) fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
     let Shape { kind, me, ranks, root, block_bytes, .. } = *shape;
     let block = |from: u32, to: u32| {
         let mut random = Rng::with_seed(u64::from(from) << 40 | u64::from(to) << 20 | number as u64);

@@ -54,7 +54,10 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
         12 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
-    CoherenceMessage { body, page: PageId { home: Rank(small(random, shape.ranks)), index: small(random, shape.pages) } }
+    CoherenceMessage {
+        body,
+        page: PageId { home: Rank(small(random, shape.ranks)), index: small(random, shape.pages) },
+    }
 }
 
 /// The bytes of a message: forged, a true one changed or at the wrong time, or nothing like one. Also its receiver, and

@@ -83,8 +83,24 @@ pub fn mutate(random: &mut Rng, bytes: &mut Vec<u8>) {
 
 /// A text of these words and letters and of what surrounds them in nonsense.
 pub fn text(random: &mut Rng, words: &[&str]) -> String {
-    const OTHERS: [&str; 16] =
-        ["", " ", "0", "9", "-1", "18446744073709551615", "4294967296", "=", ",", ":", "@", "é", "\u{212a}", "\n", "\0", "x"];
+    const OTHERS: [&str; 16] = [
+        "",
+        " ",
+        "0",
+        "9",
+        "-1",
+        "18446744073709551615",
+        "4294967296",
+        "=",
+        ",",
+        ":",
+        "@",
+        "é",
+        "\u{212a}",
+        "\n",
+        "\0",
+        "x",
+    ];
     (0..random.usize(0..6))
         .map(|_| {
             let from = if random.bool() && !words.is_empty() { words } else { &OTHERS };
