@@ -13,6 +13,7 @@ mod client;
 mod crowd;
 mod directed;
 mod disk;
+mod forged;
 mod job;
 mod mapped;
 mod mapper;

@@ -10,6 +10,9 @@ use std::time::Instant;
 
 pub use fastrand::Rng;
 
+/// How many inputs there is time for where Miri runs a test.
+const INPUTS_INTERPRETED: u64 = 200;
+
 /// Runs `one` with seeds, one after the other, until it has tried `FUZZ_INPUTS` inputs, or `inputs_default`. It returns
 /// how many a seed has tried. `test` is what cargo needs to find the test: `-p PACKAGE --test NAME FILTER`.
 pub fn run(test: &str, inputs_default: u64, mut one: impl FnMut(&mut Rng) -> u64) {
@@ -25,6 +28,7 @@ pub fn run(test: &str, inputs_default: u64, mut one: impl FnMut(&mut Rng) -> u64
         return;
     }
     let first = number("FUZZ_FIRST").unwrap_or(0);
+    let inputs_default = if cfg!(miri) { INPUTS_INTERPRETED } else { inputs_default };
     let (wanted, began) = (number("FUZZ_INPUTS").unwrap_or(inputs_default), Instant::now());
     let (mut seed, mut inputs) = (first, 0);
     while inputs < wanted {

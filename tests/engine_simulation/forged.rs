@@ -1,0 +1,126 @@
+//! Engines that get messages which no rank sends: they end the job with one line or go on, and never panic.
+//!
+//! `vgasnet_fuzzing` says how to run more of this.
+
+use crate::client::{Range, What};
+use crate::job::{Job, PAGE_BYTES, Shape};
+use crate::mapper;
+use fastrand::Rng;
+use vgasnet::error::UserError;
+use vgasnet::memory;
+use vgasnet_conduit::Urgency;
+use vgasnet_fuzzing::{bytes, mutate, odd_number, run};
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::barrier::{BarrierMessage, Name};
+use vgasnet_protocol::coherence::{
+    Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, ToCache, ToHome,
+};
+use vgasnet_sim::Settings;
+
+/// Steps of a job, if no rank refuses a message before.
+const STEPS_MAX: usize = 300;
+
+const PAGES: u32 = 2;
+const FRAMES: u32 = 2;
+
+fn small(random: &mut Rng, end: u32) -> u32 {
+    if random.u32(0..64) == 0 { odd_number(random) as u32 } else { random.u32(0..end) }
+}
+
+/// A message about a page of `home`, which only that sends, or which goes to it.
+fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
+    let version = CopyVersion(random.u64(0..12));
+    let (copy, frame) = (version, FrameId(small(random, FRAMES)));
+    let access = if random.bool() { Access::Read } else { Access::Write };
+    let forward = Forward { version, to: Rank(small(random, ranks)), frame, access, grant: random.bool() };
+    let body = match random.u32(0..7) {
+        _ if home == to => CoherenceBody::Home(match random.u32(0..7) {
+            0 => ToHome::Read { frame },
+            1 => ToHome::Write { frame, copy: random.bool().then_some(copy) },
+            2 => ToHome::Done { version },
+            3 => ToHome::Nack { version },
+            4 => ToHome::Acknowledge { version },
+            5 => ToHome::Evict { frame, copy, keep: random.bool() },
+            _ => ToHome::Forget { copy },
+        }),
+        0 | 1 => CoherenceBody::Cache(ToCache::Forward(forward)),
+        2 => CoherenceBody::Cache(ToCache::Invalidate { version }),
+        3 => CoherenceBody::Cache(ToCache::Grant { version }),
+        4 => CoherenceBody::Cache(ToCache::Data { version, grant: random.bool(), zeros: random.bool() }),
+        5 => CoherenceBody::Cache(ToCache::Evicted { copy }),
+        _ => CoherenceBody::Cache(ToCache::Recall { copy }),
+    };
+    CoherenceMessage { body, page: PageId { home, index: small(random, PAGES) } }.encode().to_vec()
+}
+
+/// Sends a forged message from a rank to another one.
+fn forge(random: &mut Rng, job: &Job) {
+    let ranks = job.nodes.len() as u32;
+    let (from, to) = (random.u32(0..ranks), random.u32(0..ranks));
+    let home = if random.bool() { to } else { from };
+    let mut message = match random.u32(0..16) {
+        0 => bytes(random, 60),
+        1 => BarrierMessage::Arrived(Name::Id(1)).encode(random.u8(32..34)).to_vec(),
+        2 => BarrierMessage::Released(Name::Anonymous).encode(random.u8(32..34)).to_vec(),
+        _ => about_a_page(random, ranks, Rank(home), Rank(to)),
+    };
+    if random.u32(0..16) == 0 {
+        mutate(random, &mut message);
+    }
+    // Without room in the conduit it is lost.
+    let _ = job.nodes[from as usize].conduit.send(Rank(to), &message, &[], Urgency::Now);
+}
+
+/// Lets something happen at a rank.
+fn step(random: &mut Rng, job: &mut Job) -> Result<(), UserError> {
+    let rank = random.usize(0..job.nodes.len());
+    match random.u32(0..8) {
+        0..3 => job.drive(rank)?,
+        3 => while job.take(rank) {},
+        4 if !job.nodes[rank].tasks.is_empty() => job.go_on(rank, random.usize(0..job.nodes[rank].tasks.len())),
+        5 if job.nodes[rank].operations.len() < 3 => {
+            let home = random.usize(0..job.nodes.len());
+            let start_bytes = random.usize(0..PAGES as usize) * PAGE_BYTES;
+            let what = if random.bool() { What::Get } else { What::Put };
+            job.start(rank, what, Range { home, start_bytes, len_bytes: 64 }, random);
+        }
+        6 if random.u32(0..20) == 0 => job.nodes[rank].engine.flush(),
+        _ => {
+            (0..job.nodes[rank].operations.len()).rev().for_each(|at| _ = job.advance(rank, at));
+        }
+    }
+    Ok(())
+}
+
+fn attacked_job(random: &mut Rng) -> u64 {
+    let ranks = random.u32(2..4);
+    let hosts = if random.bool() { (0..ranks).collect() } else { vec![0; ranks as usize] };
+    let network = Settings { hosts, seed: random.u64(..), peer_memory: random.bool(), ..Settings::immediate(ranks) };
+    let shape = Shape {
+        ranks: vec![memory::Shape { pages: PAGES, frames: FRAMES }; ranks as usize],
+        network,
+        cooperative: random.u32(0..4) > 0,
+        disk_depth: 2,
+        mapper: mapper::Settings::WIDE,
+    };
+    let mut job = Job::new(shape, random);
+    // Peers that do not keep the protocol may cost bytes.
+    job.model.is_tainted = true;
+    let mut forged = 0;
+    for _ in 0..STEPS_MAX {
+        if random.u32(0..3) == 0 {
+            forge(random, &job);
+            forged += 1;
+        }
+        if let Err(line) = step(random, &mut job) {
+            assert!(line.to_string().ends_with("; do all ranks run the same version of vgasnet?"), "{line}");
+            break;
+        }
+    }
+    forged
+}
+
+#[test]
+fn forged_messages_end_the_job_with_a_line_or_are_harmless() {
+    run("-p vgasnet --test engine_simulation forged", 20_000, attacked_job);
+}
