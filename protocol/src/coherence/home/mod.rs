@@ -62,18 +62,21 @@ impl Home {
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
         let entry = self.entries.entry(index).or_default();
-        let request = |frame, kind| Request { from, frame, kind };
+        let mut ask = |frame, kind| {
+            entry.waiting.push_back(Request { from, frame, kind });
+            Ok(())
+        };
         let taken = match body {
-            ToHome::Read { frame } => Ok(entry.waiting.push_back(request(frame, RequestKind::Read))),
-            ToHome::Write { frame, copy } => Ok(entry.waiting.push_back(request(frame, RequestKind::Write { copy }))),
+            ToHome::Read { frame } => ask(frame, RequestKind::Read),
+            ToHome::Write { frame, copy } => ask(frame, RequestKind::Write { copy }),
             ToHome::Evict { frame, copy, keep } => {
-                let request = request(frame, RequestKind::Evict { copy, keep });
+                let kind = RequestKind::Evict { copy, keep };
                 if entry.transaction == Transaction::Recall && entry.dirty_owner == Some(from) {
-                    self.start(index, request, actions)?;
+                    self.start(index, Request { from, frame, kind }, actions)?;
+                    Ok(())
                 } else {
-                    entry.waiting.push_back(request);
+                    ask(frame, kind)
                 }
-                Ok(())
             }
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { version } => entry.on_done(from, version),
