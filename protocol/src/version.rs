@@ -1,7 +1,7 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 18] = [
+const SOURCES: [&[u8]; 19] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("coherence/mod.rs"),
@@ -13,6 +13,7 @@ const SOURCES: [&[u8]; 18] = [
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),
     include_bytes!("collectives/team.rs"),
+    include_bytes!("collectives/under_way.rs"),
     include_bytes!("collectives/plan/mod.rs"),
     include_bytes!("collectives/plan/everyone.rs"),
     include_bytes!("collectives/plan/reduce.rs"),

@@ -17,6 +17,7 @@
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{LocalStep, Place, Plan, Transfer};
 use super::team::Team;
+use super::under_way::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use crate::Rank;
 use crate::barrier::{BarrierMessage, Misuse, Name};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -108,51 +109,6 @@ struct Operation<T> {
     /// Messages for its later rounds.
     notes: Vec<Note>,
     client: T,
-}
-
-/// One transfer of the round under way.
-#[derive(Debug)]
-struct TransferSide {
-    transfer: Transfer,
-    state: TransferState,
-    /// Of a receive: bytes that have come, and perhaps are not where they belong yet.
-    arrived_bytes: usize,
-    /// Bytes that are sent, or are where they belong.
-    moved_bytes: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TransferState {
-    /// A send whose receiver is not ready.
-    AwaitingReady,
-    /// Bytes may be sent or arrive.
-    Moving,
-    /// All bytes are sent, or are where they belong.
-    Through,
-}
-
-/// A message that came before its round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Note {
-    from: u32,
-    tag: u32,
-    kind: NoteKind,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NoteKind {
-    Ready,
-    Signal,
-}
-
-/// A message of the barrier of a team that this rank does not know yet.
-#[derive(Clone, Copy, Debug)]
-struct EarlyBarrier {
-    /// The sender, as the job counts ranks.
-    sender: Rank,
-    /// The sender as it says that the team counts it.
-    from: u32,
-    message: BarrierMessage,
 }
 
 /// What the driver keeps with a collective.
@@ -503,11 +459,6 @@ impl<T> Operation<T> {
         let at = self.notes.iter().position(|noted| *noted == note);
         at.map(|at| self.notes.swap_remove(at)).is_some()
     }
-}
-
-fn find(sides: &[TransferSide], peer: u32, tag: u32, state: TransferState) -> Option<usize> {
-    let is_it = |side: &TransferSide| side.transfer.peer == peer && side.transfer.tag == tag && side.state == state;
-    sides.iter().position(is_it)
 }
 
 /// Queues messages of a team's barrier.

@@ -11,6 +11,7 @@ pub mod plan;
 mod team;
 #[cfg(test)]
 mod tests;
+mod under_way;
 
 pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
 pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage};
