@@ -11,7 +11,7 @@ use std::time::Instant;
 pub use fastrand::Rng;
 
 /// How many inputs there is time for where Miri runs a test.
-const INPUTS_INTERPRETED: u64 = 200;
+const INPUTS_INTERPRETED: u64 = 50;
 
 /// Runs `one` with seeds, one after the other, until it has tried `FUZZ_INPUTS` inputs, or `inputs_default`. It returns
 /// how many a seed has tried. `test` is what cargo needs to find the test: `-p PACKAGE --test NAME FILTER`.

@@ -21,7 +21,7 @@ fn rounds(plan: &Plan) -> impl Iterator<Item = Round> {
 
 #[test]
 fn what_one_rank_sends_another_receives() {
-    let ranks_end = if cfg!(miri) { 4 } else { 20 };
+    let ranks_end = if cfg!(miri) { 3 } else { 20 };
     for (kind, ranks) in KINDS.into_iter().flat_map(|kind| (1..ranks_end).map(move |ranks| (kind, ranks))) {
         for (root, block_bytes) in [(0, 8), (ranks - 1, 8), (ranks / 2, 200_000), (0, 4 * SEGMENT_BYTES), (0, 0)] {
             let mut open = HashMap::new();
