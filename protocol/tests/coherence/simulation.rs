@@ -9,7 +9,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Event, PageId};
 
 /// Operations in one run.
-const OPS: usize = if cfg!(miri) { 40 } else { 400 };
+const OPS: usize = if cfg!(miri) { 10 } else { 400 };
 
 /// More steps than any run needs: a run that is still busy then never ends.
 const STEPS_MAX: usize = 400_000;
@@ -122,7 +122,7 @@ fn random_interleavings_keep_every_invariant() {
         return;
     }
     let first = number("SIM_FIRST").unwrap_or(0);
-    for seed in first..first + number("SIM_SEEDS").unwrap_or(if cfg!(miri) { 2 } else { 500 }) {
+    for seed in first..first + number("SIM_SEEDS").unwrap_or(if cfg!(miri) { 1 } else { 500 }) {
         run(seed, false);
     }
 }
