@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "local.h"
 
 #define OPERATIONS 700
@@ -40,9 +41,9 @@ static void use_stripe(uint64_t *state) {
 /* The kernel cannot access a page that has left the pool. */
 static int is_there(const int *ends, size_t number) {
     unsigned char byte;
-    ssize_t wrote = write(ends[1], at(me, number * page), 1);
+    ssize_t wrote = kernel_write(ends[1], at(me, number * page), 1);
     CHECK(wrote == 1 || errno == EFAULT);
-    if (wrote == 1) CHECK_EQ(read(ends[0], &byte, 1), 1);
+    if (wrote == 1) CHECK_EQ(kernel_read(ends[0], &byte, 1), 1);
     return wrote == 1;
 }
 

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "kernel.h"
 #include "local.h"
 
 #define ROUNDS 10
@@ -55,13 +56,13 @@ static void system_calls(uint64_t *state) {
         copy_last_words(bytes, begin, end);
         FILE *file = file_of(bytes, len);
         CHECK(vgasnet_pin(own(begin), len, VGASNET_PIN_WRITE) == VGASNET_OK);
-        CHECK_EQ(pread(fileno(file), own(begin), len, 0), len);
+        CHECK_EQ(syscall(SYS_pread64, fileno(file), own(begin), len, 0L), len);
         CHECK(vgasnet_unpin(own(begin), len) == VGASNET_OK);
         use_others();
         copy_last_words(bytes, begin, end);
         check_bytes((unsigned char *)own(begin), bytes, len, "read by the kernel");
         CHECK(vgasnet_pin(own(begin), len, VGASNET_PIN_READ) == VGASNET_OK);
-        CHECK_EQ(pwrite(fileno(file), own(begin), len, 0), len);
+        CHECK_EQ(syscall(SYS_pwrite64, fileno(file), own(begin), len, 0L), len);
         CHECK(vgasnet_unpin(own(begin), len) == VGASNET_OK);
         CHECK_EQ(pread(fileno(file), got, len, 0), len);
         check_bytes(got, bytes, len, "written by the kernel");
@@ -77,12 +78,12 @@ static void system_calls(uint64_t *state) {
 static void untouched(void) {
     int ends[2];
     unsigned char bytes[4] = {1, 2, 3, 4};
-    CHECK(pipe(ends) == 0 && write(ends[1], bytes, sizeof bytes) == sizeof bytes);
-    CHECK(read(ends[0], own(page + 100), 2) == -1 && errno == EFAULT);
-    CHECK(write(ends[1], own(page + 100), 2) == -1 && errno == EFAULT);
+    CHECK(pipe(ends) == 0 && kernel_write(ends[1], bytes, sizeof bytes) == sizeof bytes);
+    CHECK(kernel_read(ends[0], own(page + 100), 2) == -1 && errno == EFAULT);
+    CHECK(kernel_write(ends[1], own(page + 100), 2) == -1 && errno == EFAULT);
     CHECK(vgasnet_pin(own(page + 100), 2, VGASNET_PIN_WRITE) == VGASNET_OK);
-    CHECK_EQ(read(ends[0], own(page + 100), 2), 2);
-    CHECK_EQ(write(ends[1], own(page + 100), 2), 2);
+    CHECK_EQ(kernel_read(ends[0], own(page + 100), 2), 2);
+    CHECK_EQ(kernel_write(ends[1], own(page + 100), 2), 2);
     CHECK(vgasnet_unpin(own(page + 100), 2) == VGASNET_OK);
     CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
     CHECK(memcmp(own(page + 100), bytes, 2) == 0);
@@ -119,10 +120,10 @@ static void pins_add_up(void) {
         for (int i = 0; i < times; ++i) CHECK(vgasnet_pin(own(3 * page - 50), 100, VGASNET_PIN_WRITE) == VGASNET_OK);
         for (int i = times; i-- > 0;) {
             use_others();
-            CHECK_EQ(write(ends[1], bytes, 42), 42);
-            CHECK_EQ(read(ends[0], own(3 * page - 50), 42), 42);
-            CHECK_EQ(write(ends[1], own(3 * page - 50), 42), 42);
-            CHECK_EQ(read(ends[0], got, 42), 42);
+            CHECK_EQ(kernel_write(ends[1], bytes, 42), 42);
+            CHECK_EQ(kernel_read(ends[0], own(3 * page - 50), 42), 42);
+            CHECK_EQ(kernel_write(ends[1], own(3 * page - 50), 42), 42);
+            CHECK_EQ(kernel_read(ends[0], got, 42), 42);
             CHECK(memcmp(got, bytes, 42) == 0);
             CHECK(vgasnet_unpin(own(3 * page - 50), 100) == VGASNET_OK);
         }
@@ -191,8 +192,8 @@ static void others_wait(void) {
         if (me == 0) {
             use_others();
             if (mode == VGASNET_PIN_WRITE) {
-                CHECK(pipe(ends) == 0 && write(ends[1], &round, 8) == 8);
-                CHECK_EQ(read(ends[0], own(at_page * page), 8), 8);
+                CHECK(pipe(ends) == 0 && kernel_write(ends[1], &round, 8) == 8);
+                CHECK_EQ(kernel_read(ends[0], own(at_page * page), 8), 8);
                 CHECK(close(ends[0]) == 0 && close(ends[1]) == 0);
             }
             CHECK(vgasnet_unpin(own(at_page * page), 300) == VGASNET_OK);

@@ -65,7 +65,7 @@ fn attacked_team(random: &mut Rng) -> u64 {
         for me in 0..ranks {
             let shape = Shape { kind, me, ranks, root, block_bytes, element_bytes: 16 };
             let memory = memory(&shape, number).0.into();
-            world.ranks[me as usize].start(TEAM, Plan { shape, all_in, all_out }, memory);
+            world.ranks[me as usize].start(TEAM, Plan { shape, all_in, all_out, for_images: false }, memory);
         }
     }
     let mut tried = 0;

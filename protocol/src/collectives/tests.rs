@@ -345,7 +345,7 @@ fn bytes_that_come_twice_or_from_another_rank_are_a_misfit() {
         body: super::message::CollectiveBody::Bytes { tag: 0, offset_bytes },
     };
     let rank = &mut world.ranks[1];
-    rank.start(TEAM, Plan { shape, all_in: false, all_out: false }, memory(&shape, 0).0.into());
+    rank.start(TEAM, Plan { shape, all_in: false, all_out: false, for_images: false }, memory(&shape, 0).0.into());
     assert!(rank.on_message(Rank(2), &bytes(0, 0), 8).is_err(), "rank 2 says that it is rank 0");
     assert!(rank.on_message(Rank(2), &bytes(7, 0), 8).is_err(), "there is no rank 7");
     assert!(rank.on_message(Rank(0), &bytes(0, 0), 0).is_err(), "a signal where bytes are due");
