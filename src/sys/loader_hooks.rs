@@ -119,6 +119,15 @@ hook!("vgasnet_on_dlopen_", on_dlopen);
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 hook!("vgasnet_on_dlsym_", on_dlsym);
 
+type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+
+/// The dynamic linker's `dlopen`. It is looked up, because a static program that has it depends on shared objects of the C
+/// library's.
+pub(super) fn dlopen() -> Dlopen {
+    // SAFETY: the name is a string that ends. Whoever runs here was loaded by a dynamic linker, which has the function.
+    unsafe { std::mem::transmute::<*mut c_void, Dlopen>(libc::dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr())) }
+}
+
 /// # Safety
 /// As of `dlopen`.
 unsafe extern "C" fn on_dlopen(file: *const c_char, mode: c_int) -> Next {
@@ -126,10 +135,10 @@ unsafe extern "C" fn on_dlopen(file: *const c_char, mode: c_int) -> Next {
     let path = (!file.is_null()).then(|| unsafe { CStr::from_ptr(file) }.to_bytes());
     // Other names are searched for, or completed, as the caller's file says.
     if !path.is_some_and(|path| path.contains(&b'/') && !path.contains(&b'$')) {
-        return Next::jump(libc::dlopen as *const () as usize);
+        return Next::jump(dlopen() as usize);
     }
     // SAFETY: the arguments are those of the caller.
-    let opened = unsafe { libc::dlopen(file, mode) };
+    let opened = unsafe { dlopen()(file, mode) };
     after_loading();
     Next::answer(opened)
 }
@@ -155,7 +164,6 @@ mod tests {
 
     #[test]
     fn hooks_answer_as_the_real_functions() {
-        type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
         type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
         let [(_, on_dlopen), (_, on_dlsym)] = all();
         // SAFETY: the hooks have the types of what they stand in for, and the strings end.

@@ -159,7 +159,7 @@ fn own_path() -> CString {
 fn stand_ins(path: &CStr, own: &Range<usize>) -> Option<Vec<StandIn>> {
     // In the library's own code its names lead to the C library's functions, as anywhere.
     // SAFETY: the library is loaded already, and is not initialised again.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    let library = unsafe { loader_hooks::dlopen()(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if library.is_null() {
         return None;
     }

@@ -234,14 +234,17 @@ fn fully_static_programs() {
     if !is_here("pkg-config") {
         return;
     }
-    let program = build_dir("fully-static").join("values");
-    let mut command = Command::new("cc");
-    command.arg("-static").arg(client("c/values.c")).arg("-o").arg(&program);
-    command.args(flags("vgasnet", &["--static", "--cflags", "--libs"]));
-    let output = command.output().expect("a compiler");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{command:?}\n{said}");
-    run("vgasnetrun", &program);
+    let dir = build_dir("fully-static");
+    for name in ["values", "files", "sockets"] {
+        let program = dir.join(name);
+        let mut command = Command::new("cc");
+        command.arg("-static").arg(client(&format!("c/{name}.c"))).arg("-o").arg(&program);
+        command.args(flags("vgasnet", &["--static", "--cflags", "--libs"]));
+        let output = command.output().expect("a compiler");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && said.is_empty(), "{command:?}\n{said}");
+        run("vgasnetrun", &program);
+    }
 }
 
 #[test]
