@@ -15,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::compile::{Language, Linking, build, source_dir};
-use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run};
+use support::run::{IN_CONTAINERS, entries, finish, fresh_dir, say_not_run, shared_memory};
 use support::tools::{tool, with_default_signals};
 
 /// Far more than the end of a job takes.
@@ -63,7 +63,7 @@ fn start_reading(ranks: u32, program: &[&str], stdin: Stdio) -> Job {
     command.env("CHECK_PAGE_BYTES", "65536");
     command.args(["--conduit", CONDUIT, "-n", &ranks.to_string()]).args(program);
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let shared_before = entries(Path::new("/dev/shm"));
+    let shared_before = shared_memory();
     Job { child: command.spawn().expect("vgasnetrun starts"), storage, shared_before }
 }
 
@@ -78,7 +78,7 @@ impl Job {
         std::fs::remove_dir(&self.storage).expect("an empty directory of ours");
         wait_until(&format!("{ended:?}\nleft in /dev/shm"), || {
             // Other jobs may run at the same time, with files of their MPI's.
-            entries(Path::new("/dev/shm")).difference(&self.shared_before).all(is_of_others)
+            shared_memory().difference(&self.shared_before).all(is_of_others)
         });
         ended
     }

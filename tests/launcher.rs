@@ -285,6 +285,10 @@ fn a_killed_launcher_takes_its_ranks_along() {
 
 #[test]
 fn nothing_stays_in_dev_shm() {
+    if std::fs::read_dir("/dev/shm").is_err() {
+        eprintln!("NOT RUN: nothing_stays_in_dev_shm: there is no /dev/shm here");
+        return;
+    }
     let mut child = start(&["-n", "2", "sh", "-c", "ls /dev/shm; echo ready; exec sleep 60"]);
     let mut names = Vec::new();
     while names.iter().filter(|name| *name == "ready").count() < 2 {
