@@ -26,7 +26,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Tests that need no hosts, or are about this machine.
-const ELSEWHERE: [&str; 4] = ["hosts::", "header::", "install::", "mpi::"];
+const ELSEWHERE: [&str; 6] = ["hosts::", "header::", "install::", "mpi::", "tools::", "disk::"];
 
 /// Two hosts and the cable between them.
 struct Hosts {
