@@ -25,8 +25,9 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// MPI polls, so several jobs at once on few processors take for ever.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// Tests that need no hosts, or are about this machine.
-const ELSEWHERE: [&str; 6] = ["hosts::", "header::", "install::", "mpi::", "tools::", "disk::"];
+/// Tests that need no hosts, or are about this machine or its C library.
+const ELSEWHERE: [&str; 8] =
+    ["hosts::", "header::", "install::", "mpi::", "tools::", "disk::", "dlopened::", "local::input_and_output"];
 
 /// Two hosts and the cable between them.
 struct Hosts {
