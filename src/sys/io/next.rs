@@ -128,17 +128,17 @@ next_functions! {
     fn readv(file: c_int, to: Vectors, count: c_int) -> isize = system_call!(SYS_readv, file, to, count);
     fn writev(file: c_int, from: Vectors, count: c_int) -> isize = system_call!(SYS_writev, file, from, count);
     fn preadv64(file: c_int, to: Vectors, count: c_int, at: Offset) -> isize
-        = system_call!(SYS_preadv, file, to, count, at, 0);
+        = system_call!(SYS_preadv, file, to, count, at, 0_usize);
     fn pwritev64(file: c_int, from: Vectors, count: c_int, at: Offset) -> isize
-        = system_call!(SYS_pwritev, file, from, count, at, 0);
+        = system_call!(SYS_pwritev, file, from, count, at, 0_usize);
     fn preadv64v2(file: c_int, to: Vectors, count: c_int, at: Offset, flags: c_int) -> isize
-        = system_call!(SYS_preadv2, file, to, count, at, 0, flags);
+        = system_call!(SYS_preadv2, file, to, count, at, 0_usize, flags);
     fn pwritev64v2(file: c_int, from: Vectors, count: c_int, at: Offset, flags: c_int) -> isize
-        = system_call!(SYS_pwritev2, file, from, count, at, 0, flags);
+        = system_call!(SYS_pwritev2, file, from, count, at, 0_usize, flags);
     fn recv(socket: c_int, to: Memory, len: usize, flags: c_int) -> isize
-        = system_call!(SYS_recvfrom, socket, to, len, flags, 0, 0);
+        = system_call!(SYS_recvfrom, socket, to, len, flags, 0_usize, 0_usize);
     fn send(socket: c_int, from: Constant, len: usize, flags: c_int) -> isize
-        = system_call!(SYS_sendto, socket, from, len, flags, 0, 0);
+        = system_call!(SYS_sendto, socket, from, len, flags, 0_usize, 0_usize);
     fn recvfrom(socket: c_int, to: Memory, len: usize, flags: c_int, name: *mut libc::sockaddr, name_len: *mut u32) -> isize
         = system_call!(SYS_recvfrom, socket, to, len, flags, name, name_len);
     fn sendto(socket: c_int, from: Constant, len: usize, flags: c_int, name: *const libc::sockaddr, name_len: u32) -> isize
