@@ -25,6 +25,13 @@ pub(super) struct Manner {
     pub(super) piece_bytes: usize,
 }
 
+impl Manner {
+    /// Whether the call is about a message, which is never split.
+    pub(super) fn is_message(&self) -> bool {
+        self.piece_bytes == MESSAGE_BYTES_MAX
+    }
+}
+
 /// A piece of a call that may be split.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
 

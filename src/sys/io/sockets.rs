@@ -1,7 +1,7 @@
 //! `send`, `recv` and their kin.
 
 use super::descriptors::{manner_of, vector};
-use super::pieces::{Direction, Manner, PIECE_BYTES, carry};
+use super::pieces::{Direction, Manner, carry};
 use super::{next, slice, touch, touches};
 use libc::{iovec, mmsghdr, msghdr, sockaddr, timespec};
 use std::ffi::{c_int, c_uint, c_void};
@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 /// How a receive with these flags is carried.
 fn receiving(socket: c_int, flags: c_int) -> Manner {
     let manner = manner_of(socket, Direction::In);
-    // From a stream all bytes are waited for.
-    let may_be_split = manner.piece_bytes == PIECE_BYTES;
-    Manner { goes_on: may_be_split && flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0, ..manner }
+    let waits_for_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
+    Manner { goes_on: waits_for_all && !manner.is_message(), ..manner }
 }
 
 /// A message whose bytes are these vectors, with the rest of `message`.

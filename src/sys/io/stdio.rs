@@ -1,6 +1,5 @@
 //! `fread`, `fwrite` and their kin. The C library gives long ranges of the client's memory to the kernel itself.
 
-use super::descriptors::vector;
 use super::pieces::{Direction, Manner, PIECE_BYTES, carry};
 use super::{next, touches};
 use libc::{FILE, c_char, iovec};
@@ -54,7 +53,7 @@ unsafe fn carry_items(
         carried as isize
     };
     let manner = Manner { direction, goes_on: true, piece_bytes: PIECE_BYTES };
-    let memory = iovec { iov_len: len_bytes, ..vector(memory, 0)[0] };
+    let memory = iovec { iov_base: memory.cast_mut(), iov_len: len_bytes };
     // SAFETY: the memory is the caller's to read or to write.
     let carried = unsafe { carry(&[memory], manner, carry_vectors) };
     usize::try_from(carried).unwrap_or_default() / size
