@@ -3,7 +3,7 @@
  * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
  * disk all FILE: attaches what was offered, and ends when FILE exists.
  * disk child FILE: forks a child that outlives the rank, as long as FILE exists.
- * disk init|attach|exit FILE: rank 1 is late there, until FILE exists. */
+ * disk init|attach|exit FILE [RANK]: that rank is late there, until FILE exists; rank 1 without a RANK. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -78,7 +78,7 @@ static void full(const char *dir) {
 int main(int argc, char **argv) {
     const char *part = argc > 2 ? argv[1] : "";
     const char *job = getenv("VGASNET_SMP_JOB");
-    int is_late = job != NULL && strncmp(job, "rank=1,", 7) == 0;
+    int late = argc > 3 ? atoi(argv[3]) : 1, is_late;
 
     if (strcmp(part, "offer") == 0) {
         offer(argv[2], (unsigned)atoi(argv[3]));
@@ -93,8 +93,9 @@ int main(int argc, char **argv) {
         full(argv[2]);
         return finish();
     }
-    if (is_late && strcmp(part, "init") == 0) wait_for(argv[2]);
+    if (job != NULL && strncmp(job, "rank=1,", 7) == 0 && strcmp(part, "init") == 0) wait_for(argv[2]);
     if (vgasnet_init(NULL, NULL) != VGASNET_OK) return 1;
+    is_late = (int)vgasnet_mynode() == late;
     if (is_late && strcmp(part, "attach") == 0) wait_for(argv[2]);
     if (vgasnet_attach(NULL, 0, page_bytes(), 0) != VGASNET_OK) return 1;
     barrier();
