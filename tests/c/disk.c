@@ -47,7 +47,9 @@ static void all(const char *file) {
 static void child(const char *file) {
     start(NULL, NULL, 4 * pool_bytes());
     if (fork() == 0) {
-        close(2);
+        /* MPI's launchers wait for the output of ranks, and end their process groups. */
+        setsid();
+        close(1), close(2);
         while (access(file, F_OK) == 0) usleep(1000);
         _exit(0);
     }

@@ -29,6 +29,15 @@ fn on_own_disk(test: &str, make: impl FnOnce(&Path) -> Result<(), String> + Send
     if conduit() != "smp" {
         return say_not_run(test, "it is about the ranks of one machine");
     }
+    on_own_disk_over_any(test, make, body);
+}
+
+/// As [`on_own_disk`], over any conduit.
+fn on_own_disk_over_any(
+    test: &str,
+    make: impl FnOnce(&Path) -> Result<(), String> + Send,
+    body: impl FnOnce(&Path) + Send,
+) {
     let dir = fresh_dir();
     let on_disk = || {
         let none: Option<&str> = None;
@@ -103,11 +112,13 @@ fn the_space_is_back_when_the_launcher_ends() {
 
 #[test]
 fn the_space_is_back_though_a_child_of_a_rank_stays() {
-    on_own_disk("the_space_is_back_though_a_child_of_a_rank_stays", tmpfs("size=128m"), |dir| {
+    on_own_disk_over_any("the_space_is_back_though_a_child_of_a_rank_stays", tmpfs("size=128m"), |dir| {
         let stays = dir.with_extension("stays");
         File::create(&stays).expect("room for a name");
         let before = free_bytes(dir);
-        let status = Waiting::start(&["child", text(&stays)], 2, dir).status();
+        let (args, conduit) = (["child", text(&stays)], conduit());
+        let job = Waiting::start_with(&program(), &args, 2, dir, &[("VGASNET_CONDUIT", &*conduit)]);
+        let status = job.status();
         let after = free_bytes(dir);
         fs::remove_file(&stays).expect("a file of ours");
         assert_eq!((status, after), (Some(0), before));

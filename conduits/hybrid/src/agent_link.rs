@@ -30,6 +30,19 @@ pub const REASON_BYTES_MAX: usize = 512;
 const JUDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
 
 messages! {
+    /// The meaning of the descriptor that comes with a report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Passed {
+        /// None comes.
+        0 => Nothing,
+        /// A connection, which the agent keeps open until it ends.
+        1 => Connection,
+        /// A file, which the agent empties when the rank has ended. Others may have it open by then.
+        2 => File,
+    }
+}
+
+messages! {
     /// A rank's report to its agent. A text may follow, which says why.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Report {
@@ -37,6 +50,8 @@ messages! {
         pub state: RankState,
         /// Its number, as soon as it knows.
         pub rank: Option<u32>,
+        /// What comes with it. If that is anything, the report says nothing else.
+        pub passed: Passed,
     }
 }
 
@@ -58,14 +73,14 @@ fn agent() -> Option<&'static UnixDatagram> {
 pub(crate) fn report(state: RankState, rank: Option<u32>) {
     if let Some(agent) = agent() {
         // It fails when the agent is gone, which ends this process too.
-        let _ = agent.send(&encode(&Report { state, rank }));
+        let _ = agent.send(&encode(&Report { state, rank, passed: Passed::Nothing }));
     }
 }
 
-/// Passes the agent, if there is one, a descriptor. The agent keeps it open until it ends.
-pub fn pass_descriptor(descriptor: BorrowedFd<'_>) {
+/// Passes the agent, if there is one, a connection or a file.
+pub fn pass_descriptor(descriptor: BorrowedFd<'_>, passed: Passed) {
     let Some(agent) = agent() else { return };
-    let report = encode(&Report { state: RankState::Initialised, rank: None });
+    let report = encode(&Report { state: RankState::Initialised, rank: None, passed });
     let descriptors = [descriptor.as_raw_fd()];
     let parts = [ControlMessage::ScmRights(&descriptors)];
     // It fails when the agent is gone, which ends this process too.
@@ -115,7 +130,7 @@ fn await_judgement(rank: Rank, why: &str) -> bool {
             std::thread::park();
         }
     }
-    let mut report = encode(&Report { state: RankState::Broken, rank: Some(rank.0) }).to_vec();
+    let mut report = encode(&Report { state: RankState::Broken, rank: Some(rank.0), passed: Passed::Nothing }).to_vec();
     report.extend(why.bytes().take(REASON_BYTES_MAX));
     let is_said = agent.send(&report).is_ok();
     if is_said {
@@ -175,11 +190,13 @@ mod tests {
         for rank in [None, Some(0), Some(4095)] {
             use RankState::{Attached, Exiting, Initialised};
             for state in [Initialised, Attached, Exiting(-1), Exiting(7)] {
-                let report = Report { state, rank };
-                assert_eq!(decode(&encode(&report)), Ok(report));
+                for passed in [Passed::Nothing, Passed::Connection, Passed::File] {
+                    let report = Report { state, rank, passed };
+                    assert_eq!(decode(&encode(&report)), Ok(report));
+                }
             }
         }
-        for other in [&[0][..], &[0, 0, 0], &[5, 0], &[]] {
+        for other in [&[0, 0][..], &[0, 0, 0, 0], &[0, 0, 3], &[5, 0, 0], &[]] {
             assert_eq!(decode::<Report>(other), Err(Malformed));
         }
     }
@@ -199,7 +216,12 @@ mod tests {
         vgasnet_fuzzing::run("-p vgasnet-hybrid --lib reports_may_be", 200_000, |random| {
             let number = vgasnet_fuzzing::odd_number(random);
             let state = RankState::decode(number);
-            let mut bytes = encode(&Report { state, rank: random.bool().then_some(number as u32) }).to_vec();
+            let mut bytes = encode(&Report {
+                state,
+                rank: random.bool().then_some(number as u32),
+                passed: if random.bool() { Passed::Nothing } else { Passed::File },
+            })
+            .to_vec();
             vgasnet_fuzzing::mutate(random, &mut bytes);
             if let Ok(report) = decode::<Report>(&bytes) {
                 assert_eq!(&encode(&report)[..], &bytes[..]);

@@ -12,7 +12,7 @@ use vgasnet_conduit::{
 use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
 
-use crate::agent_link::{self, open_agent_link, report};
+use crate::agent_link::{self, Passed, open_agent_link, pass_descriptor, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
@@ -126,6 +126,10 @@ impl<N: Network> Conduit for HybridConduit<N> {
 
     fn call_when_slow(&self, tell: fn(&[Rank], Duration)) {
         self.tell_slow.get_or_init(|| tell);
+    }
+
+    fn entrust(&self, file: BorrowedFd<'_>) {
+        pass_descriptor(file, Passed::File);
     }
 
     fn note_step(&self) {
