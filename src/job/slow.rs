@@ -1,12 +1,11 @@
 //! Waits at the start and the end of a job that take long are told of, once.
 
-use super::{ATTACH, INIT, job, say};
+use super::{ATTACH, INIT, job, say, threads};
 use crate::sys::is_disturbed;
-use crate::sys::leak_check::uncounted;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
-use vgasnet_conduit::{Rank, SLOW, blocking_signals};
+use vgasnet_conduit::{Rank, SLOW};
 
 /// This process's rank. It is known before there is a job.
 static RANK: AtomicU32 = AtomicU32::new(0);
@@ -29,9 +28,8 @@ pub(super) fn watched<T>(mut tell: impl FnMut(u32) -> bool + Send + 'static, bod
             times += 1;
         }
     };
-    let thread = std::thread::Builder::new().name("vgasnet-watch".into());
     // Where the system has no thread left, nobody is told.
-    let watcher = blocking_signals(|| uncounted(|| thread.spawn(watch)));
+    let watcher = threads::start("vgasnet-watch", watch);
     let done = body();
     drop(over);
     let _ = watcher.map(|watcher| watcher.join());

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_conduit::Rank;
+use vgasnet_conduit::{Rank, blocking_signals};
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -140,12 +140,12 @@ fn await_judgement(rank: Rank, why: &str) -> bool {
 }
 
 /// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process with an agent ends
-/// well after `patience` in any case.
+/// well after `patience` in any case, unless the system has no thread left.
 pub fn finish(patience: Duration, last: impl FnOnce()) {
     let is_done = Arc::new(AtomicBool::new(false));
     if has_agent() {
         let is_done = Arc::clone(&is_done);
-        std::thread::spawn(move || {
+        let watch = move || {
             std::thread::sleep(patience);
             if !is_done.load(Ordering::Acquire) {
                 // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
@@ -153,7 +153,9 @@ pub fn finish(patience: Duration, last: impl FnOnce()) {
                 report(RankState::Exiting(0), None);
                 end_process(0);
             }
-        });
+        };
+        // The program's signals are for its own threads.
+        let _watcher = blocking_signals(|| std::thread::Builder::new().name("vgasnet-end".into()).spawn(watch));
     }
     last();
     is_done.store(true, Ordering::Release);
