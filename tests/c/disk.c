@@ -2,15 +2,19 @@
  * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
  * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
  * disk all FILE: attaches what was offered, and ends when FILE exists.
+ * disk ticks: attaches with a timer that rings all the time.
  * disk child FILE: forks a child that outlives the rank, as long as FILE exists.
  * disk init|attach|exit FILE [RANK]: that rank is late there, until FILE exists; rank 1 without a RANK. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "timer.h"
 
 static void take_space(const char *dir, unsigned percent_left) {
     char path[4096];
@@ -41,6 +45,38 @@ static void all(const char *file) {
     barrier();
     if (vgasnet_mynode() == 0) fprintf(stderr, "attached\n");
     wait_for(file);
+}
+
+static int is_ticking;
+
+static void on_tick(int signal) { (void)signal; }
+
+/* Stands before the C library's. As that of a tmpfs under older kernels, it has done nothing if a signal comes. */
+int fallocate(int file, int mode, off_t start, off_t len) {
+    int (*call)(int, int, off_t, off_t);
+    void *found = dlsym(RTLD_NEXT, "fallocate");
+    sigset_t blocked;
+    CHECK(found != NULL && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+    if (is_ticking && !sigismember(&blocked, SIGALRM)) {
+        errno = EINTR;
+        return -1;
+    }
+    memcpy(&call, &found, sizeof call);
+    return call(file, mode, start, len);
+}
+
+static void ticks(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_tick;
+    action.sa_flags = SA_RESTART;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) exit(1);
+    is_ticking = 1;
+    set_timer(1000);
+    if (vgasnet_attach(NULL, 0, 4 * pool_bytes(), 0) != VGASNET_OK) exit(3);
+    set_timer(0);
+    is_ticking = 0;
 }
 
 /* The child has all files of the rank open. */
@@ -78,7 +114,7 @@ static void full(const char *dir) {
 }
 
 int main(int argc, char **argv) {
-    const char *part = argc > 2 ? argv[1] : "";
+    const char *part = argc > 1 ? argv[1] : "";
     const char *job = getenv("VGASNET_SMP_JOB");
     int late = argc > 3 ? atoi(argv[3]) : 1, is_late;
 
@@ -87,6 +123,9 @@ int main(int argc, char **argv) {
         vgasnet_exit(0);
     } else if (strcmp(part, "all") == 0) {
         all(argv[2]);
+        return finish();
+    } else if (strcmp(part, "ticks") == 0) {
+        ticks();
         return finish();
     } else if (strcmp(part, "child") == 0) {
         child(argv[2]);

@@ -126,6 +126,11 @@ fn the_space_is_back_though_a_child_of_a_rank_stays() {
 }
 
 #[test]
+fn space_is_reserved_although_a_timer_rings() {
+    run_with(&program(), &["ticks"], setup(1), &[]).expect(0);
+}
+
+#[test]
 fn an_offer_holds_as_long_as_there_is_space() {
     on_own_disk("an_offer_holds_as_long_as_there_is_space", tmpfs("size=64m"), |dir| {
         run_on(dir, &program(), &["offer", text(dir), "30"], 1).expect(0);
@@ -256,13 +261,7 @@ impl Waiting {
     }
 
     /// With more variables in the environment.
-    fn start_with(
-        program: &Path,
-        args: &[&str],
-        ranks: u32,
-        storage: &Path,
-        variables: &[(&str, &str)],
-    ) -> Waiting {
+    fn start_with(program: &Path, args: &[&str], ranks: u32, storage: &Path, variables: &[(&str, &str)]) -> Waiting {
         let setup = setup(ranks);
         let mut command = Command::new(tool("vgasnetrun"));
         command.envs(IN_CONTAINERS).envs(variables.iter().copied());
