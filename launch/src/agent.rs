@@ -60,7 +60,7 @@ struct Agent {
     ending: Ending,
 }
 
-/// The program of a rank. The descriptors that it has passed stay open after its end.
+/// The program of a rank. The connections that it has passed stay open after its end.
 struct Child {
     process: RankProcess,
     reports: Reports,
@@ -196,13 +196,16 @@ impl Agent {
         let Some(child) = self.child.as_mut().filter(|child| child.process.is_running()) else { return };
         // In this order: the last report of the child came before its end.
         self.end = self.end.or(child.process.reap());
-        while let Some((Report { state, rank }, why, pid)) = child.reports.next() {
+        while let Some((Report { state, rank, .. }, why, pid)) = child.reports.next() {
             if let Err(error) = child.process.found(pid) {
                 tell(&format!("cannot watch pid {pid}: {error}"));
             }
             self.rank = rank.or(self.rank);
             self.state = state;
             self.supervisor.send_text(&Event::State { state, rank }, &why);
+        }
+        if !child.process.is_running() {
+            child.reports.give_space_back();
         }
         // A rank within a script that has died of an order has its time: the supervisor, once told, waits no longer.
         let is_due = !self.is_ordered || !child.process.is_running();

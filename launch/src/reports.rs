@@ -8,14 +8,17 @@ use std::process::Command;
 
 use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixCredentials, recvmsg, setsockopt, sockopt};
-use vgasnet_hybrid::{AGENT_VARIABLE, REASON_BYTES_MAX, Report};
+use nix::unistd::ftruncate;
+use vgasnet_hybrid::{AGENT_VARIABLE, Passed, REASON_BYTES_MAX, Report};
 use vgasnet_protocol::wire::Layout;
 
 /// The end of a socket at which reports arrive.
 pub(crate) struct Reports {
     socket: UnixDatagram,
-    /// The descriptors that ranks have passed.
-    kept: Vec<OwnedFd>,
+    /// The connections that ranks have passed.
+    connections: Vec<OwnedFd>,
+    /// The files that ranks have passed.
+    files: Vec<OwnedFd>,
 }
 
 impl Reports {
@@ -26,7 +29,7 @@ impl Reports {
         setsockopt(&socket, sockopt::PassCred, &true)?;
         let inode = std::fs::metadata(format!("/proc/self/fd/{}", theirs.as_raw_fd()))?.ino();
         command.env(AGENT_VARIABLE, format!("{}:{inode}", theirs.as_raw_fd()));
-        Ok((Reports { socket, kept: Vec::new() }, theirs.into()))
+        Ok((Reports { socket, connections: Vec::new(), files: Vec::new() }, theirs.into()))
     }
 
     /// The next report that makes sense, its text, and the process that has sent it.
@@ -38,18 +41,29 @@ impl Reports {
             let fd = self.socket.as_raw_fd();
             let message = recvmsg::<()>(fd, &mut parts, Some(&mut space), MsgFlags::MSG_CMSG_CLOEXEC).ok()?;
             let count = message.bytes;
-            let mut sender = 0;
+            let (mut sender, mut passed) = (0, Vec::new());
             for part in message.cmsgs().ok()? {
                 match part {
                     ControlMessageOwned::ScmCredentials(its) => sender = u32::try_from(its.pid()).unwrap_or(0),
-                    ControlMessageOwned::ScmRights(descriptors) => self.kept.extend(descriptors.into_iter().map(own)),
+                    ControlMessageOwned::ScmRights(descriptors) => passed.extend(descriptors.into_iter().map(own)),
                     _ => {}
                 }
             }
             let mut rest = &bytes[..count];
-            if let Some(report) = Report::read(&mut rest) {
-                return Some((report, String::from_utf8_lossy(rest).replace('\n', " "), sender));
+            let Some(report) = Report::read(&mut rest) else { continue };
+            match report.passed {
+                Passed::Nothing => return Some((report, String::from_utf8_lossy(rest).replace('\n', " "), sender)),
+                Passed::Connection => self.connections.append(&mut passed),
+                Passed::File => self.files.append(&mut passed),
             }
+        }
+    }
+
+    /// Empties the files that ranks have passed, when they have ended.
+    pub(crate) fn give_space_back(&mut self) {
+        for file in self.files.drain(..) {
+            // It fails for a file that cannot be emptied, which has to wait for its other holders.
+            let _ = ftruncate(&file, 0);
         }
     }
 }
@@ -64,5 +78,47 @@ fn own(descriptor: RawFd) -> OwnedFd {
 impl AsFd for Reports {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::socket::{ControlMessage, sendmsg};
+    use std::fs::File;
+    use std::io::{IoSlice, Write};
+    use std::path::Path;
+    use vgasnet_protocol::RankState;
+    use vgasnet_protocol::wire::encode;
+
+    /// A file with a few bytes, which has no name any more.
+    fn file(path: &Path) -> File {
+        let mut file = File::create_new(path).expect("a new file");
+        std::fs::remove_file(path).expect("our file");
+        file.write_all(b"some bytes").expect("room for them");
+        file
+    }
+
+    #[test]
+    fn files_are_emptied_and_connections_are_not() {
+        let (mut reports, theirs) = Reports::open(&mut Command::new("true")).expect("a socket");
+        let path = std::env::temp_dir().join(format!("vgasnet-reports-{}", std::process::id()));
+        let [emptied, kept] = [Passed::File, Passed::Connection].map(|passed| {
+            let (file, state) = (file(&path), RankState::Initialised);
+            let report = encode(&Report { state, rank: None, passed });
+            let descriptors = [file.as_raw_fd()];
+            let parts = [ControlMessage::ScmRights(&descriptors)];
+            sendmsg::<()>(theirs.as_raw_fd(), &[IoSlice::new(&report)], &parts, MsgFlags::empty(), None).expect("room");
+            file
+        });
+        let report = Report { state: RankState::Attached, rank: Some(3), passed: Passed::Nothing };
+        let last = encode(&report);
+        sendmsg::<()>(theirs.as_raw_fd(), &[IoSlice::new(&last)], &[], MsgFlags::empty(), None).expect("room");
+        let (heard, why, _) = reports.next().expect("the last one says something");
+        assert_eq!((heard, &*why), (report, ""));
+        let len_bytes = |file: &File| file.metadata().expect("it is open").len();
+        assert_eq!((len_bytes(&emptied), len_bytes(&kept)), (10, 10));
+        reports.give_space_back();
+        assert_eq!((len_bytes(&emptied), len_bytes(&kept)), (0, 10));
     }
 }

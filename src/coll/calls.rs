@@ -1,7 +1,7 @@
 //! Starting collectives, and teams.
 
 use super::Coll;
-use super::drive::{Bases, MISFIT, Memory, Reducer, Reduction, Whose};
+use super::drive::{MISFIT, Memory, Reducer, Reduction};
 use crate::engine::Driver;
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle};
@@ -113,9 +113,8 @@ impl Coll {
         let element_bytes = reduction.map_or(1, |reduction| reduction.element_bytes);
         let shape = Shape { kind: call.kind, me, ranks, root: call.root, block_bytes: call.block_bytes, element_bytes };
         let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out, for_images: false };
-        let bases = Bases { source: call.source, destination: call.destination, scratch: 0 };
         let completion = self.begin();
-        let memory = Memory { bases, scratch: Box::default(), reduction, whose: Whose::Rank(completion) };
+        let memory = Memory::of_rank(call.source, call.destination, reduction, completion);
         self.with(|machine| machine.start(call.team, plan, memory));
         self.driver().poll();
         Ok(completion)

@@ -81,11 +81,13 @@ impl Bases {
 /// A collective's memory, and what counts it.
 #[derive(Debug)]
 pub(super) struct Memory {
-    pub bases: Bases,
-    /// The memory at [`Bases::scratch`], once the collective has begun, and what of the other bases is its own.
-    pub scratch: Box<[u128]>,
-    pub reduction: Option<Reduction>,
-    pub whose: Whose,
+    bases: Bases,
+    /// The memory at [`Bases::scratch`], once the collective has begun.
+    scratch: Box<[u128]>,
+    /// The memory at the other bases, where that is the collective's own.
+    _own: Box<[u128]>,
+    reduction: Option<Reduction>,
+    whose: Whose,
 }
 
 /// Who waits for a collective.
@@ -97,23 +99,57 @@ pub(super) enum Whose {
     Images(Arc<Together>),
 }
 
+impl Memory {
+    /// The memory of a collective in which a rank takes part for itself.
+    pub fn of_rank(
+        source: usize,
+        destination: usize,
+        reduction: Option<Reduction>,
+        completion: CompletionId,
+    ) -> Memory {
+        let (scratch, own) = Default::default();
+        Memory {
+            bases: Bases { source, destination, scratch: 0 },
+            scratch,
+            _own: own,
+            reduction,
+            whose: Whose::Rank(completion),
+        }
+    }
+
+    /// The memory of one in which it does so for its images.
+    ///
+    /// # Errors
+    /// There is not as much as their blocks need.
+    pub fn of_images(together: Together, reduction: Option<Reduction>) -> Result<Memory, UserError> {
+        let (source_bytes, destination_bytes) = together.own_bytes();
+        let source = source_bytes.div_ceil(size_of::<u128>());
+        let len = source + destination_bytes.div_ceil(size_of::<u128>());
+        let mut own = Vec::new();
+        own.try_reserve_exact(len).map_err(|_| {
+            UserError::new(format!(
+                "the images of this rank need {} bytes of memory besides theirs, which there are not; give fewer bytes at a time",
+                source_bytes + destination_bytes
+            ))
+        })?;
+        own.resize(len, 0_u128);
+        let mut own = own.into_boxed_slice();
+        let (start, mut bases) = (own.as_mut_ptr().expose_provenance(), together.bases());
+        if source_bytes > 0 {
+            bases.source = start;
+        }
+        if destination_bytes > 0 {
+            bases.destination = start + source * size_of::<u128>();
+        }
+        let whose = Whose::Images(Arc::new(together));
+        Ok(Memory { bases, scratch: Box::default(), _own: own, reduction, whose })
+    }
+}
+
 impl Client for Memory {
     fn begin(&mut self, scratch_bytes: usize) {
-        let (source_bytes, destination_bytes) = match &self.whose {
-            Whose::Rank(_) => (0, 0),
-            Whose::Images(together) => together.own_bytes(),
-        };
-        let [scratch, source, destination] =
-            [scratch_bytes, source_bytes, destination_bytes].map(|bytes| bytes.div_ceil(size_of::<u128>()));
-        self.scratch = vec![0; scratch + source + destination].into_boxed_slice();
-        let start = self.scratch.as_mut_ptr().expose_provenance();
-        self.bases.scratch = start;
-        if source > 0 {
-            self.bases.source = start + scratch * size_of::<u128>();
-        }
-        if destination > 0 {
-            self.bases.destination = start + (scratch + source) * size_of::<u128>();
-        }
+        self.scratch = vec![0; scratch_bytes.div_ceil(size_of::<u128>())].into_boxed_slice();
+        self.bases.scratch = self.scratch.as_mut_ptr().expose_provenance();
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Coll;
 use super::calls::{Call, Caller, check, check_bytes};
-use super::drive::{Bases, Memory, Reduction, Whose};
+use super::drive::{Bases, Memory, Reduction};
 use super::images::{Layout, Part, Together};
 use super::meeting::{ImageBarrier, Meeting};
 use crate::error::UserError;
@@ -114,9 +114,7 @@ impl Coll {
             })?;
             let called = its.call(call.caller.nth as usize, &plan, (call.root, call.block_bytes), part)?;
             if let Some(together) = called {
-                let bases = together.bases();
-                let whose = Whose::Images(Arc::new(together));
-                let memory = Memory { bases, scratch: Box::default(), reduction, whose };
+                let memory = Memory::of_images(together, reduction)?;
                 self.with(|machine| machine.start(TEAM_ALL, plan, memory));
             }
         }

@@ -3,6 +3,7 @@
 use super::Driver;
 use crate::sys::stand_ins;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use vgasnet_protocol::barrier::{Misuse, Name};
 
 impl Driver {
@@ -57,14 +58,14 @@ impl Driver {
         self.engine().barrier().result()
     }
 
-    /// Says that this rank's program is over, and serves the other ranks until every rank's is, or until `done`.
-    /// Returns whether every rank's program is over.
-    pub fn leave(&self, done: &dyn Fn() -> bool) -> bool {
+    /// Says that this rank's program is over, and serves the other ranks until every rank's is, but not much longer than
+    /// `end`. Returns whether every rank's program is over.
+    pub fn leave(&self, end: Option<Instant>) -> bool {
         if !self.has_left.swap(true, Ordering::SeqCst) {
             self.engine().leave();
             self.step();
         }
-        self.wait_until(&|| self.engine().everyone_left() || done());
+        self.wait_until_or(&|| self.engine().everyone_left(), end);
         self.engine().everyone_left()
     }
 }

@@ -1,7 +1,8 @@
 //! A home's storage server: brings pages from the backing file into requesters' frames, and dirty pages back.
 //!
 //! A frame whose memory is mapped here is read or written in place. Pages of other frames pass through a staging frame.
-//! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is.
+//! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is. Stores, which may
+//! wait for space on the disk, leave one of them to loads.
 
 use super::work::Work;
 use crate::error::UserError;
@@ -22,30 +23,58 @@ struct Operation {
     page: PageId,
     peer: Rank,
     frame: FrameId,
+    way: Way,
     staging: Option<FrameId>,
+    /// Operations are counted as they come.
+    number: u64,
 }
+
+/// The way of an operation between the file and its frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// The frame is mapped here.
+    Direct,
+    /// By a staging frame, into the requester's.
+    StagedLoad,
+    /// By a staging frame, from the owner's.
+    StagedStore,
+}
+
+/// How many ways there are.
+const WAYS: usize = 3;
 
 /// The storage server of one rank.
 pub struct StorageServer {
     space: Arc<AddressSpace>,
     storage: Box<dyn Storage>,
     operations: Slab<Operation>,
-    /// Operations that wait for a staging frame, or for room in the storage.
-    queue: VecDeque<usize>,
+    /// The number of the next operation.
+    next: u64,
+    /// By way, operations that wait for a staging frame, or for room in the storage. Those of one way may have to wait
+    /// while those of another go on.
+    queues: [VecDeque<usize>; WAYS],
     /// Stores whose page is in its staging frame. They go first.
     fetched: VecDeque<usize>,
     staging_free: Vec<FrameId>,
+    /// Stores that may have staging frames besides those that have some.
+    stores_left: usize,
 }
 
 impl StorageServer {
     /// A server that may use the frames `staging` of the own pool, which the cache does not know of.
+    ///
+    /// # Panics
+    /// If there are fewer than two.
     pub fn new(space: Arc<AddressSpace>, storage: Box<dyn Storage>, staging: Vec<FrameId>) -> StorageServer {
+        assert!(staging.len() > 1, "loads and stores each need a frame for staging");
         StorageServer {
             space,
             storage,
             operations: Slab::new(),
-            queue: VecDeque::new(),
+            next: 0,
+            queues: Default::default(),
             fetched: VecDeque::new(),
+            stores_left: staging.len() - 1,
             staging_free: staging,
         }
     }
@@ -67,12 +96,12 @@ impl StorageServer {
 
     /// Starts bringing a page from the file into a frame of `to`.
     pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(Operation { direction: IoDirection::Read, page, peer: to, frame, staging: None }, work);
+        self.start(IoDirection::Read, page, to, frame, work);
     }
 
     /// Starts bringing a page from a frame of `from` into the file.
     pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(Operation { direction: IoDirection::Write, page, peer: from, frame, staging: None }, work);
+        self.start(IoDirection::Write, page, from, frame, work);
     }
 
     /// Handles what the storage has completed. Returns whether there was anything.
@@ -110,9 +139,15 @@ impl StorageServer {
         self.advance(work);
     }
 
-    fn start(&mut self, operation: Operation, work: &mut VecDeque<Work>) {
-        let id = self.operations.insert(operation);
-        self.queue.push_back(id);
+    fn start(&mut self, direction: IoDirection, page: PageId, peer: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
+        let way = match direction {
+            _ if self.space.frame(peer, frame).is_some() => Way::Direct,
+            IoDirection::Read => Way::StagedLoad,
+            IoDirection::Write => Way::StagedStore,
+        };
+        let operation = Operation { direction, page, peer, frame, way, staging: None, number: self.next };
+        self.next += 1;
+        self.queues[way as usize].push_back(self.operations.insert(operation));
         self.advance(work);
     }
 
@@ -124,29 +159,49 @@ impl StorageServer {
             }
             self.fetched.pop_front();
         }
-        while let Some(id) = self.queue.front().copied() {
-            let operation = self.operations[id];
-            let mapped = self.space.frame(operation.peer, operation.frame).is_some();
-            if !mapped {
-                let Some(staging) = self.staging_free.pop() else { return };
-                self.operations[id].staging = Some(staging);
-                if operation.direction == IoDirection::Write {
-                    work.push_back(Work::Get(self.transfer(id, &operation, staging)));
-                    self.queue.pop_front();
-                    continue;
-                }
-            }
-            if !self.submit(id) {
-                self.staging_free.extend(self.operations[id].staging.take());
+        while let Some(id) = self.oldest_ready() {
+            if !self.begin(id, work) {
                 return;
             }
-            self.queue.pop_front();
+            self.queues[self.operations[id].way as usize].pop_front();
         }
+    }
+
+    /// The first operation of those that need no staging frame or may have one.
+    fn oldest_ready(&self) -> Option<usize> {
+        let has_staging = !self.staging_free.is_empty();
+        let may_begin = |id: &usize| match self.operations[*id].way {
+            Way::Direct => true,
+            Way::StagedLoad => has_staging,
+            Way::StagedStore => has_staging && self.stores_left > 0,
+        };
+        let ready = self.queues.iter().filter_map(|queue| queue.front().copied()).filter(may_begin);
+        ready.min_by_key(|id| self.operations[*id].number)
+    }
+
+    /// Begins an operation that is ready. Returns whether there was room for it.
+    fn begin(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
+        let operation = self.operations[id];
+        if operation.way == Way::Direct {
+            return self.submit(id);
+        }
+        let staging = self.staging_free.pop().expect("it is ready");
+        self.operations[id].staging = Some(staging);
+        if operation.way == Way::StagedStore {
+            self.stores_left -= 1;
+            work.push_back(Work::Get(self.transfer(id, &operation, staging)));
+            return true;
+        }
+        let has_room = self.submit(id);
+        if !has_room {
+            self.staging_free.extend(self.operations[id].staging.take());
+        }
+        has_room
     }
 
     /// Hands an operation to the storage. Returns whether that had room.
     fn submit(&mut self, id: usize) -> bool {
-        let Operation { direction, page, peer, frame, staging } = self.operations[id];
+        let Operation { direction, page, peer, frame, staging, .. } = self.operations[id];
         let memory = match staging {
             Some(staging) => self.space.own.pool.frame(staging),
             None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
@@ -164,6 +219,7 @@ impl StorageServer {
     fn finish(&mut self, id: usize) -> Event {
         let operation = self.operations.remove(id);
         self.staging_free.extend(operation.staging);
+        self.stores_left += usize::from(operation.way == Way::StagedStore);
         match operation.direction {
             IoDirection::Read => Event::Loaded(operation.page),
             IoDirection::Write => Event::Stored(operation.page),

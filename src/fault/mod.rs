@@ -34,7 +34,7 @@ use crate::error::UserError;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::sys::children::WipedInChildren;
-use crate::sys::client_signals::{Handler, chain, install as install_handlers, take_default};
+use crate::sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
 use crate::sys::io;
 use crate::sys::observers::is_traced;
 use crate::sys::signal_mask::with_signals_of;
@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use stuck::{IS_SAID, LOOK_EVERY, Watch};
 use vgasnet_protocol::coherence::Access;
-use waiting::{Frame, Place, left_behind};
+use waiting::{Frame, Place, left_behind, let_go};
 
 /// The rank's part in a fault, for the handlers.
 struct Scene {
@@ -80,6 +80,7 @@ pub fn install(view: Arc<SegmentView>, driver: Arc<Driver>, guard_end: usize) ->
     SCENE.wipe(forget_scene);
     SCENE.store(scene, Ordering::Release);
     const HANDLERS: [(c_int, Handler); 2] = [(libc::SIGSEGV, on_segv), (libc::SIGTRAP, on_trap)];
+    call_before_handlers(on_client_handler);
     install_handlers(&HANDLERS, on_synchronous)?;
     io::keep_from_kernel(segment.base, segment.size_bytes);
     Ok(())
@@ -159,6 +160,13 @@ unsafe fn on_synchronous(context: *mut c_void) {
     }
 }
 
+/// A handler of the client is about to run, and may leave for good what it interrupts.
+fn on_client_handler() {
+    if let Some(scene) = scene() {
+        let_go().for_each(|index| scene.unpin(index));
+    }
+}
+
 /// The access of the interrupted instruction, where the processor tells.
 ///
 /// # Safety
@@ -230,7 +238,10 @@ impl Scene {
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-                unsafe { self.fetch(address, access, may_drive, context) };
+                if !unsafe { self.fetch(address, access, may_drive, context) } {
+                    // The instruction runs again, and finds the page or asks for it again.
+                    return;
+                }
                 // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
                 unsafe {
                     let is_first = may_drive && !repeated_fault::is_repeated(context, address);
@@ -248,11 +259,12 @@ impl Scene {
         }
     }
 
-    /// Waits until a page is mapped and pinned. A thread that waits for long ends its single step and lets signals in.
+    /// Waits until a page has come. A thread that waits for long ends its single step and lets signals in. Returns whether
+    /// the page is mapped and pinned; it is not if a handler of the client has run since it came.
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
-    unsafe fn fetch(&self, address: usize, access: Access, may_drive: bool, context: *mut c_void) {
+    unsafe fn fetch(&self, address: usize, access: Access, may_drive: bool, context: *mut c_void) -> bool {
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
         let frame = unsafe { Frame::of(context) };
@@ -264,26 +276,25 @@ impl Scene {
             if !self.driver.fetch(&fault) {
                 fault.wait(None);
             }
-            return;
+            return true;
         };
         if !self.driver.fetch(place.fault()) {
             // SAFETY: `context` is the ucontext of the calling handler.
-            unsafe {
-                self.end_step(context);
-                with_signals_of(context, || self.wait(place, address));
-            }
+            unsafe { self.end_step(context) };
+            // SAFETY: as above.
+            place.interruptibly(|| unsafe { with_signals_of(context, || self.wait(place, address)) });
         }
-        place.give_back();
+        place.give_back()
     }
 
     /// Waits on for a page, with signals let in. Ends the process if the page cannot come because the thread, or another
     /// one that waits for a page, has the lock of MPI.
     fn wait(&self, place: &Place, address: usize) {
         if self.driver.drives_in_faults() {
-            return place.wait_interrupted(None, || {});
+            return place.wait(None, || {});
         }
         let mut watch = Watch::default();
-        place.wait_interrupted(Some(LOOK_EVERY), || {
+        place.wait(Some(LOOK_EVERY), || {
             if watch.is_stuck(self.driver.conduit().call_under_way()) && !IS_SAID.swap(true, Ordering::Relaxed) {
                 self.refuse(
                     address,

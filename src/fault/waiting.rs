@@ -1,7 +1,9 @@
 //! Threads that wait for a page, and what becomes of those that do not come back.
 //!
-//! A thread that has waited for long lets the client's signals in. A handler may jump out of the access for good. So a
-//! thread waits in a place that stays, and the thread's next fault finds what an earlier one has left.
+//! A thread that has waited for long lets the client's signals in. A handler may jump out of the access for good, and the
+//! thread may then do anything, or end. So nothing is pinned for the access while a handler runs ([`let_go`]): an access
+//! that goes on afterwards waits on, or asks again where its page has come meanwhile. A thread waits in a place that
+//! stays, and its next fault gives the places back that earlier ones have left ([`left_behind`]).
 
 use crate::request::Fault;
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
@@ -77,32 +79,47 @@ impl Place {
         &self.fault
     }
 
-    /// Sleeps until the page is mapped and pinned for this thread, whose handlers may run meanwhile. Looks after every such
-    /// time.
-    pub(super) fn wait_interrupted(&self, every: Option<Duration>, mut look: impl FnMut()) {
+    /// Runs `wait`, which lets signals in and blocks them again.
+    pub(super) fn interruptibly(&self, wait: impl FnOnce()) {
         INTERRUPTED.fetch_add(1, Ordering::Relaxed);
-        while !self.fault.is_served() {
-            self.fault.wait(every);
-            look();
-        }
+        wait();
         INTERRUPTED.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Gives it back, after the thread was served.
-    pub(super) fn give_back(&self) {
+    /// Sleeps until the wait is over. Looks after every such time.
+    pub(super) fn wait(&self, every: Option<Duration>, mut look: impl FnMut()) {
+        while !self.fault.is_over() {
+            self.fault.wait(every);
+            look();
+        }
+    }
+
+    /// Gives it back, after the wait. Returns whether the page is pinned for this thread.
+    pub(super) fn give_back(&self) -> bool {
+        let is_served = self.fault.is_served();
         self.thread.store(0, Ordering::Relaxed);
         self.fault.end();
+        is_served
     }
 }
 
-/// The pages that are pinned for accesses which this thread, whose handler has this frame, has left for good. The caller
-/// unpins them.
-pub(super) fn left_behind(now: Frame) -> impl Iterator<Item = u32> {
-    let key = thread_key();
-    let is_left =
-        move |place: &&Place| place.thread.load(Ordering::Relaxed) == key && place.frame.get().is_left_in(now);
+/// The places of this thread, if any thread has let signals in.
+fn own_places() -> impl Iterator<Item = &'static Place> {
     let places = if INTERRUPTED.load(Ordering::Relaxed) > 0 { &PLACES[..] } else { &[] };
-    places.iter().filter(is_left).filter_map(|place| {
+    let key = thread_key();
+    places.iter().filter(move |place| place.thread.load(Ordering::Relaxed) == key)
+}
+
+/// The pages that are pinned for accesses of this thread that a handler of the client interrupts. The caller unpins them,
+/// before the handler runs.
+pub(super) fn let_go() -> impl Iterator<Item = u32> {
+    own_places().filter_map(|place| place.fault.interrupt())
+}
+
+/// Gives the places back of accesses which this thread, whose handler has this frame, has left for good. Returns the pages
+/// that are pinned for them, which the caller unpins: none, unless a handler ran that the library does not see.
+pub(super) fn left_behind(now: Frame) -> impl Iterator<Item = u32> {
+    own_places().filter(move |place| place.frame.get().is_left_in(now)).filter_map(|place| {
         INTERRUPTED.fetch_sub(1, Ordering::Relaxed);
         place.thread.store(0, Ordering::Relaxed);
         place.fault.abandon()

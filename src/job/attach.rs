@@ -10,7 +10,7 @@ use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
 use crate::sys::observers::is_under_valgrind;
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, Region, RegionSizes, of_other_version};
+use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_protocol::Rank;
 
 impl Job {
@@ -122,7 +122,11 @@ impl Job {
             created: &|file| self.conduit.entrust(file),
         };
         let what = format!("still reserves {} in {}", format_size(size_bytes), self.config.storage_dir.display());
-        watched(move || tell(ATTACH, &what), || storage::open(&options))
+        let tell = move |_| {
+            tell(ATTACH, &what, SLOW);
+            true
+        };
+        watched(tell, || storage::open(&options))
     }
 }
 

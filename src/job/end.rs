@@ -1,9 +1,8 @@
 //! The end of a rank: by the client's exit, by the process's, or by the network's.
 
 use super::slow::{tell_of_end, watched};
-use super::{exit_without_job, job, refusal_in_child, report, runtime};
+use super::{exit_without_job, job, refusal_in_child, report, runtime, threads};
 use crate::error::UserError;
-use crate::sys::leak_check::uncounted;
 use crate::sys::{is_disturbed, thread_key};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
@@ -51,7 +50,8 @@ pub fn exit(status: i32) -> ! {
     }
 }
 
-/// Ends the process if its exit handlers take too long.
+/// Ends the process if its exit handlers take too long. Where the system has no thread left, they may take as long as they
+/// do.
 fn limit_handlers(status: i32) {
     after(HANDLERS_GRACE, move || {
         let seconds = HANDLERS_GRACE.as_secs();
@@ -61,8 +61,8 @@ fn limit_handlers(status: i32) {
     });
 }
 
-/// Does something some time from now. Returns when its thread has begun: leak checkers, which look at the end of the
-/// process, take what a thread begins with for lost.
+/// Does something some time from now, if the system has a thread for that. Returns when the thread has begun: leak
+/// checkers, which look at the end of the process, take what a thread begins with for lost.
 fn after(time: Duration, what: impl FnOnce() + Send + 'static) {
     let has_begun = Arc::new(Barrier::new(2));
     let begins = Arc::clone(&has_begun);
@@ -71,8 +71,9 @@ fn after(time: Duration, what: impl FnOnce() + Send + 'static) {
         std::thread::sleep(time);
         what();
     };
-    uncounted(|| std::thread::spawn(wait));
-    has_begun.wait();
+    if threads::start("vgasnet-end", wait).is_ok() {
+        has_begun.wait();
+    }
 }
 
 fn exit_at_once(status: i32) -> ! {
@@ -93,9 +94,7 @@ fn end(status: i32) -> ! {
 fn leave_soon() -> bool {
     let Some(runtime) = runtime() else { return true };
     note_end();
-    let late = Instant::now() + LEAVE_GRACE;
-    after(LEAVE_GRACE, || runtime.driver().notify_unpinned());
-    runtime.driver().leave(&|| Instant::now() >= late)
+    runtime.driver().leave(Some(Instant::now() + LEAVE_GRACE))
 }
 
 /// Called when the program returns from main, or calls the C library's exit or [`exit`]. With status 0 it waits for the
@@ -124,7 +123,7 @@ fn note_end() {
 pub(super) fn leave() {
     if let Some(runtime) = runtime() {
         note_end();
-        watched(tell_of_end, || runtime.driver().leave(&|| false));
+        watched(tell_of_end, || runtime.driver().leave(None));
     }
     if let Some(job) = job() {
         job.conduit.close();

@@ -11,6 +11,7 @@ mod mpi_buffers;
 mod runtime;
 mod slow;
 mod termination;
+mod threads;
 mod transport;
 
 pub use crate::fault::{Unread, read_for_debugger};

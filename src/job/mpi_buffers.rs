@@ -1,15 +1,16 @@
 //! The bytes of the own segment for calls of MPI that the program makes with addresses in it.
 
-use super::{Runtime, fail, refusal_in_child, runtime};
+use super::{Runtime, fail, job, ranks_on_host, refusal_in_child, runtime};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
+use crate::settings::Machine;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Lets calls of MPI have addresses in the own segment.
 pub(super) fn offer_segment(runtime: &Runtime) {
     let segment = runtime.space().own_segment();
     let (base, len_bytes) = (segment.base, segment.size_bytes);
-    vgasnet_mpi::set_segment(vgasnet_mpi::Segment { base, len_bytes, get, put, refuse });
+    vgasnet_mpi::set_segment(vgasnet_mpi::Segment { base, len_bytes, get, put, refuse, available_bytes });
 }
 
 /// # Safety
@@ -46,4 +47,10 @@ unsafe fn transfer(call: &str, operation: Operation, address: usize, len_bytes: 
 
 fn refuse(call: &str, why: &str) -> ! {
     fail(call, &UserError::new(why))
+}
+
+/// This rank's share of the memory that its host has left.
+fn available_bytes() -> u64 {
+    let ranks = job().map_or(1, |job| ranks_on_host(&*job.conduit));
+    Machine::observe().memory_available_bytes / u64::from(ranks)
 }

@@ -1,6 +1,6 @@
 //! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
 
-use super::{ATTACH, ranks_on_host, say};
+use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Messages};
 use crate::coll::Coll;
 use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
@@ -13,12 +13,11 @@ use crate::ops::Ops;
 use crate::request::Completions;
 use crate::settings::Config;
 use crate::storage::Storage;
-use crate::sys::leak_check::uncounted;
 use crate::sys::observers::is_under_valgrind;
 use crate::sys::stand_ins::{self, Refused};
 use std::io;
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, blocking_signals};
+use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, Protocol};
 use vgasnet_protocol::{Limits, RankSizes};
@@ -168,10 +167,7 @@ fn refused(what: &str, error: &io::Error) -> UserError {
     UserError::new(format!("cannot {what}: {error}; see ulimit -v and vm.max_map_count"))
 }
 
-/// Starts a thread of the library, which takes no signals: they are the client's.
-fn start_thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), UserError> {
-    let thread = std::thread::Builder::new().name(name.into());
-    blocking_signals(|| uncounted(|| thread.spawn(body)))
-        .map(drop)
-        .map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
+fn start_thread<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 'static) -> Result<(), UserError> {
+    let started = threads::start(name, body);
+    started.map(drop).map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
 }

@@ -1,11 +1,11 @@
 //! Waits at the start and the end of a job that take long are told of, once.
 
-use super::{ATTACH, INIT, job, say};
+use super::{ATTACH, INIT, job, say, threads};
 use crate::sys::is_disturbed;
-use crate::sys::leak_check::uncounted;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use vgasnet_conduit::{Rank, SLOW, blocking_signals};
+use std::time::Duration;
+use vgasnet_conduit::{Rank, SLOW};
 
 /// This process's rank. It is known before there is a job.
 static RANK: AtomicU32 = AtomicU32::new(0);
@@ -15,20 +15,21 @@ pub(super) fn note_rank(rank: Rank) {
     RANK.store(rank.0, Ordering::Release);
 }
 
-/// Does something, and calls `tell` if that takes longer than [`SLOW`].
-pub(super) fn watched<T>(tell: impl FnOnce() + Send + 'static, body: impl FnOnce() -> T) -> T {
+/// Does something, and calls `tell` each time that it has taken as long as [`SLOW`] again, with the number of times, until
+/// that has told, and returns true.
+pub(super) fn watched<T>(mut tell: impl FnMut(u32) -> bool + Send + 'static, body: impl FnOnce() -> T) -> T {
     if is_disturbed() {
         return body();
     }
     let (over, is_over) = channel::<()>();
     let watch = move || {
-        if is_over.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) {
-            tell();
+        let mut times = 1;
+        while is_over.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout) && !tell(times) {
+            times += 1;
         }
     };
-    let thread = std::thread::Builder::new().name("vgasnet-watch".into());
     // Where the system has no thread left, nobody is told.
-    let watcher = blocking_signals(|| uncounted(|| thread.spawn(watch)));
+    let watcher = threads::start("vgasnet-watch", watch);
     let done = body();
     drop(over);
     let _ = watcher.map(|watcher| watcher.join());
@@ -36,31 +37,31 @@ pub(super) fn watched<T>(tell: impl FnOnce() + Send + 'static, body: impl FnOnce
 }
 
 /// Tells of ranks that have not come to an exchange, in which init and attach agree.
-pub(super) fn tell_of_exchange(missing: &[Rank]) {
+pub(super) fn tell_of_exchange(missing: &[Rank], took: Duration) {
     let call = if job().is_some() { ATTACH } else { INIT };
-    tell(call, &format!("waits for {}", names(missing)));
+    tell(call, &format!("waits for {}", names(missing)), took);
 }
 
-/// Tells of ranks whose program is not over while this one's is.
-pub(super) fn tell_of_end() {
-    let Some(job) = job() else { return };
-    let (own, awaited) = (job.conduit.rank(), job.conduit.awaited());
-    // One tells, the first of those that wait.
-    let is_first = (0..own.0).all(|rank| awaited.as_ref().is_some_and(|awaited| awaited.contains(&Rank(rank))));
-    if !is_first || awaited.as_ref().is_some_and(Vec::is_empty) {
-        return;
+/// Tells of ranks whose program is not over while this one's is, after so many times [`SLOW`]. Returns whether it has.
+pub(super) fn tell_of_end(times: u32) -> bool {
+    let awaited = job().and_then(|job| job.conduit.to_tell(times));
+    if let Some(awaited) = &awaited {
+        tell("exit", &format!("waits for {}: the program is not over there", names(awaited)), SLOW * times);
     }
-    let whom = awaited.map_or("other ranks".to_owned(), |awaited| names(&awaited));
-    tell("exit", &format!("waits for {whom}: the program is not over there"));
+    awaited.is_some()
 }
 
-/// Tells that this rank has been doing something for long.
-pub(super) fn tell(call: &str, what: &str) {
-    say(&format!("rank {}: {call}: {what} (since {} s)", RANK.load(Ordering::Acquire), SLOW.as_secs()));
+/// Tells that this rank has been doing something for so long.
+pub(super) fn tell(call: &str, what: &str, took: Duration) {
+    say(&format!("rank {}: {call}: {what} (since {} s)", RANK.load(Ordering::Acquire), took.as_secs()));
 }
 
+/// None stand for ranks that nobody knows.
 fn names(ranks: &[Rank]) -> String {
     const NAMED_MAX: usize = 8;
+    if ranks.is_empty() {
+        return "other ranks".to_owned();
+    }
     let named: Vec<String> = ranks.iter().take(NAMED_MAX).map(Rank::to_string).collect();
     let more = ranks.len().saturating_sub(NAMED_MAX);
     let (s, named) = (if ranks.len() == 1 { "" } else { "s" }, named.join(", "));
@@ -73,6 +74,7 @@ mod tests {
 
     #[test]
     fn many_ranks_are_named_in_short() {
+        assert_eq!(names(&[]), "other ranks");
         assert_eq!(names(&[Rank(3)]), "rank 3");
         assert_eq!(names(&[Rank(1), Rank(3)]), "ranks 1, 3");
         assert_eq!(names(&(0..10).map(Rank).collect::<Vec<_>>()), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
@@ -81,13 +83,23 @@ mod tests {
     #[test]
     fn what_is_slow_is_told_of_once() {
         let (told, is_told) = channel();
-        let done = watched(move || told.send(()).expect("somebody waits"), || is_told.recv());
-        assert_eq!(done, Ok(()));
+        let tell = move |times| told.send(times).is_ok();
+        let done = watched(tell, || is_told.recv());
+        assert_eq!(done, Ok(1));
+        assert!(is_told.recv().is_err());
+    }
+
+    #[test]
+    fn whose_turn_it_is_not_is_asked_again() {
+        let (told, is_told) = channel();
+        let tell = move |times| told.send(times).is_ok() && times == 2;
+        let done = watched(tell, || [is_told.recv(), is_told.recv()]);
+        assert_eq!(done, [Ok(1), Ok(2)]);
         assert!(is_told.recv().is_err());
     }
 
     #[test]
     fn what_is_quick_is_not_told_of() {
-        assert_eq!(watched(|| unreachable!("it takes no time"), || 5), 5);
+        assert_eq!(watched(|_| unreachable!("it takes no time"), || 5), 5);
     }
 }

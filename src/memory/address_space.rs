@@ -8,8 +8,9 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Frames through which a home moves the pages of ranks whose memory is not mapped here.
-pub const STAGING_FRAMES: u32 = 2;
+/// Frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of which is
+/// fetched while the other is written, and one that stores leave to loads.
+pub const STAGING_FRAMES: u32 = 3;
 
 /// The size of a rank's memory, as it tells the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]

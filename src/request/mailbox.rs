@@ -16,6 +16,10 @@ const ASLEEP: u32 = 2;
 const SERVED: u32 = 3;
 /// The thread has gone elsewhere, by a jump out of a signal handler.
 const ABANDONED: u32 = 4;
+/// A handler of the client interrupts the thread, and may jump elsewhere. A page that comes is not pinned for it.
+const AWAY: u32 = 5;
+/// The page has come, and a handler of the client has interrupted the thread. The page is not pinned for it.
+const RELEASED: u32 = 6;
 
 /// Hints that are kept; more are dropped.
 const HINTS: usize = 16;
@@ -37,7 +41,7 @@ pub enum Waited {
     Looking,
     /// It slept, and was woken.
     Asleep,
-    /// It had gone: nobody needs the page with this index, which is pinned.
+    /// It had gone, or a handler interrupts it: the page with this index is pinned, and is to be unpinned.
     Gone(u32),
 }
 
@@ -79,29 +83,46 @@ impl Fault {
         self.state.load(Ordering::Acquire) == SERVED
     }
 
-    /// Sleeps until the page is mapped and pinned for this thread, which does not look itself, or for about so long.
+    /// Whether the wait of a thread that sleeps is over: the page has come. It is pinned for the thread only if
+    /// [`Fault::is_served`] says so, too.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state.load(Ordering::Acquire), SERVED | RELEASED)
+    }
+
+    /// Sleeps until the wait of this thread, which does not look itself, is over, or for about so long.
     pub fn wait(&self, limit: Option<Duration>) {
         let end = limit.map(|limit| Instant::now() + limit);
-        while !self.is_served() && end.is_none_or(|end| Instant::now() < end) {
+        while !self.is_over() && end.is_none_or(|end| Instant::now() < end) {
+            // A handler of the client may have come back.
+            let _ = self.state.compare_exchange(AWAY, ASLEEP, Ordering::AcqRel, Ordering::Acquire);
             futex::wait_for(&self.state, ASLEEP, limit);
         }
     }
 
-    /// Gives the place of a served thread back.
+    /// A handler of the client begins to run in the thread that sleeps here. Returns the index of its page if that is
+    /// pinned for it; the thread has lost that pin.
+    pub fn interrupt(&self) -> Option<u32> {
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| match now {
+            ASLEEP => Some(AWAY),
+            SERVED => Some(RELEASED),
+            _ => None,
+        });
+        (before == Ok(SERVED)).then(|| self.index.load(Ordering::Relaxed))
+    }
+
+    /// Gives the place of a thread back whose wait is over.
     pub fn end(&self) {
         self.state.store(FREE, Ordering::Release);
     }
 
-    /// The thread that had slept here has gone elsewhere. Returns the index of its page if that is pinned for it; the
-    /// place is free then. Otherwise it will be when the page comes.
+    /// The thread that had slept here has gone elsewhere. Returns the index of its page if that is pinned for it. The
+    /// place is free if the page has come, else it will be then.
     pub fn abandon(&self) -> Option<u32> {
-        let is_pending = self.state.compare_exchange(ASLEEP, ABANDONED, Ordering::AcqRel, Ordering::Acquire).is_ok();
-        if is_pending {
-            return None;
-        }
         let index = self.index.load(Ordering::Relaxed);
-        self.end();
-        Some(index)
+        let before = self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
+            Some(if matches!(now, ASLEEP | AWAY) { ABANDONED } else { FREE })
+        });
+        (before == Ok(SERVED)).then_some(index)
     }
 }
 
@@ -141,14 +162,18 @@ impl FaultId {
         let index = self.wants().0;
         // SAFETY: the fault is there until the state is stored. From then on its address only names the sleeper.
         let before = unsafe { &*state }.fetch_update(Ordering::AcqRel, Ordering::Acquire, |now| {
-            Some(if now == ABANDONED { FREE } else { SERVED })
+            Some(match now {
+                ABANDONED => FREE,
+                AWAY => RELEASED,
+                _ => SERVED,
+            })
         });
         match before {
             Ok(ASLEEP) => {
                 futex::wake_one(state);
                 Waited::Asleep
             }
-            Ok(ABANDONED) => Waited::Gone(index),
+            Ok(ABANDONED | AWAY) => Waited::Gone(index),
             _ => Waited::Looking,
         }
     }
@@ -299,5 +324,37 @@ mod tests {
         assert!(fault.begin(9, Access::Read, true));
         assert_eq!(mailbox.serve(FaultId::of(&fault)), Waited::Looking);
         assert!(!mailbox.fall_asleep(&fault) && fault.is_served() && !mailbox.has_sleepers());
+    }
+
+    #[test]
+    fn nothing_is_pinned_for_a_thread_that_a_handler_interrupts() {
+        let (mailbox, fault) = (Mailbox::default(), Fault::new());
+        let ask = |index| {
+            assert!(fault.begin(index, Access::Read, false));
+            mailbox.post(&fault);
+            mailbox.take().next().expect("it was posted")
+        };
+        // The page comes while a handler runs.
+        let asked = ask(7);
+        assert_eq!(fault.interrupt(), None);
+        assert_eq!(mailbox.serve(asked), Waited::Gone(7));
+        fault.wait(None);
+        assert!(fault.is_over() && !fault.is_served());
+        assert_eq!((fault.interrupt(), fault.abandon()), (None, None));
+        // The handler comes back before the page does.
+        let asked = ask(8);
+        assert_eq!((fault.interrupt(), fault.interrupt()), (None, None));
+        fault.wait(Some(Duration::from_millis(1)));
+        assert_eq!(mailbox.serve(asked), Waited::Asleep);
+        assert!(fault.is_served());
+        // A handler runs when the page has come.
+        assert_eq!((fault.interrupt(), fault.interrupt()), (Some(8), None));
+        assert!(fault.is_over() && !fault.is_served());
+        fault.end();
+        // The handler jumps elsewhere before the page comes.
+        let asked = ask(9);
+        assert_eq!((fault.interrupt(), fault.abandon()), (None, None));
+        assert_eq!(mailbox.serve(asked), Waited::Gone(9));
+        assert!(fault.begin(10, Access::Read, true) && !mailbox.has_sleepers());
     }
 }

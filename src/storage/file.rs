@@ -14,6 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
+use vgasnet_conduit::blocking_signals;
 
 /// A file on disk that no other process can open. It is gone when it is closed, however the process ends.
 #[derive(Debug)]
@@ -170,19 +171,23 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
 
 /// Reserves the space of the whole file. Returns false if the file system cannot do that, and the file is merely so
 /// long.
+///
+/// A signal undoes on some file systems what a call has done so far, so signals wait for the end of each call.
 fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
-    if size_bytes == 0 {
-        return Ok(true);
-    }
-    let length = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-    loop {
-        match fallocate(file, FallocateFlags::empty(), 0, length) {
-            Ok(()) => return Ok(true),
+    const PIECE_BYTES: i64 = 1 << 30;
+    let end = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+    let mut start = 0;
+    while start < end {
+        let piece = PIECE_BYTES.min(end - start);
+        match blocking_signals(|| fallocate(file, FallocateFlags::empty(), start, piece)) {
+            Ok(()) => start += piece,
+            // The process was stopped, or traced.
             Err(nix::Error::EINTR) => {}
             Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => return file.set_len(size_bytes).map(|()| false),
             Err(error) => return Err(error.into()),
         }
     }
+    Ok(true)
 }
 
 /// Whether direct I/O works: some file systems take the flag but refuse the reads, or need larger blocks.

@@ -48,6 +48,9 @@ pub type OnSynchronous = unsafe fn(*mut c_void);
 /// One, once the library's handlers are installed.
 static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
+/// Called before each handler of the client, once it is set.
+static BEFORE_HANDLERS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
 /// The library's handlers, once they are installed. A thread that changes a disposition has this lock.
 static INSTALLED: Lock<&[(c_int, Handler)]> = Lock::new(&[]);
 
@@ -133,6 +136,7 @@ impl Wanted {
     /// # Safety
     /// There is a handler. `info` and `context` are the siginfo and the ucontext that the kernel gave for `signal`.
     unsafe fn call(&self, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        keep_errno(tell_before_handler);
         // SAFETY: the client installed this address as a handler of the kind that its flags say, and the arguments are
         // a handler's.
         unsafe {
@@ -204,6 +208,19 @@ unsafe fn tell_synchronous(context: *mut c_void) {
         // SAFETY: `context` is a ucontext, which the function needs.
         unsafe { function(context) };
     }
+}
+
+fn tell_before_handler() {
+    let function = BEFORE_HANDLERS.load(Ordering::Acquire);
+    if !function.is_null() {
+        // SAFETY: only `call_before_handlers` stores there, a function of this type.
+        unsafe { std::mem::transmute::<*mut c_void, fn()>(function)() };
+    }
+}
+
+/// From now on this function is called before each handler of the client, in the thread and the place where that runs.
+pub fn call_before_handlers(function: fn()) {
+    BEFORE_HANDLERS.store(function as *mut c_void, Ordering::Release);
 }
 
 /// Installs these handlers of the library, once. What was there becomes the client's disposition. `on_synchronous` is

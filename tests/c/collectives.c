@@ -2,6 +2,7 @@
  * bytes. */
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include "check.h"
 
@@ -344,9 +345,16 @@ static void misuse_of_images(const char *what, vgasnet_image_t images[]) {
     int flags = VGASNET_COLL_IN_NOSYNC | VGASNET_COLL_OUT_NOSYNC | VGASNET_COLL_LOCAL;
     if (strcmp(what, "image") == 0) vgasnet_coll_init(images, images[0], NULL, 0, 0);
     if (strcmp(what, "no-image") == 0) images[1] = 0;
+    if (strcmp(what, "image-memory") == 0) images[0] = 1, images[1] = 2;
     vgasnet_coll_init(images, 0, NULL, 0, 0);
     if (strcmp(what, "image-thread") == 0) run_in_thread(broadcast_one, NULL);
     if (strcmp(what, "image-root") == 0) vgasnet_coll_broadcast(VGASNET_TEAM_ALL, bytes, 3, bytes, 1, flags);
+    if (strcmp(what, "image-memory") == 0) {
+        /* Whatever the system lets processes overcommit. */
+        const struct rlimit one_tib = {(rlim_t)1 << 40, (rlim_t)1 << 40};
+        CHECK(setrlimit(RLIMIT_AS, &one_tib) == 0);
+        vgasnet_coll_exchange(VGASNET_TEAM_ALL, bytes[0], bytes[1], (size_t)1 << 40, flags);
+    }
     (void)vgasnet_coll_gather_all_nb(VGASNET_TEAM_ALL, bytes[0], bytes[1], 1, flags);
     if (strcmp(what, "image-differs") == 0) run_in_thread(broadcast_as_image, images);
     if (strcmp(what, "images-change") == 0) vgasnet_coll_init(NULL, 0, NULL, 0, 0);

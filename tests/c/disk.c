@@ -2,15 +2,19 @@
  * disk offer DIR LEFT: attaches what was offered, after all but LEFT percent of the free space in DIR is gone.
  * disk full DIR: stores to the whole segment when the disk of DIR has just become full.
  * disk all FILE: attaches what was offered, and ends when FILE exists.
+ * disk ticks: attaches with a timer that rings all the time.
  * disk child FILE: forks a child that outlives the rank, as long as FILE exists.
- * disk init|attach|exit FILE: rank 1 is late there, until FILE exists. */
-#define _DEFAULT_SOURCE
+ * disk init|attach|exit FILE [RANK]: that rank is late there, until FILE exists; rank 1 without a RANK. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "timer.h"
 
 static void take_space(const char *dir, unsigned percent_left) {
     char path[4096];
@@ -43,11 +47,45 @@ static void all(const char *file) {
     wait_for(file);
 }
 
+static int is_ticking;
+
+static void on_tick(int signal) { (void)signal; }
+
+/* Stands before the C library's. As that of a tmpfs under older kernels, it has done nothing if a signal comes. */
+int fallocate(int file, int mode, off_t start, off_t len) {
+    int (*call)(int, int, off_t, off_t);
+    void *found = dlsym(RTLD_NEXT, "fallocate");
+    sigset_t blocked;
+    CHECK(found != NULL && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+    if (is_ticking && !sigismember(&blocked, SIGALRM)) {
+        errno = EINTR;
+        return -1;
+    }
+    memcpy(&call, &found, sizeof call);
+    return call(file, mode, start, len);
+}
+
+static void ticks(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_tick;
+    action.sa_flags = SA_RESTART;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    if (vgasnet_init(NULL, NULL) != VGASNET_OK) exit(1);
+    is_ticking = 1;
+    set_timer(1000);
+    if (vgasnet_attach(NULL, 0, 4 * pool_bytes(), 0) != VGASNET_OK) exit(3);
+    set_timer(0);
+    is_ticking = 0;
+}
+
 /* The child has all files of the rank open. */
 static void child(const char *file) {
     start(NULL, NULL, 4 * pool_bytes());
     if (fork() == 0) {
-        close(2);
+        /* MPI's launchers wait for the output of ranks, and end their process groups. */
+        setsid();
+        close(1), close(2);
         while (access(file, F_OK) == 0) usleep(1000);
         _exit(0);
     }
@@ -76,15 +114,18 @@ static void full(const char *dir) {
 }
 
 int main(int argc, char **argv) {
-    const char *part = argc > 2 ? argv[1] : "";
+    const char *part = argc > 1 ? argv[1] : "";
     const char *job = getenv("VGASNET_SMP_JOB");
-    int is_late = job != NULL && strncmp(job, "rank=1,", 7) == 0;
+    int late = argc > 3 ? atoi(argv[3]) : 1, is_late;
 
     if (strcmp(part, "offer") == 0) {
         offer(argv[2], (unsigned)atoi(argv[3]));
         vgasnet_exit(0);
     } else if (strcmp(part, "all") == 0) {
         all(argv[2]);
+        return finish();
+    } else if (strcmp(part, "ticks") == 0) {
+        ticks();
         return finish();
     } else if (strcmp(part, "child") == 0) {
         child(argv[2]);
@@ -93,8 +134,9 @@ int main(int argc, char **argv) {
         full(argv[2]);
         return finish();
     }
-    if (is_late && strcmp(part, "init") == 0) wait_for(argv[2]);
+    if (job != NULL && strncmp(job, "rank=1,", 7) == 0 && strcmp(part, "init") == 0) wait_for(argv[2]);
     if (vgasnet_init(NULL, NULL) != VGASNET_OK) return 1;
+    is_late = (int)vgasnet_mynode() == late;
     if (is_late && strcmp(part, "attach") == 0) wait_for(argv[2]);
     if (vgasnet_attach(NULL, 0, page_bytes(), 0) != VGASNET_OK) return 1;
     barrier();

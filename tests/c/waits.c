@@ -1,5 +1,6 @@
 /* A load that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the load for
- * good. The last rank holds a page of rank 0 and is stopped. waits [alternate]: on an alternate stack, too. */
+ * good. The last rank holds a page of rank 0 and is stopped. waits jumps|returns [alternate]: whether the last handler
+ * leaves the load; on an alternate stack, too. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -12,7 +13,8 @@
 
 static size_t pages;
 static sigjmp_buf back;
-static volatile sig_atomic_t ticks, quits, may_jump;
+static volatile sig_atomic_t ticks, quits, jumps;
+static pid_t holder;
 static int stack_flag;
 
 /* Misses a page in every second run. */
@@ -24,7 +26,10 @@ static void on_tick(int signal) {
     CHECK_EQ(load_word(at(0, page * page_bytes())), 1000 + page);
     if (++ticks < TICKS) return;
     raise(SIGQUIT);
-    if (may_jump) siglongjmp(back, 1);
+    if (jumps) siglongjmp(back, 1);
+    /* The page of the load that is interrupted comes, for this handler, too. */
+    CHECK(kill(holder, SIGCONT) == 0);
+    CHECK_EQ(load_word(at(0, 0)), 77);
 }
 
 static void on_quit(int signal) {
@@ -62,20 +67,29 @@ static void await_stop(pid_t pid) {
     }
 }
 
-/* Loads the page, and leaves the load in the handler. */
-static void leave_load(void) {
-    ticks = 0, may_jump = 1;
+/* Loads the page, and leaves the load in the handler, or comes back to it. */
+static void load(void) {
     set_timer(150000);
     if (sigsetjmp(back, 1) == 0) {
-        (void)load_word(at(0, 0));
-        CHECK(!"the page comes from a rank that is stopped");
+        CHECK_EQ(load_word(at(0, 0)), 77);
+        CHECK(!jumps);
     }
     set_timer(0);
     CHECK(ticks == TICKS && quits == 1);
+    if (jumps) CHECK(kill(holder, SIGCONT) == 0);
+}
+
+/* Stores to the page, once the load of the rank that waits has taken the right to do so. */
+static void store(void) {
+    uint64_t word = 78;
+    CHECK(vgasnet_AMPoll() == VGASNET_OK);
+    vgasnet_put(0, at(0, 0), &word, sizeof word);
 }
 
 int main(int argc, char **argv) {
     uint64_t pid = (uint64_t)getpid(), word = 77;
+    CHECK(argc > 1);
+    jumps = strcmp(argv[1], "jumps") == 0;
     pages = 3 * pool_pages();
     start(&argc, &argv, pages * page_bytes());
     int is_holder = vgasnet_mynode() == vgasnet_nodes() - 1;
@@ -83,8 +97,8 @@ int main(int argc, char **argv) {
         for (size_t page = 2; page < pages; ++page) store_word(at(0, page * page_bytes()), 1000 + page);
     if (is_holder) vgasnet_put(0, at(0, page_bytes()), &pid, sizeof pid);
     barrier();
-    pid_t holder = vgasnet_mynode() == 0 ? (pid_t)load_word(at(0, page_bytes())) : 0;
-    if (argc > 1) use_alternate_stack();
+    if (vgasnet_mynode() == 0) holder = (pid_t)load_word(at(0, page_bytes()));
+    if (argc > 2) use_alternate_stack();
     handle(SIGALRM, on_tick);
     handle(SIGQUIT, on_quit);
     barrier();
@@ -93,10 +107,13 @@ int main(int argc, char **argv) {
     if (is_holder) CHECK(raise(SIGSTOP) == 0);
     if (vgasnet_mynode() == 0) {
         await_stop(holder);
-        leave_load();
-        /* The page of the load that was left comes, and nobody keeps it. */
-        CHECK(kill(holder, SIGCONT) == 0);
-        CHECK_EQ(load_word(at(0, 0)), 77);
+        load();
+    }
+    /* The page of the load that was left comes, and nobody keeps it: this rank calls nothing but the barrier. */
+    if (is_holder && jumps) store();
+    barrier();
+    if (vgasnet_mynode() == 0) {
+        CHECK_EQ(load_word(at(0, 0)), jumps ? 78 : 77);
         size_t most = least(pool_pages() * 3 / 4, pool_pages() - 4);
         for (size_t first = 0; first + most <= pages; first += most) {
             CHECK(vgasnet_pin(at(0, first * page_bytes()), most * page_bytes(), VGASNET_PIN_WRITE) == VGASNET_OK);

@@ -1,7 +1,7 @@
 //! Disks that fill up and give space back, offers of segments, and waits that are told of.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, fresh_dir, run_with, say_not_run};
+use crate::support::run::{Ended, IN_CONTAINERS, Setup, conduit, fresh_dir, run_with, say_not_run};
 use crate::support::tools::tool;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
@@ -29,6 +29,15 @@ fn on_own_disk(test: &str, make: impl FnOnce(&Path) -> Result<(), String> + Send
     if conduit() != "smp" {
         return say_not_run(test, "it is about the ranks of one machine");
     }
+    on_own_disk_over_any(test, make, body);
+}
+
+/// As [`on_own_disk`], over any conduit.
+fn on_own_disk_over_any(
+    test: &str,
+    make: impl FnOnce(&Path) -> Result<(), String> + Send,
+    body: impl FnOnce(&Path) + Send,
+) {
     let dir = fresh_dir();
     let on_disk = || {
         let none: Option<&str> = None;
@@ -103,15 +112,22 @@ fn the_space_is_back_when_the_launcher_ends() {
 
 #[test]
 fn the_space_is_back_though_a_child_of_a_rank_stays() {
-    on_own_disk("the_space_is_back_though_a_child_of_a_rank_stays", tmpfs("size=128m"), |dir| {
+    on_own_disk_over_any("the_space_is_back_though_a_child_of_a_rank_stays", tmpfs("size=128m"), |dir| {
         let stays = dir.with_extension("stays");
         File::create(&stays).expect("room for a name");
         let before = free_bytes(dir);
-        let status = Waiting::start(&["child", text(&stays)], 2, dir).status();
+        let (args, conduit) = (["child", text(&stays)], conduit());
+        let job = Waiting::start_with(&program(), &args, 2, dir, &[("VGASNET_CONDUIT", &*conduit)]);
+        let status = job.status();
         let after = free_bytes(dir);
         fs::remove_file(&stays).expect("a file of ours");
         assert_eq!((status, after), (Some(0), before));
     });
+}
+
+#[test]
+fn space_is_reserved_although_a_timer_rings() {
+    run_with(&program(), &["ticks"], setup(1), &[]).expect(0);
 }
 
 #[test]
@@ -166,7 +182,7 @@ fn a_job_goes_on_when_a_full_disk_has_space_again() {
 #[test]
 fn who_is_waited_for_is_told() {
     if conduit() != "smp" {
-        return say_not_run("who_is_waited_for_is_told", "over a network nobody knows");
+        return say_not_run("who_is_waited_for_is_told", "others are waited for over a network");
     }
     let (dir, storage) = (fresh_dir(), fresh_dir());
     let told = [
@@ -178,6 +194,32 @@ fn who_is_waited_for_is_told() {
     for (job, (part, line)) in jobs.into_iter().zip(told) {
         assert_eq!(job.line_with("waits"), line);
         File::create(dir.join(part)).expect("room for a name");
+        job.ends_well();
+    }
+    fs::remove_dir_all(&dir).expect("a directory of ours");
+    fs::remove_dir(&storage).expect("an empty directory of ours");
+}
+
+/// The ranks of a host know of each other; ranks that share no memory tell in turn.
+#[test]
+fn who_is_waited_for_over_a_network_is_told() {
+    if conduit() == "smp" {
+        return say_not_run("who_is_waited_for_over_a_network_is_told", "CHECK_CONDUIT is no network");
+    }
+    let (dir, storage, conduit) = (fresh_dir(), fresh_dir(), conduit());
+    let told = [
+        ("attach", "1", "1", "vgasnet: rank 0: vgasnet_attach: waits for rank 1 (since 5 s)"),
+        ("exit", "0", "1", "vgasnet: rank 1: exit: waits for rank 0: the program is not over there (since 5 s)"),
+        ("attach", "1", "0", "vgasnet: rank 0: vgasnet_attach: waits for other ranks (since 5 s)"),
+        ("exit", "0", "0", "vgasnet: rank 1: exit: waits for other ranks: the program is not over there (since 10 s)"),
+    ];
+    for (at, (part, late, peer_memory, line)) in told.into_iter().enumerate() {
+        let file = dir.join(at.to_string());
+        let args = [part, text(&file), late];
+        let variables = [("VGASNET_CONDUIT", &*conduit), ("VGASNET_PEER_MEMORY", peer_memory)];
+        let job = Waiting::start_with(&program(), &args, 3, &storage, &variables);
+        assert_eq!(job.line_with("waits"), line);
+        File::create(&file).expect("room for a name");
         job.ends_well();
     }
     fs::remove_dir_all(&dir).expect("a directory of ours");
@@ -215,8 +257,14 @@ impl Waiting {
     }
 
     fn start_program(program: &Path, args: &[&str], ranks: u32, storage: &Path) -> Waiting {
+        Waiting::start_with(program, args, ranks, storage, &[])
+    }
+
+    /// With more variables in the environment.
+    fn start_with(program: &Path, args: &[&str], ranks: u32, storage: &Path, variables: &[(&str, &str)]) -> Waiting {
         let setup = setup(ranks);
         let mut command = Command::new(tool("vgasnetrun"));
+        command.envs(IN_CONTAINERS).envs(variables.iter().copied());
         command.env("VGASNET_STORAGE_DIR", storage).env("CHECK_SEED", "1").env("CHECK_RANKS", ranks.to_string());
         for (name, bytes) in [("PAGE", setup.page_bytes), ("POOL", setup.page_bytes * setup.pool_pages)] {
             command.env(format!("VGASNET_{name}_SIZE"), bytes.to_string());

@@ -158,7 +158,7 @@ fn single_steps_whose_trap_has_another_code() {
 
 #[test]
 fn handlers_run_while_a_load_waits_for_long() {
-    for args in [&[][..], &["alternate"]] {
+    for args in [&["jumps"][..], &["jumps", "alternate"], &["returns"], &["returns", "alternate"]] {
         run_in("waits", args, [small(2, 7, true, true), small(2, 7, false, true)]);
     }
 }

@@ -90,6 +90,17 @@ fn calls_that_cannot_take_the_segment_end_the_job_with_a_line() {
     }
 }
 
+#[test]
+fn a_copy_for_which_there_is_no_memory_is_refused() {
+    if !is_over_mpi() {
+        return;
+    }
+    let ended = run(&program("refusals"), &["memory"], small(1, 4, true));
+    let line = "vgasnet: rank 0: MPI_Bcast: there is no memory for a copy of the buffer, which lies in the segment; hand MPI \
+                less at a time";
+    assert!(ended.expect(1).stderr.lines().any(|told| told == line), "{ended}");
+}
+
 /// Not through the functions that the library stands before. On one host threads get their pages without MPI.
 #[test]
 fn a_load_within_mpi_gets_its_page_or_ends_with_a_line() {

@@ -45,7 +45,7 @@ fn collectives_in_teams_of_all_shapes() {
 }
 
 /// Errors that the programs make: program, argument, the function that reports the error, and the line.
-const ERRORS: [(&str, &str, &str, &str); 21] = [
+const ERRORS: [(&str, &str, &str, &str); 22] = [
     ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
     ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),
     ("vis", "no-list", "vgasnet_getv_nb_bulk", "the source list of 2 entries is a null pointer"),
@@ -58,6 +58,7 @@ const ERRORS: [(&str, &str, &str, &str); 21] = [
     ("collectives", "image-thread", "vgasnet_coll_broadcast", "this thread is no image"),
     ("collectives", "image-root", "vgasnet_coll_broadcast", "there is no image 3 in this team; its images are 0 to 2"),
     ("collectives", "image-differs", "vgasnet_coll_broadcast", "image 1 calls another collective"),
+    ("collectives", "image-memory", "vgasnet_coll_exchange", "the images of this rank need 17592186044416 bytes"),
     ("collectives", "images-change", "vgasnet_coll_init", "other numbers of images while"),
     ("collectives", "no-team", "vgasnet_coll_team_size", "does not exist"),
     ("collectives", "no-root", "vgasnet_coll_scatter", "there is no rank 2 in this team"),

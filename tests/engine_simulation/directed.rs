@@ -151,6 +151,38 @@ fn an_io_error_is_told_with_its_page() {
     assert!(error.starts_with(&format!("cannot read the page at offset {offset} of this rank's segment")), "{error}");
 }
 
+/// Ranks on other hosts evict dirty pages of rank 0, whose disk is full, and wait for that.
+#[test]
+fn reads_go_on_while_writes_wait_for_space() {
+    let [reader, writer, elsewhere] = [4, 5, 7];
+    let page = |index: usize| Range { start_bytes: index * PAGE_BYTES, ..LINE };
+    let start = |job: &mut Job, rank, what, index| job.start(rank, what, page(index), &mut Rng::with_seed(5));
+    let mut job = far_apart(6, 8, 1);
+    // Pages 5 and 6 get to the disk.
+    for index in [5, 6, elsewhere] {
+        start(&mut job, writer, What::Set(index as u8), index);
+        settle(&mut job).expect("the disk is whole");
+    }
+    job.nodes[0].disk.fill_up();
+    for evictor in 1..reader {
+        start(&mut job, evictor, What::Set(1), evictor);
+        settle(&mut job).expect("the disk is whole");
+        start(&mut job, evictor, What::Get, elsewhere);
+        settle(&mut job).expect("the disk is whole");
+        assert_eq!(job.nodes[evictor].operations.len(), 1, "it waits for its frame");
+    }
+    // By staging, and into a frame of the own pool.
+    for (rank, index) in [(reader, 5), (0, 6)] {
+        start(&mut job, rank, What::Get, index);
+        settle(&mut job).expect("the disk is whole");
+        assert!(job.nodes[rank].operations.is_empty(), "the read at rank {rank} waits for a write");
+    }
+    job.nodes[0].disk.give_space();
+    job.rouse(0);
+    settle(&mut job).expect("the disk is whole");
+    job.check_quiet();
+}
+
 #[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));

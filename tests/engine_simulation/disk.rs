@@ -16,6 +16,10 @@ struct State {
     /// The blocks that were written, by offset.
     written: HashMap<u64, Vec<u8>>,
     failed: Option<(&'static str, u64)>,
+    /// The disk is full, and writes wait.
+    is_full: bool,
+    /// Writes that wait. They do not count as in flight: a simulation that has nothing else to do ends.
+    waiting: Vec<IoOperation>,
 }
 
 /// An operation in flight.
@@ -32,7 +36,26 @@ struct Block([u8; BLOCK_BYTES]);
 
 impl Disk {
     pub fn new(storage: MemoryStorage) -> Disk {
-        Disk(Arc::new(Mutex::new(State { storage, pending: HashMap::new(), written: HashMap::new(), failed: None })))
+        let (pending, written, waiting) = (HashMap::new(), HashMap::new(), Vec::new());
+        Disk(Arc::new(Mutex::new(State { storage, pending, written, failed: None, is_full: false, waiting })))
+    }
+
+    /// From now on writes wait for space.
+    pub fn fill_up(&self) {
+        self.state().is_full = true;
+    }
+
+    /// Writes find space again.
+    pub fn give_space(&self) {
+        let waiting = {
+            let mut state = self.state();
+            state.is_full = false;
+            std::mem::take(&mut state.waiting)
+        };
+        for write in waiting {
+            // SAFETY: the caller of `start` has left the memory to the operation until the token comes back.
+            unsafe { self.clone().start(write) }.expect("there is room for as many writes as there is staging");
+        }
     }
 
     /// The first failed operation of which the engine was told.
@@ -78,6 +101,10 @@ fn offset_of(index: u32) -> u64 {
 impl Storage for Disk {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let mut state = self.state();
+        if state.is_full && operation.direction == IoDirection::Write {
+            state.waiting.push(operation);
+            return Ok(());
+        }
         // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
         unsafe { state.storage.start(operation)? };
@@ -94,7 +121,7 @@ impl Storage for Disk {
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         let mut state = self.state();
-        let State { storage, pending, written, failed } = &mut *state;
+        let State { storage, pending, written, failed, .. } = &mut *state;
         storage.poll(&mut |token, result| {
             let Pending { verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
             if result.is_err() {

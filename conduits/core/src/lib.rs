@@ -173,9 +173,9 @@ pub trait Conduit: Send + Sync {
     /// Gives every rank the contribution of every rank, in rank order. At most [`EXCHANGE_BYTES_MAX`] each.
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
 
-    /// Has `tell` called when an exchange takes longer than [`SLOW`]: in one rank that waits, with those that have not come.
-    /// Conduits that do not know them do nothing.
-    fn call_when_slow(&self, _tell: fn(&[Rank])) {}
+    /// Has `tell` called, once, when an exchange takes so long that this rank is to tell of it, with what
+    /// [`Conduit::to_tell`] says, and how long it has taken. Conduits that do not know do nothing.
+    fn call_when_slow(&self, _tell: fn(&[Rank], Duration)) {}
 
     /// Gives the launcher a file of this rank's to hold, which it empties when the job is over: others may have the file
     /// open by then, as children of the rank and requests of killed processes do. Nothing happens without such a launcher.
@@ -185,9 +185,21 @@ pub trait Conduit: Send + Sync {
     fn note_step(&self) {}
 
     /// The ranks that have taken fewer steps than this one; none where a lower rank has taken as many, so that one rank
-    /// tells of them. `None` where the conduit does not know.
+    /// tells of them. `None` where the conduit does not know of any, and of no lower rank that does.
     fn awaited(&self) -> Option<Vec<Rank>> {
         None
+    }
+
+    /// Whether this rank is to tell of the ranks for which it has waited `times` times [`SLOW`]: those ranks, or none
+    /// where the conduit does not know them. Then the first ranks of all hosts tell in turn: the ranks that are waited
+    /// for may be those of the first host.
+    fn to_tell(&self, times: u32) -> Option<Vec<Rank>> {
+        let shares_host = self.capabilities().peer_memory;
+        let before = if shares_host { self.host_of(self.rank()) } else { self.rank().0 };
+        match self.awaited() {
+            Some(awaited) => Some(awaited).filter(|awaited| !awaited.is_empty()),
+            None => (times > before).then(Vec::new),
+        }
     }
 
     /// Makes the pool and the table. Once a job, before any message or transfer; returns when every rank's exist.

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use vgasnet_hybrid::{has_agent, pass_descriptor};
+use vgasnet_hybrid::{Passed, has_agent, pass_descriptor};
 
 use crate::ffi::{self, is_attached};
 
@@ -37,7 +37,7 @@ fn is_apart() -> bool {
 pub(crate) fn leave_out_launcher() {
     if let Some(connection) = ffi::connection().filter(|_| is_apart()) {
         // The agent keeps the connection open, so the launcher does not notice this process's end before the agent's.
-        pass_descriptor(connection);
+        pass_descriptor(connection, Passed::Connection);
         ffi::hear_launcher(false);
     }
 }

@@ -104,7 +104,7 @@ impl GasnetNetwork {
             refusals: AtomicU32::new(0),
             is_closed: AtomicBool::new(false),
         };
-        let all = check_versions(network.exchange(&greet(&[u8::from(started.takes_memory != 0)]))?)?;
+        let all = check_versions(network.exchange(&greet(&[u8::from(started.takes_memory != 0)]), &mut || {})?)?;
         network.takes_memory = all.iter().all(|told| told == &[1]);
         Ok(network)
     }
@@ -115,7 +115,7 @@ impl GasnetNetwork {
     }
 
     /// As [`Network::exchange`], or nothing if it takes too long.
-    fn exchange_until(&self, mine: &[u8], late: Option<Instant>) -> Option<Vec<Vec<u8>>> {
+    fn exchange_until(&self, mine: &[u8], late: Option<Instant>, look: &mut dyn FnMut()) -> Option<Vec<Vec<u8>>> {
         let mut gather = self.gather.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut exchange, mut step) = gather.begin(mine, self.message_bytes_max);
         let mut patience = Patience::default();
@@ -129,6 +129,7 @@ impl GasnetNetwork {
                 Next::Wait => {
                     // The transfers of peers may need this rank to poll.
                     self.insist(ffi::poll());
+                    look();
                     patience.rest();
                     if late.is_some_and(|late| Instant::now() >= late) {
                         return None;
@@ -234,9 +235,9 @@ impl Network for GasnetNetwork {
         self.ranks
     }
 
-    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+    fn exchange(&self, mine: &[u8], look: &mut dyn FnMut()) -> Result<Vec<Vec<u8>>, ConduitError> {
         assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
-        Ok(self.exchange_until(mine, None).expect("there is no time limit"))
+        Ok(self.exchange_until(mine, None, look).expect("there is no time limit"))
     }
 
     fn pool_memory(&self) -> Option<&dyn PoolMemory> {
@@ -246,7 +247,7 @@ impl Network for GasnetNetwork {
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {
         let placed = self.place(pool);
         let told = placed.as_ref().map_or(&[][..], IntoBytes::as_bytes);
-        let all = agree(|told| self.exchange(told), &placed, told)?;
+        let all = agree(|told| self.exchange(told, &mut || {}), &placed, told)?;
         let pool = |(rank, told): (usize, &Vec<u8>)| {
             PeerPool::read_from_bytes(told).map_err(|_| of_other_version(rank, "the place of its pool"))
         };
@@ -325,7 +326,7 @@ impl Network for GasnetNetwork {
         // The first process that ends has GASNet end the others, which must have said all they have to say.
         ffi::flush();
         exit_hooks::expect_exit();
-        let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE));
+        let _missing = self.exchange_until(&[], Some(Instant::now() + CLOSE_PATIENCE), &mut || {});
     }
 
     fn ends_jobs(&self, status: i32) -> bool {
@@ -345,7 +346,7 @@ impl PoolMemory for GasnetNetwork {
         let fits = (wanted_bytes <= self.segment_bytes_max).then_some(());
         let fits = fits.ok_or_else(|| self.no_room(len_bytes, "it is too large"));
         // All of them or none: GASNet makes segments together.
-        agree(|told| self.exchange(told), &fits, &[])?;
+        agree(|told| self.exchange(told, &mut || {}), &fits, &[])?;
         let allocated = exit_hooks::with_launcher(|| ffi::allocate(wanted_bytes));
         let (segment, own) = allocated.map_err(|ConduitError(text)| self.no_room(len_bytes, &text))?;
         let _first = self.segment.set(segment);

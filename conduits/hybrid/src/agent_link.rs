@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
-use vgasnet_conduit::Rank;
+use vgasnet_conduit::{Rank, blocking_signals};
 use vgasnet_protocol::wire::encode;
 use vgasnet_protocol::{RankState, messages};
 
@@ -30,6 +30,19 @@ pub const REASON_BYTES_MAX: usize = 512;
 const JUDGEMENT_PATIENCE: Duration = Duration::from_secs(3);
 
 messages! {
+    /// The meaning of the descriptor that comes with a report.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Passed {
+        /// None comes.
+        0 => Nothing,
+        /// A connection, which the agent keeps open until it ends.
+        1 => Connection,
+        /// A file, which the agent empties when the rank has ended. Others may have it open by then.
+        2 => File,
+    }
+}
+
+messages! {
     /// A rank's report to its agent. A text may follow, which says why.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Report {
@@ -37,6 +50,8 @@ messages! {
         pub state: RankState,
         /// Its number, as soon as it knows.
         pub rank: Option<u32>,
+        /// What comes with it. If that is anything, the report says nothing else.
+        pub passed: Passed,
     }
 }
 
@@ -58,14 +73,14 @@ fn agent() -> Option<&'static UnixDatagram> {
 pub(crate) fn report(state: RankState, rank: Option<u32>) {
     if let Some(agent) = agent() {
         // It fails when the agent is gone, which ends this process too.
-        let _ = agent.send(&encode(&Report { state, rank }));
+        let _ = agent.send(&encode(&Report { state, rank, passed: Passed::Nothing }));
     }
 }
 
-/// Passes the agent, if there is one, a descriptor. The agent keeps it open until it ends.
-pub fn pass_descriptor(descriptor: BorrowedFd<'_>) {
+/// Passes the agent, if there is one, a connection or a file.
+pub fn pass_descriptor(descriptor: BorrowedFd<'_>, passed: Passed) {
     let Some(agent) = agent() else { return };
-    let report = encode(&Report { state: RankState::Initialised, rank: None });
+    let report = encode(&Report { state: RankState::Initialised, rank: None, passed });
     let descriptors = [descriptor.as_raw_fd()];
     let parts = [ControlMessage::ScmRights(&descriptors)];
     // It fails when the agent is gone, which ends this process too.
@@ -115,7 +130,7 @@ fn await_judgement(rank: Rank, why: &str) -> bool {
             std::thread::park();
         }
     }
-    let mut report = encode(&Report { state: RankState::Broken, rank: Some(rank.0) }).to_vec();
+    let mut report = encode(&Report { state: RankState::Broken, rank: Some(rank.0), passed: Passed::Nothing }).to_vec();
     report.extend(why.bytes().take(REASON_BYTES_MAX));
     let is_said = agent.send(&report).is_ok();
     if is_said {
@@ -125,12 +140,12 @@ fn await_judgement(rank: Rank, why: &str) -> bool {
 }
 
 /// Runs `last`, the end of the network. Networks have been seen to wait for each other there for ever, so a process with an agent ends
-/// well after `patience` in any case.
+/// well after `patience` in any case, unless the system has no thread left.
 pub fn finish(patience: Duration, last: impl FnOnce()) {
     let is_done = Arc::new(AtomicBool::new(false));
     if has_agent() {
         let is_done = Arc::clone(&is_done);
-        std::thread::spawn(move || {
+        let watch = move || {
             std::thread::sleep(patience);
             if !is_done.load(Ordering::Acquire) {
                 // SAFETY: a null pointer asks for all of the client's output streams; the call has no other condition.
@@ -138,7 +153,9 @@ pub fn finish(patience: Duration, last: impl FnOnce()) {
                 report(RankState::Exiting(0), None);
                 end_process(0);
             }
-        });
+        };
+        // The program's signals are for its own threads.
+        let _watcher = blocking_signals(|| std::thread::Builder::new().name("vgasnet-end".into()).spawn(watch));
     }
     last();
     is_done.store(true, Ordering::Release);
@@ -175,11 +192,13 @@ mod tests {
         for rank in [None, Some(0), Some(4095)] {
             use RankState::{Attached, Exiting, Initialised};
             for state in [Initialised, Attached, Exiting(-1), Exiting(7)] {
-                let report = Report { state, rank };
-                assert_eq!(decode(&encode(&report)), Ok(report));
+                for passed in [Passed::Nothing, Passed::Connection, Passed::File] {
+                    let report = Report { state, rank, passed };
+                    assert_eq!(decode(&encode(&report)), Ok(report));
+                }
             }
         }
-        for other in [&[0][..], &[0, 0, 0], &[5, 0], &[]] {
+        for other in [&[0, 0][..], &[0, 0, 0, 0], &[0, 0, 3], &[5, 0, 0], &[]] {
             assert_eq!(decode::<Report>(other), Err(Malformed));
         }
     }
@@ -199,7 +218,12 @@ mod tests {
         vgasnet_fuzzing::run("-p vgasnet-hybrid --lib reports_may_be", 200_000, |random| {
             let number = vgasnet_fuzzing::odd_number(random);
             let state = RankState::decode(number);
-            let mut bytes = encode(&Report { state, rank: random.bool().then_some(number as u32) }).to_vec();
+            let mut bytes = encode(&Report {
+                state,
+                rank: random.bool().then_some(number as u32),
+                passed: if random.bool() { Passed::Nothing } else { Passed::File },
+            })
+            .to_vec();
             vgasnet_fuzzing::mutate(random, &mut bytes);
             if let Ok(report) = decode::<Report>(&bytes) {
                 assert_eq!(&encode(&report)[..], &bytes[..]);

@@ -3,15 +3,16 @@
 use std::os::fd::BorrowedFd;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, SLOW, Sleeper, Transfer, Urgency,
+    agree,
 };
 use vgasnet_protocol::RankState;
 use vgasnet_smp::SmpConduit;
 
-use crate::agent_link::{self, open_agent_link, report};
+use crate::agent_link::{self, Passed, open_agent_link, pass_descriptor, report};
 use crate::backoff::{self, Backoff, Rest};
 use crate::network::{Network, PoolMemory};
 use crate::start::{Hosts, meet};
@@ -26,6 +27,7 @@ pub struct HybridConduit<N> {
     network_pool: OnceLock<(Region, bool)>,
     /// A client thread drives, and polls the network.
     is_driven: AtomicBool,
+    tell_slow: OnceLock<fn(&[Rank], Duration)>,
 }
 
 impl<N: Network> HybridConduit<N> {
@@ -39,8 +41,8 @@ impl<N: Network> HybridConduit<N> {
         report(RankState::Initialised, Some(network.rank().0));
         let hosts = Hosts::find(&network, share_hosts)?;
         let host = meet(&network, &hosts.members)?;
-        let (backoff, network_pool, is_driven) = Default::default();
-        Ok(HybridConduit { network, host, hosts, backoff, network_pool, is_driven })
+        let (backoff, network_pool, is_driven, tell_slow) = Default::default();
+        Ok(HybridConduit { network, host, hosts, backoff, network_pool, is_driven, tell_slow })
     }
 
     /// The network.
@@ -107,15 +109,47 @@ impl<N: Network> Conduit for HybridConduit<N> {
     }
 
     fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
-        self.network.exchange(mine)
+        self.note_step();
+        let (begin, mut times) = (Instant::now(), 1);
+        self.network.exchange(mine, &mut || {
+            let took = begin.elapsed();
+            let Some(tell) = self.tell_slow.get().filter(|_| took >= SLOW * times) else { return };
+            times = match self.to_tell(times) {
+                Some(awaited) => {
+                    tell(&awaited, SLOW * times);
+                    u32::MAX
+                }
+                None => times + 1,
+            };
+        })
+    }
+
+    fn call_when_slow(&self, tell: fn(&[Rank], Duration)) {
+        self.tell_slow.get_or_init(|| tell);
+    }
+
+    fn entrust(&self, file: BorrowedFd<'_>) {
+        pass_descriptor(file, Passed::File);
+    }
+
+    fn note_step(&self) {
+        self.host.note_step();
+    }
+
+    /// Of the ranks of this host, if there are any. Where all have come, its first rank does not know of others.
+    fn awaited(&self) -> Option<Vec<Rank>> {
+        let members = &self.hosts.members;
+        let here: Vec<Rank> = self.host.awaited()?.iter().map(|place| members[place.index()]).collect();
+        let may_be_elsewhere = self.needs_network() && here.is_empty() && members[0] == self.rank();
+        (!may_be_elsewhere).then_some(here)
     }
 
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
         let given = self.pool_memory().map(|memory| memory.allocate(sizes.pool_bytes)).transpose();
-        agree(|told| self.network.exchange(told), &given, &[])?;
+        agree(|told| self.network.exchange(told, &mut || {}), &given, &[])?;
         let given = given?;
         let attached = self.host.attach(given.map_or(sizes, |_| RegionSizes { pool_bytes: 0, ..sizes }));
-        agree(|told| self.network.exchange(told), &attached, &[])?;
+        agree(|told| self.network.exchange(told, &mut || {}), &attached, &[])?;
         let own = given.or_else(|| self.pool(self.rank())).expect("the host has attached");
         self.network.attach(own)?;
         if let Some(given) = given {

@@ -13,7 +13,7 @@ mod network;
 mod start;
 
 pub use agent_link::{
-    AGENT_VARIABLE, REASON_BYTES_MAX, Report, break_down, finish, has_agent, open_agent_link, pass_descriptor,
+    AGENT_VARIABLE, Passed, REASON_BYTES_MAX, Report, break_down, finish, has_agent, open_agent_link, pass_descriptor,
 };
 pub use backoff::Patience;
 pub use conduit::HybridConduit;

@@ -16,8 +16,8 @@ pub trait Network: Send + Sync {
     /// How many ranks the job has; at least 1.
     fn ranks(&self) -> u32;
 
-    /// As [`vgasnet_conduit::Conduit::exchange`].
-    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError>;
+    /// As [`vgasnet_conduit::Conduit::exchange`]. Calls `look` each time before it looks again whether all have come.
+    fn exchange(&self, mine: &[u8], look: &mut dyn FnMut()) -> Result<Vec<Vec<u8>>, ConduitError>;
 
     /// The source of pools that have to lie in the network's own memory. The same at every rank.
     fn pool_memory(&self) -> Option<&dyn PoolMemory> {

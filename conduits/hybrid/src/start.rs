@@ -21,7 +21,7 @@ impl Hosts {
     /// # Errors
     /// The ranks are of several versions.
     pub(crate) fn find(network: &dyn Network, share: bool) -> Result<Self, ConduitError> {
-        let all = check_versions(network.exchange(&greet(identity().as_bytes()))?)?;
+        let all = check_versions(network.exchange(&greet(identity().as_bytes()), &mut || {})?)?;
         let mut numbers = HashMap::new();
         let of_rank: Box<[u32]> = all
             .into_iter()
@@ -54,7 +54,7 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
     // All ranks take part in both exchanges, also those that are alone on their hosts.
     let opened = (members[0] == own && count > 1).then(|| Rendezvous::open(count).map_err(refused)).transpose();
     let address = opened.as_ref().ok().and_then(Option::as_ref).map_or("", Rendezvous::address);
-    let all = agree(|told| network.exchange(told), &opened, address.as_bytes())?;
+    let all = agree(|told| network.exchange(told, &mut || {}), &opened, address.as_bytes())?;
     let joined = match opened? {
         Some(rendezvous) => rendezvous.admit(),
         None if count == 1 => SmpConduit::alone(),
@@ -63,6 +63,6 @@ pub(crate) fn meet(network: &dyn Network, members: &[Rank]) -> Result<SmpConduit
             join(&all[members[0].index()], place as u32, count)
         }
     };
-    agree(|told| network.exchange(told), &joined, &[])?;
+    agree(|told| network.exchange(told, &mut || {}), &joined, &[])?;
     joined
 }

@@ -185,7 +185,7 @@ impl Network for MpiNetwork {
         self.ranks
     }
 
-    fn exchange(&self, mine: &[u8]) -> Result<Vec<Vec<u8>>, ConduitError> {
+    fn exchange(&self, mine: &[u8], look: &mut dyn FnMut()) -> Result<Vec<Vec<u8>>, ConduitError> {
         const PLACE_BYTES: usize = 2 + EXCHANGE_BYTES_MAX;
         assert!(mine.len() <= EXCHANGE_BYTES_MAX, "{} bytes are too many to exchange", mine.len());
         let mut place = vec![0; PLACE_BYTES].into_boxed_slice();
@@ -199,6 +199,7 @@ impl Network for MpiNetwork {
             }
             // The transfers of peers may need this rank to poll.
             self.poll_network(&mut |arrival| self.kept().push(Kept::from(arrival)));
+            look();
             patience.rest();
         };
         let contribution = |(rank, place): (usize, &[u8])| {
@@ -211,7 +212,7 @@ impl Network for MpiNetwork {
 
     fn attach(&self, pool: Region) -> Result<(), ConduitError> {
         self.state().set_pool(pool);
-        self.exchange(&[]).map(drop)
+        self.exchange(&[], &mut || {}).map(drop)
     }
 
     fn message_bytes_max(&self) -> usize {

@@ -17,23 +17,43 @@ pub struct Segment {
     pub put: unsafe fn(call: &str, address: usize, from: *const u8, len_bytes: usize),
     /// Reports that the call cannot be done, and ends the job.
     pub refuse: fn(call: &str, why: &str) -> !,
+    /// The bytes of memory that this rank may still take.
+    pub available_bytes: fn() -> u64,
 }
 
 static SEGMENT: OnceLock<Segment> = OnceLock::new();
-static BASE: AtomicUsize = AtomicUsize::new(0);
-/// No bytes before the segment is there.
-static LEN_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+/// Where the segment is, for the C files, too.
+#[repr(C)]
+struct Span {
+    base: AtomicUsize,
+    /// None before the segment is there.
+    len_bytes: AtomicUsize,
+}
 
 type Copy = unsafe extern "C" fn(*const c_char, *mut c_void, *const c_void, usize);
 
+/// What the C files call.
+#[repr(C)]
+struct Functions {
+    get: Copy,
+    put: Copy,
+    refuse: unsafe extern "C" fn(*const c_char, *const c_char),
+    available_bytes: extern "C" fn() -> u64,
+}
+
 unsafe extern "C" {
-    fn vgasnet_mpi_set_segment(
-        base: usize,
-        len_bytes: usize,
-        get: Copy,
-        put: Copy,
-        refuse: unsafe extern "C" fn(*const c_char, *const c_char),
-    );
+    #[link_name = "vgasnet_mpi_segment"]
+    static SPAN: Span;
+    fn vgasnet_mpi_set_functions(its: *const Functions);
+}
+
+/// The span in `stand_in.c`.
+#[inline(always)]
+fn span() -> &'static Span {
+    // SAFETY: it is there for ever, of two words, zero at first, which only `set_segment` writes. C reads them after a call of
+    // this crate has found that they are written.
+    unsafe { &SPAN }
 }
 
 /// From now on calls of MPI may have addresses in this segment. Once a process.
@@ -41,22 +61,24 @@ pub fn set_segment(segment: Segment) {
     if segment.len_bytes == 0 || SEGMENT.set(segment).is_err() {
         return;
     }
-    // SAFETY: the functions are there for ever, and nobody calls them before the length is stored.
-    unsafe { vgasnet_mpi_set_segment(segment.base, segment.len_bytes, get, put, refuse_call) };
-    BASE.store(segment.base, Ordering::Relaxed);
-    LEN_BYTES.store(segment.len_bytes, Ordering::Release);
+    let functions = Functions { get, put, refuse: refuse_call, available_bytes };
+    // SAFETY: the functions are there for ever, and nobody calls them before the length is stored. The call copies the table.
+    unsafe { vgasnet_mpi_set_functions(&raw const functions) };
+    span().base.store(segment.base, Ordering::Relaxed);
+    span().len_bytes.store(segment.len_bytes, Ordering::Release);
 }
 
 /// Whether an address may lie in the segment: it does, or it is `MPI_BOTTOM`, and a datatype has the addresses.
 #[inline(always)]
 pub(crate) fn is_suspect(address: usize) -> bool {
-    let len_bytes = LEN_BYTES.load(Ordering::Acquire);
-    address.wrapping_sub(BASE.load(Ordering::Relaxed)) < len_bytes || address == 0 && len_bytes > 0
+    let len_bytes = span().len_bytes.load(Ordering::Acquire);
+    address.wrapping_sub(span().base.load(Ordering::Relaxed)) < len_bytes || address == 0 && len_bytes > 0
 }
 
 /// Whether an address lies in the segment.
 pub(crate) fn contains(address: usize) -> bool {
-    address.wrapping_sub(BASE.load(Ordering::Relaxed)) < LEN_BYTES.load(Ordering::Acquire)
+    let len_bytes = span().len_bytes.load(Ordering::Acquire);
+    address.wrapping_sub(span().base.load(Ordering::Relaxed)) < len_bytes
 }
 
 /// Ends the job because a call cannot take an address in the segment.
@@ -94,4 +116,8 @@ unsafe extern "C" fn put(call: *const c_char, to: *mut c_void, from: *const c_vo
 unsafe extern "C" fn refuse_call(call: *const c_char, why: *const c_char) {
     // SAFETY: as above.
     unsafe { refuse(text(call), text(why)) }
+}
+
+extern "C" fn available_bytes() -> u64 {
+    (segment().available_bytes)()
 }

@@ -4,42 +4,33 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Where the own segment is; no bytes before the program has attached. */
-static struct {
+/* Where the own segment is; no bytes before the program has attached. `segment.rs` sets it, after the functions below. */
+struct {
     uintptr_t base;
     size_t bytes;
-    void (*get)(const char *call, void *to, const void *from, size_t bytes);
-    void (*put)(const char *call, void *to, const void *from, size_t bytes);
-    void (*refuse)(const char *call, const char *why);
-} segment;
+} vgasnet_mpi_segment;
 
-void vgasnet_mpi_set_segment(uintptr_t base, size_t bytes,
-                             void (*get)(const char *call, void *to, const void *from, size_t bytes),
-                             void (*put)(const char *call, void *to, const void *from, size_t bytes),
-                             void (*refuse)(const char *call, const char *why)) {
-    segment.base = base;
-    segment.bytes = bytes;
-    segment.get = get;
-    segment.put = put;
-    segment.refuse = refuse;
-}
+/* What `segment.rs` does for the calls. */
+static struct vgasnet_mpi_functions functions;
 
-void vgasnet_mpi_get(const char *call, void *to, const void *from, size_t bytes) { segment.get(call, to, from, bytes); }
-void vgasnet_mpi_put(const char *call, void *to, const void *from, size_t bytes) { segment.put(call, to, from, bytes); }
+void vgasnet_mpi_set_functions(const struct vgasnet_mpi_functions *its) { functions = *its; }
+
+void vgasnet_mpi_get(const char *call, void *to, const void *from, size_t bytes) { functions.get(call, to, from, bytes); }
+void vgasnet_mpi_put(const char *call, void *to, const void *from, size_t bytes) { functions.put(call, to, from, bytes); }
 
 void vgasnet_mpi_refuse(const char *call, const char *why) {
-    segment.refuse(call, why);
+    functions.refuse(call, why);
     abort();
 }
 
 int vgasnet_mpi_overlaps_segment(MPI_Count low, MPI_Count high) {
-    MPI_Count base = (MPI_Count)segment.base;
-    return low < high && low < base + (MPI_Count)segment.bytes && high > base;
+    MPI_Count base = (MPI_Count)vgasnet_mpi_segment.base;
+    return low < high && low < base + (MPI_Count)vgasnet_mpi_segment.bytes && high > base;
 }
 
 int vgasnet_mpi_is_in_segment(MPI_Count low, MPI_Count high) {
-    MPI_Count base = (MPI_Count)segment.base;
-    return low >= base && high <= base + (MPI_Count)segment.bytes;
+    MPI_Count base = (MPI_Count)vgasnet_mpi_segment.base;
+    return low >= base && high <= base + (MPI_Count)vgasnet_mpi_segment.bytes;
 }
 
 void vgasnet_mpi_span(const struct region *regions, int count, MPI_Count *low, MPI_Count *high) {
@@ -108,11 +99,15 @@ static void copy_all(struct stand_in *it, int writes, MPI_Count limit) {
     }
 }
 
-/* Memory for the span of the buffer, as aligned as that is. Gaps in it stay untouched, so they cost no memory. */
+/* A copy of fewer bytes is not held against the memory that there is: looking takes a fraction of a millisecond. */
+#define FEW (16 << 20)
+
+/* Memory for the span of the buffer, as aligned as that is. Gaps in it stay untouched, so they cost no memory. The system
+ * may promise more memory than there is, and end the process when it is used. */
 static void allocate(struct stand_in *it, MPI_Count low, MPI_Count high) {
     size_t offset = ((uintptr_t)it->original + (uintptr_t)low) % 64;
     MPI_Count covered = 0;
-    int i;
+    int i, has_room;
     for (i = 0; i < it->count; ++i) {
         MPI_Count size;
         PMPI_Type_size_x(it->regions[i].type, &size);
@@ -120,7 +115,11 @@ static void allocate(struct stand_in *it, MPI_Count low, MPI_Count high) {
     }
     it->bytes = (size_t)(high - low) + 64;
     it->is_mapped = covered < high - low;
-    if (it->is_mapped) {
+    if (!it->is_mapped) covered = high - low;
+    has_room = covered < FEW || (uint64_t)covered <= functions.available_bytes();
+    if (!has_room) {
+        it->memory = NULL;
+    } else if (it->is_mapped) {
         it->memory = mmap(NULL, it->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (it->memory == MAP_FAILED) it->memory = NULL;
     } else if (posix_memalign(&it->memory, 64, it->bytes)) {

@@ -5,6 +5,7 @@
 
 #include <mpi.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* What a call does with a buffer. */
 enum {
@@ -65,6 +66,17 @@ void vgasnet_mpi_span(const struct region *regions, int count, MPI_Count *low, M
 
 int vgasnet_mpi_overlaps_segment(MPI_Count low, MPI_Count high);
 int vgasnet_mpi_is_in_segment(MPI_Count low, MPI_Count high);
+
+/* What the library does for the calls. */
+struct vgasnet_mpi_functions {
+    void (*get)(const char *call, void *to, const void *from, size_t bytes);
+    void (*put)(const char *call, void *to, const void *from, size_t bytes);
+    void (*refuse)(const char *call, const char *why);
+    /* The memory that this rank may still take. */
+    uint64_t (*available_bytes)(void);
+};
+
+void vgasnet_mpi_set_functions(const struct vgasnet_mpi_functions *its);
 
 /* Of the segment; they end the job if they fail. */
 void vgasnet_mpi_get(const char *call, void *to, const void *from, size_t bytes);

@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use vgasnet_conduit::{
-    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, Sleeper, Transfer, Urgency, agree,
-    of_other_version, wait_readable,
+    Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, SLOW, Sleeper, Transfer, Urgency,
+    agree, of_other_version, wait_readable,
 };
 
 use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
@@ -30,7 +30,7 @@ pub struct SmpConduit {
     /// Held through a collective call: the own bulletin has one writer.
     collective: Mutex<()>,
     /// Called when an exchange takes long.
-    tell_slow: OnceLock<fn(&[Rank])>,
+    tell_slow: OnceLock<fn(&[Rank], Duration)>,
 }
 
 /// All ranks' regions. They stay mapped until the process ends, as the contract says.
@@ -63,7 +63,7 @@ impl SmpConduit {
         self.job.control.header().barrier.wait(self.ranks, || {
             let missing = self.awaited().unwrap_or_default();
             if let Some(tell) = self.tell_slow.get().filter(|_| !missing.is_empty()) {
-                tell(&missing);
+                tell(&missing, SLOW);
             }
         });
     }
@@ -185,7 +185,7 @@ impl Conduit for SmpConduit {
         all.into_iter().enumerate().map(told).collect()
     }
 
-    fn call_when_slow(&self, tell: fn(&[Rank])) {
+    fn call_when_slow(&self, tell: fn(&[Rank], Duration)) {
         self.tell_slow.get_or_init(|| tell);
     }
 
