@@ -21,7 +21,9 @@
  * carried out in pieces of at least 1 MiB, so that two that append to one file may mix; datagrams are never split. Calls
  * that the library cannot see need ordinary memory or a pinned range: those by syscall(2), by io_uring or by a C library
  * from within, as aio_read, printf of long texts and setvbuf; paths, names and structures in other system calls; futexes
- * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices.
+ * (locks and semaphores that other processes share); process_vm_readv, ptrace and vmsplice. So do devices. So does
+ * send with MSG_ZEROCOPY on a socket with SO_ZEROCOPY: the kernel reads the memory after the call, so the range stays
+ * pinned until the socket has told that it is done.
  *
  * A pin is not enough for MPI: it remembers memory that it has registered, and pinned pages leave again. In a library that is built with
  * MPI, blocking calls of MPI take addresses in the segment as they are; other calls need ordinary memory
