@@ -6,7 +6,7 @@
 //! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. No set that
 //! the client blocks has the signals that an instruction raises: blocked, they would end the process.
 
-use super::deferred_signals::{SignalGuard, defer, in_client_handler};
+use super::deferred_signals::{SignalGuard, defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
 use super::futex::Lock;
 use super::observers::vgasnet_debug_stop;
@@ -155,6 +155,11 @@ fn entry() -> usize {
 /// # Safety
 /// The kernel calls it, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: `info` is the siginfo that the kernel gave this handler.
+    if SYNCHRONOUS & bit(signal) != 0 && unsafe { (*info).si_code } > 0 && is_guarded() {
+        // The library itself has raised it. Its instruction would do so again, and no handler of the client may run.
+        return take_default(signal, false);
+    }
     // SAFETY: `info` and `context` are what the kernel gave this handler.
     if keep_errno(|| unsafe { defer(signal, info, context) }) {
         return;
@@ -366,4 +371,74 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
         disposition.write(kept);
     }
     before.map(|before| if before.handler == entry() { kept } else { before })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: c_int) {
+        HANDLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Runs `body` in a child, which SIGALRM ends if it hangs. Returns the child's status: 0 if `body` is true.
+    fn status_of(body: impl FnOnce() -> bool) -> c_int {
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the child does nothing but what follows here.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: the calls take numbers, and a limit that is there. The last one does not return.
+            unsafe {
+                libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
+                libc::alarm(20);
+                libc::_exit(c_int::from(!body()));
+            }
+        }
+        let mut status = -1;
+        // SAFETY: the child is this thread's, and the status has room.
+        unsafe { libc::waitpid(child, &raw mut status, 0) };
+        status
+    }
+
+    /// Makes [`count`] the client's handler of a signal.
+    fn install_counter(signal: c_int) {
+        let wanted = Wanted { handler: count as *const () as usize, ..Wanted::DEFAULT };
+        DISPOSITIONS[signal as usize].write(wanted);
+        exchange(signal, Some(&wanted.to_kernels())).expect("a signal");
+    }
+
+    #[test]
+    fn signals_of_any_kind_that_are_sent_wait_for_the_guards_end() {
+        let status = status_of(|| {
+            let signals = [libc::SIGFPE, libc::SIGUSR1, libc::SIGBUS, libc::SIGILL];
+            signals.into_iter().for_each(install_counter);
+            let guard = SignalGuard::new();
+            for signal in signals.into_iter().chain(signals) {
+                // SAFETY: the call takes a number only.
+                unsafe { libc::raise(signal) };
+            }
+            let early = HANDLED.load(Ordering::Relaxed);
+            drop(guard);
+            let is_open = change_mask(libc::SIG_BLOCK, None) & !RESERVED == 0;
+            early == 0 && HANDLED.load(Ordering::Relaxed) == signals.len() && is_open
+        });
+        assert_eq!(status, 0);
+    }
+
+    #[test]
+    fn a_signal_that_the_library_raises_ends_the_process() {
+        let status = status_of(|| {
+            install_counter(libc::SIGBUS);
+            // SAFETY: a file without bytes is mapped at an address that the system chooses, and loaded from, to raise SIGBUS.
+            unsafe {
+                let file = libc::memfd_create(c"empty".as_ptr(), 0);
+                let memory = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);
+                let _guard = SignalGuard::new();
+                memory.cast::<u8>().read_volatile() == 0
+            }
+        });
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGBUS, "{status:#x}");
+    }
 }

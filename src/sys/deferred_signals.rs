@@ -3,11 +3,12 @@
 //!
 //! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called
 //! by `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
-//! again, and the thread goes on with all signals blocked until it gives the slot back.
+//! again, and the thread goes on with those signals blocked until it gives the slot back. A signal that an instruction
+//! has raised cannot wait.
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
-use super::signal_mask::{ASYNCHRONOUS, Mask, change_mask, mask_in};
+use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -171,15 +172,26 @@ pub fn is_disturbed() -> bool {
         || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(DEFERRED | HANDLING) == key)
 }
 
+/// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
+const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
+
+/// Whether this thread has a [`SignalGuard`] in the table.
+pub(super) fn is_guarded() -> bool {
+    guarded_slot(thread_key()).is_some()
+}
+
+fn guarded_slot(key: usize) -> Option<&'static Slot> {
+    TABLE.iter().find(|slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key)
+}
+
 /// Defers a signal if the thread that it interrupts has a [`SignalGuard`]. Returns whether it does.
 ///
 /// # Safety
 /// `info` and `context` are what the kernel gave the calling handler for `signal`.
 pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
     let key = thread_key();
-    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key;
-    let Some(slot) = TABLE.iter().find(is_owned) else { return false };
-    change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
+    let Some(slot) = guarded_slot(key) else { return false };
+    change_mask(libc::SIG_BLOCK, Some(WAITING));
     // SAFETY: `info` is the siginfo that the kernel gave for this signal.
     unsafe { send_again(signal, info) };
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
@@ -188,7 +200,7 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
         // When several came at once, each on top of the one before, the last to be deferred interrupted the thread
         // itself.
         slot.before.set(mask.read());
-        mask.write(mask.read() | ASYNCHRONOUS);
+        mask.write(mask.read() | WAITING);
     }
     slot.owner.store(key | DEFERRED, Ordering::Relaxed);
     true
