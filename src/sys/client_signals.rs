@@ -6,12 +6,13 @@
 //! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. No set that
 //! the client blocks has the signals that an instruction raises: blocked, they would end the process.
 
-use super::deferred_signals::{SignalGuard, defer, in_client_handler, is_guarded};
+use super::deferred_signals::{defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
-use super::futex::Lock;
 use super::observers::vgasnet_debug_stop;
+use super::signal_changes::Change;
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// A signal's handler as the kernel calls it.
@@ -48,8 +49,8 @@ pub type OnSynchronous = unsafe fn(*mut c_void);
 /// One, once the library's handlers are installed.
 static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The library's handlers, once they are installed. A thread that changes a disposition has this lock.
-static INSTALLED: Lock<&[(c_int, Handler)]> = Lock::new(&[]);
+/// The library's handlers, once they are installed.
+static INSTALLED: OnceLock<&[(c_int, Handler)]> = OnceLock::new();
 
 /// By signal. The entry of a signal that the library does not handle itself counts only while the kernel has
 /// [`on_client_signal`] for it.
@@ -92,7 +93,7 @@ impl Disposition {
         }
     }
 
-    /// The caller has [`INSTALLED`].
+    /// The caller has a [`Change`] under way.
     fn write(&self, wanted: Wanted) {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -169,7 +170,7 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
         keep_errno(|| unsafe { tell_synchronous(context) });
     }
     let Some(disposition) = disposition(signal) else { return };
-    // This thread is not in the middle of a change of it: a thread that changes one defers signals.
+    // This thread is not in the middle of a change of it: a thread that changes one blocks signals.
     let wanted = disposition.read();
     if !wanted.is_handler() {
         return;
@@ -218,8 +219,7 @@ unsafe fn tell_synchronous(context: *mut c_void) {
 /// The system's error number.
 pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
     ON_SYNCHRONOUS.store(on_synchronous as *mut c_void, Ordering::Release);
-    let _signals = SignalGuard::new();
-    let mut installed = INSTALLED.lock();
+    let _change = Change::begin();
     for (signal, handler) in handlers {
         let before = exchange(*signal, Some(&own_action(*handler)))?;
         DISPOSITIONS[*signal as usize].write(before);
@@ -232,8 +232,14 @@ pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchron
             exchange(signal, Some(&before.to_kernels()))?;
         }
     }
-    *installed = handlers;
+    // A rank installs them once.
+    let _ = INSTALLED.set(handlers);
     Ok(())
+}
+
+/// The library's handlers; none before they are installed.
+fn installed() -> &'static [(c_int, Handler)] {
+    INSTALLED.get().copied().unwrap_or_default()
 }
 
 /// The action of a handler of the library's.
@@ -247,20 +253,28 @@ fn own_action(handler: Handler) -> libc::sigaction {
 /// Puts the library's handlers back where the client has installed others by a way that the library does not see. Those
 /// become its dispositions.
 pub(super) fn reclaim() {
-    let _signals = SignalGuard::new();
-    let installed = INSTALLED.lock();
-    for (signal, handler) in *installed {
-        let Ok(found) = exchange(*signal, None) else { continue };
-        // A default action is the library's own choice where it ends the process.
-        if !found.is_handler() || found.handler == *handler as usize {
-            continue;
+    for (signal, handler) in installed() {
+        if found_instead(*signal, *handler).is_some() {
+            reclaim_one(*signal, *handler);
         }
-        let disposition = &DISPOSITIONS[*signal as usize];
-        BENEATH[*signal as usize].write(disposition.read());
-        disposition.write(found);
-        // It can only fail for a signal that there is not.
-        let _ = exchange(*signal, Some(&own_action(*handler)));
     }
+}
+
+/// The client's action that stands where this handler of the library's should.
+fn found_instead(signal: c_int, handler: Handler) -> Option<Wanted> {
+    let found = exchange(signal, None).ok()?;
+    // A default action is the library's own choice where it ends the process.
+    (found.is_handler() && found.handler != handler as usize).then_some(found)
+}
+
+fn reclaim_one(signal: c_int, handler: Handler) {
+    let _change = Change::begin();
+    let Some(found) = found_instead(signal, handler) else { return };
+    let disposition = &DISPOSITIONS[signal as usize];
+    BENEATH[signal as usize].write(disposition.read());
+    disposition.write(found);
+    // It can only fail for a signal that there is not.
+    let _ = exchange(signal, Some(&own_action(handler)));
 }
 
 /// Gives the kernel an action for a signal, if there is a new one; returns the one before.
@@ -292,7 +306,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
         return take_default(signal, was_sent);
     }
     if wanted.flags & libc::SA_RESETHAND != 0 {
-        let _installed = INSTALLED.lock();
+        let _change = Change::begin();
         disposition.write(Wanted::DEFAULT);
     }
     // SAFETY: `context` is the ucontext that the kernel gave the handler.
@@ -349,16 +363,19 @@ pub fn take_default(signal: c_int, was_sent: bool) {
     }
 }
 
+/// Whether a handler is one of the library's.
+fn is_librarys(address: usize) -> bool {
+    address == entry() || installed().iter().any(|(_, handler)| address == *handler as usize)
+}
+
 /// Changes the client's disposition of a signal, if there is a new one; returns the one before.
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
-    let _signals = SignalGuard::new();
-    let installed = INSTALLED.lock();
-    if installed.is_empty() {
+    let _change = Change::begin();
+    if installed().is_empty() {
         return exchange(signal, wanted.map(Wanted::to_action).as_ref());
     }
     let kept = disposition.read();
     // A client that found the library's handler by a way that the library does not see gives it back.
-    let is_librarys = |its: usize| its == entry() || installed.iter().any(|(_, handler)| its == *handler as usize);
     let wanted = wanted.map(|wanted| if is_librarys(wanted.handler) { kept } else { wanted });
     if let Some(wanted) = wanted.filter(|wanted| is_own(signal) || wanted.is_handler()) {
         disposition.write(wanted);
@@ -376,30 +393,13 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::deferred_signals::SignalGuard;
+    use crate::sys::in_child::status_of;
 
     static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn count(_: c_int) {
         HANDLED.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Runs `body` in a child, which SIGALRM ends if it hangs. Returns the child's status: 0 if `body` is true.
-    fn status_of(body: impl FnOnce() -> bool) -> c_int {
-        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the child does nothing but what follows here.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            // SAFETY: the calls take numbers, and a limit that is there. The last one does not return.
-            unsafe {
-                libc::setrlimit(libc::RLIMIT_CORE, &raw const no_core);
-                libc::alarm(20);
-                libc::_exit(c_int::from(!body()));
-            }
-        }
-        let mut status = -1;
-        // SAFETY: the child is this thread's, and the status has room.
-        unsafe { libc::waitpid(child, &raw mut status, 0) };
-        status
     }
 
     /// Makes [`count`] the client's handler of a signal.

@@ -7,11 +7,14 @@ mod deferred_signals;
 mod errno;
 pub mod futex;
 pub mod heap;
+#[cfg(test)]
+mod in_child;
 pub mod io;
 pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
 pub mod observers;
+mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;
 pub mod stand_ins;

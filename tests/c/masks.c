@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "local.h"
+#include "timer.h"
 
 static vgasnet_node_t me;
 static size_t pages;
@@ -196,6 +197,38 @@ static void small_stacks(void) {
     CHECK(pthread_attr_destroy(&attributes) == 0);
 }
 
+static void on_quit(int signal) {
+    (void)signal;
+    ++handled;
+}
+
+/* Asks for a handler, and so does the library's handler of SIGINT, which leads to that of SIGQUIT. */
+static void on_tick(int signal) {
+    struct sigaction now;
+    (void)signal;
+    CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    CHECK(raise(SIGINT) == 0);
+}
+
+static void change_while_ticking(void) {
+    enum { TICKS = 100 };
+    struct sigaction now;
+    handled = 0;
+    signal(SIGALRM, on_tick);
+    signal(SIGQUIT, on_quit);
+    set_timer(1000);
+    while (handled < TICKS) CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    set_timer(0);
+}
+
+/* Handlers that interrupt changes of handlers, and make some themselves. */
+static void changes(void) {
+    CHECK(vgasnet_init(NULL, NULL) == VGASNET_OK);
+    change_while_ticking();
+    CHECK(vgasnet_attach(NULL, 0, page_bytes(), 0) == VGASNET_OK);
+    change_while_ticking();
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) return 1;
     if (strcmp(argv[1], "threads") == 0) threads();
@@ -204,5 +237,6 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "only-client-threads") == 0) only_client_threads();
     if (strcmp(argv[1], "own-stack") == 0) own_stack();
     if (strcmp(argv[1], "small-stacks") == 0) small_stacks();
+    if (strcmp(argv[1], "changes") == 0) changes();
     return finish();
 }

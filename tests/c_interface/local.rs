@@ -104,7 +104,7 @@ fn a_clients_handler_gets_the_other_faults() {
 
 #[test]
 fn blocked_signals_and_other_stacks() {
-    for part in ["threads", "before-attach", "handlers", "only-client-threads", "own-stack", "small-stacks"] {
+    for part in ["threads", "before-attach", "handlers", "only-client-threads", "own-stack", "small-stacks", "changes"] {
         run_in("masks", &[part], [small(2, 5, false, true)]);
     }
 }
