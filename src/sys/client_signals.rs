@@ -395,6 +395,7 @@ mod tests {
     use super::*;
     use crate::sys::deferred_signals::SignalGuard;
     use crate::sys::in_child::status_of;
+    use crate::sys::signal_changes::survive_forks;
 
     static HANDLED: AtomicUsize = AtomicUsize::new(0);
 
@@ -411,6 +412,8 @@ mod tests {
 
     #[test]
     fn signals_of_any_kind_that_are_sent_wait_for_the_guards_end() {
+        // Other tests may have all slots.
+        survive_forks();
         let status = status_of(|| {
             let signals = [libc::SIGFPE, libc::SIGUSR1, libc::SIGBUS, libc::SIGILL];
             signals.into_iter().for_each(install_counter);
@@ -429,6 +432,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_the_library_raises_ends_the_process() {
+        survive_forks();
         let status = status_of(|| {
             install_counter(libc::SIGBUS);
             // SAFETY: a file without bytes is mapped at an address that the system chooses, and loaded from, to raise SIGBUS.

@@ -26,6 +26,9 @@ const HANDLING: usize = 2;
 /// In a slot's owner: signals were deferred until the slot is given back.
 const DEFERRED: usize = 1;
 
+/// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
+const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
+
 #[repr(align(64))]
 struct Slot {
     /// The thread's key with the bits above, or 0.
@@ -67,7 +70,7 @@ impl SignalGuard {
     fn begin(&self) {
         self.slot.set(take_slot(thread_key()));
         if self.slot.get().is_none() {
-            self.before.set(change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)));
+            self.before.set(change_mask(libc::SIG_BLOCK, Some(WAITING)));
         }
     }
 
@@ -159,10 +162,27 @@ pub(super) fn in_client_handler(body: impl FnOnce()) {
     let unnoted = usize::from(!is_noted && slot.is_none());
     UNNOTED.fetch_add(unnoted, Ordering::Relaxed);
     body();
-    UNNOTED.fetch_sub(unnoted, Ordering::Relaxed);
+    // In a child that it has forked it is no longer counted.
+    let _ = UNNOTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(unnoted));
     if let Some(slot) = slot {
         slot.owner.store(0, Ordering::Release);
     }
+}
+
+/// In a child that this thread has forked: the parent's other threads have no slots there.
+pub(super) fn keep_slots_of_this_thread() {
+    let key = thread_key();
+    let is_anothers = |owner| (owner & !(DEFERRED | HANDLING) != key).then_some(0);
+    for slot in &TABLE {
+        // It fails for slots of this thread.
+        let _ = slot.owner.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_anothers);
+    }
+    UNNOTED.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+pub(super) fn owned_slots() -> usize {
+    TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) != 0).count()
 }
 
 /// Whether this thread defers signals or runs a handler of the client, or may do so.
@@ -171,9 +191,6 @@ pub fn is_disturbed() -> bool {
     UNNOTED.load(Ordering::Relaxed) > 0
         || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(DEFERRED | HANDLING) == key)
 }
-
-/// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
-const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
 
 /// Whether this thread has a [`SignalGuard`] in the table.
 pub(super) fn is_guarded() -> bool {

@@ -14,7 +14,7 @@ pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
 pub mod observers;
-mod signal_changes;
+pub mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;
 pub mod stand_ins;

@@ -2,6 +2,7 @@
  * that are executed get no more descriptors than before. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -149,18 +150,42 @@ static int inherited_descriptors(const char *program) {
     return WEXITSTATUS(status);
 }
 
+static volatile int is_over;
+
+static void *ask_for_handlers(void *argument) {
+    struct sigaction now;
+    while (!is_over) CHECK(sigaction(SIGUSR2, NULL, &now) == 0);
+    return argument;
+}
+
+static void changes_handlers(void) {
+    if (signal(SIGPIPE, SIG_DFL) != SIG_ERR) _exit(40);
+}
+
+/* Children of a thread beside one that is asking for a handler. */
+static void handlers(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, ask_for_handlers, NULL) == 0);
+    for (int i = 0; i < 50; ++i) {
+        int status = status_of_child(changes_handlers, 1);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
+    }
+    is_over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "count") == 0) return open_descriptors();
     int before = inherited_descriptors(argv[0]);
     pages = 3 * pool_pages();
     start(&argc, &argv, pages * page_bytes());
     me = vgasnet_mynode();
-    
     barrier();
     ends();
     calls();
     accesses();
     memory();
+    handlers();
     /* Networks leave some of theirs to programs that are executed. */
     int after = inherited_descriptors(argv[0]);
     CHECK(argc > 1 ? after == before : after >= 0);
