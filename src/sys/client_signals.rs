@@ -9,7 +9,7 @@
 use super::deferred_signals::{defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
 use super::observers::vgasnet_debug_stop;
-use super::signal_changes::Change;
+use super::signal_changes::{Change, is_borrowed, note_process};
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
@@ -232,6 +232,7 @@ pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchron
             exchange(signal, Some(&before.to_kernels()))?;
         }
     }
+    note_process();
     // A rank installs them once.
     let _ = INSTALLED.set(handlers);
     Ok(())
@@ -370,6 +371,9 @@ fn is_librarys(address: usize) -> bool {
 
 /// Changes the client's disposition of a signal, if there is a new one; returns the one before.
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
+    if is_borrowed() {
+        return change_beside_parent(signal, disposition, wanted);
+    }
     let _change = Change::begin();
     if installed().is_empty() {
         return exchange(signal, wanted.map(Wanted::to_action).as_ref());
@@ -388,6 +392,16 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
         disposition.write(kept);
     }
     before.map(|before| if before.handler == entry() { kept } else { before })
+}
+
+/// As [`change`], in a child that has borrowed its parent's memory. The kernel alone keeps what such a child wants.
+fn change_beside_parent(
+    signal: c_int,
+    disposition: &Disposition,
+    wanted: Option<Wanted>,
+) -> Result<Wanted, i32> {
+    let before = exchange(signal, wanted.map(Wanted::to_action).as_ref())?;
+    Ok(if is_librarys(before.handler) { disposition.read() } else { before })
 }
 
 #[cfg(test)]

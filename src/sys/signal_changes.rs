@@ -8,7 +8,7 @@ use super::futex::RawLock;
 use super::signal_mask::{Mask, RESERVED, change_mask};
 use super::thread_table::thread_key;
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 /// A thread that changes a disposition has it, and one that forks.
 static CHANGING: RawLock = RawLock::new();
@@ -16,6 +16,22 @@ static CHANGING: RawLock = RawLock::new();
 /// The key of the thread that forks, or 0. It has [`CHANGING`], and what the client does at a fork may change
 /// dispositions.
 static FORKING: AtomicUsize = AtomicUsize::new(0);
+
+/// The process whose dispositions are kept in this memory; 0 before there are any.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// From now on dispositions are kept for this process.
+pub(super) fn note_process() {
+    // SAFETY: the call has no conditions.
+    PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
+}
+
+/// Whether this is a child that has borrowed its parent's memory (vfork): the dispositions here are the parent's.
+pub(super) fn is_borrowed() -> bool {
+    let process = PROCESS.load(Ordering::Relaxed);
+    // SAFETY: the call has no conditions.
+    process != 0 && process != unsafe { libc::getpid() }
+}
 
 /// While it exists, this thread alone changes dispositions.
 pub(super) struct Change {
@@ -63,6 +79,9 @@ pub fn survive_forks() {
     }
     extern "C" fn in_child() {
         keep_slots_of_this_thread();
+        if PROCESS.load(Ordering::Relaxed) != 0 {
+            note_process();
+        }
         after_fork();
     }
     // SAFETY: the functions have the types that are asked for. Without memory for the entry, children do without.

@@ -174,6 +174,28 @@ static void handlers(void) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+static volatile sig_atomic_t counted;
+
+static void count_signal(int signal) { counted += signal == SIGUSR1; }
+static void ignore_signal(int signal) { (void)signal; }
+
+/* What a child that borrows the memory wants done with signals is its own affair. */
+static void borrowed_memory(void) {
+    struct sigaction now;
+    int status;
+    CHECK(signal(SIGUSR1, count_signal) == SIG_DFL && signal(SIGSEGV, count_signal) == SIG_DFL);
+    pid_t child = vfork();
+    if (child == 0) {
+        int is_told = signal(SIGUSR1, ignore_signal) == count_signal && signal(SIGSEGV, SIG_DFL) == count_signal;
+        _exit(is_told && signal(SIGUSR1, SIG_DFL) == ignore_signal ? 40 : 41);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
+    CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == count_signal);
+    CHECK(raise(SIGUSR1) == 0 && counted == 1);
+    CHECK(signal(SIGSEGV, SIG_DFL) == count_signal && signal(SIGUSR1, SIG_DFL) == count_signal);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "count") == 0) return open_descriptors();
     int before = inherited_descriptors(argv[0]);
@@ -186,6 +208,7 @@ int main(int argc, char **argv) {
     accesses();
     memory();
     handlers();
+    borrowed_memory();
     /* Networks leave some of theirs to programs that are executed. */
     int after = inherited_descriptors(argv[0]);
     CHECK(argc > 1 ? after == before : after >= 0);
