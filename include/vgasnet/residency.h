@@ -11,7 +11,7 @@
  *
  * Signals. The library handles SIGSEGV, and SIGTRAP for single steps, from vgasnet_attach on. Handlers that the client
  * installs before or after that, by sigaction or signal, get every fault outside the segment. SIGSEGV, SIGBUS, SIGILL,
- * SIGFPE and SIGTRAP are never blocked: sigprocmask and pthread_sigmask ignore them in a set. Neither a stack
+ * SIGFPE and SIGTRAP are never blocked: sigprocmask, pthread_sigmask and their kin ignore them in a set. Neither a stack
  * nor the program's code may lie in a segment. A handler of SIGSEGV that is installed by a bare system call takes the place
  * of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
  *

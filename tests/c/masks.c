@@ -1,6 +1,9 @@
 /* Threads that block every signal, handlers that block every signal, and handlers on an alternate stack: the segment
  * works there too. masks PART: see main. */
-#define _DEFAULT_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -8,6 +11,12 @@
 
 #include "local.h"
 #include "timer.h"
+
+/* The old functions are what this program tests. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* The ways to block all signals. */
+#define WAYS 7
 
 static vgasnet_node_t me;
 static size_t pages;
@@ -40,6 +49,9 @@ static void block_all(int way) {
     if (way == 1) CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
     if (way == 2) CHECK(sigprocmask(SIG_BLOCK, &all, NULL) == 0);
     if (way == 3) CHECK(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
+    if (way == 4) CHECK(sigsetmask(~0) == 0);
+    if (way == 5) CHECK(sigblock(~0) == 0);
+    for (int one = 1; way == 6 && one < 32; ++one) CHECK(sighold(one) == 0);
 }
 
 static void unblock_all(void) {
@@ -88,16 +100,29 @@ static void in_thread(void *(*work)(void *), void *argument) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+static void old_functions(void) {
+    struct sigaction now;
+    sigset_t blocked;
+    const int first = 1 << (SIGUSR1 - 1), second = 1 << (SIGUSR2 - 1);
+    CHECK(sighold(SIGUSR1) == 0 && sigblock(0) == first && sigsetmask(second) == first);
+    CHECK(sigrelse(SIGUSR2) == 0 && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+    CHECK(sigismember(&blocked, SIGUSR1) == 0 && sigismember(&blocked, SIGUSR2) == 0);
+    CHECK(sigignore(SIGUSR2) == 0 && raise(SIGUSR2) == 0);
+    CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+    CHECK(sighold(0) == -1 && errno == EINVAL && sigrelse(65) == -1 && sigignore(SIGKILL) == -1 && errno == EINVAL);
+}
+
 static void threads(void) {
     attach();
     signal(SIGUSR1, on_signal);
-    for (int way = 0; way < 4; ++way) {
+    for (int way = 0; way < WAYS; ++way) {
         in_thread(block, &way);
         block_all(way);
         use_segment(8);
         in_thread(inherit, NULL);
         check_still_blocked();
     }
+    old_functions();
 }
 
 /* All signals are blocked before the library starts. */
