@@ -178,6 +178,9 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
     if wanted.flags & libc::SA_RESETHAND != 0 {
         set_default(signal);
     }
+    // A call that waits with a set of its own, as sigsuspend and ppoll do, blocks what it was given until the handler has
+    // returned.
+    change_mask(libc::SIG_UNBLOCK, Some(SYNCHRONOUS & !bit(signal)));
     // SAFETY: `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
     in_client_handler(|| unsafe { wanted.call(signal, info, context) });
 }

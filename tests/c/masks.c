@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -165,6 +166,21 @@ static void only_client_threads(void) {
     CHECK(handled == 1);
 }
 
+/* Handlers that run in a call that waits with most signals blocked. */
+static void waiting(void) {
+    sigset_t most;
+    attach();
+    signal(SIGUSR1, on_signal);
+    CHECK(sigfillset(&most) == 0 && pthread_sigmask(SIG_SETMASK, &most, NULL) == 0);
+    CHECK(sigdelset(&most, SIGUSR1) == 0);
+    for (int i = 0; i < 10; i += 2) {
+        CHECK(raise(SIGUSR1) == 0 && handled == i);
+        CHECK(sigsuspend(&most) == -1 && errno == EINTR && handled == i + 1);
+        CHECK(raise(SIGUSR1) == 0 && handled == i + 1);
+        CHECK(ppoll(NULL, 0, NULL, &most) == -1 && errno == EINTR && handled == i + 2);
+    }
+}
+
 static void on_overflow(int signal, siginfo_t *info, void *context) {
     unsigned char here = 0;
     (void)signal, (void)info, (void)context;
@@ -262,6 +278,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "only-client-threads") == 0) only_client_threads();
     if (strcmp(argv[1], "own-stack") == 0) own_stack();
     if (strcmp(argv[1], "small-stacks") == 0) small_stacks();
+    if (strcmp(argv[1], "waiting") == 0) waiting();
     if (strcmp(argv[1], "changes") == 0) changes();
     return finish();
 }
