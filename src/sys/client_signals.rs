@@ -182,7 +182,7 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
     // returned.
     change_mask(libc::SIG_UNBLOCK, Some(SYNCHRONOUS & !bit(signal)));
     // SAFETY: `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
-    in_client_handler(|| unsafe { wanted.call(signal, info, context) });
+    unsafe { in_client_handler(context, || wanted.call(signal, info, context)) };
 }
 
 /// An action for the kernel.
@@ -319,7 +319,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     // SAFETY: `context` is as above; `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
     unsafe {
         pass_on(context, PASSED_ON);
-        in_client_handler(|| wanted.call(signal, info, context));
+        in_client_handler(context, || wanted.call(signal, info, context));
         pass_on(context, PASSED_ON.wrapping_neg());
     }
 }
@@ -398,11 +398,7 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
 }
 
 /// As [`change`], in a child that has borrowed its parent's memory. The kernel alone keeps what such a child wants.
-fn change_beside_parent(
-    signal: c_int,
-    disposition: &Disposition,
-    wanted: Option<Wanted>,
-) -> Result<Wanted, i32> {
+fn change_beside_parent(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
     let before = exchange(signal, wanted.map(Wanted::to_action).as_ref())?;
     Ok(if is_librarys(before.handler) { disposition.read() } else { before })
 }

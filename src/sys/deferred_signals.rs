@@ -8,13 +8,14 @@
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
+use super::frames::{Frame, stack_pointer};
 use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
@@ -23,7 +24,7 @@ const SLOTS: usize = THREAD_TABLE_LEN;
 /// In a slot's owner, whose key is a multiple of 4: a handler of the client runs, and signals are not deferred.
 const HANDLING: usize = 2;
 
-/// In a slot's owner: signals were deferred until the slot is given back.
+/// In a slot's owner: signals were deferred until the slot is given back. With [`HANDLING`]: it is being given back.
 const DEFERRED: usize = 1;
 
 /// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
@@ -35,13 +36,24 @@ struct Slot {
     owner: AtomicUsize,
     /// The thread's mask before a signal was deferred.
     before: Cell<Mask>,
+    /// Where the handler runs, once that is known.
+    frame: Cell<Frame>,
+    has_frame: AtomicBool,
 }
 
-// SAFETY: only the thread that owns the slot touches the mask: its signal handlers until they have blocked all signals,
-// and the thread itself after that.
+// SAFETY: only the thread that owns the slot touches the cells. The mask: its signal handlers until they have blocked all
+// signals, and the thread itself after that. The frame: the handler that took the slot writes it before it says that it is
+// there, and it is read after that.
 unsafe impl Sync for Slot {}
 
-static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicUsize::new(0), before: Cell::new(0) } }; SLOTS];
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        owner: AtomicUsize::new(0),
+        before: Cell::new(0),
+        frame: Cell::new(Frame::NONE),
+        has_frame: AtomicBool::new(false),
+    }
+}; SLOTS];
 
 /// Defers signals while it exists: no handler of the client runs in this thread.
 pub struct SignalGuard {
@@ -151,21 +163,64 @@ impl Slot {
     }
 }
 
-/// Handlers of the client that run in threads for which the table has no room.
+/// Handlers of the client that run in threads for which the table has no room, and those that have jumped out there.
 static UNNOTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to the thread's next handlers.
-pub(super) fn in_client_handler(body: impl FnOnce()) {
-    let owner = thread_key() | HANDLING;
-    let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == owner);
-    let slot = if is_noted { None } else { take_slot(owner) };
+impl Slot {
+    /// Whether it is that of a handler of this thread, whose key is `key`. One that the thread has left for good, by a jump,
+    /// is given back: its stack ends at `now`.
+    fn has_handler(&self, key: usize, now: usize) -> bool {
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner & !DEFERRED != key | HANDLING {
+            return false;
+        }
+        let is_left =
+            owner == key | HANDLING && self.has_frame.load(Ordering::Acquire) && self.frame.get().is_left_at(now);
+        if is_left {
+            self.end_handler(key);
+        }
+        !is_left
+    }
+
+    fn begin_handler(&self, frame: Frame) {
+        self.frame.set(frame);
+        self.has_frame.store(true, Ordering::Release);
+    }
+
+    /// Gives back the slot of a handler of this thread. A handler that comes in between finds it taken.
+    fn end_handler(&self, key: usize) {
+        let (owner, ending) = (key | HANDLING, key | HANDLING | DEFERRED);
+        if self.owner.compare_exchange(owner, ending, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.has_frame.store(false, Ordering::Release);
+            self.owner.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to be found by
+/// [`Slot::has_handler`].
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this.
+pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()) {
+    let key = thread_key();
+    // SAFETY: `context` is as this function asks for.
+    let frame = unsafe { Frame::here(context) };
+    let is_noted = TABLE.iter().any(|slot| slot.has_handler(key, stack_pointer()));
+    let slot = if is_noted { None } else { take_slot(key | HANDLING) };
     let unnoted = usize::from(!is_noted && slot.is_none());
     UNNOTED.fetch_add(unnoted, Ordering::Relaxed);
+    if let Some(slot) = slot {
+        slot.begin_handler(frame);
+    }
     body();
     // In a child that it has forked it is no longer counted.
     let _ = UNNOTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(unnoted));
     if let Some(slot) = slot {
-        slot.owner.store(0, Ordering::Release);
+        let is_own = slot.owner.load(Ordering::Relaxed) == key | HANDLING && slot.frame.get().is(frame);
+        if is_own {
+            slot.end_handler(key);
+        }
     }
 }
 
@@ -174,8 +229,9 @@ pub(super) fn keep_slots_of_this_thread() {
     let key = thread_key();
     let is_anothers = |owner| (owner & !(DEFERRED | HANDLING) != key).then_some(0);
     for slot in &TABLE {
-        // It fails for slots of this thread.
-        let _ = slot.owner.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_anothers);
+        if slot.owner.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_anothers).is_ok() {
+            slot.has_frame.store(false, Ordering::Relaxed);
+        }
     }
     UNNOTED.store(0, Ordering::Relaxed);
 }
@@ -187,9 +243,14 @@ pub(super) fn owned_slots() -> usize {
 
 /// Whether this thread defers signals or runs a handler of the client, or may do so.
 pub fn is_disturbed() -> bool {
+    is_disturbed_at(stack_pointer())
+}
+
+/// As [`is_disturbed`], for the code that a signal handler of the library interrupted: `now` is in the handler's frame.
+pub fn is_disturbed_at(now: usize) -> bool {
     let key = thread_key();
-    UNNOTED.load(Ordering::Relaxed) > 0
-        || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(DEFERRED | HANDLING) == key)
+    let is_here = |slot: &Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key || slot.has_handler(key, now);
+    UNNOTED.load(Ordering::Relaxed) > 0 || TABLE.iter().any(is_here)
 }
 
 /// Whether this thread has a [`SignalGuard`] in the table.
@@ -241,6 +302,28 @@ unsafe fn send_again(signal: c_int, info: *const libc::siginfo_t) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::in_child::status_of;
+    use crate::sys::signal_changes::survive_forks;
+
+    /// As a handler that jumps out. Returns whether it was noted.
+    #[inline(never)]
+    fn begin_and_leave() -> bool {
+        let slot = take_slot(thread_key() | HANDLING).expect("a slot");
+        // SAFETY: a ucontext may be all zeros.
+        let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+        // SAFETY: no handler runs, so there is no alternate stack.
+        slot.begin_handler(unsafe { Frame::here((&raw mut context).cast()) });
+        let below = std::hint::black_box(stack_pointer() - 64);
+        is_disturbed_at(below)
+    }
+
+    #[test]
+    fn handlers_that_were_left_by_a_jump_are_forgotten() {
+        // Other tests may have all slots.
+        survive_forks();
+        let status = status_of(|| begin_and_leave() && !is_disturbed() && owned_slots() == 0);
+        assert_eq!(status, 0);
+    }
 
     #[test]
     fn guards_nest_and_there_may_be_more_than_slots() {

@@ -5,6 +5,7 @@ pub mod children;
 pub mod client_signals;
 mod deferred_signals;
 mod errno;
+mod frames;
 pub mod futex;
 pub mod heap;
 #[cfg(test)]
@@ -21,6 +22,6 @@ pub mod stand_ins;
 pub mod standard_streams;
 mod thread_table;
 
-pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed};
+pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno};
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

@@ -98,8 +98,8 @@ fn block_all() -> Mask {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::in_child::status_of;
     use crate::sys::deferred_signals::{SignalGuard, owned_slots};
+    use crate::sys::in_child::status_of;
     use std::ffi::c_int;
     use std::sync::atomic::AtomicBool;
     use std::sync::mpsc::channel;
