@@ -2,8 +2,9 @@
 //!
 //! A program that is linked with the library, or preloads it, finds the library's functions before the C library's. One
 //! that loads it by dlopen goes on calling the C library's. There the library's are put into the slots through which each
-//! loaded object calls them, and into those of objects that are loaded later: after dlopen, before dlsym, and now and
-//! then. Handlers that were installed meanwhile are taken over.
+//! loaded object calls them and into its tables of functions, and into those of objects that are loaded later: after
+//! dlopen, before dlsym, and now and then. Handlers that were installed meanwhile are taken over. Addresses that the program
+//! has copied before stay the C library's.
 
 use super::client_signals::{__sigaction, reclaim};
 use super::deferred_signals::SignalGuard;
@@ -206,7 +207,7 @@ impl Placed {
         }
         let slots = &self.slots[&object.base()];
         // SAFETY: the object is being visited, and the stand-ins have the types of the functions for which they stand.
-        let is_filled = |(slot, function): &(Slot, usize)| unsafe { slot.fill(*function) };
+        let is_filled = |(slot, function): &(Slot, usize)| unsafe { slot.fill(*function, &self.c_library) };
         slots.iter().filter(|slot| !is_filled(slot)).count() == 0
     }
 }
