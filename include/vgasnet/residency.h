@@ -16,7 +16,7 @@
  * of the library's. In a program that loads the library by dlopen, the next barrier puts the library's back in front of it.
  *
  * System calls do not raise SIGSEGV: where the kernel meets a page that is not mapped, a call fails with EFAULT or
- * stops. The library stands in front of read, write, pread, pwrite, readv, writev and their kin, send, recv and their
+ * stops. The library interposes read, write, pread, pwrite, readv, writev and their kin, send, recv and their
  * kin, fread, fwrite, fputs and puts: they take segment addresses of any length, also more than the pool. Long ones are
  * carried out in pieces of at least 1 MiB, so that two that append to one file may mix; datagrams are never split. Calls
  * that the library cannot see need ordinary memory or a pinned range: those by syscall(2), by io_uring or by a C library

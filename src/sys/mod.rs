@@ -1,5 +1,5 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions of the C library
-//! for which the library stands in, forked children, the library's heap, debuggers and checkers.
+//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions that
+//! are interposed before the C library's, forked children, the library's heap, debuggers and checkers.
 
 pub mod children;
 pub mod client_signals;
@@ -10,6 +10,7 @@ pub mod futex;
 pub mod heap;
 #[cfg(test)]
 mod in_child;
+pub mod interposed;
 pub mod io;
 pub mod leak_check;
 mod loaded_objects;
@@ -18,7 +19,6 @@ pub mod observers;
 pub mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;
-pub mod stand_ins;
 pub mod standard_streams;
 mod thread_table;
 

@@ -1,9 +1,9 @@
-//! The functions by which a client handles and blocks signals: these stand in for the C library's in the whole process.
+//! The functions by which a client handles and blocks signals, interposed before the C library's in the whole process.
 //!
 //! `sigaction`, `signal` with its other names, `sigset` and its kin, `sigprocmask` and its kin, and `pthread_sigmask` do
 //! what POSIX and the C library say, except that signals that an instruction raises are never blocked.
 //!
-//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`stand_ins.rs`). So
+//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`interposed.rs`). So
 //! nothing here calls one of the others by its name.
 
 use super::client_signals::{__sigaction, Wanted, action, change, disposition};
