@@ -19,4 +19,4 @@ pub mod storage;
 mod sys;
 
 pub use sys::heap::live_bytes;
-pub use sys::stand_ins::NAMES as STAND_INS;
+pub use sys::interposed::NAMES as INTERPOSED;

@@ -29,8 +29,9 @@ extern "C" {
  * be offered, in bytes. (gasnet.h calls it gasnet_max_segsize; this name works as well.) The environment variables
  * VGASNET_MAX_SEGSIZE and, after that, GASNET_MAX_SEGSIZE have precedence.
  *
- * Errors: VGASNET_ERR_NOT_INIT in a second call; VGASNET_ERR_BAD_ARG for a VGASNET_ variable that is unknown or makes
- * no sense; VGASNET_ERR_RESOURCE. If it fails on one rank it fails on all, and one of them prints the line.
+ * Errors: VGASNET_ERR_NOT_INIT in a second call; VGASNET_ERR_BAD_ARG for a VGASNET_ variable whose name is nearly one of
+ * vgasnet's, or whose value makes no sense; VGASNET_ERR_RESOURCE. If it fails on one rank it fails on all, and one of them
+ * prints the line.
  * Threads: once in a process.
  */
 int vgasnet_init(int *argc, char ***argv);

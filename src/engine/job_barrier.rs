@@ -1,7 +1,7 @@
 //! The barrier of all ranks, and the one at the end of the job.
 
 use super::Driver;
-use crate::sys::stand_ins;
+use crate::sys::interposed;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 use vgasnet_protocol::barrier::{Misuse, Name};
@@ -13,7 +13,7 @@ impl Driver {
     /// The client has notified already.
     pub fn barrier_notify(&self, name: Name) -> Result<(), Misuse> {
         // Where the library was loaded by dlopen, this is as good a time as any: it is often, and off the fast paths.
-        stand_ins::look_again();
+        interposed::look_again();
         if self.flushes_at_barriers {
             self.engine().flush();
             self.wait_until(&|| self.engine().is_flushed());

@@ -38,7 +38,7 @@ use crate::sys::client_signals::{Handler, call_before_handlers, chain, install a
 use crate::sys::io;
 use crate::sys::observers::is_traced;
 use crate::sys::signal_mask::with_signals_of;
-use crate::sys::{is_disturbed, keep_errno};
+use crate::sys::{is_disturbed_at, keep_errno};
 use std::ffi::{c_int, c_void};
 use std::io::{Cursor, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -195,7 +195,7 @@ unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
 /// `context` is the ucontext of the signal handler that calls this.
 unsafe fn may_drive(context: *mut c_void) -> bool {
     // SAFETY: `context` is the ucontext of the calling handler.
-    !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed()
+    !unsafe { Frame::of(context) }.is_on_alternate_stack && !is_disturbed_at(context.addr())
 }
 
 impl Scene {

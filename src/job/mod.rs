@@ -25,7 +25,7 @@ use crate::error::UserError;
 use crate::settings::{Config, Machine, environment};
 use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
-use crate::sys::{heap, standard_streams};
+use crate::sys::{heap, signal_changes, standard_streams};
 use agreement::agree;
 use std::io::Write;
 use std::sync::Arc;
@@ -164,6 +164,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
     }
     heap::survive_forks();
+    signal_changes::survive_forks();
     standard_streams::open_closed();
     // Taken before the conduit starts, which may change the environment.
     let variables: Vec<_> = environment().collect();

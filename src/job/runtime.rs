@@ -13,8 +13,8 @@ use crate::ops::Ops;
 use crate::request::Completions;
 use crate::settings::Config;
 use crate::storage::Storage;
+use crate::sys::interposed::{self, Refused};
 use crate::sys::observers::is_under_valgrind;
-use crate::sys::stand_ins::{self, Refused};
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::Conduit;
@@ -83,7 +83,7 @@ impl Runtime {
         if let Some(view) = view {
             let installed = fault::install(view, Arc::clone(&driver), guard_end(space.own_segment()));
             installed.map_err(|errno| refused("handle SIGSEGV", &io::Error::from_raw_os_error(errno)))?;
-            put_stand_ins_in_place(rank);
+            put_interposed_in_place(rank);
         }
         let (helped, prepared) = (Arc::clone(&driver), Arc::clone(&driver));
         start_thread("vgasnet-helper", move || helped.help())?;
@@ -152,8 +152,8 @@ fn default_spin_us(conduit: &dyn Conduit) -> u32 {
 
 /// Sees to it that the program, if it has loaded the library by dlopen, calls the library's `sigaction` and its like. The
 /// ranks run the same program, as a rule.
-fn put_stand_ins_in_place(rank: Rank) {
-    let Err(Refused(path)) = stand_ins::put_in_place() else { return };
+fn put_interposed_in_place(rank: Rank) {
+    let Err(Refused(path)) = interposed::put_in_place() else { return };
     if rank.0 == 0 {
         say(&format!(
             "rank {rank}: {ATTACH}: warning: loaded by dlopen, the library does not see which signal handlers the program \

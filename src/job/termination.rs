@@ -18,7 +18,8 @@ pub fn watch() {
     }
 }
 
-/// Runs at any moment in any thread, so it makes only async-signal-safe calls.
+/// Runs at any moment in any thread, so it makes only async-signal-safe calls. `sigaction` is one: no signal comes while
+/// the library has its lock.
 extern "C" fn on_terminating_signal(signal: c_int) {
     let is_handled = handler_of(libc::SIGQUIT).is_some_and(|its| its != libc::SIG_DFL && its != libc::SIG_IGN);
     let next = if is_handled { libc::SIGQUIT } else { signal };

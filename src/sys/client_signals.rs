@@ -6,12 +6,13 @@
 //! (`signal_functions.rs`), is kept as its disposition, and gets every signal that is not the library's. No set that
 //! the client blocks has the signals that an instruction raises: blocked, they would end the process.
 
-use super::deferred_signals::{SignalGuard, defer, in_client_handler};
+use super::deferred_signals::{defer, in_client_handler, is_guarded};
 use super::errno::{keep_errno, last_errno};
-use super::futex::Lock;
 use super::observers::vgasnet_debug_stop;
+use super::signal_changes::{Change, is_borrowed, note_process};
 use super::signal_mask::{ASYNCHRONOUS, Mask, RESERVED, SYNCHRONOUS, bit, change_mask, mask_in, to_mask};
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// A signal's handler as the kernel calls it.
@@ -51,8 +52,8 @@ static ON_SYNCHRONOUS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 /// Called before each handler of the client, once it is set.
 static BEFORE_HANDLERS: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The library's handlers, once they are installed. A thread that changes a disposition has this lock.
-static INSTALLED: Lock<&[(c_int, Handler)]> = Lock::new(&[]);
+/// The library's handlers, once they are installed.
+static INSTALLED: OnceLock<&[(c_int, Handler)]> = OnceLock::new();
 
 /// By signal. The entry of a signal that the library does not handle itself counts only while the kernel has
 /// [`on_client_signal`] for it.
@@ -95,7 +96,7 @@ impl Disposition {
         }
     }
 
-    /// The caller has [`INSTALLED`].
+    /// The caller has a [`Change`] under way.
     fn write(&self, wanted: Wanted) {
         self.version.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::Release);
@@ -159,6 +160,11 @@ fn entry() -> usize {
 /// # Safety
 /// The kernel calls it, with the siginfo and the ucontext of `signal`.
 unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    // SAFETY: `info` is the siginfo that the kernel gave this handler.
+    if SYNCHRONOUS & bit(signal) != 0 && unsafe { (*info).si_code } > 0 && is_guarded() {
+        // The library itself has raised it. Its instruction would do so again, and no handler of the client may run.
+        return take_default(signal, false);
+    }
     // SAFETY: `info` and `context` are what the kernel gave this handler.
     if keep_errno(|| unsafe { defer(signal, info, context) }) {
         return;
@@ -168,7 +174,7 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
         keep_errno(|| unsafe { tell_synchronous(context) });
     }
     let Some(disposition) = disposition(signal) else { return };
-    // This thread is not in the middle of a change of it: a thread that changes one defers signals.
+    // This thread is not in the middle of a change of it: a thread that changes one blocks signals.
     let wanted = disposition.read();
     if !wanted.is_handler() {
         return;
@@ -176,8 +182,11 @@ unsafe extern "C" fn on_client_signal(signal: c_int, info: *mut libc::siginfo_t,
     if wanted.flags & libc::SA_RESETHAND != 0 {
         set_default(signal);
     }
+    // A call that waits with a set of its own, as sigsuspend and ppoll do, blocks what it was given until the handler has
+    // returned.
+    change_mask(libc::SIG_UNBLOCK, Some(SYNCHRONOUS & !bit(signal)));
     // SAFETY: `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
-    in_client_handler(|| unsafe { wanted.call(signal, info, context) });
+    unsafe { in_client_handler(context, || wanted.call(signal, info, context)) };
 }
 
 /// An action for the kernel.
@@ -230,8 +239,7 @@ pub fn call_before_handlers(function: fn()) {
 /// The system's error number.
 pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchronous) -> Result<(), i32> {
     ON_SYNCHRONOUS.store(on_synchronous as *mut c_void, Ordering::Release);
-    let _signals = SignalGuard::new();
-    let mut installed = INSTALLED.lock();
+    let _change = Change::begin();
     for (signal, handler) in handlers {
         let before = exchange(*signal, Some(&own_action(*handler)))?;
         DISPOSITIONS[*signal as usize].write(before);
@@ -244,8 +252,15 @@ pub fn install(handlers: &'static [(c_int, Handler)], on_synchronous: OnSynchron
             exchange(signal, Some(&before.to_kernels()))?;
         }
     }
-    *installed = handlers;
+    note_process();
+    // A rank installs them once.
+    let _ = INSTALLED.set(handlers);
     Ok(())
+}
+
+/// The library's handlers; none before they are installed.
+fn installed() -> &'static [(c_int, Handler)] {
+    INSTALLED.get().copied().unwrap_or_default()
 }
 
 /// The action of a handler of the library's.
@@ -259,20 +274,28 @@ fn own_action(handler: Handler) -> libc::sigaction {
 /// Puts the library's handlers back where the client has installed others by a way that the library does not see. Those
 /// become its dispositions.
 pub(super) fn reclaim() {
-    let _signals = SignalGuard::new();
-    let installed = INSTALLED.lock();
-    for (signal, handler) in *installed {
-        let Ok(found) = exchange(*signal, None) else { continue };
-        // A default action is the library's own choice where it ends the process.
-        if !found.is_handler() || found.handler == *handler as usize {
-            continue;
+    for (signal, handler) in installed() {
+        if found_instead(*signal, *handler).is_some() {
+            reclaim_one(*signal, *handler);
         }
-        let disposition = &DISPOSITIONS[*signal as usize];
-        BENEATH[*signal as usize].write(disposition.read());
-        disposition.write(found);
-        // It can only fail for a signal that there is not.
-        let _ = exchange(*signal, Some(&own_action(*handler)));
     }
+}
+
+/// The client's action that stands where this handler of the library's should.
+fn found_instead(signal: c_int, handler: Handler) -> Option<Wanted> {
+    let found = exchange(signal, None).ok()?;
+    // A default action is the library's own choice where it ends the process.
+    (found.is_handler() && found.handler != handler as usize).then_some(found)
+}
+
+fn reclaim_one(signal: c_int, handler: Handler) {
+    let _change = Change::begin();
+    let Some(found) = found_instead(signal, handler) else { return };
+    let disposition = &DISPOSITIONS[signal as usize];
+    BENEATH[signal as usize].write(disposition.read());
+    disposition.write(found);
+    // It can only fail for a signal that there is not.
+    let _ = exchange(signal, Some(&own_action(handler)));
 }
 
 /// Gives the kernel an action for a signal, if there is a new one; returns the one before.
@@ -304,7 +327,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
         return take_default(signal, was_sent);
     }
     if wanted.flags & libc::SA_RESETHAND != 0 {
-        let _installed = INSTALLED.lock();
+        let _change = Change::begin();
         disposition.write(Wanted::DEFAULT);
     }
     // SAFETY: `context` is the ucontext that the kernel gave the handler.
@@ -313,7 +336,7 @@ pub unsafe fn chain(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_v
     // SAFETY: `context` is as above; `wanted` has a handler; `info` and `context` are what the kernel gave for this signal.
     unsafe {
         pass_on(context, PASSED_ON);
-        in_client_handler(|| wanted.call(signal, info, context));
+        in_client_handler(context, || wanted.call(signal, info, context));
         pass_on(context, PASSED_ON.wrapping_neg());
     }
 }
@@ -361,16 +384,22 @@ pub fn take_default(signal: c_int, was_sent: bool) {
     }
 }
 
+/// Whether a handler is one of the library's.
+fn is_librarys(address: usize) -> bool {
+    address == entry() || installed().iter().any(|(_, handler)| address == *handler as usize)
+}
+
 /// Changes the client's disposition of a signal, if there is a new one; returns the one before.
 pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
-    let _signals = SignalGuard::new();
-    let installed = INSTALLED.lock();
-    if installed.is_empty() {
+    if is_borrowed() {
+        return change_beside_parent(signal, disposition, wanted);
+    }
+    let _change = Change::begin();
+    if installed().is_empty() {
         return exchange(signal, wanted.map(Wanted::to_action).as_ref());
     }
     let kept = disposition.read();
     // A client that found the library's handler by a way that the library does not see gives it back.
-    let is_librarys = |its: usize| its == entry() || installed.iter().any(|(_, handler)| its == *handler as usize);
     let wanted = wanted.map(|wanted| if is_librarys(wanted.handler) { kept } else { wanted });
     if let Some(wanted) = wanted.filter(|wanted| is_own(signal) || wanted.is_handler()) {
         disposition.write(wanted);
@@ -383,4 +412,67 @@ pub(super) fn change(signal: c_int, disposition: &Disposition, wanted: Option<Wa
         disposition.write(kept);
     }
     before.map(|before| if before.handler == entry() { kept } else { before })
+}
+
+/// As [`change`], in a child that has borrowed its parent's memory. The kernel alone keeps what such a child wants.
+fn change_beside_parent(signal: c_int, disposition: &Disposition, wanted: Option<Wanted>) -> Result<Wanted, i32> {
+    let before = exchange(signal, wanted.map(Wanted::to_action).as_ref())?;
+    Ok(if is_librarys(before.handler) { disposition.read() } else { before })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::deferred_signals::SignalGuard;
+    use crate::sys::in_child::status_of;
+    use crate::sys::signal_changes::survive_forks;
+
+    static HANDLED: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn count(_: c_int) {
+        HANDLED.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Makes [`count`] the client's handler of a signal.
+    fn install_counter(signal: c_int) {
+        let wanted = Wanted { handler: count as *const () as usize, ..Wanted::DEFAULT };
+        DISPOSITIONS[signal as usize].write(wanted);
+        exchange(signal, Some(&wanted.to_kernels())).expect("a signal");
+    }
+
+    #[test]
+    fn signals_of_any_kind_that_are_sent_wait_for_the_guards_end() {
+        // Other tests may have all slots.
+        survive_forks();
+        let status = status_of(|| {
+            let signals = [libc::SIGFPE, libc::SIGUSR1, libc::SIGBUS, libc::SIGILL];
+            signals.into_iter().for_each(install_counter);
+            let guard = SignalGuard::new();
+            for signal in signals.into_iter().chain(signals) {
+                // SAFETY: the call takes a number only.
+                unsafe { libc::raise(signal) };
+            }
+            let early = HANDLED.load(Ordering::Relaxed);
+            drop(guard);
+            let is_open = change_mask(libc::SIG_BLOCK, None) & !RESERVED == 0;
+            early == 0 && HANDLED.load(Ordering::Relaxed) == signals.len() && is_open
+        });
+        assert_eq!(status, 0);
+    }
+
+    #[test]
+    fn a_signal_that_the_library_raises_ends_the_process() {
+        survive_forks();
+        let status = status_of(|| {
+            install_counter(libc::SIGBUS);
+            // SAFETY: a file without bytes is mapped at an address that the system chooses, and loaded from, to raise SIGBUS.
+            unsafe {
+                let file = libc::memfd_create(c"empty".as_ptr(), 0);
+                let memory = libc::mmap(std::ptr::null_mut(), 1, libc::PROT_READ, libc::MAP_SHARED, file, 0);
+                let _guard = SignalGuard::new();
+                memory.cast::<u8>().read_volatile() == 0
+            }
+        });
+        assert!(libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGBUS, "{status:#x}");
+    }
 }

@@ -3,17 +3,19 @@
 //!
 //! A thread with a [`SignalGuard`] has a slot here, which costs no system call. Every handler of the client is called
 //! by `client_signals.rs`, which asks [`defer`] first: if the interrupted thread has a slot, the signal is sent to it
-//! again, and the thread goes on with all signals blocked until it gives the slot back.
+//! again, and the thread goes on with those signals blocked until it gives the slot back. A signal that an instruction
+//! has raised cannot wait.
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
-use super::signal_mask::{ASYNCHRONOUS, Mask, change_mask, mask_in};
+use super::frames::{Frame, stack_pointer};
+use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Guards that exist at the same time without a system call. One more blocks signals in the kernel.
@@ -22,8 +24,11 @@ const SLOTS: usize = THREAD_TABLE_LEN;
 /// In a slot's owner, whose key is a multiple of 4: a handler of the client runs, and signals are not deferred.
 const HANDLING: usize = 2;
 
-/// In a slot's owner: signals were deferred until the slot is given back.
+/// In a slot's owner: signals were deferred until the slot is given back. With [`HANDLING`]: it is being given back.
 const DEFERRED: usize = 1;
+
+/// Signals that wait in the kernel once one has been deferred: all that have a handler of the client alone.
+const WAITING: Mask = ASYNCHRONOUS | bit(libc::SIGBUS) | bit(libc::SIGILL) | bit(libc::SIGFPE);
 
 #[repr(align(64))]
 struct Slot {
@@ -31,13 +36,24 @@ struct Slot {
     owner: AtomicUsize,
     /// The thread's mask before a signal was deferred.
     before: Cell<Mask>,
+    /// Where the handler runs, once that is known.
+    frame: Cell<Frame>,
+    has_frame: AtomicBool,
 }
 
-// SAFETY: only the thread that owns the slot touches the mask: its signal handlers until they have blocked all signals,
-// and the thread itself after that.
+// SAFETY: only the thread that owns the slot touches the cells. The mask: its signal handlers until they have blocked all
+// signals, and the thread itself after that. The frame: the handler that took the slot writes it before it says that it is
+// there, and it is read after that.
 unsafe impl Sync for Slot {}
 
-static TABLE: [Slot; SLOTS] = [const { Slot { owner: AtomicUsize::new(0), before: Cell::new(0) } }; SLOTS];
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        owner: AtomicUsize::new(0),
+        before: Cell::new(0),
+        frame: Cell::new(Frame::NONE),
+        has_frame: AtomicBool::new(false),
+    }
+}; SLOTS];
 
 /// Defers signals while it exists: no handler of the client runs in this thread.
 pub struct SignalGuard {
@@ -66,7 +82,7 @@ impl SignalGuard {
     fn begin(&self) {
         self.slot.set(take_slot(thread_key()));
         if self.slot.get().is_none() {
-            self.before.set(change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS)));
+            self.before.set(change_mask(libc::SIG_BLOCK, Some(WAITING)));
         }
     }
 
@@ -147,28 +163,103 @@ impl Slot {
     }
 }
 
-/// Handlers of the client that run in threads for which the table has no room.
+/// Handlers of the client that run in threads for which the table has no room, and those that have jumped out there.
 static UNNOTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to the thread's next handlers.
-pub(super) fn in_client_handler(body: impl FnOnce()) {
-    let owner = thread_key() | HANDLING;
-    let is_noted = TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) == owner);
-    let slot = if is_noted { None } else { take_slot(owner) };
+impl Slot {
+    /// Whether it is that of a handler of this thread, whose key is `key`. One that the thread has left for good, by a jump,
+    /// is given back: its stack ends at `now`.
+    fn has_handler(&self, key: usize, now: usize) -> bool {
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner & !DEFERRED != key | HANDLING {
+            return false;
+        }
+        let is_left =
+            owner == key | HANDLING && self.has_frame.load(Ordering::Acquire) && self.frame.get().is_left_at(now);
+        if is_left {
+            self.end_handler(key);
+        }
+        !is_left
+    }
+
+    fn begin_handler(&self, frame: Frame) {
+        self.frame.set(frame);
+        self.has_frame.store(true, Ordering::Release);
+    }
+
+    /// Gives back the slot of a handler of this thread. A handler that comes in between finds it taken.
+    fn end_handler(&self, key: usize) {
+        let (owner, ending) = (key | HANDLING, key | HANDLING | DEFERRED);
+        if self.owner.compare_exchange(owner, ending, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            self.has_frame.store(false, Ordering::Release);
+            self.owner.store(0, Ordering::Release);
+        }
+    }
+}
+
+/// Runs `body` as a handler of the client. A handler that jumps out leaves its slot to be found by
+/// [`Slot::has_handler`].
+///
+/// # Safety
+/// `context` is the ucontext of the signal handler that calls this.
+pub(super) unsafe fn in_client_handler(context: *mut c_void, body: impl FnOnce()) {
+    let key = thread_key();
+    // SAFETY: `context` is as this function asks for.
+    let frame = unsafe { Frame::here(context) };
+    let is_noted = TABLE.iter().any(|slot| slot.has_handler(key, stack_pointer()));
+    let slot = if is_noted { None } else { take_slot(key | HANDLING) };
     let unnoted = usize::from(!is_noted && slot.is_none());
     UNNOTED.fetch_add(unnoted, Ordering::Relaxed);
-    body();
-    UNNOTED.fetch_sub(unnoted, Ordering::Relaxed);
     if let Some(slot) = slot {
-        slot.owner.store(0, Ordering::Release);
+        slot.begin_handler(frame);
     }
+    body();
+    // In a child that it has forked it is no longer counted.
+    let _ = UNNOTED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |count| count.checked_sub(unnoted));
+    if let Some(slot) = slot {
+        let is_own = slot.owner.load(Ordering::Relaxed) == key | HANDLING && slot.frame.get().is(frame);
+        if is_own {
+            slot.end_handler(key);
+        }
+    }
+}
+
+/// In a child that this thread has forked: the parent's other threads have no slots there.
+pub(super) fn keep_slots_of_this_thread() {
+    let key = thread_key();
+    let is_anothers = |owner| (owner & !(DEFERRED | HANDLING) != key).then_some(0);
+    for slot in &TABLE {
+        if slot.owner.fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_anothers).is_ok() {
+            slot.has_frame.store(false, Ordering::Relaxed);
+        }
+    }
+    UNNOTED.store(0, Ordering::Relaxed);
+}
+
+#[cfg(test)]
+pub(super) fn owned_slots() -> usize {
+    TABLE.iter().filter(|slot| slot.owner.load(Ordering::Relaxed) != 0).count()
 }
 
 /// Whether this thread defers signals or runs a handler of the client, or may do so.
 pub fn is_disturbed() -> bool {
+    is_disturbed_at(stack_pointer())
+}
+
+/// As [`is_disturbed`], for the code that a signal handler of the library interrupted: `now` is in the handler's frame.
+pub fn is_disturbed_at(now: usize) -> bool {
     let key = thread_key();
-    UNNOTED.load(Ordering::Relaxed) > 0
-        || TABLE.iter().any(|slot| slot.owner.load(Ordering::Relaxed) & !(DEFERRED | HANDLING) == key)
+    let is_here = |slot: &Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key || slot.has_handler(key, now);
+    UNNOTED.load(Ordering::Relaxed) > 0 || TABLE.iter().any(is_here)
+}
+
+/// Whether this thread has a [`SignalGuard`] in the table.
+pub(super) fn is_guarded() -> bool {
+    guarded_slot(thread_key()).is_some()
+}
+
+fn guarded_slot(key: usize) -> Option<&'static Slot> {
+    TABLE.iter().find(|slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key)
 }
 
 /// Defers a signal if the thread that it interrupts has a [`SignalGuard`]. Returns whether it does.
@@ -177,9 +268,8 @@ pub fn is_disturbed() -> bool {
 /// `info` and `context` are what the kernel gave the calling handler for `signal`.
 pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context: *mut c_void) -> bool {
     let key = thread_key();
-    let is_owned = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) & !DEFERRED == key;
-    let Some(slot) = TABLE.iter().find(is_owned) else { return false };
-    change_mask(libc::SIG_BLOCK, Some(ASYNCHRONOUS));
+    let Some(slot) = guarded_slot(key) else { return false };
+    change_mask(libc::SIG_BLOCK, Some(WAITING));
     // SAFETY: `info` is the siginfo that the kernel gave for this signal.
     unsafe { send_again(signal, info) };
     // SAFETY: `context` is the ucontext of this handler, and nobody else touches it while the handler runs.
@@ -188,7 +278,7 @@ pub(super) unsafe fn defer(signal: c_int, info: *const libc::siginfo_t, context:
         // When several came at once, each on top of the one before, the last to be deferred interrupted the thread
         // itself.
         slot.before.set(mask.read());
-        mask.write(mask.read() | ASYNCHRONOUS);
+        mask.write(mask.read() | WAITING);
     }
     slot.owner.store(key | DEFERRED, Ordering::Relaxed);
     true
@@ -212,6 +302,28 @@ unsafe fn send_again(signal: c_int, info: *const libc::siginfo_t) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::in_child::status_of;
+    use crate::sys::signal_changes::survive_forks;
+
+    /// As a handler that jumps out. Returns whether it was noted.
+    #[inline(never)]
+    fn begin_and_leave() -> bool {
+        let slot = take_slot(thread_key() | HANDLING).expect("a slot");
+        // SAFETY: a ucontext may be all zeros.
+        let mut context: libc::ucontext_t = unsafe { std::mem::zeroed() };
+        // SAFETY: no handler runs, so there is no alternate stack.
+        slot.begin_handler(unsafe { Frame::here((&raw mut context).cast()) });
+        let below = std::hint::black_box(stack_pointer() - 64);
+        is_disturbed_at(below)
+    }
+
+    #[test]
+    fn handlers_that_were_left_by_a_jump_are_forgotten() {
+        // Other tests may have all slots.
+        survive_forks();
+        let status = status_of(|| begin_and_leave() && !is_disturbed() && owned_slots() == 0);
+        assert_eq!(status, 0);
+    }
 
     #[test]
     fn guards_nest_and_there_may_be_more_than_slots() {

@@ -17,6 +17,9 @@ const SLOT_TYPES: [u32; 2] = [1025, 1026];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const SLOT_TYPES: [u32; 0] = [];
 
+/// The relocation of an address in the program's data, as in a table of functions: `R_X86_64_64`, `R_AARCH64_ABS64`.
+const DATA_TYPE: u32 = if cfg!(target_arch = "aarch64") { 257 } else { 1 };
+
 /// Whether [`Object::slots`] knows this processor's relocations.
 pub(super) const HAS_SLOTS: bool = !SLOT_TYPES.is_empty();
 
@@ -148,7 +151,9 @@ impl Object<'_> {
         for (table, len_bytes) in [(dynamic[DT_RELA], dynamic[DT_RELASZ]), plt] {
             let table = self.array::<Relocation>(self.address(table), len_bytes / size_of::<Relocation>());
             for relocation in table.unwrap_or(&[]) {
-                if !SLOT_TYPES.contains(&(relocation.info as u32)) || relocation.addend != 0 {
+                let kind = relocation.info as u32;
+                let is_data = kind == DATA_TYPE;
+                if !(SLOT_TYPES.contains(&kind) || is_data) || relocation.addend != 0 {
                     continue;
                 }
                 let at = (relocation.info >> 32) as usize * size_of::<libc::Elf64_Sym>();
@@ -160,11 +165,18 @@ impl Object<'_> {
                 let name =
                     strings.get(symbol.st_name as usize..).and_then(|rest| CStr::from_bytes_until_nul(rest).ok());
                 let address = self.base().wrapping_add(relocation.offset);
-                if let (true, Some(name), Some(_)) = (is_taken, name, self.array::<usize>(address, 1)) {
-                    found(name, Slot { address, is_closed: self.is_closed(address) });
+                if let (true, Some(name), true) = (is_taken, name, self.has_word(address)) {
+                    found(name, Slot { address, is_closed: self.is_closed(address), is_data });
                 }
             }
         }
+    }
+
+    /// Whether an address is that of a word of the object's data, which the dynamic linker may write, or could at first.
+    fn has_word(&self, address: usize) -> bool {
+        let is_data = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0;
+        let mut data = self.headers.iter().filter(is_data).map(|header| self.addresses_of(header));
+        data.any(|range| range.contains(&address)) && self.array::<usize>(address, 1).is_some()
     }
 
     /// Whether the dynamic linker makes an address read-only when it has filled the object's slots (RELRO).
@@ -188,6 +200,8 @@ fn page_bytes() -> usize {
 pub(super) struct Slot {
     address: usize,
     is_closed: bool,
+    /// The program may have put another function there.
+    is_data: bool,
 }
 
 impl Slot {
@@ -195,16 +209,18 @@ impl Slot {
         std::ptr::with_exposed_provenance(self.address)
     }
 
-    /// Puts an address there. Returns whether it is there: not where the system refuses it, and not while the dynamic
-    /// linker fills the slots of the object, because the page must stay writable for that.
+    /// Puts an address there, in place of one in `replaced`, or of any where only the dynamic linker writes. Returns
+    /// whether it is there: not where the system refuses it, and not while the dynamic linker fills the slots of the
+    /// object, because the page must stay writable for that.
     ///
     /// # Safety
     /// [`each_object`] is visiting, the slot's object is still loaded, and `function` is one of the type that the
     /// object's code expects.
-    pub(super) unsafe fn fill(&self, function: usize) -> bool {
+    pub(super) unsafe fn fill(&self, function: usize, replaced: &Range<usize>) -> bool {
         // SAFETY: the slot is an aligned word of a loaded object.
         let place = unsafe { &*self.place() };
-        if place.load(Ordering::Relaxed) == function {
+        let there = place.load(Ordering::Relaxed);
+        if there == function || self.is_data && !replaced.contains(&there) {
             return true;
         }
         if futex::is_writable(self.place().cast()) {
@@ -267,14 +283,17 @@ mod tests {
         let page = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, kind, -1, 0) };
         assert_ne!(page, libc::MAP_FAILED);
         let address = page.expose_provenance();
-        let [open, closed] = [false, true].map(|is_closed| Slot { address: address + 8, is_closed });
+        let [open, closed] = [false, true].map(|is_closed| Slot { address: address + 8, is_closed, is_data: false });
+        let data = Slot { is_data: true, ..open };
         // SAFETY: the mapping stands for a loaded object, and nobody calls what is in it.
         unsafe {
             let value = || (*open.place()).load(Ordering::Relaxed);
-            assert!(open.fill(1) && value() == 1);
-            assert!(!closed.fill(2) && value() == 1, "its object is being loaded");
+            assert!(open.fill(1, &(0..0)) && value() == 1);
+            assert!(data.fill(7, &(2..9)) && value() == 1, "the program has put it there");
+            assert!(data.fill(9, &(1..2)) && value() == 9);
+            assert!(!closed.fill(2, &(0..0)) && value() == 9, "its object is being loaded");
             assert_eq!(libc::mprotect(page, bytes, libc::PROT_READ), 0);
-            assert!(closed.fill(3) && value() == 3);
+            assert!(closed.fill(3, &(0..0)) && value() == 3);
             assert!(!futex::is_writable(closed.place().cast()));
             assert_eq!(libc::munmap(page, bytes), 0);
         }

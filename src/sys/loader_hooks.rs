@@ -1,11 +1,11 @@
-//! What stands in for `dlopen` and `dlsym`, so that no object that is loaded later calls the C library's functions where
-//! the library stands in (`stand_ins.rs`).
+//! Hooks before `dlopen` and `dlsym`, so that no object that is loaded later calls the C library's functions where the
+//! library has interposed its own (`interposed.rs`).
 //!
 //! Both depend on who calls them: that object's directories are searched, and `RTLD_NEXT` means what comes after it. So a
 //! hook does its own work first and then jumps to the real function, which sees the caller; it calls that itself only where
 //! the caller does not matter.
 
-use super::stand_ins::{after_loading, before_lookup, stand_in_for};
+use super::interposed::{after_loading, before_lookup, interposed};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// What a hook does next: it jumps to a function if there is one, else it returns the answer.
@@ -25,7 +25,7 @@ impl Next {
     }
 }
 
-/// The names of the functions with the hooks that stand in for them.
+/// The names of the functions with the hooks before them.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) fn all() -> [(&'static CStr, usize); 2] {
     unsafe extern "C" {
@@ -152,10 +152,10 @@ unsafe extern "C" fn on_dlsym(object: *mut c_void, name: *const c_char) -> Next 
         return real;
     }
     // SAFETY: the name is a string that ends.
-    let Some((stand_in, c_library)) = stand_in_for(unsafe { CStr::from_ptr(name) }) else { return real };
+    let Some((function, c_library)) = interposed(unsafe { CStr::from_ptr(name) }) else { return real };
     // SAFETY: the arguments are those of the caller, and its place does not matter for what is in the C library.
     let found = unsafe { libc::dlsym(object, name) };
-    if c_library.contains(&found.addr()) { Next::answer(std::ptr::with_exposed_provenance_mut(stand_in)) } else { real }
+    if c_library.contains(&found.addr()) { Next::answer(std::ptr::with_exposed_provenance_mut(function)) } else { real }
 }
 
 #[cfg(all(test, any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -166,7 +166,7 @@ mod tests {
     fn hooks_answer_as_the_real_functions() {
         type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
         let [(_, on_dlopen), (_, on_dlsym)] = all();
-        // SAFETY: the hooks have the types of what they stand in for, and the strings end.
+        // SAFETY: the hooks have the types of the functions behind them, and the strings end.
         unsafe {
             let on_dlopen = std::mem::transmute::<usize, Dlopen>(on_dlopen);
             let on_dlsym = std::mem::transmute::<usize, Dlsym>(on_dlsym);

@@ -1,23 +1,27 @@
-//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions of the C library
-//! for which the library stands in, forked children, the library's heap, debuggers and checkers.
+//! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions that
+//! are interposed before the C library's, forked children, the library's heap, debuggers and checkers.
 
 pub mod children;
 pub mod client_signals;
 mod deferred_signals;
 mod errno;
+mod frames;
 pub mod futex;
 pub mod heap;
+#[cfg(test)]
+mod in_child;
+pub mod interposed;
 pub mod io;
 pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
 pub mod observers;
+pub mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;
-pub mod stand_ins;
 pub mod standard_streams;
 mod thread_table;
 
-pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed};
+pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno};
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

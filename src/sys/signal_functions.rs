@@ -1,9 +1,9 @@
-//! The functions by which a client handles and blocks signals: these stand in for the C library's in the whole process.
+//! The functions by which a client handles and blocks signals, interposed before the C library's in the whole process.
 //!
-//! `sigaction`, `signal` with its other names, `sigset`, `sigprocmask` and `pthread_sigmask` do what POSIX says, except
-//! that signals that an instruction raises are never blocked.
+//! `sigaction`, `signal` with its other names, `sigset` and its kin, `sigprocmask` and its kin, and `pthread_sigmask` do
+//! what POSIX and the C library say, except that signals that an instruction raises are never blocked.
 //!
-//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`stand_ins.rs`). So
+//! Loaded by dlopen, the library finds the C library's functions by these names, as the program does (`interposed.rs`). So
 //! nothing here calls one of the others by its name.
 
 use super::client_signals::{__sigaction, Wanted, action, change, disposition};
@@ -105,6 +105,12 @@ pub unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const libc::sigset_t,
     unsafe { change_set(how, new, old) }
 }
 
+/// Changes what this thread blocks, if there is a new set, as far as the client may; returns what it was.
+fn change_blocked(how: c_int, new: Option<Mask>) -> Mask {
+    let unblockable = if how == libc::SIG_UNBLOCK { RESERVED } else { RESERVED | SYNCHRONOUS };
+    change_mask(how, new.map(|mask| mask & !unblockable))
+}
+
 /// # Safety
 /// As [`pthread_sigmask`].
 unsafe fn change_set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sigset_t) -> c_int {
@@ -113,8 +119,7 @@ unsafe fn change_set(how: c_int, new: *const libc::sigset_t, old: *mut libc::sig
     }
     // SAFETY: `new` is null or points to a signal set.
     let new = unsafe { new.as_ref() }.map(to_mask);
-    let unblockable = if how == libc::SIG_UNBLOCK { RESERVED } else { RESERVED | SYNCHRONOUS };
-    let before = change_mask(how, new.map(|mask| mask & !unblockable));
+    let before = change_blocked(how, new);
     if !old.is_null() {
         // SAFETY: `old` points to room for a signal set, which begins with the kernel's mask.
         unsafe {
@@ -138,4 +143,49 @@ pub unsafe extern "C" fn sigprocmask(how: c_int, new: *const libc::sigset_t, old
     }
     set_errno(error);
     -1
+}
+
+/// The signals from 1 to 32, as the functions of BSD have them.
+fn of_bsd(mask: c_int) -> Mask {
+    Mask::from(mask as u32)
+}
+
+/// As the C library's `sigblock`: blocks these signals, too. Returns what was blocked.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigblock(mask: c_int) -> c_int {
+    change_blocked(libc::SIG_BLOCK, Some(of_bsd(mask))) as c_int
+}
+
+/// As the C library's `sigsetmask`: blocks these signals. Returns what was blocked.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigsetmask(mask: c_int) -> c_int {
+    change_blocked(libc::SIG_SETMASK, Some(of_bsd(mask))) as c_int
+}
+
+/// Blocks or unblocks one signal as POSIX says of `sighold` and `sigrelse`.
+fn change_one(how: c_int, signal: c_int) -> c_int {
+    if !(1..=64).contains(&signal) || RESERVED & bit(signal) != 0 {
+        set_errno(libc::EINVAL);
+        return -1;
+    }
+    change_blocked(how, Some(bit(signal)));
+    0
+}
+
+/// As POSIX `sighold`: blocks a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn sighold(signal: c_int) -> c_int {
+    change_one(libc::SIG_BLOCK, signal)
+}
+
+/// As POSIX `sigrelse`: unblocks a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigrelse(signal: c_int) -> c_int {
+    change_one(libc::SIG_UNBLOCK, signal)
+}
+
+/// As POSIX `sigignore`: ignores a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn sigignore(signal: c_int) -> c_int {
+    if install_simply(signal, libc::SIG_IGN, 0, 0) == libc::SIG_ERR { -1 } else { 0 }
 }

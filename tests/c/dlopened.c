@@ -34,6 +34,10 @@ static struct {
     void (*exit)(int);
 } library;
 
+/* Tables of functions, as SQLite has one: what a program may change, and what it may not. */
+static volatile sigaction_function table[] = {sigaction};
+static const volatile sigaction_function fixed_table[] = {sigaction, NULL};
+
 static uint64_t *segment;
 static size_t words, step;
 static sigjmp_buf back;
@@ -180,6 +184,8 @@ static void install(const char *how, char *plugin) {
     sigaction_function function;
     if (strcmp(how, "sigaction") == 0) by_sigaction(sigaction);
     else if (strcmp(how, "files") == 0) write_and_read();
+    else if (strcmp(how, "table") == 0) by_sigaction(table[0]);
+    else if (strcmp(how, "fixed-table") == 0) by_sigaction(fixed_table[0]);
     else if (strcmp(how, "signal") == 0) CHECK(signal(SIGSEGV, jump_simply) != SIG_ERR);
     else if (strcmp(how, "lookup") == 0) {
         look_up(RTLD_DEFAULT, "sigaction", &function);

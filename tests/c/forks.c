@@ -2,6 +2,7 @@
  * that are executed get no more descriptors than before. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -149,18 +150,65 @@ static int inherited_descriptors(const char *program) {
     return WEXITSTATUS(status);
 }
 
+static volatile int is_over;
+
+static void *ask_for_handlers(void *argument) {
+    struct sigaction now;
+    while (!is_over) CHECK(sigaction(SIGUSR2, NULL, &now) == 0);
+    return argument;
+}
+
+static void changes_handlers(void) {
+    if (signal(SIGPIPE, SIG_DFL) != SIG_ERR) _exit(40);
+}
+
+/* Children of a thread beside one that is asking for a handler. */
+static void handlers(void) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, ask_for_handlers, NULL) == 0);
+    for (int i = 0; i < 50; ++i) {
+        int status = status_of_child(changes_handlers, 1);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
+    }
+    is_over = 1;
+    CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static volatile sig_atomic_t counted;
+
+static void count_signal(int signal) { counted += signal == SIGUSR1; }
+static void ignore_signal(int signal) { (void)signal; }
+
+/* What a child that borrows the memory wants done with signals is its own affair. */
+static void borrowed_memory(void) {
+    struct sigaction now;
+    int status;
+    CHECK(signal(SIGUSR1, count_signal) == SIG_DFL && signal(SIGSEGV, count_signal) == SIG_DFL);
+    pid_t child = vfork();
+    if (child == 0) {
+        int is_told = signal(SIGUSR1, ignore_signal) == count_signal && signal(SIGSEGV, SIG_DFL) == count_signal;
+        _exit(is_told && signal(SIGUSR1, SIG_DFL) == ignore_signal ? 40 : 41);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
+    CHECK(sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == count_signal);
+    CHECK(raise(SIGUSR1) == 0 && counted == 1);
+    CHECK(signal(SIGSEGV, SIG_DFL) == count_signal && signal(SIGUSR1, SIG_DFL) == count_signal);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "count") == 0) return open_descriptors();
     int before = inherited_descriptors(argv[0]);
     pages = 3 * pool_pages();
     start(&argc, &argv, pages * page_bytes());
     me = vgasnet_mynode();
-    
     barrier();
     ends();
     calls();
     accesses();
     memory();
+    handlers();
+    borrowed_memory();
     /* Networks leave some of theirs to programs that are executed. */
     int after = inherited_descriptors(argv[0]);
     CHECK(argc > 1 ? after == before : after >= 0);

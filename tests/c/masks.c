@@ -1,12 +1,23 @@
 /* Threads that block every signal, handlers that block every signal, and handlers on an alternate stack: the segment
  * works there too. masks PART: see main. */
-#define _DEFAULT_SOURCE
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "local.h"
+#include "timer.h"
+
+/* The old functions are what this program tests. */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+/* The ways to block all signals. */
+#define WAYS 7
 
 static vgasnet_node_t me;
 static size_t pages;
@@ -39,6 +50,9 @@ static void block_all(int way) {
     if (way == 1) CHECK(pthread_sigmask(SIG_SETMASK, &all, NULL) == 0);
     if (way == 2) CHECK(sigprocmask(SIG_BLOCK, &all, NULL) == 0);
     if (way == 3) CHECK(sigprocmask(SIG_SETMASK, &all, NULL) == 0);
+    if (way == 4) CHECK(sigsetmask(~0) == 0);
+    if (way == 5) CHECK(sigblock(~0) == 0);
+    for (int one = 1; way == 6 && one < 32; ++one) CHECK(sighold(one) == 0);
 }
 
 static void unblock_all(void) {
@@ -87,16 +101,29 @@ static void in_thread(void *(*work)(void *), void *argument) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+static void old_functions(void) {
+    struct sigaction now;
+    sigset_t blocked;
+    const int first = 1 << (SIGUSR1 - 1), second = 1 << (SIGUSR2 - 1);
+    CHECK(sighold(SIGUSR1) == 0 && sigblock(0) == first && sigsetmask(second) == first);
+    CHECK(sigrelse(SIGUSR2) == 0 && pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0);
+    CHECK(sigismember(&blocked, SIGUSR1) == 0 && sigismember(&blocked, SIGUSR2) == 0);
+    CHECK(sigignore(SIGUSR2) == 0 && raise(SIGUSR2) == 0);
+    CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+    CHECK(sighold(0) == -1 && errno == EINVAL && sigrelse(65) == -1 && sigignore(SIGKILL) == -1 && errno == EINVAL);
+}
+
 static void threads(void) {
     attach();
     signal(SIGUSR1, on_signal);
-    for (int way = 0; way < 4; ++way) {
+    for (int way = 0; way < WAYS; ++way) {
         in_thread(block, &way);
         block_all(way);
         use_segment(8);
         in_thread(inherit, NULL);
         check_still_blocked();
     }
+    old_functions();
 }
 
 /* All signals are blocked before the library starts. */
@@ -137,6 +164,21 @@ static void only_client_threads(void) {
     CHECK(handled == 0);
     unblock_all();
     CHECK(handled == 1);
+}
+
+/* Handlers that run in a call that waits with most signals blocked. */
+static void waiting(void) {
+    sigset_t most;
+    attach();
+    signal(SIGUSR1, on_signal);
+    CHECK(sigfillset(&most) == 0 && pthread_sigmask(SIG_SETMASK, &most, NULL) == 0);
+    CHECK(sigdelset(&most, SIGUSR1) == 0);
+    for (int i = 0; i < 10; i += 2) {
+        CHECK(raise(SIGUSR1) == 0 && handled == i);
+        CHECK(sigsuspend(&most) == -1 && errno == EINTR && handled == i + 1);
+        CHECK(raise(SIGUSR1) == 0 && handled == i + 1);
+        CHECK(ppoll(NULL, 0, NULL, &most) == -1 && errno == EINTR && handled == i + 2);
+    }
 }
 
 static void on_overflow(int signal, siginfo_t *info, void *context) {
@@ -196,6 +238,38 @@ static void small_stacks(void) {
     CHECK(pthread_attr_destroy(&attributes) == 0);
 }
 
+static void on_quit(int signal) {
+    (void)signal;
+    ++handled;
+}
+
+/* Asks for a handler, and so does the library's handler of SIGINT, which leads to that of SIGQUIT. */
+static void on_tick(int signal) {
+    struct sigaction now;
+    (void)signal;
+    CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    CHECK(raise(SIGINT) == 0);
+}
+
+static void change_while_ticking(void) {
+    enum { TICKS = 100 };
+    struct sigaction now;
+    handled = 0;
+    signal(SIGALRM, on_tick);
+    signal(SIGQUIT, on_quit);
+    set_timer(1000);
+    while (handled < TICKS) CHECK(sigaction(SIGUSR2, NULL, &now) == 0 && now.sa_handler == SIG_DFL);
+    set_timer(0);
+}
+
+/* Handlers that interrupt changes of handlers, and make some themselves. */
+static void changes(void) {
+    CHECK(vgasnet_init(NULL, NULL) == VGASNET_OK);
+    change_while_ticking();
+    CHECK(vgasnet_attach(NULL, 0, page_bytes(), 0) == VGASNET_OK);
+    change_while_ticking();
+}
+
 int main(int argc, char **argv) {
     if (argc < 2) return 1;
     if (strcmp(argv[1], "threads") == 0) threads();
@@ -204,5 +278,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "only-client-threads") == 0) only_client_threads();
     if (strcmp(argv[1], "own-stack") == 0) own_stack();
     if (strcmp(argv[1], "small-stacks") == 0) small_stacks();
+    if (strcmp(argv[1], "waiting") == 0) waiting();
+    if (strcmp(argv[1], "changes") == 0) changes();
     return finish();
 }

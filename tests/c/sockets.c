@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -218,6 +220,94 @@ static void check_many_messages(void) {
     close_both(ends);
 }
 
+static void make_tcp_pair(int ends[2]) {
+    struct sockaddr_in name;
+    socklen_t name_len = sizeof name;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    memset(&name, 0, sizeof name);
+    name.sin_family = AF_INET;
+    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    CHECK(listener >= 0 && bind(listener, (struct sockaddr *)&name, sizeof name) == 0 && listen(listener, 1) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)&name, &name_len) == 0);
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(ends[0] >= 0 && connect(ends[0], (struct sockaddr *)&name, sizeof name) == 0);
+    ends[1] = accept(listener, NULL, NULL);
+    CHECK(ends[1] >= 0 && close(listener) == 0);
+}
+
+/* The ways to send the first bytes of the segment. */
+static ssize_t send_by(int way, int socket, size_t len, int flags) {
+    struct iovec part;
+    struct mmsghdr message;
+    part.iov_base = segment;
+    part.iov_len = len;
+    memset(&message, 0, sizeof message);
+    message.msg_hdr.msg_iov = &part;
+    message.msg_hdr.msg_iovlen = 1;
+    switch (way) {
+    case 0: return send(socket, segment, len, flags);
+    case 1: return sendto(socket, segment, len, flags, NULL, 0);
+    case 2: return sendmsg(socket, &message.msg_hdr, flags);
+    default: return sendmmsg(socket, &message, 1, flags) == 1 ? (ssize_t)message.msg_len : -1;
+    }
+}
+
+/* Receives the last bytes of the segment. */
+static void receive(int socket, size_t len) {
+    while (len > 0) {
+        ssize_t got = recv(socket, segment + size - len, len, 0);
+        CHECK(got > 0 || (got < 0 && errno == EINTR));
+        len -= got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* Waits until the kernel says that it has done with the memory of a call. */
+static void wait_until_sent(int socket) {
+    struct pollfd ready;
+    char control[200];
+    struct msghdr message;
+    ready.fd = socket, ready.events = 0, ready.revents = 0;
+    while (poll(&ready, 1, -1) < 0) CHECK(errno == EINTR);
+    CHECK(ready.revents & POLLERR);
+    memset(&message, 0, sizeof message);
+    message.msg_control = control, message.msg_controllen = sizeof control;
+    CHECK(recvmsg(socket, &message, MSG_ERRQUEUE) == 0);
+}
+
+/* Memory that the kernel keeps after the call is the segment's own: what is not pinned is refused, and nothing is sent
+ * from a copy that goes away. */
+static void check_kept(void) {
+    enum { LEN = 100, WAYS = 4 };
+    int ends[2], one = 1;
+    make_tcp_pair(ends);
+    for (int way = 0; way < WAYS; ++way) {
+        /* More pages than the pool has: the first one is gone when the last one is here. */
+        for (size_t from = 0; from < size; from += page_bytes()) memset(segment + from, way + 1, LEN);
+        CHECK_EQ(send_by(way, ends[0], LEN, MSG_ZEROCOPY), LEN);
+        receive(ends[1], LEN);
+        for (size_t i = 0; i < LEN; ++i) CHECK_EQ(segment[size - LEN + i], way + 1);
+    }
+    if (setsockopt(ends[0], SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one) != 0) {
+        printf("this system has no SO_ZEROCOPY\n");
+        close_both(ends);
+        return;
+    }
+    for (int way = 0; way < WAYS; ++way) {
+        for (size_t from = 0; from < size; from += page_bytes()) memset(segment + from, way, LEN);
+        errno = 0;
+        CHECK(send_by(way, ends[0], LEN, MSG_ZEROCOPY) == -1 && errno == EFAULT);
+        /* A smaller pool lets nothing be pinned. */
+        if (pool_pages() < 5) continue;
+        CHECK(vgasnet_pin(segment, LEN, VGASNET_PIN_READ) == VGASNET_OK);
+        CHECK_EQ(send_by(way, ends[0], LEN, MSG_ZEROCOPY), LEN);
+        receive(ends[1], LEN);
+        wait_until_sent(ends[0]);
+        CHECK(vgasnet_unpin(segment, LEN) == VGASNET_OK);
+        for (size_t i = 0; i < LEN; ++i) CHECK_EQ(segment[size - LEN + i], way);
+    }
+    close_both(ends);
+}
+
 static void *receive_for_ever(void *argument) {
     ssize_t len = recv(*(int *)argument, segment, 1000, 0);
     CHECK_EQ(len, 1);
@@ -250,6 +340,7 @@ int main(int argc, char **argv) {
     check_messages(SOCK_SEQPACKET);
     check_sendmsg();
     check_many_messages();
+    check_kept();
     check_cancel();
     return finish();
 }

@@ -44,7 +44,7 @@ fn handlers(test: &str, ways: &[&str]) {
 
 #[test]
 fn handlers_of_the_program_come_after_the_librarys() {
-    handlers("program", &["sigaction", "signal", "lookup"]);
+    handlers("program", &["sigaction", "signal", "lookup", "table", "fixed-table"]);
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn handlers_of(ranks: impl Iterator<Item = u32>) -> Vec<String> {
 
 #[test]
 fn exit_handlers_run_and_buffered_output_is_written() {
-    for part in ["main", "thread", "message", "no-threads"] {
+    for part in ["main", "thread", "message", "no-threads", "jump"] {
         for ranks in [1, 3] {
             let all = exits(&[part, "0"], ranks);
             assert_eq!(said(all.expect(0)), handlers_of(0..ranks), "{all}");

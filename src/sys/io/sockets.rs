@@ -1,8 +1,10 @@
-//! `send`, `recv` and their kin.
+//! `send`, `recv` and their kin. What is sent with MSG_ZEROCOPY goes straight on: the kernel keeps the pages of the call's
+//! own memory.
 
 use super::descriptors::{manner_of, vector};
 use super::pieces::{Direction, Manner, carry};
 use super::{next, slice, touch, touches};
+use crate::sys::errno::keep_errno;
 use libc::{iovec, mmsghdr, msghdr, sockaddr, timespec};
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -13,6 +15,21 @@ fn receiving(socket: c_int, flags: c_int) -> Manner {
     let manner = manner_of(socket, Direction::In);
     let waits_for_all = flags & libc::MSG_WAITALL != 0 && flags & libc::MSG_PEEK == 0;
     Manner { goes_on: waits_for_all && !manner.is_message(), ..manner }
+}
+
+/// Whether the kernel would go on reading the memory of a call with these flags after the call, which is no way for a
+/// buffer. Without `SO_ZEROCOPY` it takes no notice of `MSG_ZEROCOPY`.
+fn keeps_memory(socket: c_int, flags: c_int) -> bool {
+    if flags & libc::MSG_ZEROCOPY == 0 {
+        return false;
+    }
+    let (mut is_set, mut len_bytes): (c_int, libc::socklen_t) = (1, size_of::<c_int>() as libc::socklen_t);
+    // SAFETY: the answer has room for a number, which stays 1 where there is none.
+    keep_errno(|| unsafe {
+        let answer = (&raw mut is_set).cast();
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, answer, &raw mut len_bytes)
+    });
+    is_set != 0
 }
 
 /// A message whose bytes are these vectors, with the rest of `message`.
@@ -73,7 +90,7 @@ unsafe fn receive_message(socket: c_int, memory: &[iovec], message: &mut msghdr,
 /// As for the C library's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn send(socket: c_int, from: *const c_void, len: usize, flags: c_int) -> isize {
-    if !touches(from, len) {
+    if !touches(from, len) || keeps_memory(socket, flags) {
         // SAFETY: as for this function.
         return unsafe { next::send::call(socket, from, len, flags) };
     }
@@ -94,7 +111,7 @@ pub unsafe extern "C-unwind" fn sendto(
     name: *const sockaddr,
     name_len: u32,
 ) -> isize {
-    if !touches(from, len) {
+    if !touches(from, len) || keeps_memory(socket, flags) {
         // SAFETY: as for this function.
         return unsafe { next::sendto::call(socket, from, len, flags, name, name_len) };
     }
@@ -153,7 +170,8 @@ pub unsafe extern "C-unwind" fn recvfrom(
 pub unsafe extern "C-unwind" fn sendmsg(socket: c_int, message: *const msghdr, flags: c_int) -> isize {
     // SAFETY: the message is valid, and has so many vectors; the memory is the caller's to read.
     unsafe {
-        let Some(its) = message.as_ref().filter(|its| touch(its.msg_iov, its.msg_iovlen)) else {
+        let is_carried = |its: &&msghdr| touch(its.msg_iov, its.msg_iovlen) && !keeps_memory(socket, flags);
+        let Some(its) = message.as_ref().filter(is_carried) else {
             return next::sendmsg::call(socket, message, flags);
         };
         send_message(socket, slice(its.msg_iov, its.msg_iovlen), its, flags)
@@ -197,7 +215,7 @@ unsafe fn any_touch(messages: *const mmsghdr, count: c_uint) -> bool {
 pub unsafe extern "C-unwind" fn sendmmsg(socket: c_int, messages: *mut mmsghdr, count: c_uint, flags: c_int) -> c_int {
     // SAFETY: the messages are valid for reads and writes.
     unsafe {
-        if !any_touch(messages, count) {
+        if !any_touch(messages, count) || keeps_memory(socket, flags) {
             return next::sendmmsg::call(socket, messages, count, flags);
         }
         for at in 0..count as usize {

@@ -1,9 +1,10 @@
-//! Functions of the C library for which the library stands in, in programs that load it by dlopen.
+//! Interposed functions: the library's own, by the names of the C library's, in programs that load it by dlopen.
 //!
 //! A program that is linked with the library, or preloads it, finds the library's functions before the C library's. One
 //! that loads it by dlopen goes on calling the C library's. There the library's are put into the slots through which each
-//! loaded object calls them, and into those of objects that are loaded later: after dlopen, before dlsym, and now and
-//! then. Handlers that were installed meanwhile are taken over.
+//! loaded object calls them and into its tables of functions, and into those of objects that are loaded later: after
+//! dlopen, before dlsym, and now and then. Handlers that were installed meanwhile are taken over. Addresses that the program
+//! has copied before stay the C library's.
 
 use super::client_signals::{__sigaction, reclaim};
 use super::deferred_signals::SignalGuard;
@@ -52,9 +53,14 @@ pub const NAMES: &[&CStr] = &[
     c"sendmsg",
     c"sendto",
     c"sigaction",
+    c"sigblock",
+    c"sighold",
+    c"sigignore",
     c"signal",
     c"sigprocmask",
+    c"sigrelse",
     c"sigset",
+    c"sigsetmask",
     c"ssignal",
     c"sysv_signal",
     c"write",
@@ -65,18 +71,18 @@ pub const NAMES: &[&CStr] = &[
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refused(pub PathBuf);
 
-/// What stands in for a function.
-struct StandIn {
+/// An interposed function.
+struct Interposed {
     name: &'static CStr,
     address: usize,
     /// The library itself calls the dynamic linker's own.
     is_hook: bool,
 }
 
-/// The stand-ins, once they are in place, and where.
+/// The interposed functions, once they are in place, and where.
 struct Placed {
     /// By name.
-    stand_ins: Vec<StandIn>,
+    functions: Vec<Interposed>,
     /// Of the library and of the C library.
     own: Range<usize>,
     c_library: Range<usize>,
@@ -136,9 +142,9 @@ pub fn put_in_place() -> Result<(), Refused> {
     let refused = || Refused(PathBuf::from(OsStr::from_bytes(path.to_bytes())));
     // A namespace of its own (dlmopen) hides the program.
     let may_see_all = HAS_SLOTS && layout.sees_program;
-    let stand_ins = may_see_all.then(|| stand_ins(&path, &layout.own)).flatten().ok_or_else(refused)?;
+    let functions = may_see_all.then(|| functions(&path, &layout.own)).flatten().ok_or_else(refused)?;
     let Layout { own, c_library, .. } = layout;
-    let placed = Placed { stand_ins, own, c_library, slots: BTreeMap::new(), filled: Changes::default() };
+    let placed = Placed { functions, own, c_library, slots: BTreeMap::new(), filled: Changes::default() };
     *PLACED.lock() = Some(placed);
     IS_PLACED.store(true, Ordering::Release);
     if fill_slots(true) { Ok(()) } else { Err(refused()) }
@@ -155,8 +161,8 @@ fn own_path() -> CString {
     if is_known { unsafe { CStr::from_ptr(info.dli_fname) }.to_owned() } else { CString::default() }
 }
 
-/// The stand-ins, in the order of their names. `None` if the library does not export one of them.
-fn stand_ins(path: &CStr, own: &Range<usize>) -> Option<Vec<StandIn>> {
+/// The interposed functions, in the order of their names. `None` if the library does not export one of them.
+fn functions(path: &CStr, own: &Range<usize>) -> Option<Vec<Interposed>> {
     // In the library's own code its names lead to the C library's functions, as anywhere.
     // SAFETY: the library is loaded already, and is not initialised again.
     let library = unsafe { loader_hooks::dlopen()(path.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
@@ -166,28 +172,29 @@ fn stand_ins(path: &CStr, own: &Range<usize>) -> Option<Vec<StandIn>> {
     let exported = NAMES.iter().map(|name| {
         // SAFETY: the handle is the library's, and the name a string that ends.
         let address = unsafe { libc::dlsym(library, name.as_ptr()) }.addr();
-        own.contains(&address).then_some(StandIn { name, address, is_hook: false })
+        own.contains(&address).then_some(Interposed { name, address, is_hook: false })
     });
-    let hooks = loader_hooks::all().into_iter().map(|(name, address)| Some(StandIn { name, address, is_hook: true }));
-    let mut all: Vec<StandIn> = exported.chain(hooks).collect::<Option<_>>()?;
-    all.sort_by_key(|stand_in| stand_in.name);
+    let hooks =
+        loader_hooks::all().into_iter().map(|(name, address)| Some(Interposed { name, address, is_hook: true }));
+    let mut all: Vec<Interposed> = exported.chain(hooks).collect::<Option<_>>()?;
+    all.sort_by_key(|function| function.name);
     Some(all)
 }
 
 impl Placed {
-    fn find(&self, name: &CStr) -> Option<&StandIn> {
-        let at = self.stand_ins.binary_search_by_key(&name, |stand_in| stand_in.name).ok()?;
-        Some(&self.stand_ins[at])
+    fn find(&self, name: &CStr) -> Option<&Interposed> {
+        let at = self.functions.binary_search_by_key(&name, |function| function.name).ok()?;
+        Some(&self.functions[at])
     }
 
-    /// The slots of an object that belong to stand-ins, each with its stand-in.
+    /// The slots of an object that belong to interposed functions, each with its function.
     fn slots_of(&self, object: &Object<'_>) -> Vec<(Slot, usize)> {
         let mut slots = Vec::new();
         let is_own = object.span() == self.own;
         if object.span() != self.c_library && !object.is_linker() {
             object.slots(|name, slot| {
-                let stand_in = self.find(name).filter(|stand_in| !(is_own && stand_in.is_hook));
-                slots.extend(stand_in.map(|stand_in| (slot, stand_in.address)));
+                let function = self.find(name).filter(|function| !(is_own && function.is_hook));
+                slots.extend(function.map(|function| (slot, function.address)));
             });
         }
         slots
@@ -200,8 +207,8 @@ impl Placed {
             self.slots.insert(object.base(), slots);
         }
         let slots = &self.slots[&object.base()];
-        // SAFETY: the object is being visited, and the stand-ins have the types of the functions for which they stand.
-        let is_filled = |(slot, function): &(Slot, usize)| unsafe { slot.fill(*function) };
+        // SAFETY: the object is being visited, and interposed functions have the types of the C library's.
+        let is_filled = |(slot, function): &(Slot, usize)| unsafe { slot.fill(*function, &self.c_library) };
         slots.iter().filter(|slot| !is_filled(slot)).count() == 0
     }
 }
@@ -252,8 +259,8 @@ pub(super) fn before_lookup() {
     look_again();
 }
 
-/// What stands in for the function of this name, and where the C library is.
-pub(super) fn stand_in_for(name: &CStr) -> Option<(usize, Range<usize>)> {
+/// The interposed function of this name, and where the C library is.
+pub(super) fn interposed(name: &CStr) -> Option<(usize, Range<usize>)> {
     let _signals = SignalGuard::new();
     let mut found = None;
     each_object(|_| {
