@@ -157,20 +157,23 @@ int vgasnet_AMGetMsgSource(vgasnet_token_t token, vgasnet_node_t *srcindex);
 /* Lets the runtime work a little, and runs handlers of messages that have arrived. */
 int vgasnet_AMPoll(void);
 
-/* Waits until the expression cond is true, running handlers. cond is evaluated again when a handler has run, and every
- * 10 ms, because another thread or a put may have changed it. */
+/* Waits until the expression cond is true, running handlers. cond is evaluated again when a handler has run, and after
+ * pauses, because another thread or a put may have changed it: none while a wait spins (vgasnet_set_waitmode), then
+ * pauses that grow from 50 us to 10 ms. */
 #define VGASNET_BLOCKUNTIL(cond) \
     do { \
+        uint64_t vgasnet_since_ = 0; \
         for (;;) { \
             uint64_t vgasnet_seen_ = vgasnet_handler_runs(); \
             if (cond) break; \
-            vgasnet_wait_handler(vgasnet_seen_); \
+            vgasnet_wait_handler(vgasnet_seen_, &vgasnet_since_); \
         } \
     } while (0)
 
-/* The number of handler starts and ends on this rank; and a wait until it differs from seen, for 10 ms at most. */
+/* The number of handler starts and ends on this rank; and a wait until it differs from seen, or until the next look at a
+ * condition. *since is 0 before the first look; the call notes there when the wait began. */
 uint64_t vgasnet_handler_runs(void);
-void vgasnet_wait_handler(uint64_t seen);
+void vgasnet_wait_handler(uint64_t seen, uint64_t *since);
 
 /* No-interrupt sections. Handlers never interrupt a thread, so these do nothing. */
 void vgasnet_hold_interrupts(void);

@@ -14,6 +14,7 @@ mod handler_queue;
 mod handler_safe_lock;
 mod handlers;
 mod messages;
+mod pauses;
 mod run;
 mod send;
 

@@ -3,7 +3,7 @@
 use super::handler_queue::{Incoming, Payload};
 use super::handlers::{self, Frame, LIBRARY};
 use super::send::{Destination, Envelope};
-use super::{Am, caller};
+use super::{Am, caller, pauses};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use std::cell::Cell;
@@ -12,10 +12,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_protocol::active_message::{Args, Category};
 use vgasnet_protocol::{Nonsense, Rank};
-
-/// The longest wait for a handler. A client then looks at its condition again, which other threads or puts may have
-/// changed.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The call by which errors are reported that no call can return.
 const CALL: &str = "active message";
@@ -61,13 +57,23 @@ impl Token {
 }
 
 impl Am {
-    /// Waits until [`Messages::runs`](super::Messages::runs) is not `seen` any more, or a short time.
-    pub fn wait_for_handler(&self, seen: u64) {
+    /// Waits until [`Messages::runs`](super::Messages::runs) is not `seen` any more, or a short time. `since` says when the
+    /// client's wait began; 0, which is replaced, that it begins now.
+    pub fn wait_for_handler(&self, seen: u64, since: &mut u64) {
         // Messages of this rank to itself may do that every time, and what others send comes by polling only.
         if self.messages().runs() != seen {
             return self.driver().poll();
         }
-        self.driver().wait_until_or(&|| self.messages().runs() != seen, Some(Instant::now() + LOOK_AGAIN));
+        let now = pauses::clock_ns();
+        if *since == 0 {
+            *since = now;
+        }
+        let waited = Duration::from_nanos(now.saturating_sub(*since));
+        let sleep = pauses::sleep_after(waited, self.driver().spin_limit());
+        if sleep.is_zero() {
+            return self.driver().poll();
+        }
+        self.driver().wait_until_or(&|| self.messages().runs() != seen, Some(Instant::now() + sleep));
     }
 
     /// Runs the handler of a message to this rank itself, at once.

@@ -49,6 +49,12 @@ unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
 }
 
 entry_points! {
+    unsafe fn vgasnet_wait_handler(seen: u64, since: *mut u64) {
+        let since = since.as_mut().ok_or_else(|| UserError::new("since is a null pointer"))?;
+        attached()?.am().wait_for_handler(seen, since);
+        Ok(())
+    }
+
     unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
@@ -148,11 +154,6 @@ entry_points! {
 
     fn vgasnet_handler_runs() -> u64 {
         Ok(attached()?.am().messages().runs())
-    }
-
-    fn vgasnet_wait_handler(seen: u64) {
-        attached()?.am().wait_for_handler(seen);
-        Ok(())
     }
 
     fn vgasnet_AMMaxArgs() -> usize {

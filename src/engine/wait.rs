@@ -214,12 +214,17 @@ impl Driver {
         self.waiters.spin_us.store(spin_us, Ordering::Relaxed);
     }
 
-    fn spin(&self) -> Spin {
-        let limit = match WaitMode::current() {
+    /// How long a driver spins before it sleeps, as the client's wait mode has it.
+    pub fn spin_limit(&self) -> Duration {
+        match WaitMode::current() {
             WaitMode::Spin => Duration::MAX,
             WaitMode::Block => Duration::ZERO,
             WaitMode::SpinBlock => Duration::from_micros(self.waiters.spin_us.load(Ordering::Relaxed).into()),
-        };
+        }
+    }
+
+    fn spin(&self) -> Spin {
+        let limit = self.spin_limit();
         Spin { limit, limit_for_others: limit, yields: true }
     }
 
