@@ -37,7 +37,13 @@
  * Threads. Any thread may call any function at any time, unless the description of the function says otherwise. A
  *   handle may be synced by another thread than the one that got it. Implicit operations and access regions are the
  *   calling thread's. A signal handler may call vgasnet_exit with another status than 0, and the functions that only
- *   return a number of the job; no others.
+ *   return a number of the job; no others. It may jump (siglongjmp) out of a load or store of the segment, but out of no
+ *   call of the library. No thread is cancelled asynchronously (PTHREAD_CANCEL_ASYNCHRONOUS) while it uses the segment.
+ *   The threads of the library do not end before the process does: a program ends by exit or by a return from main, not
+ *   by pthread_exit of all its threads.
+ *
+ * Descriptors. The library has descriptors of its own, from the lowest that are free. A program closes those that it has
+ *   opened, and no others (close_range, dup2); a forked child may close all.
  */
 #ifndef VGASNET_H
 #define VGASNET_H

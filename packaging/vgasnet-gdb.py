@@ -22,12 +22,22 @@ PLAIN_SIGNALS = (0, 2, 5, 19)
 WORD_BYTES = 8
 
 
+def evaluate(expression):
+    """The value of an expression in C, whatever the language of the frame is: the library is in Rust."""
+    language = gdb.parameter("language")
+    gdb.execute("set language c", to_string=True)
+    try:
+        return gdb.parse_and_eval(expression)
+    finally:
+        gdb.execute("set language %s" % language, to_string=True)
+
+
 class Segment:
     """The rank's segment, as vgasnet_debug_layout describes it."""
 
     def __init__(self):
         try:
-            place = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_layout"))
+            place = int(evaluate("(unsigned long) &vgasnet_debug_layout"))
         except gdb.error:
             raise gdb.GdbError("vgasnet: this program has not loaded vgasnet")
         self.place = place
@@ -104,7 +114,7 @@ class Segment:
             if name == "i386:x86-64":
                 call_with_general_registers(arguments)
             else:
-                gdb.parse_and_eval("((int (*)(long, long, long)) vgasnet_debug_read)(%d, %d, %d)" % arguments)
+                evaluate("((int (*)(long, long, long)) vgasnet_debug_read)(%d, %d, %d)" % arguments)
         code = struct.unpack("=Q", bytes(gdb.selected_inferior().read_memory(place, WORD_BYTES)))[0]
         if code == UNANSWERED:
             raise gdb.GdbError("vgasnet: gdb could not call vgasnet_debug_read in this thread; select another one")
@@ -118,10 +128,10 @@ def call_with_general_registers(arguments):
     """Calls vgasnet_debug_read, which keeps all other registers: gdb 13 cannot give them back on processors with AMX."""
     frame, thread = gdb.selected_frame(), gdb.selected_thread()
     gdb.newest_frame().select()
-    values = {name: int(gdb.parse_and_eval("$" + name)) & MASK for name in GENERAL}
+    values = {name: int(evaluate("$" + name)) & MASK for name in GENERAL}
     signal = stop_signal()
-    end = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_stop"))
-    start = int(gdb.parse_and_eval("(unsigned long) &vgasnet_debug_read"))
+    end = int(evaluate("(unsigned long) &vgasnet_debug_stop"))
+    start = int(evaluate("(unsigned long) &vgasnet_debug_read"))
     # Below what a leaf function may use of the stack.
     stack = ((values["rsp"] - 256) & ~63) - WORD_BYTES
     gdb.selected_inferior().write_memory(stack, struct.pack("=Q", end))
@@ -134,7 +144,7 @@ def call_with_general_registers(arguments):
             # Another thread may stop first.
             gdb.execute("signal 0", to_string=True)
             thread.switch()
-            if int(gdb.parse_and_eval("(unsigned long) $pc")) == end:
+            if gdb.newest_frame().pc() == end:
                 break
     finally:
         point.delete()
@@ -153,7 +163,7 @@ def set_registers(values):
 
 def stop_signal():
     try:
-        return int(gdb.parse_and_eval("$_siginfo.si_signo"))
+        return int(evaluate("$_siginfo.si_signo"))
     except gdb.error:
         return 0
 
@@ -275,7 +285,7 @@ class WildAccess(gdb.Breakpoint):
 def stop_at_wild_accesses(_=None):
     """Sets the breakpoint as soon as the library is loaded."""
     try:
-        gdb.parse_and_eval("(unsigned long) &vgasnet_debug_stop")
+        evaluate("(unsigned long) &vgasnet_debug_stop")
     except gdb.error:
         return
     if not any(point.location == "vgasnet_debug_stop" for point in WildAccess.all):

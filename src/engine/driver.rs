@@ -3,7 +3,7 @@
 use super::wait::{CallerWork, Waiters};
 use super::{Engine, Work};
 use crate::error::UserError;
-use crate::memory::{AddressSpace, LargePages, SegmentView};
+use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
 use crate::request::{Completion, Completions, Mailbox, Part, Waited};
 use crate::sys::{SignalGuard, Signalproof};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -288,9 +288,7 @@ impl Driver {
     fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
-            let error = std::io::Error::from_raw_os_error(errno);
-            let line = format!("cannot map a page of the segment: {error}; raise vm.max_map_count");
-            self.fail("engine", &UserError::new(line));
+            self.fail("engine", &mapping_refused("map", errno));
         }
     }
 

@@ -243,10 +243,13 @@ impl StorageServer {
             IoDirection::Write => ("write", "to"),
         };
         let offset = u64::from(operation.page.index) * self.space.page_bytes() as u64;
+        let hint = match error.raw_os_error() {
+            Some(libc::EFBIG) => "raise `ulimit -f`",
+            _ => "check the disk, or set VGASNET_STORAGE_DIR to a directory on another one",
+        };
         UserError::new(format!(
             "cannot {verb} the page at offset {offset} of this rank's segment {preposition} its backing file: {error}; \
-             no other copy can take its place, so the job ends; check the disk, or set VGASNET_STORAGE_DIR to a \
-             directory on another one"
+             no other copy can take its place, so the job ends; {hint}"
         ))
     }
 }

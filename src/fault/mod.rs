@@ -254,7 +254,10 @@ impl Scene {
             }
             PageAccess::Refused(_) => {
                 self.unpin(index);
-                self.refuse(address, "the system has no more mappings for this process; raise vm.max_map_count");
+                self.refuse(
+                    address,
+                    "the system has no more mappings for this process; raise vm.max_map_count and ulimit -v",
+                );
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages, PageTable, Slot};
+use super::{AddressSpace, LargePages, PageTable, Slot, mapping_refused};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{FrameId, PageId};
@@ -74,9 +74,6 @@ impl Frames {
     /// The system refuses.
     pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), UserError> {
         let unmapped = self.space.view.as_ref().map_or(Ok(()), |view| view.unmap(page, frame));
-        unmapped.map_err(|errno| {
-            let error = std::io::Error::from_raw_os_error(errno);
-            UserError::new(format!("cannot unmap a page of the segment: {error}; raise vm.max_map_count"))
-        })
+        unmapped.map_err(|errno| mapping_refused("unmap", errno))
     }
 }

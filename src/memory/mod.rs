@@ -20,4 +20,4 @@ pub use page_mapper::{PageMapper, RemapMapper, mapped_max};
 pub use page_table::{Closing, PageTable, Pinned, Slot, Slots};
 pub use pool::Pool;
 pub use reservation::{Reservation, guard_end};
-pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView};
+pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};

@@ -8,8 +8,19 @@ use super::mapped_order::MappedOrder;
 use super::page_mapper::PageMapper;
 use super::page_table::{Pinned, Slot, Slots};
 use super::{RankMemory, Segment};
+use crate::error::UserError;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+
+/// One line for the user: a page of the segment cannot be mapped or unmapped, as `verb` says, for this error number.
+pub fn mapping_refused(verb: &str, errno: i32) -> UserError {
+    let hint = match errno {
+        libc::ENOMEM => "raise vm.max_map_count and `ulimit -v`",
+        _ => "the program must not unmap its segment, or map anything there",
+    };
+    let error = std::io::Error::from_raw_os_error(errno);
+    UserError::new(format!("cannot {verb} a page of the segment: {error}; {hint}"))
+}
 
 /// Pages that one instruction may need at once: two operands, each across a border.
 pub const FRAMES_MIN: u32 = 4;

@@ -131,9 +131,12 @@ pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
             Box::new(ring)
         }
         Err(Refused { file, error }) => {
+            let hint = match error.raw_os_error() {
+                Some(libc::ENOMEM) => "raise `ulimit -l`",
+                _ => "allow it in sysctl kernel.io_uring_disabled or in the container's seccomp profile",
+            };
             (options.warn)(&format!(
-                "the kernel refused io_uring ({error}): storage uses threads with blocking calls, which is slower; \
-                 allow it in sysctl kernel.io_uring_disabled or in the container's seccomp profile"
+                "the kernel refused io_uring ({error}): storage uses threads with blocking calls, which is slower; {hint}"
             ));
             let threads = ThreadStorage::new(file, options.depth);
             Box::new(threads.map_err(|error| UserError::new(format!("cannot start threads for storage: {error}")))?)

@@ -158,9 +158,11 @@ impl RingStorage {
                 false
             }
             Err(error) => {
-                // The program has closed the ring's descriptor. The kernel may still write to memory that unwinding
-                // would free.
-                eprintln!("vgasnet: io_uring_enter: {error}: operations in flight can no longer be waited for");
+                // The kernel may still write to memory that unwinding would free.
+                eprintln!(
+                    "vgasnet: io_uring_enter: {error}: the program has closed descriptors that it did not open, or put others \
+                     in their place; let it leave the library's alone"
+                );
                 std::process::abort();
             }
         }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, SealFlag, fcntl};
 use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, getrlimit};
 use vgasnet_conduit::{EXCHANGE_BYTES_MAX, RegionSizes, page_bytes};
 
 use crate::barrier::Barrier;
@@ -109,6 +110,16 @@ impl RankBlock {
     }
 }
 
+/// Makes a file of shared memory so long. One beyond the limit on the size of files is refused with `EFBIG`: the system
+/// would end the process by SIGXFSZ.
+pub(crate) fn set_len(file: BorrowedFd<'_>, len_bytes: usize) -> Result<(), Errno> {
+    let (limit_bytes, _) = getrlimit(Resource::RLIMIT_FSIZE)?;
+    if len_bytes as u64 > limit_bytes {
+        return Err(Errno::EFBIG);
+    }
+    nix::unistd::ftruncate(file, len_bytes as i64)
+}
+
 /// The fixed part of the arena, mapped: header, rank blocks and inboxes.
 pub(crate) struct Control {
     mapping: Mapping,
@@ -119,7 +130,7 @@ impl Control {
     /// Makes the arena's file for `ranks` ranks, with a valid header.
     pub(crate) fn create(ranks: u32) -> Result<OwnedFd, Errno> {
         let file = memfd_create(NAME, MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING)?;
-        nix::unistd::ftruncate(&file, Self::bytes(ranks) as i64)?;
+        set_len(file.as_fd(), Self::bytes(ranks))?;
         fcntl(&file, FcntlArg::F_ADD_SEALS(SealFlag::F_SEAL_SHRINK))?;
         let control = Control::map(file.as_fd(), ranks)?;
         let header = control.header();

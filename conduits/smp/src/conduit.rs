@@ -4,12 +4,13 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use nix::errno::Errno;
 use vgasnet_conduit::{
     Arrival, Busy, Capabilities, Conduit, ConduitError, Rank, Region, RegionSizes, SLOW, Sleeper, Transfer, Urgency,
     agree, of_other_version, wait_readable,
 };
 
-use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock};
+use crate::arena::{POOL_ALIGN_BYTES, Placement, RankBlock, set_len};
 use crate::completions::Completions;
 use crate::job::Job;
 use crate::mapping::Mapping;
@@ -125,8 +126,10 @@ impl SmpConduit {
         })?;
         let arena = &self.job.objects.arena;
         // Every rank sets the same length, so nobody shrinks the file.
-        nix::unistd::ftruncate(arena, placement.end_bytes as i64)
-            .map_err(|error| ConduitError(format!("shared memory of {} bytes: {error}", placement.end_bytes)))?;
+        set_len(arena.as_fd(), placement.end_bytes).map_err(|error| {
+            let hint = if error == Errno::EFBIG { "; raise `ulimit -f`" } else { "" };
+            ConduitError(format!("shared memory of {} bytes: {error}{hint}", placement.end_bytes))
+        })?;
         let len_bytes = placement.end_bytes - placement.start_bytes;
         let mapping = Mapping::new(arena.as_fd(), placement.start_bytes as u64, len_bytes, POOL_ALIGN_BYTES)
             .map_err(|error| ConduitError(format!("mapping {len_bytes} bytes of shared memory: {error}")))?;
