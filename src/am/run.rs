@@ -6,6 +6,7 @@ use super::send::{Destination, Envelope};
 use super::{Am, caller, pauses};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
+use crate::sys::CancellationGuard;
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -167,6 +168,7 @@ impl Am {
             self.driver().fail(CALL, &UserError::new(line));
         };
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
+        let _uncancelled = CancellationGuard::new();
         // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
         // E.0). The payload is as long as the frame says.
         caller::in_handler(|| unsafe { handlers::call(function, category, frame, args) });

@@ -3,7 +3,7 @@
 use super::slow::{tell_of_end, watched};
 use super::{exit_without_job, job, refusal_in_child, report, runtime, threads};
 use crate::error::UserError;
-use crate::sys::{is_disturbed, thread_key};
+use crate::sys::{CancellationGuard, is_disturbed, thread_key};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
@@ -32,6 +32,7 @@ pub fn exit(status: i32) -> ! {
         report("vgasnet_exit", &line);
         exit_without_job(if status == 0 { 1 } else { status });
     }
+    let _uncancelled = CancellationGuard::new();
     let before = EXITING.compare_exchange(0, thread_key(), Ordering::AcqRel, Ordering::Acquire);
     match before {
         Err(thread) if thread != thread_key() => loop {

@@ -25,7 +25,7 @@ use crate::error::UserError;
 use crate::settings::{Config, Machine, environment};
 use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
-use crate::sys::{heap, signal_changes, standard_streams};
+use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams};
 use agreement::agree;
 use std::io::Write;
 use std::sync::Arc;
@@ -163,6 +163,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     if INITIALISING.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "the job is initialised already; call init once"));
     }
+    let _uncancelled = CancellationGuard::new();
     heap::survive_forks();
     signal_changes::survive_forks();
     standard_streams::open_closed();
@@ -231,6 +232,7 @@ pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static R
     if job.attaching.swap(true, Ordering::SeqCst) {
         return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
     }
+    let _uncancelled = CancellationGuard::new();
     let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
     OF_RANK.runtime.store(runtime, Ordering::Release);
     #[cfg(feature = "mpi")]

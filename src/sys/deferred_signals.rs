@@ -8,12 +8,12 @@
 //!
 //! Slots are in a table, because a handler cannot use thread-local storage: its first use in a thread may allocate.
 
+use super::cancellation::CancellationGuard;
 use super::frames::{Frame, stack_pointer};
 use super::signal_mask::{ASYNCHRONOUS, Mask, bit, change_mask, mask_in};
 use super::thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -55,23 +55,23 @@ static TABLE: [Slot; SLOTS] = [const {
     }
 }; SLOTS];
 
-/// Defers signals while it exists: no handler of the client runs in this thread.
+/// Defers signals while it exists: no handler of the client runs in this thread, and it is not cancelled.
 pub struct SignalGuard {
     slot: Cell<Option<&'static Slot>>,
     /// The thread's mask, where there is no slot.
     before: Cell<Mask>,
-    of_this_thread: PhantomData<*const ()>,
+    _uncancelled: CancellationGuard,
 }
 
 impl SignalGuard {
     /// Defers signals from now on.
     pub fn new() -> SignalGuard {
-        let guard = SignalGuard { slot: Cell::new(None), before: Cell::new(0), of_this_thread: PhantomData };
+        let guard = SignalGuard { slot: Cell::new(None), before: Cell::new(0), _uncancelled: CancellationGuard::new() };
         guard.begin();
         guard
     }
 
-    /// Lets signals in while `body` runs.
+    /// Lets signals in while `body` runs. The thread is not cancelled there either.
     pub fn except<T>(&self, body: impl FnOnce() -> T) -> T {
         self.end();
         let answer = body();

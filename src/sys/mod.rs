@@ -1,6 +1,7 @@
 //! Wrappers of the system: waiting in the kernel, the client's signals, its input and output, functions that
 //! are interposed before the C library's, forked children, the library's heap, debuggers and checkers.
 
+mod cancellation;
 pub mod children;
 pub mod client_signals;
 mod deferred_signals;
@@ -22,6 +23,7 @@ pub mod signal_mask;
 pub mod standard_streams;
 mod thread_table;
 
+pub use cancellation::CancellationGuard;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno};
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

@@ -199,6 +199,11 @@ fn check_error_lines(ended: &Ended, ranks: u32) {
 }
 
 #[test]
+fn threads_are_cancelled_outside_of_the_library() {
+    run_in("cancellation", &[], SETUPS);
+}
+
+#[test]
 fn input_and_output_of_segments() {
     run_in("files", &[], SETUPS);
     for setup in some_of(SETUPS) {

@@ -1,6 +1,6 @@
 //! The conduit itself.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -89,8 +89,11 @@ impl SmpConduit {
     }
 
     fn ring_sleeper(&self, rank: u32, sleeper: Sleeper) {
-        // It fails only when the eventfd's count is at its end, and then it is readable anyway.
-        let _ = nix::unistd::write(self.job.objects.doorbell(rank, sleeper), &1_u64.to_ne_bytes());
+        let doorbell = self.job.objects.doorbell(rank, sleeper).as_raw_fd();
+        let one = 1_u64.to_ne_bytes();
+        // SAFETY: the kernel reads `one`, and the descriptor is open. It fails only when the eventfd's count is at its end,
+        // and then it is readable anyway. Unlike `write`, `syscall` is no cancellation point of this thread.
+        unsafe { libc::syscall(libc::SYS_write, doorbell, one.as_ptr(), one.len()) };
     }
 
     fn attached(&self) -> &Attached {

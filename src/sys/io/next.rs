@@ -4,6 +4,7 @@
 //!
 //! They are cancellation points: a thread that is cancelled in one of them unwinds through its caller.
 
+use crate::sys::cancellation::cancellable;
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -91,26 +92,9 @@ unsafe extern "C-unwind" {
 
 /// A system call that a thread may be cancelled in, with the error number where the C library has it.
 macro_rules! system_call {
-    ($number:ident, $($argument:expr),*) => {{
-        let before = set_cancel_type(CANCEL_ASYNCHRONOUS);
-        let answer = libc::syscall(libc::$number, $($argument),*) as isize;
-        set_cancel_type(before);
-        answer
-    }};
-}
-
-/// `PTHREAD_CANCEL_ASYNCHRONOUS` of `pthread.h`.
-const CANCEL_ASYNCHRONOUS: c_int = 1;
-
-/// Sets when this thread may be cancelled; returns what was set before.
-fn set_cancel_type(kind: c_int) -> c_int {
-    unsafe extern "C-unwind" {
-        fn pthread_setcanceltype(kind: c_int, before: *mut c_int) -> c_int;
-    }
-    let mut before = 0;
-    // SAFETY: `before` has room for the answer. A thread that is cancelled at once has nothing of the library's.
-    unsafe { pthread_setcanceltype(kind, &raw mut before) };
-    before
+    ($number:ident, $($argument:expr),*) => {
+        cancellable(|| libc::syscall(libc::$number, $($argument),*) as isize)
+    };
 }
 
 type Memory = *mut c_void;
