@@ -144,11 +144,14 @@ impl Launch {
 
 /// Advice for the user on an error of the system, if there is any.
 fn advice(error: &std::io::Error) -> String {
-    if error.raw_os_error() != Some(libc::EMFILE) {
-        return String::new();
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => {
+            let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
+            format!("; at most {hard} are possible here, see \"ulimit -Hn\"")
+        }
+        Some(libc::EFBIG) => "; raise `ulimit -f`".to_owned(),
+        _ => String::new(),
     }
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
-    format!("; at most {hard} are possible here, see \"ulimit -Hn\"")
 }
 
 /// A job that runs.

@@ -96,6 +96,20 @@ fn too_few_descriptors_are_a_line() {
     assert!(ran > 0 && refused > 0, "{ran} ran, {refused} were refused");
 }
 
+/// Memory that ranks share counts as files. A file beyond the limit would end who makes it by SIGXFSZ.
+#[test]
+fn too_small_a_limit_on_files_is_a_line() {
+    let program = ways(Linking::Shared);
+    for (limit_blocks, line) in [(8, "vgasnetrun: making shared memory"), (2000, "vgasnet: rank 0: vgasnet_attach: ")] {
+        let script = format!("ulimit -f {limit_blocks}; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, "limited"]).arg(tool("vgasnetrun")).args(["-n", "1"]).arg(&program).arg("copies");
+        let (status, _, said) = run_bare(&mut command);
+        assert_eq!(status, Some(1), "{limit_blocks}: {said}");
+        assert!(said.lines().any(|its| its.starts_with(line) && its.ends_with("; raise `ulimit -f`")), "{said}");
+    }
+}
+
 #[test]
 fn root_may_start_ranks_as_another_user() {
     if conduit() != "smp" {
