@@ -321,19 +321,21 @@ impl World {
     /// The invariants that hold after every step.
     pub fn check(&self) {
         let zeros = vec![0; self.shape.page_bytes];
-        for page in self.pages() {
-            let newest = self.model.get(&page).unwrap_or(&zeros);
-            let mut copies = 0;
-            let mut writers = 0;
-            for (at, node) in self.nodes.iter().enumerate() {
-                for (_, frame, access) in node.protocol.cache.copies().filter(|(p, _, _)| *p == page) {
-                    copies += 1;
-                    writers += u32::from(access == Access::Write);
-                    assert_eq!(&node.frames[frame.0 as usize], newest, "the copy of {page:?} at r{at} is old");
-                }
+        let newest = |page: PageId| self.model.get(&page).unwrap_or(&zeros);
+        let place = |page: PageId| page.home.index() * self.shape.pages as usize + page.index as usize;
+        let mut counts = vec![(0, 0); self.nodes.len() * self.shape.pages as usize];
+        for (at, node) in self.nodes.iter().enumerate() {
+            for (page, frame, access) in node.protocol.cache.copies() {
+                let (copies, writers) = &mut counts[place(page)];
+                *copies += 1;
+                *writers += u32::from(access == Access::Write);
+                assert_eq!(&node.frames[frame.0 as usize], newest(page), "the copy of {page:?} at r{at} is old");
             }
+        }
+        for page in self.pages() {
+            let (copies, writers) = counts[place(page)];
             assert!(writers == 0 || copies == 1, "{page:?} has {writers} writers and {copies} copies");
-            self.check_accounted(page, newest);
+            self.check_accounted(page, newest(page));
         }
         for node in &self.nodes {
             let open = node.words.iter().filter_map(|(page, word)| word.open.map(|(frame, _)| (frame, *page)));
