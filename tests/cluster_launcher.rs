@@ -201,6 +201,31 @@ fn programs_that_are_no_ranks_simply_run() {
     assert_eq!(ended.stderr, "err\n".repeat(3));
 }
 
+/// A script in the place of the launcher says what Open MPI's says on loaded machines.
+#[cfg(feature = "mpi")]
+#[test]
+fn a_line_of_open_mpi_that_means_nothing_is_left_out() {
+    use std::os::unix::fs::PermissionsExt;
+    let (dir, mpiexec) = (fresh_dir(), vgasnet_mpi::MPIEXEC);
+    let noise = "[node:7] plm:rsh: Warning: setpgid(9,9) failed in parent with errno=Permission denied(13)";
+    let script = dir.join("mpiexec");
+    let say = format!("[ \"$1\" = --version ] || printf '%s\\n' '{noise}' 'a warning' >&2");
+    std::fs::write(&script, format!("#!/bin/sh\n{say}\nexec {mpiexec} \"$@\"\n")).expect("a file of ours");
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("a file of ours");
+
+    let version = Command::new(mpiexec).arg("--version").output().expect("a launcher");
+    let is_open_mpi = !String::from_utf8_lossy(&version.stdout).to_lowercase().contains("hydra");
+    let mut command = Command::new(tool("vgasnetrun"));
+    command.envs(IN_CONTAINERS).env("VGASNET_MPIEXEC", &script);
+    command.args(["--conduit", "mpi", "-n", "2", "sh", "-c", "echo err >&2"]);
+    let said = String::from_utf8(command.output().expect("vgasnetrun starts").stderr).expect("words");
+    let mut lines: Vec<_> = said.lines().collect();
+    lines.sort_unstable();
+    let others = if is_open_mpi { &[][..] } else { &[noise] };
+    assert_eq!(lines, [others, &["a warning", "err", "err"]].concat(), "{said}");
+    std::fs::remove_dir_all(&dir).expect("our directory");
+}
+
 #[test]
 fn what_is_typed_reaches_the_first_rank() {
     let terminal = nix::pty::openpty(None, None).expect("a terminal");

@@ -34,6 +34,8 @@ mod agent;
 mod connection;
 mod event_loop;
 mod exit_policy;
+#[allow(unsafe_code, reason = "a process without another program")]
+mod launcher_stderr;
 mod local_job;
 mod other_launcher;
 mod output;
@@ -57,6 +59,7 @@ use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 pub use address::LAUNCHER_VARIABLE;
 pub use agent::run as run_agent;
 pub use exit_policy::{End, Failure, Outcome};
+pub use launcher_stderr::IsNoise;
 pub use local_job::Launch;
 pub use supervisor::{Plan, supervise};
 

@@ -11,6 +11,7 @@ use nix::unistd::Pid;
 use vgasnet_protocol::RankState;
 
 use crate::exit_policy::{End, ExitPolicy, Graces, Order, RankView};
+use crate::launcher_stderr::{IsNoise, LauncherStderr};
 use crate::process::Process;
 use crate::{StartError, cannot_run_status, terminal};
 
@@ -25,6 +26,8 @@ const OUTPUT_LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct OtherLauncher {
     process: Process,
     name: String,
+    /// Its stderr, where that does not go straight to the user.
+    stderr: Option<LauncherStderr>,
     end: Option<(End, Instant)>,
     /// Its end has been judged.
     is_judged: bool,
@@ -33,18 +36,24 @@ pub(crate) struct OtherLauncher {
 }
 
 impl OtherLauncher {
-    /// Starts the launcher with this signal mask.
-    pub(crate) fn start(mut command: Command, mask: SigSet) -> Result<OtherLauncher, StartError> {
+    /// Starts the launcher with this signal mask. With `is_noise`, its lines that say nothing are kept from the user.
+    pub(crate) fn start(
+        mut command: Command,
+        is_noise: Option<IsNoise>,
+        mask: SigSet,
+    ) -> Result<OtherLauncher, StartError> {
         // Signals are to take the way through the agents.
         command.process_group(0);
         terminal::replace(&mut command);
         let name = command.get_program().to_string_lossy().into_owned();
+        let stderr = is_noise.map(|is_noise| LauncherStderr::redirect(&mut command, is_noise)).transpose();
+        let stderr = stderr.map_err(|error| StartError::new(1, format!("copying what {name} says: {error}")))?;
         let mut process = Process::spawn(command, mask, Signal::SIGTERM, None)
             .map_err(|error| StartError::new(cannot_run_status(&error), format!("cannot run {name}: {error}")))?;
         if let Some(pipe) = process.take_stdin() {
             terminal::forward(pipe);
         }
-        Ok(OtherLauncher { process, name, end: None, is_judged: false, policy: None })
+        Ok(OtherLauncher { process, name, stderr, end: None, is_judged: false, policy: None })
     }
 
     /// Readable when it has ended; none after it was reaped.
@@ -122,6 +131,13 @@ impl OtherLauncher {
             policy.on_delay(now);
         }
         order
+    }
+
+    /// It has ended: waits until all is written that it and its ranks have said.
+    pub(crate) fn finish_output(&self) {
+        if let Some(stderr) = &self.stderr {
+            stderr.finish(is_output_held_up);
+        }
     }
 
     /// Reaches the launcher and the processes that it has started here.

@@ -12,6 +12,7 @@ use crate::address::{LAUNCHER_VARIABLE, Listeners};
 use crate::connection::{Connection, Stream};
 use crate::event_loop::{Role, Watched, run};
 use crate::exit_policy::{Decision, ExitPolicy, Graces, Order};
+use crate::launcher_stderr::IsNoise;
 use crate::other_launcher::OtherLauncher;
 use crate::rank_table::{ChildStatus, Entry, Host, RankTable, name_ranks};
 use crate::signals::Signals;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub is_dispensable: bool,
     /// An agent that is silent for so long is lost.
     pub host_timeout: Duration,
+    /// Tells lines on the launcher's stderr that are kept from the user, if there are any.
+    pub is_noise: Option<IsNoise>,
 }
 
 /// Runs a job to its end. An error is one line on stderr. Returns the exit status for the user.
@@ -154,7 +157,7 @@ impl Supervisor {
             policy: ExitPolicy::new(Graces::JOB, None),
             to_say: Vec::new(),
             standing: None,
-            launcher: OtherLauncher::start(plan.launcher, signals.previous_mask())?,
+            launcher: OtherLauncher::start(plan.launcher, plan.is_noise, signals.previous_mask())?,
             is_dispensable: plan.is_dispensable,
             nobody_came: false,
             host_name: host_name(),
@@ -353,6 +356,7 @@ impl Supervisor {
 
     /// Returns the exit status for the user.
     fn finish(mut self) -> i32 {
+        self.launcher.finish_output();
         self.to_say.drain(..).for_each(|text| say(&text));
         let status = self.policy.outcome().status;
         // Where no rank has failed, the other launcher may have.

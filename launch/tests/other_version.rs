@@ -40,7 +40,7 @@ fn agents_of_another_version_are_refused() {
         Ok("agent") => say_hello(),
         Ok(_) => {
             let (launcher, host_timeout) = (again("agent"), Duration::from_secs(20));
-            let status = supervise(Plan { ranks: 2, launcher, is_dispensable: true, host_timeout });
+            let status = supervise(Plan { ranks: 2, launcher, is_dispensable: true, host_timeout, is_noise: None });
             std::process::exit(status);
         }
         Err(_) => {

@@ -108,7 +108,7 @@ pub fn on_process_exit(status: i32) {
         0 if leave_soon() => job.conduit.close(),
         // Other exit handlers are still to run, where the conduit does not mind.
         _ if is_by_call && !job.conduit.note_exit(status) => job.conduit.exit(status),
-        _ => {}
+        _ => job.conduit.expect_failure(),
     }
 }
 

@@ -1,6 +1,9 @@
 /* Errors that end the job. The first argument names the error; the last rank makes it. */
 #include "check.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 static char bytes[64];
 
 static void outside(void) { vgasnet_get(bytes, 0, at(0, 16 * page_bytes() - 4), 8); }
@@ -36,6 +39,32 @@ static void begin_twice(void) {
 static void sync_in_region(void) {
     vgasnet_begin_nbi_accessregion();
     vgasnet_try_syncnbi_puts();
+}
+
+/* The parent, which looks after this process, stands still for a second from when a byte is written here on. */
+static int stop_parent = -1;
+
+/* To be called before init, so that the child has nothing of the network's open. */
+static void prepare_slow_parent(void) {
+    int ends[2];
+    pid_t parent = getppid();
+    if (pipe(ends) != 0) exit(3);
+    stop_parent = ends[1];
+    if (fork() != 0) return;
+    close(ends[1]);
+    for (int descriptor = 0; descriptor < 3; ++descriptor) close(descriptor);
+    if (read(ends[0], bytes, 1) == 1) {
+        kill(parent, SIGSTOP);
+        sleep(1);
+        kill(parent, SIGCONT);
+    }
+    _exit(0);
+}
+
+/* The network carries the messages of a barrier when this rank ends, which is told of late. */
+static void slow_parent(void) {
+    vgasnet_barrier_notify(0, VGASNET_BARRIERFLAG_ANONYMOUS);
+    if (write(stop_parent, bytes, 1) == 1) value_of_9();
 }
 
 /* A handle that was synced, or made-up bits that name nothing. */
@@ -88,6 +117,7 @@ static const struct error errors[] = {
     {"sync-in-region", sync_in_region},
     {"dead-handle", dead_handle},
     {"twice-in-array", twice_in_array},
+    {"slow-parent", slow_parent},
 };
 
 static void early(const char *name) {
@@ -100,6 +130,7 @@ static void early(const char *name) {
 
 int main(int argc, char **argv) {
     if (argc < 2) return 3;
+    if (strcmp(argv[1], "slow-parent") == 0) prepare_slow_parent();
     early(argv[1]);
     if (vgasnet_attach(NULL, 0, 16 * page_bytes(), 0) != VGASNET_OK) return 3;
     for (size_t i = 0; i < sizeof errors / sizeof *errors; ++i)

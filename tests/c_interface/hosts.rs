@@ -2,7 +2,7 @@
 //! and cut. Each test makes its hosts and removes them. Where that is not possible, the test says so and passes.
 
 use std::fs::Permissions;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -267,11 +267,45 @@ fn all_programs_run_across_hosts() {
         .env("CHECK_LAUNCHER", launcher)
         .arg("--test-threads=1")
         .args(ELSEWHERE.iter().flat_map(|name| ["--skip", name]));
-    let output = tests.output().expect("this program runs");
-    let said = String::from_utf8_lossy(&output.stdout);
-    print!("{said}");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut tests = tests.stdout(Stdio::piped()).spawn().expect("this program runs");
+    let (said, messages) = pass_on(BufReader::new(tests.stdout.take().expect("piped")));
+    let status = tests.wait().expect("our child");
+    assert!(status.success(), "across hosts, {status}:\n{messages}");
     assert!(said.contains(" passed; 0 failed;"), "no test ran");
+}
+
+/// Passes on what tests say, on the real stdout: it takes them minutes. Returns that, and apart from it the messages of tests
+/// that fail, which come between two lines of a kind.
+fn pass_on(lines: impl BufRead) -> (String, String) {
+    let (mut said, mut messages, mut is_message) = (String::new(), String::new(), false);
+    for line in lines.split(b'\n') {
+        let line = String::from_utf8_lossy(&line.expect("a pipe")).into_owned() + "\n";
+        if line == "failures:\n" {
+            is_message = !is_message;
+        } else if is_message {
+            messages += &line;
+        } else {
+            // If stdout is closed, there is nobody to tell.
+            let _ = std::io::stdout().write_all(line.as_bytes());
+            said += &line;
+        }
+    }
+    (said, messages)
+}
+
+/// They notice its end before the launcher tells them.
+#[test]
+fn the_peers_of_a_rank_that_fails_say_nothing() {
+    let Some(hosts) = Hosts::new() else { return };
+    let begin = Instant::now();
+    let program = compile::program("fatal", Language::C99, Linking::Shared);
+    let (status, stdout, stderr) = finish(hosts.start(&program, &["slow-parent"], Setup { ranks: 3, ..SMALL }));
+    let ended = Ended { status, stdout, stderr, took: begin.elapsed() };
+    let lines: Vec<_> = ended.stderr.lines().collect();
+    assert!(ended.status == Some(1) && ended.stdout.is_empty() && lines.len() == 2, "{ended:?}");
+    assert!(lines[0].starts_with("vgasnet: rank 2: vgasnet_put_val: "), "{ended:?}");
+    assert!(lines[1].starts_with("vgasnetrun: rank 2 "), "{ended:?}");
+    hosts.assert_clean(&ended, Duration::from_secs(5));
 }
 
 #[test]

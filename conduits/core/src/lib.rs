@@ -269,6 +269,9 @@ pub trait Conduit: Send + Sync {
     /// only [`Conduit::exit`] is.
     fn close(&self);
 
+    /// The process is about to end without [`Conduit::exit`], and not well: peers are to learn of that from the launcher first.
+    fn expect_failure(&self) {}
+
     /// Says that this process is about to end, and the job with it, as by [`Conduit::exit`]. Returns whether it may do so
     /// by itself; if not, it calls that.
     fn note_exit(&self, status: i32) -> bool;

@@ -35,7 +35,7 @@ messages! {
     pub enum Passed {
         /// None comes.
         0 => Nothing,
-        /// A connection, which the agent keeps open until it ends.
+        /// A connection or a listener, which the agent keeps open until it ends.
         1 => Connection,
         /// A file, which the agent empties when the rank has ended. Others may have it open by then.
         2 => File,
@@ -87,6 +87,39 @@ pub fn pass_descriptor(descriptor: BorrowedFd<'_>, passed: Passed) {
     let _ = sendmsg::<()>(agent.as_raw_fd(), &[IoSlice::new(&report)], &parts, MsgFlags::empty(), None);
 }
 
+/// How many descriptors are looked at, and passed, at most. MPI opens its connections early.
+const LOOKED_AT_MAX: RawFd = 4096;
+const KEPT_MAX: usize = 512;
+
+/// Before the end of a rank that fails, once: passes the agent the rank's connections over TCP. So peers do not notice the end before
+/// the launcher tells them, and the network does not complain of it: Open MPI does in a dozen lines.
+pub(crate) fn keep_connections() {
+    static ARE_KEPT: AtomicBool = AtomicBool::new(false);
+    if !has_agent() || ARE_KEPT.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // The list in /proc would take memory of the client's malloc, which a signal may have interrupted.
+    // SAFETY: descriptors that are open are borrowed for a system call each. If another thread closes one before, the call fails, or
+    // passes a file that takes its place, which the agent keeps and does not use.
+    let all = (3..LOOKED_AT_MAX).map(|number| unsafe { BorrowedFd::borrow_raw(number) });
+    for connection in all.filter(is_over_tcp).take(KEPT_MAX) {
+        pass_descriptor(connection, Passed::Connection);
+    }
+}
+
+fn is_over_tcp(descriptor: &BorrowedFd<'_>) -> bool {
+    let option = |name| {
+        let mut value: libc::c_int = -1;
+        let mut bytes = size_of_val(&value) as libc::socklen_t;
+        // SAFETY: the call writes at most so many bytes to `value`; it fails for what is no socket, or not open.
+        unsafe {
+            libc::getsockopt(descriptor.as_raw_fd(), libc::SOL_SOCKET, name, (&raw mut value).cast(), &mut bytes)
+        };
+        value
+    };
+    matches!(option(libc::SO_DOMAIN), libc::AF_INET | libc::AF_INET6) && option(libc::SO_TYPE) == libc::SOCK_STREAM
+}
+
 /// Whether this process has an agent. Known once the link is open.
 pub fn has_agent() -> bool {
     agent().is_some()
@@ -104,6 +137,9 @@ pub(crate) fn exit(network: &dyn Network, status: i32) -> ! {
 pub(crate) fn note_exit(network: &dyn Network, status: i32) -> bool {
     if has_agent() {
         report(RankState::Exiting(status), Some(network.rank().0));
+    }
+    if status != 0 {
+        keep_connections();
     }
     has_agent() && !network.ends_jobs(status)
 }
@@ -185,6 +221,7 @@ fn adopt(value: &str) -> Option<UnixDatagram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsFd;
     use vgasnet_protocol::wire::{Malformed, decode};
 
     #[test]
@@ -211,6 +248,19 @@ mod tests {
         let file = std::fs::File::open("/proc/self/exe").expect("this program");
         let number = std::os::fd::AsRawFd::as_raw_fd(&file);
         assert!(adopt(&format!("{number}:1")).is_none());
+    }
+
+    #[test]
+    fn connections_and_listeners_over_tcp_are_told_from_other_descriptors() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let stream = std::net::TcpStream::connect(listener.local_addr().expect("its address")).expect("it listens");
+        assert!(is_over_tcp(&listener.as_fd()) && is_over_tcp(&stream.as_fd()));
+        let datagrams = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let (local, _) = UnixDatagram::pair().expect("sockets");
+        let file = std::fs::File::open("/proc/self/exe").expect("this program");
+        for other in [datagrams.as_fd(), local.as_fd(), file.as_fd()] {
+            assert!(!is_over_tcp(&other));
+        }
     }
 
     #[test]

@@ -72,7 +72,13 @@ fn supervised(options: &Options, launcher: &Launcher) -> i32 {
         command.args(&launcher.arguments).env(CONDUIT_VARIABLE, "gasnet");
         command.envs(launcher.variables.iter().map(|(name, value)| (*name, value)));
         add_agent(&mut command, options)?;
-        Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: launcher.is_dispensable, host_timeout })
+        Ok(Plan {
+            ranks: options.ranks,
+            launcher: command,
+            is_dispensable: launcher.is_dispensable,
+            host_timeout,
+            is_noise: None,
+        })
     };
     super::run(plan())
 }

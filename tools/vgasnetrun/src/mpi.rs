@@ -6,7 +6,7 @@ use std::process::Command;
 
 use vgasnet::settings::CONDUIT_VARIABLE;
 use vgasnet_conduit::launchers::{SLURM_PMI_VARIABLE, are_many_tasks};
-use vgasnet_launch::{LAUNCHER_VARIABLE, Plan, host_timeout};
+use vgasnet_launch::{IsNoise, LAUNCHER_VARIABLE, Plan, host_timeout};
 
 use super::{Options, Refusal, add_agent};
 
@@ -53,7 +53,8 @@ fn plan(options: &Options, conduit: &str, default_launcher: &str) -> Result<Plan
         command.args(names.filter(|name| is_for_ranks(name)).chain(own).flat_map(|name| ["-x".into(), name]));
     }
     add_agent(&mut command, options)?;
-    Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout })
+    let is_noise = (dialect == Dialect::OpenMpi).then_some(is_noise_of_open_mpi as IsNoise);
+    Ok(Plan { ranks: options.ranks, launcher: command, is_dispensable: false, host_timeout, is_noise })
 }
 
 fn dialect_of(launcher: &str) -> Result<Dialect, Refusal> {
@@ -95,6 +96,12 @@ const OPEN_MPI_SETTINGS: [&str; 8] = [
     "--bind-to",
     "none",
 ];
+
+/// Open MPI warns where a process by which it reaches a host has put itself in a group of its own, and executed ssh, before
+/// Open MPI has put it there once more: on a loaded machine in each tenth job. Nothing follows from it.
+fn is_noise_of_open_mpi(line: &str) -> bool {
+    line.starts_with('[') && line.contains("] plm:rsh: Warning: setpgid(") && line.contains(" failed in parent ")
+}
 
 /// Makes `srun` leave ends to the agents, give rank 0 the standard input, and share the processors of a step in which it runs.
 const SLURM_SETTINGS: [&str; 6] =
@@ -160,6 +167,18 @@ mod tests {
         let slurm = words(Dialect::Slurm, line);
         assert!(slurm.ends_with("-n 5 -l --distribution=arbitrary --nodelist=a,a,a,b,b"), "{slurm}");
         assert_eq!(words(Dialect::Hydra, "vgasnetrun program -n 3"), "-disable-auto-cleanup -n 1");
+    }
+
+    #[test]
+    fn a_line_of_open_mpi_is_noise_and_no_other() {
+        let warning =
+            "[node:27588] plm:rsh: Warning: setpgid(27588,27588) failed in parent with errno=Permission denied(13)\n";
+        assert!(is_noise_of_open_mpi(warning));
+        for line in
+            ["[node:1] plm:rsh: Error: setpgid(0,0) failed in child with errno=x(1)\n", "vgasnet: rank 0: x\n", "\n"]
+        {
+            assert!(!is_noise_of_open_mpi(line), "{line}");
+        }
     }
 
     #[test]
