@@ -67,9 +67,10 @@ fn writes_wait_until_there_is_space() {
 #[test]
 fn reads_go_on_while_writes_wait() {
     each_owned((COUNT * PAGE_BYTES) as u64, 2, |storage| {
+        // Dropped after the storage, which has writes left in the end.
+        let mut pages = Pages::new(COUNT, PAGE_BYTES);
         let faulty = Faulty::new(storage, IoFault::full_disk(1, u64::MAX));
         let (mut storage, told) = patient(Box::new(faulty), SPACE_PATIENCE);
-        let mut pages = Pages::new(COUNT, PAGE_BYTES);
         start(&mut storage, IoDirection::Write, &mut pages, 0);
         while told.load(Ordering::Relaxed) == 0 {
             settle(&mut storage, &mut |token, _| panic!("{token} waits for space"));
@@ -106,9 +107,10 @@ fn writes_fail_when_no_space_comes() {
 #[test]
 fn other_errors_do_not_wait() {
     each_owned((COUNT * PAGE_BYTES) as u64, COUNT, |storage| {
+        let mut pages = Pages::new(COUNT, PAGE_BYTES);
         let (mut storage, told) =
             patient(Box::new(Faulty::new(storage, IoFault::once(IoDirection::Write, 1))), SPACE_PATIENCE);
-        start(&mut storage, IoDirection::Write, &mut Pages::new(COUNT, PAGE_BYTES), 0);
+        start(&mut storage, IoDirection::Write, &mut pages, 0);
         assert_eq!(finish(&mut storage), [(0, Some(libc::EIO))]);
         assert_eq!(told.load(Ordering::Relaxed), 0);
     });
