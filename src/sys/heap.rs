@@ -7,6 +7,9 @@
 
 use super::deferred_signals::Signalproof;
 use super::futex::{Guard, Lock};
+#[cfg(asan)]
+use super::poisoned_heap::Dlmalloc;
+#[cfg(not(asan))]
 use dlmalloc::Dlmalloc;
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;

@@ -17,6 +17,8 @@ pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
 pub mod observers;
+#[cfg(asan)]
+mod poisoned_heap;
 pub mod signal_changes;
 mod signal_functions;
 pub mod signal_mask;

@@ -8,6 +8,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The system's libraries that a static link needs: `rustc --print native-static-libs`.
 pub const SYSTEM_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
 
+/// Which compiler there is for a build with AddressSanitizer, whose runtime is that of rustc's LLVM.
+const OF_ASAN: [&str; 2] = ["clang", "clang++"];
+
 /// The language as which a source is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
@@ -30,8 +33,12 @@ impl Language {
             Language::Cxx11 => ("CXX", "c++", &["-x", "c++", "-std=c++11", "-pedantic"]),
             Language::Cxx17 => ("CXX", "c++", &["-x", "c++", "-std=c++17"]),
         };
+        let default = if cfg!(asan) { OF_ASAN[usize::from(variable == "CXX")] } else { default };
         let compiler = std::env::var_os(variable).unwrap_or_else(|| OsString::from(default));
         let mut command = Command::new(compiler);
+        if cfg!(asan) {
+            command.args(["-fsanitize=address", "-fno-sanitize-link-runtime"]);
+        }
         command.args(options).args(["-Wall", "-Wextra", "-Werror", "-D_POSIX_C_SOURCE=200809L"]);
         command.arg("-I").arg(source_dir().join("include"));
         command
@@ -91,6 +98,7 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
             command.args(SYSTEM_LIBRARIES);
         }
     }
+    command.args(runtime_of_asan());
     run(&mut command);
     std::fs::rename(&unfinished, &program).expect("a file of ours");
     program
@@ -101,8 +109,25 @@ pub fn without_library(source: &str, name: &str, options: &[&str]) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut command = Language::C99.command();
     command.args(["-O1", "-g"]).arg(source_dir().join("tests/c").join(source).with_extension("c"));
+    // Programs have the runtime for what they load.
+    if !options.contains(&"-shared") {
+        command.args(runtime_of_asan());
+    }
     run(command.args(options).arg("-ldl").arg("-o").arg(&file));
     file
+}
+
+/// What links rustc's runtime of AddressSanitizer into a program, in a build with that.
+fn runtime_of_asan() -> Vec<String> {
+    if !cfg!(asan) {
+        return Vec::new();
+    }
+    let output = Command::new("rustc").args(["--print", "target-libdir"]).output().expect("rustc, as for this build");
+    let dir = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let mut files = std::fs::read_dir(&dir).expect("a directory").flatten().map(|entry| entry.path());
+    let runtime = files.find(|path| path.to_string_lossy().ends_with("_rt.asan.a")).expect("a runtime of rustc's");
+    let whole = format!("-Wl,--whole-archive,{},--no-whole-archive,--export-dynamic", runtime.display());
+    [&*whole, "-lpthread", "-lrt", "-lm", "-ldl", "-lresolv"].map(str::to_owned).into()
 }
 
 fn run(command: &mut Command) {
