@@ -15,7 +15,7 @@ extern char **environ;
 
 static vgasnet_node_t me;
 static size_t pages;
-static volatile sig_atomic_t is_over;
+static int is_over;
 
 struct worker {
     uint64_t number;
@@ -35,7 +35,7 @@ static void use_segment(struct worker *worker, uint64_t *state, int times) {
 static void *work(void *argument) {
     struct worker *worker = (struct worker *)argument;
     uint64_t state = mixed(28, me, worker->number);
-    while (!is_over) use_segment(worker, &state, 10);
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) use_segment(worker, &state, 10);
     return NULL;
 }
 
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
         if (i % 4 == 2) is_spawned();
         if (i % 4 == 3) is_run();
     }
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
     for (uint64_t i = 0; i <= THREADS; ++i)
         for (size_t page = 0; page < pages; ++page)

@@ -150,11 +150,11 @@ static int inherited_descriptors(const char *program) {
     return WEXITSTATUS(status);
 }
 
-static volatile int is_over;
+static int is_over;
 
 static void *ask_for_handlers(void *argument) {
     struct sigaction now;
-    while (!is_over) CHECK(sigaction(SIGUSR2, NULL, &now) == 0);
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) CHECK(sigaction(SIGUSR2, NULL, &now) == 0);
     return argument;
 }
 
@@ -170,7 +170,7 @@ static void handlers(void) {
         int status = status_of_child(changes_handlers, 1);
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 40);
     }
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     CHECK(pthread_join(thread, NULL) == 0);
 }
 

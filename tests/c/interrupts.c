@@ -25,7 +25,9 @@
 static vgasnet_node_t me, ranks;
 static size_t pages;
 static pthread_t main_thread;
-static volatile sig_atomic_t ticks, received;
+static volatile sig_atomic_t ticks;
+/* Another thread reads it. */
+static volatile sig_atomic_t received;
 
 /* The place where signal `number` of a kind is counted: pages take turns. */
 static size_t page_of(sig_atomic_t number) { return (size_t)number / TURN * 7 % pages; }
@@ -49,7 +51,7 @@ static void on_tick(int signal) {
 static void on_sent(int signal) {
     (void)signal;
     count(1, received);
-    ++received;
+    __atomic_store_n(&received, received + 1, __ATOMIC_RELAXED);
 }
 
 /* Sends one signal after the other, each when the one before has been handled. This thread itself takes none. */
@@ -59,7 +61,7 @@ static void *send(void *argument) {
     CHECK(pthread_sigmask(SIG_BLOCK, &all, NULL) == 0);
     for (sig_atomic_t sent = 0; sent < SENT; ++sent) {
         CHECK(pthread_kill(main_thread, SIGUSR1) == 0);
-        while (received == sent) sched_yield();
+        while (__atomic_load_n(&received, __ATOMIC_RELAXED) == sent) sched_yield();
     }
     return argument;
 }

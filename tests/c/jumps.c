@@ -14,7 +14,8 @@ static vgasnet_node_t me;
 static size_t pages;
 static uint64_t *model, state;
 static sigjmp_buf back;
-static volatile sig_atomic_t jumps, may_jump, is_over;
+static volatile sig_atomic_t jumps, may_jump;
+static int is_over;
 /* The access under way: a word, and its value after the store. */
 static volatile size_t page_under_way;
 static volatile uint64_t word_under_way;
@@ -51,7 +52,7 @@ static void use_words(void) {
 /* A thread that starts with all signals blocked, with its own words. */
 static void *use_others(void *argument) {
     uint64_t seed = mixed(32, me, 1), *words = (uint64_t *)allocate(pages * sizeof *words);
-    while (!is_over) {
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
         size_t page = (size_t)random_below(&seed, pages - 1);
         CHECK(memcmp(word_at(page) - 8, &words[page], 8) == 0);
         words[page] = random_word(&seed);
@@ -123,7 +124,7 @@ int main(int argc, char **argv) {
     }
     if (jumps < JUMPS) use_words();
     set_timer(0);
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     CHECK(pthread_join(other, NULL) == 0);
     for (size_t page = 0; page + 1 < pages; ++page)
         CHECK(memcmp(word_at(page), &model[page], sizeof model[page]) == 0);

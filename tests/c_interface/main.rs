@@ -16,6 +16,7 @@ mod local;
 #[cfg(feature = "mpi")]
 mod mpi;
 mod programs;
+mod sanitizers;
 mod support;
 mod tools;
 mod vis_coll;

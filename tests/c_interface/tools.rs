@@ -1,8 +1,8 @@
 //! Debuggers and checkers on programs whose segments are larger than their pools: gdb with the script that is installed,
-//! valgrind, ThreadSanitizer.
+//! valgrind.
 
-use crate::support::compile::{Language, Linking, library, program, source_dir};
-use crate::support::run::{Setup, finish, fresh_dir, run_with, say_not_run};
+use crate::support::compile::{Language, Linking, program, source_dir};
+use crate::support::run::{finish, fresh_dir, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -122,70 +122,4 @@ fn valgrind_runs_gets_and_puts() {
     assert_eq!(status, Some(0), "{said}");
     assert!(said.contains("total 16120"), "{said}");
     assert_eq!(said.lines().filter(|line| line.contains("valgrind maps no memory twice")).count(), 1, "{said}");
-}
-
-/// Compiles a program of `tests/c/` with these sanitizers; `None` if the compiler has none.
-fn sanitized(name: &str, sanitizers: &str) -> Option<PathBuf> {
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
-    let shared = library("libvgasnet.so");
-    let dir = shared.parent().expect("a library is in a directory");
-    let mut command = Command::new("cc");
-    command.arg(format!("-fsanitize={sanitizers}")).arg("-fno-sanitize-recover=all");
-    command.args(["-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L", "-I"]).arg(source_dir().join("include"));
-    command.arg(source_dir().join("tests/c").join(name).with_extension("c")).arg("-o").arg(&program);
-    command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
-    let output = command.output().expect("a compiler");
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        say_not_run(&format!("{name} with {sanitizers}"), said.lines().last().unwrap_or("it does not compile"));
-    }
-    output.status.success().then_some(program)
-}
-
-/// Programs that need no argument and use ordinary memory as C allows, with the sanitizer of threads if that can follow.
-const SANITIZED: [(&str, bool); 14] = [
-    ("advice", true),
-    ("barriers", true),
-    ("blocking", true),
-    ("c_library", true),
-    ("contention", true),
-    ("faults_in_threads", true),
-    ("handles", true),
-    ("implicit", true),
-    ("loads_stores", true),
-    ("messages", true),
-    ("own_segment", true),
-    ("stores_seen", true),
-    ("values", true),
-    ("vis", true),
-];
-
-/// Without leaks, which `compat.rs` looks for.
-#[test]
-fn sanitizers_find_nothing_in_c_programs() {
-    if std::env::var_os("CHECK_ALL").is_none() {
-        return say_not_run("sanitizers on the C programs", "scripts/test all runs them");
-    }
-    let setup = Setup { ranks: 2, page_bytes: 65536, pool_pages: 7, peer_memory: true, cooperative: true };
-    for (name, has_threads) in SANITIZED {
-        if let Some(program) = sanitized(name, "address,undefined") {
-            run_with(&program, &[], setup, &[("ASAN_OPTIONS", "detect_leaks=0")]).expect(0);
-        }
-        if let Some(program) = has_threads.then(|| sanitized(name, "thread")).flatten() {
-            run_with(&program, &[], setup, &[("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")]).expect(0);
-        }
-    }
-}
-
-#[test]
-fn sanitizers_of_threads_find_races_in_segments_and_no_others() {
-    let Some(program) = sanitized("debugged", "thread") else { return };
-    let run = |args: &[&str]| {
-        run_tool(Command::new(&program).args(args).env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1"))
-    };
-    let (status, said) = run(&[]);
-    assert_eq!(status, Some(0), "{said}");
-    assert!(!said.contains("WARNING"), "{said}");
-    let (_, said) = run(&["race"]);
-    assert!(said.contains("WARNING: ThreadSanitizer: data race"), "{said}");
 }

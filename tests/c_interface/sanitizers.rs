@@ -1,0 +1,150 @@
+//! All programs of `tests/c/` under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, but those that are named
+//! here with a reason. The library itself is built without; `scripts/asan` checks it.
+
+use crate::support::compile::{library, source_dir};
+use crate::support::run::{Setup, run_with, say_not_run};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a program is compiled with, and the options of its checker: those of all programs, and one for programs that look at
+/// how SIGSEGV is handled.
+struct Checker {
+    sanitizers: &'static str,
+    variable: &'static str,
+    options: &'static str,
+    /// Programs that cannot run under it, and why.
+    exceptions: &'static [(&'static str, &'static str)],
+}
+
+/// Without leaks, which `compat.rs` looks for.
+const ADDRESSES: Checker = Checker {
+    sanitizers: "address,undefined",
+    variable: "ASAN_OPTIONS",
+    options: "detect_leaks=0",
+    exceptions: &[
+        ("cancels", "a thread that is cancelled leaves its stack poisoned, where the checker itself stumbles"),
+        ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
+    ],
+};
+
+const THREADS: Checker = Checker {
+    sanitizers: "thread",
+    variable: "TSAN_OPTIONS",
+    options: "ignore_noninstrumented_modules=1:atexit_sleep_ms=0",
+    exceptions: &[
+        ("collectives", "threads reduce one after the other, in an order that the library makes unseen"),
+        ("dlopened_plugin", "it is no program; dlopened loads it"),
+        ("interrupts", "handlers run late, also where the library has a lock, and use the segment there"),
+        ("jumps", "handlers run late, and never in its loop of loads and stores, which they are to leave"),
+        ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
+        ("sockets", "a thread is cancelled in a call, and the checker takes it to be there still"),
+        ("waits", "handlers run late, and never in a load that waits"),
+    ],
+};
+
+/// Programs that look at how SIGSEGV is handled, where the checkers have a handler otherwise.
+const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
+
+/// What programs need on their command line.
+const ARGUMENTS: [(&str, &[&str]); 10] = [
+    ("disk", &["ticks"]),
+    ("exits", &["main", "0"]),
+    ("fatal", &["outside"]),
+    ("interrupts", &["none", "none"]),
+    ("job", &["answers"]),
+    ("masks", &["threads"]),
+    ("signals", &["after", "plain"]),
+    ("traffic", &["1", "2"]),
+    ("waits", &["returns"]),
+    ("wild", &["handled"]),
+];
+
+const SETUP: Setup = Setup { ranks: 2, page_bytes: 65536, pool_pages: 8, peer_memory: true, cooperative: true };
+
+/// Compiles a source of `tests/c/` for a checker, with the library or with these options; `None` if the compiler has no such
+/// checker.
+fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<PathBuf> {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
+    let mut command = Command::new("cc");
+    command.arg(format!("-fsanitize={sanitizers}")).arg("-fno-sanitize-recover=all");
+    command.args(["-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L", "-I"]).arg(source_dir().join("include"));
+    command.arg(source_dir().join("tests/c").join(name).with_extension("c")).arg("-o").arg(&file);
+    if let Some(options) = options {
+        command.args(options);
+    } else {
+        let shared = library("libvgasnet.so");
+        let dir = shared.parent().expect("a library is in a directory");
+        command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
+    }
+    let output = command.arg("-ldl").output().expect("a compiler");
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        say_not_run(&format!("{name} with {sanitizers}"), said.lines().last().unwrap_or("it does not compile"));
+    }
+    output.status.success().then_some(file)
+}
+
+impl Checker {
+    fn run(&self, name: &str) {
+        let args = ARGUMENTS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
+        let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let (program, args) = if name == "dlopened" {
+            let plugin = compiled("dlopened_plugin", self.sanitizers, Some(&["-shared", "-fPIC"]));
+            let [library, plugin] = [Some(library("libvgasnet.so")), plugin]
+                .map(|path| path.unwrap_or_default().into_os_string().into_string().expect("a path in UTF-8"));
+            (compiled(name, self.sanitizers, Some(&[])), vec![library, "sigaction".to_owned(), plugin])
+        } else {
+            (compiled(name, self.sanitizers, None), args)
+        };
+        let Some(program) = program else { return };
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        let own = if LOOK_AT_SIGSEGV.contains(&name) { ":handle_segv=0" } else { "" };
+        let ended = run_with(&program, &args, SETUP, &[(self.variable, &format!("{}{own}", self.options))]);
+        ended.expect(i32::from(name == "fatal"));
+        // Checkers write to stderr, also where a program goes on.
+        assert!(!ended.stderr.contains("Sanitizer"), "{ended}");
+    }
+
+    fn run_all(&self) {
+        if std::env::var_os("CHECK_ALL").is_none() {
+            return say_not_run(self.sanitizers, "scripts/test all runs the C programs under sanitizers");
+        }
+        let all = programs();
+        for (name, why) in self.exceptions {
+            assert!(all.contains(*name), "{name}, which is excepted because {why}, is no program of tests/c");
+        }
+        let is_excepted = |name: &str| self.exceptions.iter().any(|(other, _)| *other == name);
+        all.iter().filter(|name| !is_excepted(name)).for_each(|name| self.run(name));
+    }
+}
+
+/// The names of the sources of `tests/c/`.
+fn programs() -> BTreeSet<String> {
+    let sources =
+        std::fs::read_dir(source_dir().join("tests/c")).expect("a directory").flatten().map(|entry| entry.path());
+    let sources = sources.filter(|path| path.extension().is_some_and(|its| its == "c"));
+    sources.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn of_addresses_and_undefined_behaviour_find_nothing_in_c_programs() {
+    ADDRESSES.run_all();
+}
+
+#[test]
+fn of_threads_find_nothing_in_c_programs() {
+    THREADS.run_all();
+}
+
+#[test]
+fn of_threads_find_races_in_segments_and_no_others() {
+    let Some(program) = compiled("debugged", "thread", None) else { return };
+    let setup = Setup { ranks: 1, pool_pages: 4, ..SETUP };
+    let run = |args: &[&str]| run_with(&program, args, setup, &[(THREADS.variable, THREADS.options)]);
+    let ended = run(&[]);
+    assert!(!ended.expect(0).stderr.contains("WARNING"), "{ended}");
+    let ended = run(&["race"]);
+    assert!(ended.stderr.contains("WARNING: ThreadSanitizer: data race"), "{ended}");
+}
