@@ -11,11 +11,13 @@ use vgasnet_protocol::coherence::{Access, Event, PageId};
 /// Operations in one run.
 const OPS: usize = if cfg!(miri) { 10 } else { 400 };
 
+const RANKS_MAX: u32 = if cfg!(miri) { 4 } else { 16 };
+
 /// More steps than any run needs: a run that is still busy then never ends.
 const STEPS_MAX: usize = 400_000;
 
 fn shape(random: &mut fastrand::Rng) -> Shape {
-    let ranks = random.u32(2..=16);
+    let ranks = random.u32(2..=RANKS_MAX);
     Shape {
         ranks,
         pages: random.u32(1..=3),
@@ -122,7 +124,7 @@ fn random_interleavings_keep_every_invariant() {
         return;
     }
     let first = number("SIM_FIRST").unwrap_or(0);
-    for seed in first..first + number("SIM_SEEDS").unwrap_or(if cfg!(miri) { 1 } else { 500 }) {
+    for seed in first..first + number("SIM_SEEDS").unwrap_or(if cfg!(miri) { 6 } else { 500 }) {
         run(seed, false);
     }
 }
