@@ -267,7 +267,8 @@ fn collectives_in_any_order_of_events() {
 #[test]
 fn payloads_of_several_segments() {
     if cfg!(miri) {
-        return check(2, 4, 100, 70_000);
+        // One collective, in which each rank gathers 37,616 bytes of each.
+        return check(2, 1, 38, 40_000);
     }
     for ranks in [1, 2, 3, 5, 8] {
         for seed in 0..4 {
