@@ -23,7 +23,7 @@ const ADDRESSES: Checker = Checker {
     variable: "ASAN_OPTIONS",
     options: "detect_leaks=0",
     exceptions: &[
-        ("cancels", "a thread that is cancelled leaves its stack poisoned, where the checker itself stumbles"),
+        ("cancellation", "a thread that is cancelled leaves its stack poisoned, where the checker itself stumbles"),
         ("dlopened_plugin", "it is no program; dlopened loads it"),
         ("malloc_faults", "it sets the C library's malloc, in whose place there is another"),
     ],
