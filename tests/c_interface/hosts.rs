@@ -26,8 +26,17 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Tests that need no hosts, or are about this machine or its C library.
-const ELSEWHERE: [&str; 8] =
-    ["hosts::", "header::", "install::", "mpi::", "tools::", "disk::", "dlopened::", "local::input_and_output"];
+const ELSEWHERE: [&str; 9] = [
+    "hosts::",
+    "header::",
+    "install::",
+    "mpi::",
+    "tools::",
+    "sanitizers::",
+    "disk::",
+    "dlopened::",
+    "local::input_and_output",
+];
 
 /// Two hosts and the cable between them.
 struct Hosts {
