@@ -57,7 +57,7 @@ fn the_ring_continues_until_complete() {
         }
         Err(refused) => {
             // Not `eprintln`, which the test harness hides.
-            io::stderr().write_all(format!("SKIPPED: no io_uring here: {}\n", refused.error).as_bytes()).unwrap();
+            io::stderr().write_all(format!("NOT RUN: storage by io_uring: {}\n", refused.error).as_bytes()).unwrap();
         }
     }
 }
