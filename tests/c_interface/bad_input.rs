@@ -4,7 +4,7 @@
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{entries, finish, fresh_dir, say_not_run};
-use crate::support::tools::tool;
+use crate::support::tools::{tool, with_default_signals};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::io;
@@ -57,7 +57,7 @@ impl Case {
             unsafe { command.pre_exec(move || mount_apart(&storage, file_system, options)) };
         }
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (status, _, stderr) = finish(command.spawn()?);
+        let (status, _, stderr) = finish(with_default_signals(&mut command).spawn()?);
         Ok(Outcome { status, stderr })
     }
 

@@ -3,7 +3,7 @@
 
 use crate::support::compile::{Language, Linking, build, program, source_dir};
 use crate::support::run::{Ended, Setup, conduit, finish, fresh_dir, run, run_with, say_not_run};
-use crate::support::tools::tool;
+use crate::support::tools::{tool, with_default_signals};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -40,7 +40,7 @@ fn run_bare(command: &mut Command) -> (Option<i32>, String, String) {
     command.env("VGASNET_CONDUIT", "smp").env("VGASNET_STORAGE_DIR", &storage);
     command.env("VGASNET_POOL_SIZE", "1M").env("VGASNET_PAGE_SIZE", "64K").env("CHECK_PAGE_BYTES", "65536");
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let ended = finish(command.spawn().expect("a program that is there"));
+    let ended = finish(with_default_signals(command).spawn().expect("a program that is there"));
     std::fs::remove_dir(&storage).expect("an empty directory of ours");
     ended
 }
