@@ -377,7 +377,10 @@ fn results_go_to_a_file_and_the_table_to_stdout_in_silence() {
     let json = folder.path("results.json");
     let args = ["false-sharing", "-n", "1", "--rounds", "2", "--json", &json];
     let output = folder.run(&[&args, &SMALL[..]].concat());
-    assert!(output.status.success() && output.stderr.is_empty(), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    // What a machine without io_uring says at each start is no progress.
+    let is_silent = said.lines().all(|line| line.contains("the kernel refused io_uring"));
+    assert!(output.status.success() && is_silent, "{said}");
     assert!(text(&output.stdout).starts_with("mode "), "{}", text(&output.stdout));
     let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(results["runs"][0]["mode"], "false-sharing");
