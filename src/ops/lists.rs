@@ -6,6 +6,7 @@
 //!
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
+use super::hit_runs::Batch;
 use super::{Operation, Ops, Remote, Run};
 use crate::error::UserError;
 use crate::request::{Completion, CompletionId, Handle, Part};
@@ -109,45 +110,69 @@ impl Ops {
         &self,
         direction: Direction,
         rank: u32,
-        runs: impl Iterator<Item = Run>,
+        mut runs: impl Iterator<Item = Run>,
         completion: CompletionId,
     ) -> Result<(), UserError> {
         // Also an empty transfer needs a rank that exists.
         self.space.pieces(rank, 0, 0)?;
-        let mut missing = Vec::new();
-        let mut buffered = Buffered::default();
-        for run in runs {
-            let operation = direction.operation(run.local);
-            let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
-            let is_local = self.is_in_own_memory(remote);
-            if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
-                if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
-                    // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
-                    // memory that is none, the run is done on return.
-                    unsafe { self.at_once(operation, remote)? };
-                } else if !buffered.add(run) {
-                    self.transfer_buffered(direction, rank, &mut buffered)?;
-                    buffered.add(run);
-                }
+        let mut waiting = Waiting::default();
+        let mut batch = Batch::new();
+        while batch.refill(&mut runs) {
+            loop {
+                // SAFETY: the local side of each run is valid for its length, or null.
+                unsafe { self.hit_runs(direction, rank, &mut batch) };
+                let Some(run) = batch.take() else { break };
+                // SAFETY: the local side of the run is valid for its length, or null, until nothing is pending in
+                // `completion`.
+                unsafe { self.start_run(direction, rank, run, completion, &mut waiting)? };
+            }
+        }
+        if !waiting.missing.is_empty() {
+            self.driver.submit(waiting.missing.into_iter());
+        }
+        self.transfer_buffered(direction, rank, &mut waiting.buffered)
+    }
+
+    /// Does a run, or leaves it or parts of it in `waiting`.
+    ///
+    /// # Safety
+    /// As [`Ops::start_runs`].
+    unsafe fn start_run(
+        &self,
+        direction: Direction,
+        rank: u32,
+        run: Run,
+        completion: CompletionId,
+        waiting: &mut Waiting,
+    ) -> Result<(), UserError> {
+        let operation = direction.operation(run.local);
+        let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
+        let is_local = self.is_in_own_memory(remote);
+        if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
+            if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
+                // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
+                // memory that is none, the run is done on return.
+                return unsafe { self.at_once(operation, remote) }.map(|_| ());
+            }
+            if !waiting.buffered.add(run) {
+                self.transfer_buffered(direction, rank, &mut waiting.buffered)?;
+                waiting.buffered.add(run);
+            }
+            return Ok(());
+        }
+        self.check_client(operation, run.len_bytes)?;
+        for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
+            let copy = operation.copy(&piece);
+            // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
+            if unsafe { self.hit(&piece, &copy) } {
                 continue;
             }
-            self.check_client(operation, run.len_bytes)?;
-            for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
-                let copy = operation.copy(&piece);
-                // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
-                if unsafe { self.hit(&piece, &copy) } {
-                    continue;
-                }
-                if missing.len() == PARTS_MAX {
-                    self.finish_parts(&mut missing);
-                }
-                missing.push(Part { piece, copy, completion: Completion::Counted(completion) });
+            if waiting.missing.len() == PARTS_MAX {
+                self.finish_parts(&mut waiting.missing);
             }
+            waiting.missing.push(Part { piece, copy, completion: Completion::Counted(completion) });
         }
-        if !missing.is_empty() {
-            self.driver.submit(missing.into_iter());
-        }
-        self.transfer_buffered(direction, rank, &mut buffered)
+        Ok(())
     }
 
     /// Does runs between the segment of `rank` and the own one.
@@ -186,6 +211,13 @@ impl Ops {
         self.driver.submit(parts.map(|part| Part { completion: Completion::Counted(now), ..part }));
         self.driver.finish(now);
     }
+}
+
+/// Of a transfer, what does not hit.
+#[derive(Default)]
+struct Waiting {
+    missing: Vec<Part>,
+    buffered: Buffered,
 }
 
 /// Runs that go through a buffer together, with their places in it.

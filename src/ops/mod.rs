@@ -4,6 +4,7 @@
 mod advice;
 mod bounce_buffer;
 mod hit;
+mod hit_runs;
 mod lists;
 mod nonblocking;
 mod own_memory;

@@ -22,21 +22,43 @@ pub struct Run {
 
 /// Pairs the bytes of two sides up, each in the order of its regions, into the longest runs. Bytes that only one side
 /// has are left out.
-pub fn runs(local: impl Iterator<Item = Region>, remote: impl Iterator<Item = Region>) -> impl Iterator<Item = Run> {
-    let mut pairs = Pairs { local: Side::new(local), remote: Side::new(remote) };
-    let mut next = pairs.next();
-    std::iter::from_fn(move || {
-        let mut run = next.take()?;
-        next = pairs.next();
-        while let Some(more) = next.filter(|more| run.is_continued_by(more)) {
+pub fn runs<L, R>(local: L, remote: R) -> Runs<L, R>
+where
+    L: Iterator<Item = Region>,
+    R: Iterator<Item = Region>,
+{
+    Runs { pairs: Pairs { local: Side::new(local), remote: Side::new(remote) }, next: None }
+}
+
+/// The runs of two sides. Its parts are inlined into the loop that takes the runs: a call would take as long as a small copy.
+pub struct Runs<L, R> {
+    pairs: Pairs<L, R>,
+    /// The first bytes of the run that comes next.
+    next: Option<Run>,
+}
+
+impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Runs<L, R> {
+    type Item = Run;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Run> {
+        let mut run = match self.next.take() {
+            Some(run) => run,
+            None => self.pairs.next()?,
+        };
+        while let Some(more) = self.pairs.next() {
+            if !run.is_continued_by(&more) {
+                self.next = Some(more);
+                break;
+            }
             run.len_bytes += more.len_bytes;
-            next = pairs.next();
         }
         Some(run)
-    })
+    }
 }
 
 impl Run {
+    #[inline(always)]
     fn is_continued_by(&self, next: &Run) -> bool {
         let ends_at = |start: usize| start.wrapping_add(self.len_bytes);
         ends_at(self.local) == next.local && ends_at(self.remote) == next.remote
@@ -54,13 +76,15 @@ impl<I: Iterator<Item = Region>> Side<I> {
         Side { regions, rest: Region { address: 0, len_bytes: 0 } }
     }
 
+    #[inline(always)]
     fn rest_bytes(&mut self) -> Option<usize> {
-        if self.rest.len_bytes == 0 {
-            self.rest = self.regions.find(|region| region.len_bytes > 0)?;
+        while self.rest.len_bytes == 0 {
+            self.rest = self.regions.next()?;
         }
         Some(self.rest.len_bytes)
     }
 
+    #[inline(always)]
     fn take(&mut self, len_bytes: usize) -> usize {
         let address = self.rest.address;
         self.rest = Region { address: address.wrapping_add(len_bytes), len_bytes: self.rest.len_bytes - len_bytes };
@@ -73,9 +97,8 @@ struct Pairs<L, R> {
     remote: Side<R>,
 }
 
-impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Iterator for Pairs<L, R> {
-    type Item = Run;
-
+impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Pairs<L, R> {
+    #[inline(always)]
     fn next(&mut self) -> Option<Run> {
         let len_bytes = self.local.rest_bytes()?.min(self.remote.rest_bytes()?);
         Some(Run { local: self.local.take(len_bytes), remote: self.remote.take(len_bytes), len_bytes })
@@ -91,8 +114,11 @@ pub struct Strided<'a> {
     strides: &'a [usize],
     /// How many blocks there are on each level.
     counts: &'a [usize],
-    /// The block that comes next, level by level; empty when there is none.
+    /// The block of each level above the lowest that comes next; empty when there is none.
     at: Option<Box<[usize]>>,
+    /// The distance of blocks on the lowest level, and how many more of them come before the next block above.
+    step: usize,
+    left: usize,
 }
 
 impl<'a> Strided<'a> {
@@ -101,27 +127,47 @@ impl<'a> Strided<'a> {
     pub fn new(base: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
         let (first, counts) = counts.split_first().expect("the length of the regions comes first");
         let is_empty = *first == 0 || counts.contains(&0);
-        let at = (!is_empty).then(|| vec![0; counts.len()].into_boxed_slice());
-        Strided { base, len_bytes: *first, strides, counts, at }
+        let at = (!is_empty).then(|| vec![0; counts.len().saturating_sub(1)].into_boxed_slice());
+        let (step, left) =
+            (strides.first().copied().unwrap_or(0), counts.first().map_or(0, |count| count.saturating_sub(1)));
+        Strided { base, len_bytes: *first, strides, counts, at, step, left }
+    }
+
+    /// Goes on to the next block above the lowest level.
+    #[cold]
+    fn carry(&mut self) {
+        let Some(at) = self.at.as_mut().filter(|at| !at.is_empty()) else {
+            self.at = None;
+            return;
+        };
+        self.left = self.counts[0] - 1;
+        self.base = self.base.wrapping_sub(self.step.wrapping_mul(self.left));
+        for (level, at) in at.iter_mut().enumerate() {
+            *at += 1;
+            self.base = self.base.wrapping_add(self.strides[level + 1]);
+            if *at < self.counts[level + 1] {
+                return;
+            }
+            self.base = self.base.wrapping_sub(self.strides[level + 1].wrapping_mul(*at));
+            *at = 0;
+        }
+        self.at = None;
     }
 }
 
 impl Iterator for Strided<'_> {
     type Item = Region;
 
+    #[inline(always)]
     fn next(&mut self) -> Option<Region> {
-        let at = self.at.as_mut()?;
+        self.at.as_ref()?;
         let region = Region { address: self.base, len_bytes: self.len_bytes };
-        for level in 0..at.len() {
-            at[level] += 1;
-            self.base = self.base.wrapping_add(self.strides[level]);
-            if at[level] < self.counts[level] {
-                return Some(region);
-            }
-            self.base = self.base.wrapping_sub(self.strides[level].wrapping_mul(at[level]));
-            at[level] = 0;
+        if self.left > 0 {
+            self.left -= 1;
+            self.base = self.base.wrapping_add(self.step);
+        } else {
+            self.carry();
         }
-        self.at = None;
         Some(region)
     }
 }

@@ -1,0 +1,152 @@
+//! Runs of a list that hit. A page is pinned once for the runs in it that follow each other.
+
+use super::hit::PinnedPage;
+use super::{Direction, Ops, Run};
+use vgasnet_protocol::coherence::Access;
+
+/// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
+/// that another rank wants is let go after as many.
+const BATCH_RUNS: usize = 128;
+
+/// The next runs of a list.
+pub(super) struct Batch {
+    runs: [Run; BATCH_RUNS],
+    first: usize,
+    end: usize,
+}
+
+impl Batch {
+    /// None yet.
+    pub(super) fn new() -> Batch {
+        let none = Run { local: 0, remote: 0, len_bytes: 0 };
+        Batch { runs: [none; BATCH_RUNS], first: 0, end: 0 }
+    }
+
+    /// Reads as many more runs as there is room for, once all have been taken. Returns whether there are any.
+    #[inline]
+    pub(super) fn refill(&mut self, from: &mut impl Iterator<Item = Run>) -> bool {
+        debug_assert!(self.first == self.end, "runs are left");
+        (self.first, self.end) = (0, 0);
+        for run in from {
+            self.runs[self.end] = run;
+            self.end += 1;
+            if self.end == BATCH_RUNS {
+                break;
+            }
+        }
+        self.end > 0
+    }
+
+    /// Takes the next run.
+    pub(super) fn take(&mut self) -> Option<Run> {
+        let run = self.left().first().copied()?;
+        self.first += 1;
+        Some(run)
+    }
+
+    fn left(&self) -> &[Run] {
+        &self.runs[self.first..self.end]
+    }
+}
+
+/// The page of the last run, pinned.
+struct HeldPage {
+    page: PinnedPage,
+    /// The address of its first byte, as its home has it.
+    start: usize,
+}
+
+impl Ops {
+    /// Does the first runs of the batch, up to one that does not hit, that crosses the border of a page, or whose local side is
+    /// null or lies in the own segment.
+    ///
+    /// # Safety
+    /// The local side of each run is valid for its length, or null.
+    #[inline]
+    pub(super) unsafe fn hit_runs(&self, direction: Direction, rank: u32, batch: &mut Batch) {
+        let own = self.space.own_segment();
+        let page_bytes = self.space.page_bytes();
+        let mut held: Option<HeldPage> = None;
+        let mut done = 0;
+        for run in batch.left() {
+            if run.local == 0 || own.overlaps(run.local, run.len_bytes) {
+                break;
+            }
+            if run.len_bytes > page_bytes {
+                break;
+            }
+            let is_in = |start: usize| run.remote.wrapping_sub(start) <= page_bytes - run.len_bytes;
+            let place = match &held {
+                Some(held) if is_in(held.start) => held,
+                _ => {
+                    held.take().into_iter().for_each(|held| self.unpin_page(held.page));
+                    let Some(page) = self.hold(direction, rank, run) else { break };
+                    held.insert(page)
+                }
+            };
+            // SAFETY: the page is pinned for this direction, and the run lies in it. The local side is valid, not null and not
+            // in the own segment, so it does not overlap the frame.
+            unsafe { copy_run(direction, place.page.frame.add(run.remote - place.start), run) };
+            done += 1;
+        }
+        batch.first += done;
+        held.into_iter().for_each(|held| self.unpin_page(held.page));
+    }
+
+    /// Pins the page of a run, if the run lies in one page that is open here.
+    fn hold(&self, direction: Direction, rank: u32, run: &Run) -> Option<HeldPage> {
+        let piece = self.space.pieces(rank, run.remote, run.len_bytes).ok()?.next()?;
+        if piece.len_bytes != run.len_bytes {
+            return None;
+        }
+        let access = match direction {
+            Direction::Get => Access::Read,
+            Direction::Put => Access::Write,
+        };
+        let page = self.pin_anywhere(piece.page, access)?;
+        Some(HeldPage { page, start: run.remote - piece.offset_bytes })
+    }
+}
+
+/// Copies a run from or to its place in a frame.
+///
+/// # Safety
+/// Both sides are valid for the length of the run, and do not overlap.
+#[inline]
+unsafe fn copy_run(direction: Direction, place: *mut u8, run: &Run) {
+    let local = std::ptr::with_exposed_provenance_mut::<u8>(run.local);
+    // SAFETY: both sides are valid for the length, and do not overlap.
+    unsafe {
+        match direction {
+            Direction::Get => copy_bytes(place, local, run.len_bytes),
+            Direction::Put => copy_bytes(local, place, run.len_bytes),
+        }
+    }
+}
+
+/// Copies bytes. Up to 128 are copied in line, which takes less time than a call of memcpy.
+///
+/// # Safety
+/// Both sides are valid for the length, and do not overlap.
+#[inline]
+unsafe fn copy_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
+    type Vector = [u64; 4];
+    const VECTOR_BYTES: usize = size_of::<Vector>();
+    const INLINE_BYTES_MAX: usize = 4 * VECTOR_BYTES;
+    // SAFETY: both sides are valid for the length and do not overlap. All vectors lie inside, the last one ends with the bytes:
+    // where the length is no multiple of a vector's, it overlaps the one before, and has the same bytes there.
+    unsafe {
+        if !(VECTOR_BYTES..=INLINE_BYTES_MAX).contains(&len_bytes) {
+            std::ptr::copy_nonoverlapping(from, to, len_bytes);
+            return;
+        }
+        let copy_at =
+            |at: usize| to.add(at).cast::<Vector>().write_unaligned(from.add(at).cast::<Vector>().read_unaligned());
+        copy_at(0);
+        if len_bytes > 2 * VECTOR_BYTES {
+            copy_at(VECTOR_BYTES);
+            copy_at(len_bytes - 2 * VECTOR_BYTES);
+        }
+        copy_at(len_bytes - VECTOR_BYTES);
+    }
+}
