@@ -74,6 +74,11 @@ fn loads_and_stores_among_gets_and_puts() {
 }
 
 #[test]
+fn lists_that_lie_in_segments() {
+    run_in("lists_in_segments", &[], FEW_SETUPS);
+}
+
+#[test]
 fn the_c_library_on_a_segment() {
     run_in("c_library", &[], FEW_SETUPS);
 }
