@@ -4,11 +4,11 @@ use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
 use crate::options::{
-    Benchmark, FaultOptions, HitOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
+    Benchmark, FaultOptions, HitOptions, ListOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    Figures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+    Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
 };
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -42,6 +42,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Triad(options) => triad(options),
         Benchmark::Fault(options) => fault(options),
         Benchmark::Messages(options) => messages(options),
+        Benchmark::Lists(options) => lists(options),
     }
 }
 
@@ -164,6 +165,15 @@ fn messages(options: &MessageOptions) -> Result<u8, Stop> {
     let jobs = [Job::new(2, true, true, &options.setup, spec)?];
     jobs[0].check_space()?;
     show(&jobs, run_all(&jobs, MessageFigures::new)?, &output, options.judging.check, plot::messages)
+}
+
+fn lists(options: &ListOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &None)?;
+    let mut job = Job::new(2, true, true, &options.setup, Spec::new(Workload::Lists, &options.setup))?;
+    job.spec.data_bytes = job.config.pool_bytes / 2;
+    job.check_space()?;
+    let jobs = [job];
+    show(&jobs, run_all(&jobs, ListFigures::new)?, &output, options.check, |_| Ok(String::new()))
 }
 
 /// Loads and stores need one frame more than the `frames` that are measured.

@@ -13,6 +13,7 @@ mod faults;
 mod hit;
 mod input;
 mod launcher;
+mod lists;
 mod memory;
 mod messages;
 mod options;

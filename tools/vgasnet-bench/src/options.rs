@@ -44,6 +44,8 @@ pub enum Benchmark {
     Fault(FaultOptions),
     /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
     Messages(MessageOptions),
+    /// Lists of pieces of 64 bytes that hit, beside plain copies of the pieces, between two ranks
+    Lists(ListOptions),
 }
 
 #[derive(Args, Clone)]
@@ -201,6 +203,16 @@ pub struct MessageOptions {
 
     #[command(flatten)]
     pub judging: Judging,
+}
+
+#[derive(Args, Clone)]
+pub struct ListOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// One value of a mode, or both one after the other.

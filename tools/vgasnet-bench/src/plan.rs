@@ -28,6 +28,7 @@ pub enum Workload {
     MappedTriad,
     Fault,
     Messages,
+    Lists,
 }
 
 impl Workload {
@@ -161,7 +162,7 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing | Workload::Messages => 0,
+            Workload::FalseSharing | Workload::Messages | Workload::Lists => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
+use crate::{Stop, false_sharing, faults, hit, lists, messages, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
+        Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
     }
     job::exit(0)
 }
@@ -117,6 +118,11 @@ impl Rank {
     fn remote(&self, rank: u32, offset: u64, len_bytes: usize) -> Remote {
         let base = self.runtime.space().segments[rank as usize].base;
         Remote { rank, address: base + offset as usize, len_bytes }
+    }
+
+    /// The address where the segment of `rank` begins.
+    pub fn segment_base(&self, rank: u32) -> usize {
+        self.runtime.space().segments[rank as usize].base
     }
 
     /// Where this rank's own segment begins, for loads and stores.

@@ -2,12 +2,14 @@
 
 mod fault;
 mod hit;
+mod lists;
 mod messages;
 mod reads;
 mod sharing;
 mod triad;
 
 pub use hit::HitReport;
+pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;

@@ -3,7 +3,7 @@
 use crate::baseline::median;
 use crate::disk::Buffers;
 use crate::plan::Job;
-use crate::report::{Measured, Throughput};
+use crate::report::{ListKind, Measured, Throughput};
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
@@ -115,4 +115,20 @@ pub fn judge_messages(processors: usize, short_round_trip_us: f64, streams: &[Th
         target(name, meaning, stream.to_memcpy, AtLeast, 0.5)
     }));
     targets
+}
+
+/// The targets of `lists`: a hit for each piece, and no more. Pieces at random places are each in another page than the one
+/// before, so they are shown and not judged.
+pub fn judge_lists(kinds: &[ListKind]) -> Vec<Target> {
+    let names = [
+        ("list_get_own_to_copies", "get, own pool, in order", "gets from the own pool to copies, times"),
+        ("list_put_own_to_copies", "put, own pool, in order", "puts to the own pool to copies, times"),
+        ("list_get_neighbour_to_copies", "get, neighbour's pool, in order", "gets from a neighbour's to copies, times"),
+        ("list_put_neighbour_to_copies", "put, neighbour's pool, in order", "puts to a neighbour's to copies, times"),
+    ];
+    let found = |(name, kind, meaning)| {
+        let to_copy = kinds.iter().find(|found| found.name == kind)?.to_copy;
+        Some(target(name, meaning, to_copy, AtMost, 2.0))
+    };
+    names.into_iter().filter_map(found).collect()
 }

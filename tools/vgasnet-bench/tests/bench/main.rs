@@ -318,6 +318,19 @@ fn messages_are_measured_beside_the_kernel_and_memcpy() {
 }
 
 #[test]
+fn lists_are_measured_beside_copies_of_their_pieces() {
+    let folder = Folder::new("lists");
+    let results = folder.results(&["lists", "--pool", "8M", "--page", "64K", "--repeat", "2"]);
+    let run = &results["runs"][0];
+    for kind in run["kinds"].as_array().unwrap() {
+        assert!(number(kind, "list_ns") > 0.0 && number(kind, "copy_ns") > 0.0, "{kind}");
+        assert_eq!(kind["list_ns_each"].as_array().unwrap().len(), 2);
+    }
+    let [get, put] = ["list_get_own_to_copies", "list_put_own_to_copies"];
+    check_targets(run, &[get, put, "list_get_neighbour_to_copies", "list_put_neighbour_to_copies"], true);
+}
+
+#[test]
 fn a_page_of_a_neighbour_is_faulted_in_without_shared_memory_too() {
     let folder = Folder::new("fault-apart");
     let args = ["fault", "--pool", "8M", "--page", "256K", "--faults", "20", "--peer-memory", "both"];
