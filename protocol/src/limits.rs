@@ -1,7 +1,7 @@
 //! The limits that every message of a peer has to keep. They are known from attach on.
 
-use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, PageId, ToCache, ToHome};
-use crate::{Nonsense, Rank};
+use crate::coherence::{CoherenceBody, CoherenceMessage, FrameId, ToCache, ToHome};
+use crate::{Nonsense, Rank, Spaces};
 use alloc::sync::Arc;
 
 /// How much memory a rank has.
@@ -17,6 +17,7 @@ pub struct RankSizes {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limits {
     rank: Rank,
+    spaces: Spaces,
     sizes: Arc<[RankSizes]>,
 }
 
@@ -25,7 +26,8 @@ impl Limits {
     pub fn new(rank: Rank, sizes: impl IntoIterator<Item = RankSizes>) -> Limits {
         let sizes: Arc<[RankSizes]> = sizes.into_iter().collect();
         assert!(rank.index() < sizes.len(), "rank {rank} of {}", sizes.len());
-        Limits { rank, sizes }
+        let spaces = Spaces::new(sizes.iter().map(|sizes| sizes.pages));
+        Limits { rank, spaces, sizes }
     }
 
     /// This rank.
@@ -36,6 +38,11 @@ impl Limits {
     /// This rank's memory.
     pub fn own(&self) -> RankSizes {
         self.sizes[self.rank.index()]
+    }
+
+    /// The job's spaces.
+    pub fn spaces(&self) -> &Spaces {
+        &self.spaces
     }
 
     /// How many ranks the job has.
@@ -53,11 +60,11 @@ impl Limits {
         if from.0 >= self.ranks() {
             return nonsense("a message, and there is no such rank");
         }
-        if !self.has_page(message.page) {
+        if !self.spaces.has(message.page) {
             return nonsense("a message about a page that does not exist");
         }
         match message.body {
-            CoherenceBody::Home(_) if message.page.home != self.rank => {
+            CoherenceBody::Home(_) if self.spaces.home(message.page) != self.rank => {
                 nonsense("a message for the home of a page of another rank")
             }
             CoherenceBody::Home(ToHome::Read { frame } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. })
@@ -72,10 +79,6 @@ impl Limits {
         }
     }
 
-    fn has_page(&self, page: PageId) -> bool {
-        self.sizes.get(page.home.index()).is_some_and(|sizes| page.index < sizes.pages)
-    }
-
     fn has_frame(&self, rank: Rank, frame: FrameId) -> bool {
         self.sizes.get(rank.index()).is_some_and(|sizes| frame.0 < sizes.frames)
     }
@@ -84,14 +87,14 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coherence::{Access, CopyVersion, Forward};
+    use crate::coherence::{Access, CopyVersion, Forward, PageId};
 
     #[test]
     fn what_does_not_exist_is_refused() {
         let limits = Limits::new(Rank(1), [(3, 2), (5, 4)].map(|(pages, frames)| RankSizes { pages, frames }));
         let home = |frame, home, index| CoherenceMessage {
             body: CoherenceBody::Home(ToHome::Read { frame: FrameId(frame) }),
-            page: PageId { home: Rank(home), index },
+            page: PageId::of_segment(Rank(home), index),
         };
         assert_eq!(limits.check(Rank(0), &home(1, 1, 4)), Ok(()));
         assert_eq!(limits.check(Rank(1), &home(3, 1, 0)), Ok(()));
@@ -108,7 +111,7 @@ mod tests {
             let forward = Forward { version, to: Rank(to), frame: FrameId(frame), access, grant: false };
             CoherenceMessage {
                 body: CoherenceBody::Cache(ToCache::Forward(forward)),
-                page: PageId { home: Rank(0), index: 2 },
+                page: PageId::of_segment(Rank(0), 2),
             }
         };
         assert_eq!(limits.check(Rank(0), &forward(0, 1)), Ok(()));

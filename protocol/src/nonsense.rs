@@ -32,8 +32,11 @@ impl Nonsense {
 impl fmt::Display for Nonsense {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {} sent {}", self.from, self.what)?;
-        if let Some(PageId { home, index }) = self.page {
-            write!(f, " (page {index} of rank {home})")?;
+        if let Some(PageId { space, index }) = self.page {
+            match space.segment() {
+                Some(rank) => write!(f, " (page {index} of rank {rank})")?,
+                None => write!(f, " (page {index} of {space:?})")?,
+            }
         }
         f.write_str("; do all ranks run the same version of vgasnet?")
     }
@@ -46,7 +49,7 @@ mod tests {
 
     #[test]
     fn the_line_names_the_rank_and_the_page() {
-        let line = Nonsense::about(PageId { home: Rank(2), index: 7 }, Rank(3), "a grant that nobody asked for");
+        let line = Nonsense::about(PageId::of_segment(Rank(2), 7), Rank(3), "a grant that nobody asked for");
         let expected = "rank 3 sent a grant that nobody asked for (page 7 of rank 2); do all ranks run the same version \
                         of vgasnet?";
         assert_eq!(line.to_string(), expected);

@@ -3,7 +3,7 @@
 //! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it. The window
 //! moves on each time a page in it is used for the first time.
 
-use crate::Rank;
+use crate::Space;
 use crate::coherence::PageId;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
@@ -20,7 +20,7 @@ const WINDOW_BYTES: usize = 8 << 20;
 /// Pages that are read in order, or a few misses that may become such.
 #[derive(Clone, Copy, Debug)]
 struct Stream {
-    home: Rank,
+    space: Space,
     /// The index of the page that comes next.
     next: u32,
     misses: u32,
@@ -46,18 +46,18 @@ impl Streams {
 
     /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
     pub fn expect(&mut self, page: PageId) {
-        self.remember(Stream { home: page.home, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
+        self.remember(Stream { space: page.space, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
     }
 
-    /// An access missed `page`, in a segment of `pages` pages. Returns the indices of the pages to fetch ahead.
+    /// An access missed `page`, in a space of `pages` pages. Returns the indices of the pages to fetch ahead.
     pub fn on_miss(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         if self.window == 0 {
             return None;
         }
-        let known = self.streams.iter().position(|stream| stream.home == page.home && stream.next == page.index);
+        let known = self.streams.iter().position(|stream| stream.space == page.space && stream.next == page.index);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
-            None => Stream { home: page.home, next: page.index, misses: 0, ahead: page.index + 1 },
+            None => Stream { space: page.space, next: page.index, misses: 0, ahead: page.index + 1 },
         };
         stream.next = page.index + 1;
         stream.misses += 1;
@@ -66,12 +66,12 @@ impl Streams {
         range
     }
 
-    /// A page that was fetched ahead is used for the first time, in a segment of `pages` pages. Returns the indices of
+    /// A page that was fetched ahead is used for the first time, in a space of `pages` pages. Returns the indices of
     /// the pages to fetch ahead now.
     pub fn on_use(&mut self, page: PageId, pages: u32) -> Option<RangeInclusive<u32>> {
         let window = self.window;
         let is_in = |stream: &Stream| {
-            stream.home == page.home && page.index < stream.ahead && stream.ahead <= page.index + 1 + window
+            stream.space == page.space && page.index < stream.ahead && stream.ahead <= page.index + 1 + window
         };
         let at = self.streams.iter().position(is_in)?;
         let mut stream = self.streams.remove(at);
@@ -104,11 +104,12 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rank;
 
     const PAGE_BYTES: usize = 4 << 20;
 
     fn page(index: u32) -> PageId {
-        PageId { home: Rank(1), index }
+        PageId::of_segment(Rank(1), index)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 19] = [
+const SOURCES: [&[u8]; 20] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("coherence/mod.rs"),
@@ -20,6 +20,7 @@ const SOURCES: [&[u8]; 19] = [
     include_bytes!("collectives/plan/rooted.rs"),
     include_bytes!("rank.rs"),
     include_bytes!("rank_state.rs"),
+    include_bytes!("spaces.rs"),
     include_bytes!("wire.rs"),
 ];
 

@@ -2,6 +2,7 @@
 
 use super::Engine;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 
 impl Engine {
@@ -24,11 +25,11 @@ impl Engine {
     /// used.
     fn victim(&mut self) -> Option<FrameId> {
         self.frames.age_mapped();
-        let (cache, pins, own) = (&self.protocol.cache, &self.pins, self.space.rank);
+        let (cache, pins, space) = (&self.protocol.cache, &self.pins, Arc::clone(&self.space));
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
         let unused = self.frames.least_recent_unused(page_in, |_, _| true);
         // A page in use is unpinned soon; one that the client has pinned may never be.
-        let is_pinned = |page: PageId| page.home == own && pins.has(page.index);
+        let is_pinned = |page: PageId| space.is_own(page) && pins.has(page.index);
         unused.or_else(|| self.frames.least_recent(|frame| page_in(frame).is_some_and(|page| !is_pinned(page))))
     }
 
@@ -51,7 +52,7 @@ impl Engine {
 
     /// The pages of a range of the own segment that are in the own pool.
     fn own_copies(&self, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
-        let is_meant = |page: PageId| page.home == self.space.rank && pages.contains(&page.index);
+        let is_meant = |page: PageId| self.space.is_own(page) && pages.contains(&page.index);
         let copies = self.protocol.cache.copies().map(|(page, frame, _)| (page, frame));
         copies.filter(|(page, _)| is_meant(*page)).collect()
     }

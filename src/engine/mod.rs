@@ -321,7 +321,7 @@ impl Engine {
                 }
             }
             Action::Close(page) => {
-                if !(page.home == self.space.rank && self.pins.defer_close(page.index)) {
+                if !(self.space.is_own(page) && self.pins.defer_close(page.index)) {
                     self.close(page);
                 }
             }
@@ -376,6 +376,6 @@ impl Engine {
 
     /// Whether the client has pinned the page.
     fn is_pinned(&self, page: PageId) -> bool {
-        page.home == self.space.rank && self.pins.has(page.index)
+        self.space.is_own(page) && self.pins.has(page.index)
     }
 }

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::memory::FRAMES_MIN;
 use std::collections::HashSet;
 use std::ops::RangeInclusive;
-use vgasnet_protocol::Rank;
+use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::streams::Streams;
 
@@ -38,21 +38,21 @@ impl Prefetch {
 impl Engine {
     /// Fetches the pages that may be needed after a page that an access missed.
     pub(super) fn prefetch_after_miss(&mut self, page: PageId) {
-        let range = self.prefetch.streams.on_miss(page, self.space.pages_of(page.home));
-        self.prefetch(page.home, range);
+        let range = self.prefetch.streams.on_miss(page, self.space.spaces.pages(page.space));
+        self.prefetch(page.space, range);
     }
 
     /// Fetches the pages that may be needed after a page that was fetched ahead and is used for the first time.
     pub fn prefetch_after_use(&mut self, page: PageId) {
-        let range = self.prefetch.streams.on_use(page, self.space.pages_of(page.home));
-        self.prefetch(page.home, range);
+        let range = self.prefetch.streams.on_use(page, self.space.spaces.pages(page.space));
+        self.prefetch(page.space, range);
     }
 
     /// Fetches the first of these pages of the own segment, up to half of the pool: they will be needed.
     pub fn fetch(&mut self, pages: RangeInclusive<u32>) {
         let most = (self.protocol.cache.frames() / 2).max(1);
         let last = (*pages.end()).min(pages.start().saturating_add(most - 1));
-        self.prefetch(self.space.rank, Some(*pages.start()..=last));
+        self.prefetch(Space::of_segment(self.space.rank), Some(*pages.start()..=last));
     }
 
     /// Expects a stream through these pages of the own segment.
@@ -60,12 +60,12 @@ impl Engine {
         self.prefetch.streams.expect(self.space.own_page(*pages.start()));
     }
 
-    fn prefetch(&mut self, home: Rank, range: Option<RangeInclusive<u32>>) {
+    fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
         for index in range.into_iter().flatten() {
             if self.prefetch.under_way.len() >= self.prefetch.under_way_max {
                 return;
             }
-            let page = PageId { home, index };
+            let page = PageId { space, index };
             let slot = self.space.slots.of(page);
             let is_here = self.space.memories.iter().flatten().any(|memory| memory.table.is_readable(slot));
             if !is_here && !self.protocol.cache.contains(page) {
@@ -84,7 +84,7 @@ mod tests {
     /// The most pages of a stream that a pool of so many frames has ahead.
     fn window(frames: u32) -> u32 {
         let mut prefetch = Prefetch::new(4096, frames);
-        let miss = |index| prefetch.streams.on_miss(PageId { home: Rank(0), index }, 1 << 20);
+        let miss = |index| prefetch.streams.on_miss(PageId::of_segment(Rank(0), index), 1 << 20);
         (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
     }
 

@@ -4,8 +4,8 @@ use super::{PageTable, Pool, SegmentView, Slots};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::{Rank, Space, Spaces};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of which is
@@ -64,6 +64,8 @@ pub struct AddressSpace {
     pub rank: Rank,
     /// Every rank's segment.
     pub segments: Box<[Segment]>,
+    /// The spaces of the job's pages, and their homes.
+    pub spaces: Spaces,
     /// The slots of pages in a page table.
     pub slots: Slots,
     /// This rank's own memory.
@@ -105,7 +107,8 @@ impl AddressSpace {
     ) -> AddressSpace {
         let own = memories[rank.index()].expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
-        AddressSpace { rank, segments, slots, own, memories, view: None, page_shift }
+        let spaces = Spaces::new(segments.iter().map(|segment| (segment.size_bytes >> page_shift) as u32));
+        AddressSpace { rank, segments, spaces, slots, own, memories, view: None, page_shift }
     }
 
     /// The same, with the own segment as memory.
@@ -120,7 +123,7 @@ impl AddressSpace {
 
     /// A page of the own segment.
     pub fn own_page(&self, index: u32) -> PageId {
-        PageId { home: self.rank, index }
+        PageId::of_segment(self.rank, index)
     }
 
     /// The size of a page in bytes.
@@ -128,9 +131,9 @@ impl AddressSpace {
         1 << self.page_shift
     }
 
-    /// How many pages a rank's segment has.
-    pub fn pages_of(&self, rank: Rank) -> u32 {
-        (self.segments[rank.index()].size_bytes >> self.page_shift) as u32
+    /// Whether it is a page of the own segment.
+    pub fn is_own(&self, page: PageId) -> bool {
+        page.space == Space::of_segment(self.rank)
     }
 
     /// Splits `len_bytes` bytes at `address` of `rank`'s segment into pages. An empty range may have any address.
@@ -146,7 +149,7 @@ impl AddressSpace {
             return Err(self.outside(rank, address, len_bytes));
         }
         Ok(Pieces {
-            home: Rank(rank),
+            space: Space::of_segment(Rank(rank)),
             page_shift: self.page_shift,
             at: start,
             end: start.wrapping_add(len_bytes),
@@ -204,7 +207,7 @@ pub fn table_bytes(shapes: &[Shape], own: Shape) -> usize {
 /// Iterates over the pages of a range.
 #[derive(Clone, Debug)]
 pub struct Pieces {
-    home: Rank,
+    space: Space,
     page_shift: u32,
     start: usize,
     at: usize,
@@ -222,7 +225,7 @@ impl Iterator for Pieces {
         let page_bytes = 1 << self.page_shift;
         let offset_bytes = self.at & (page_bytes - 1);
         let len_bytes = (page_bytes - offset_bytes).min(self.end - self.at);
-        let page = PageId { home: self.home, index: (self.at >> self.page_shift) as u32 };
+        let page = PageId { space: self.space, index: (self.at >> self.page_shift) as u32 };
         let piece = Piece { page, offset_bytes, len_bytes, start_bytes: self.at - self.start };
         self.at += len_bytes;
         Some(piece)
@@ -246,7 +249,7 @@ mod tests {
     fn a_range_is_split_at_page_borders() {
         let pieces: Vec<_> = space().pieces(0, BASE + PAGE - 10, PAGE + 30).expect("inside").collect();
         let piece = |index, offset_bytes, len_bytes, start_bytes| Piece {
-            page: PageId { home: Rank(0), index },
+            page: PageId::of_segment(Rank(0), index),
             offset_bytes,
             len_bytes,
             start_bytes,

@@ -56,8 +56,9 @@ impl Slots {
 
     /// The slot of a page.
     pub fn of(&self, page: PageId) -> Slot {
-        debug_assert!(self.first[page.home.index()] + (page.index as usize) < self.first[page.home.index() + 1]);
-        Slot(self.first[page.home.index()] + page.index as usize)
+        let rank = page.space.segment().expect("only pages of segments have slots").index();
+        debug_assert!(self.first[rank] + (page.index as usize) < self.first[rank + 1]);
+        Slot(self.first[rank] + page.index as usize)
     }
 
     /// Memory that a page table needs, in bytes.
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn slots_follow_each_other_rank_by_rank() {
         let slots = Slots::new([3, 0, 2]);
-        let at = |home, index| slots.of(PageId { home: Rank(home), index }).0;
+        let at = |home, index| slots.of(PageId::of_segment(Rank(home), index)).0;
         assert_eq!((at(0, 0), at(0, 2), at(2, 0), at(2, 1)), (0, 2, 3, 4));
         assert_eq!(slots.table_bytes(), 64 + 5 * 8);
     }

@@ -9,8 +9,8 @@ use super::page_mapper::PageMapper;
 use super::page_table::{Pinned, Slot, Slots};
 use super::{RankMemory, Segment};
 use crate::error::UserError;
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+use vgasnet_protocol::{Rank, Space};
 
 /// One line for the user: a page of the segment cannot be mapped or unmapped, as `verb` says, for this error number.
 pub fn mapping_refused(verb: &str, errno: i32) -> UserError {
@@ -99,7 +99,7 @@ impl SegmentView {
 
     /// The page with this index.
     pub fn page(&self, index: u32) -> PageId {
-        PageId { home: self.rank, index }
+        PageId::of_segment(self.rank, index)
     }
 
     /// Pins and maps a page, if it is open for this access. Runs in signal handlers.
@@ -151,7 +151,7 @@ impl SegmentView {
     /// # Errors
     /// The system's error number.
     pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), i32> {
-        if page.home == self.rank { self.mapped.unmap(frame) } else { Ok(()) }
+        if page.space == Space::of_segment(self.rank) { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
     /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.

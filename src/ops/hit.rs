@@ -34,7 +34,7 @@ impl Ops {
     /// # Safety
     /// The client's memory in `copy` is valid for the piece's length.
     unsafe fn hit_at_neighbour(&self, piece: &Piece, copy: &Copy) -> bool {
-        let home = piece.page.home.index();
+        let home = self.space.spaces.home(piece.page).index();
         // SAFETY: the client's memory in `copy` is valid for the piece's length, whichever rank has the page.
         let found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
         let is_elsewhere = home != self.space.rank.index();
@@ -70,7 +70,7 @@ impl Ops {
         let space = &self.space;
         let slot = space.slots.of(page);
         let own = space.rank.index();
-        let ranks = [own, page.home.index()].into_iter().chain(self.neighbours.iter().copied());
+        let ranks = [own, space.spaces.home(page).index()].into_iter().chain(self.neighbours.iter().copied());
         ranks.filter_map(|rank| Some((rank, space.memories[rank].as_ref()?))).find_map(|(rank, memory)| {
             let Pinned { frame, ahead } = memory.table.pin(slot, access)?;
             memory.pool.touch(frame);

@@ -1,6 +1,7 @@
 //! The invariants: those that hold after every step, and those that hold when nothing is under way.
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
+use crate::model::home_of;
 use std::collections::BTreeMap;
 use vgasnet::engine::Pending;
 use vgasnet_protocol::Rank;
@@ -153,7 +154,7 @@ impl Job {
         let most = self.total_frames() + notices;
         assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
         for page in self.pages() {
-            let directory = &self.nodes[page.home.index()].engine.protocol().home;
+            let directory = &self.nodes[home_of(page)].engine.protocol().home;
             if directory.is_writing(page.index) {
                 continue;
             }
@@ -170,7 +171,7 @@ impl Job {
     }
 
     fn is_on_disk(&self, page: PageId) -> bool {
-        let written = self.nodes[page.home.index()].disk.written(page.index);
+        let written = self.nodes[home_of(page)].disk.written(page.index);
         written.is_some_and(|bytes| bytes == self.model.page(page))
     }
 
@@ -186,7 +187,7 @@ impl Job {
             assert!(node.threads.is_empty() && node.pinners.is_empty(), "threads of r{rank} wait forever");
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} has not given back room for copies");
             for (page, _, _) in protocol.cache.copies() {
-                let home = &self.nodes[page.home.index()].engine.protocol().home;
+                let home = &self.nodes[home_of(page)].engine.protocol().home;
                 let dirty_owner = home.dirty_owner(page.index) == Some(Rank(rank as u32));
                 assert!(
                     home.holders(page.index).any(|holder| holder.rank.index() == rank),
@@ -199,7 +200,7 @@ impl Job {
         self.check_unpinned();
         // Ranks had time to tell homes of their evictions.
         for page in self.pages() {
-            for holder in self.nodes[page.home.index()].engine.protocol().home.holders(page.index) {
+            for holder in self.nodes[home_of(page)].engine.protocol().home.holders(page.index) {
                 let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
                 assert!(copies.any(|copy| copy.0 == page), "{holder:?} has no copy of {page:?}");
             }
@@ -210,7 +211,7 @@ impl Job {
     /// Checks, after a flush of every rank, that the disks have the newest bytes.
     pub fn check_disks(&self) {
         for page in self.pages() {
-            let home = &self.nodes[page.home.index()];
+            let home = &self.nodes[home_of(page)];
             assert_eq!(home.engine.protocol().home.dirty_owner(page.index), None, "{page:?} is dirty after a flush");
             assert!(home.disk.read_block(page.index) == self.model.page(page), "the disk's {page:?} is old");
         }

@@ -190,7 +190,7 @@ impl Job {
 
 /// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
 fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
-    let (own, home) = (space.rank.index(), piece.page.home.index());
+    let (own, home) = (space.rank.index(), space.spaces.home(piece.page).index());
     let is_neighbour = |at: &usize| *at != own && space.memories[*at].is_some();
     let others = (0..space.memories.len()).filter(|at| cooperative && *at != home);
     [own].into_iter().chain([home].into_iter().chain(others).filter(is_neighbour)).collect()

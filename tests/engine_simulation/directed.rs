@@ -185,9 +185,9 @@ fn reads_go_on_while_writes_wait_for_space() {
 
 #[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
-    let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
+    let (page, frame, reader) = (PageId::of_segment(Rank(0), 0), FrameId(0), Rank(1));
     let sizes = RankSizes { pages: 1, frames: 1 };
-    let mut home = Protocol::new(Limits::new(page.home, [sizes; 2]), true);
+    let mut home = Protocol::new(Limits::new(Rank(0), [sizes; 2]), true);
     let mut tell = |body| {
         let mut actions = Vec::new();
         let message = CoherenceMessage { page, body: CoherenceBody::Home(body) };

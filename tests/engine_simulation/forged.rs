@@ -50,7 +50,7 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
         5 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
-    CoherenceMessage { body, page: PageId { home, index: small(random, PAGES) } }.encode().to_vec()
+    CoherenceMessage { body, page: PageId::of_segment(home, small(random, PAGES)) }.encode().to_vec()
 }
 
 /// Sends a forged message from a rank to another one.

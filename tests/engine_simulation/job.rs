@@ -128,7 +128,7 @@ impl Job {
     pub fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
         let pages: Vec<u32> = self.shape.ranks.iter().map(|rank| rank.pages).collect();
         (0..pages.len())
-            .flat_map(move |home| (0..pages[home]).map(move |index| PageId { home: Rank(home as u32), index }))
+            .flat_map(move |home| (0..pages[home]).map(move |index| PageId::of_segment(Rank(home as u32), index)))
     }
 
     /// Drives the engine of `rank` once.

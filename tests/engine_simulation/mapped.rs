@@ -1,6 +1,7 @@
 //! The invariants of the pages that are mapped in a rank's segment.
 
 use crate::job::Job;
+use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Access, PageId};
 
 impl Job {
@@ -10,7 +11,7 @@ impl Job {
         let node = &self.nodes[rank];
         let mapped = node.mapper.pages();
         for (index, mapped) in &mapped {
-            self.check_use(rank, PageId { home: node.space.rank, index: *index }, mapped.frame, mapped.access);
+            self.check_use(rank, PageId::of_segment(node.space.rank, *index), mapped.frame, mapped.access);
         }
         assert_eq!(node.view().mapped() as usize, mapped.len(), "r{rank} does not know what it maps");
         for page in self.access_pins(rank) {
@@ -36,7 +37,7 @@ impl Job {
         for (rank, node) in self.nodes.iter_mut().enumerate() {
             assert!(!node.mailbox.has_any() && !node.mailbox.has_sleepers(), "a request for nobody is left at r{rank}");
             assert_eq!(node.turn, None, "a thread of r{rank} that is through has the turn");
-            for index in 0..node.space.pages_of(node.space.rank) {
+            for index in 0..node.space.spaces.pages(Space::of_segment(node.space.rank)) {
                 assert!(!node.engine.remove_pins(index..=index), "page {index} of r{rank} is pinned for nobody");
             }
         }

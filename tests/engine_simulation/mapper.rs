@@ -84,7 +84,7 @@ impl Mapper {
     }
 
     fn is_pinned(&self, index: u32) -> bool {
-        self.0.memory.table.is_pinned(self.0.slots.of(PageId { home: self.0.rank, index }))
+        self.0.memory.table.is_pinned(self.0.slots.of(PageId::of_segment(self.0.rank, index)))
     }
 }
 

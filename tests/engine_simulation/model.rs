@@ -12,6 +12,11 @@ pub struct Model {
     pub is_tainted: bool,
 }
 
+/// The rank whose segment has the page.
+pub fn home_of(page: PageId) -> usize {
+    page.space.segment().expect("all pages are of segments").index()
+}
+
 impl Model {
     /// Segments with these numbers of pages, all zeros.
     pub fn new(pages: impl Iterator<Item = u32>) -> Model {
@@ -20,7 +25,7 @@ impl Model {
     }
 
     pub fn page(&self, page: PageId) -> &[u8; PAGE_BYTES] {
-        &self.pages[page.home.index()][page.index as usize]
+        &self.pages[home_of(page)][page.index as usize]
     }
 
     /// Carries a copy out in the frame at `frame`, compares the bytes that it read, and notes those that it wrote.
@@ -32,7 +37,7 @@ impl Model {
         // SAFETY: the page is pinned for the copy, and the client's memory is as long as the piece.
         unsafe { copy.run(frame, piece) };
         let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
-        let newest = &mut self.pages[piece.page.home.index()][piece.page.index as usize][range];
+        let newest = &mut self.pages[home_of(piece.page)][piece.page.index as usize][range];
         // SAFETY: the client's memory is as long as the piece, and no other thread uses it.
         let client = |memory: *const u8| unsafe { std::slice::from_raw_parts(memory, piece.len_bytes) };
         match copy {

@@ -37,7 +37,7 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_pinned_by_the_cli
         cost(&mut job, 0, What::Set(1), Range { start_bytes: index * PAGE_BYTES, ..LINE });
     }
     let node = &mut job.nodes[0];
-    let page = |index| PageId { home: Rank(0), index };
+    let page = |index| PageId::of_segment(Rank(0), index);
     node.engine.add_pins(0..=0).expect("one page may be pinned");
     assert!(node.engine.pin_now(0, Access::Write), "it is in the pool");
     for index in 1..FRAMES {

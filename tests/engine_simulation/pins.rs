@@ -67,7 +67,7 @@ impl Job {
                 node.completions.add(completion);
                 pinner.stage = Stage::Waits(completion);
                 let (index, access) = (pinner.next(), pinner.access);
-                let piece = Piece::of_page(PageId { home: node.space.rank, index });
+                let piece = Piece::of_page(PageId::of_segment(node.space.rank, index));
                 let (copy, completion) = (Copy::Pin(access), Completion::Counted(completion));
                 node.engine.submit(Part { piece, copy, completion });
                 self.seen.pins_waited += 1;
@@ -126,7 +126,7 @@ impl Job {
         let node = &self.nodes[rank];
         node.pinners.iter().flat_map(|pinner| {
             let has_next = matches!(pinner.stage, Stage::Waits(completion) if node.completions.is_done(completion));
-            let of = |at| PageId { home: node.space.rank, index: pinner.pages.start() + at };
+            let of = |at| PageId::of_segment(node.space.rank, pinner.pages.start() + at);
             let is_unpinning = matches!(pinner.stage, Stage::Unpins { .. });
             (0..pinner.pinned + u32::from(has_next)).map(move |at| (of(at), pinner.access, is_unpinning))
         })

@@ -267,7 +267,7 @@ impl Job {
         if !node.mailbox.has_any() {
             return false;
         }
-        let page = |index| PageId { home: node.space.rank, index };
+        let page = |index| PageId::of_segment(node.space.rank, index);
         for fault in node.mailbox.take() {
             node.engine.submit(Part::of_fault(page(fault.wants().0), fault));
         }
@@ -282,7 +282,7 @@ impl Job {
     /// The pages of the own segment that threads of `rank` have pinned to load and store.
     pub fn access_pins(&self, rank: usize) -> impl Iterator<Item = PageId> + '_ {
         let node = &self.nodes[rank];
-        let of = move |index| PageId { home: node.space.rank, index };
+        let of = move |index| PageId::of_segment(node.space.rank, index);
         node.threads.iter().flat_map(|thread| thread.pins()).map(of)
     }
 }

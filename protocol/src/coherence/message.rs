@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn every_message_survives_encoding() {
         for body in samples() {
-            let message = CoherenceMessage { page: PageId { home: Rank(3), index: u32::MAX - 1 }, body };
+            let message = CoherenceMessage { page: PageId::of_segment(Rank(3), u32::MAX - 1), body };
             let bytes = message.encode();
             assert!(bytes[0] < 32);
             assert_eq!(CoherenceMessage::decode(&bytes), Ok(message));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn other_bytes_are_malformed() {
-        let message = CoherenceMessage { page: PageId { home: Rank(0), index: 0 }, body: samples()[0] };
+        let message = CoherenceMessage { page: PageId::of_segment(Rank(0), 0), body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
         for tag in [0, 14, 255] {

@@ -26,7 +26,7 @@ pub use cache::Cache;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 
-use crate::{Limits, Nonsense, Rank, layout_as_in_memory};
+use crate::{Limits, Nonsense, Rank, Space, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
@@ -35,17 +35,25 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub struct PageId {
-    /// The rank whose backing file has the page.
-    pub home: Rank,
-    /// Its place in that rank's segment, in pages from the base.
+    /// The segment or file that it is a page of.
+    pub space: Space,
+    /// Its place there, in pages from the start.
     pub index: u32,
+}
+
+impl PageId {
+    /// A page of a rank's segment.
+    #[inline]
+    pub const fn of_segment(rank: Rank, index: u32) -> PageId {
+        PageId { space: Space::of_segment(rank), index }
+    }
 }
 
 layout_as_in_memory!(PageId, FrameId, CopyVersion, Access);
 
 impl fmt::Debug for PageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{}.{}", self.home.0, self.index)
+        write!(f, "p{:?}.{}", self.space, self.index)
     }
 }
 
@@ -220,7 +228,7 @@ impl Protocol {
         let own = limits.own();
         Protocol {
             home: Home::new(limits.rank(), own.pages, cooperative),
-            cache: Cache::new(limits.rank(), own.frames),
+            cache: Cache::new(limits.rank(), own.frames, limits.spaces().clone()),
             limits,
         }
     }
@@ -258,8 +266,8 @@ impl Protocol {
     }
 }
 
-fn send_home(page: PageId, body: ToHome) -> Action {
-    Action::Send { to: page.home, message: CoherenceMessage { body: CoherenceBody::Home(body), page } }
+fn send_home(home: Rank, page: PageId, body: ToHome) -> Action {
+    Action::Send { to: home, message: CoherenceMessage { body: CoherenceBody::Home(body), page } }
 }
 
 fn send_cache(to: Rank, page: PageId, body: ToCache) -> Action {

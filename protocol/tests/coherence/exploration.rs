@@ -48,7 +48,7 @@ impl State {
 /// The operations a rank may start: a read and a write of each page.
 fn ops(scenario: Scenario) -> Vec<(PageId, Op)> {
     let pages = scenario.shape.pages;
-    let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId { home: Rank(home), index }));
+    let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId::of_segment(Rank(home), index)));
     // Canonical pages never have this value, so the checks find a copy that misses a write.
     let op = |access| Op { access, offset: 0, value: 3 };
     pages.flat_map(|page| [(page, op(Access::Read)), (page, op(Access::Write))]).collect()

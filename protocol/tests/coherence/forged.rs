@@ -54,10 +54,7 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
         12 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
-    CoherenceMessage {
-        body,
-        page: PageId { home: Rank(small(random, shape.ranks)), index: small(random, shape.pages) },
-    }
+    CoherenceMessage { body, page: PageId::of_segment(Rank(small(random, shape.ranks)), small(random, shape.pages)) }
 }
 
 /// The bytes of a message: forged, a true one changed or at the wrong time, or nothing like one. Also its receiver, and
@@ -87,7 +84,7 @@ fn forge(random: &mut Rng, world: &World) -> (Rank, Rank, Vec<u8>) {
     }
     let message = message(random, world.shape);
     // Most messages come from a home, or go to one.
-    let home = Some(message.page.home).filter(|home| home.0 < world.shape.ranks && random.u32(0..16) > 0);
+    let home = message.page.space.segment().filter(|home| home.0 < world.shape.ranks && random.u32(0..16) > 0);
     let (from, to) = match message.body {
         CoherenceBody::Home(_) => (from, home.unwrap_or(to)),
         CoherenceBody::Cache(_) => (home.unwrap_or(from), to),

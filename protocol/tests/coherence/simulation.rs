@@ -30,7 +30,7 @@ fn shape(random: &mut fastrand::Rng) -> Shape {
 fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageId, Op) {
     let rank = Rank(random.u32(0..shape.ranks));
     let home = Rank(random.u32(0..hot));
-    let page = PageId { home, index: random.u32(0..shape.pages) };
+    let page = PageId::of_segment(home, random.u32(0..shape.pages));
     let access = if random.u32(0..3) == 0 { Access::Write } else { Access::Read };
     (rank, page, Op { access, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }

@@ -27,7 +27,7 @@ fn rank(text: &str) -> Rank {
 fn page(text: &str) -> PageId {
     let parse = || {
         let (home, index) = text.strip_prefix('p')?.split_once('.')?;
-        Some(PageId { home: Rank(home.parse().ok()?), index: index.parse().ok()? })
+        Some(PageId::of_segment(Rank(home.parse().ok()?), index.parse().ok()?))
     };
     parse().unwrap_or_else(|| panic!("{text} is no page"))
 }

@@ -127,6 +127,11 @@ pub fn limits(shape: Shape, rank: Rank) -> Limits {
     Limits::new(rank, (0..shape.ranks).map(|_| sizes))
 }
 
+/// The rank whose segment has the page.
+pub fn home_of(page: PageId) -> Rank {
+    page.space.segment().expect("all pages are of segments")
+}
+
 impl World {
     pub fn new(shape: Shape) -> World {
         let node = |rank| Node {
@@ -201,12 +206,12 @@ impl World {
                 }
             }
             Flight::Load { page, to, frame, second_half } => {
-                let file = self.nodes[page.home.index()].file.get(&page.index);
+                let file = self.nodes[home_of(page).index()].file.get(&page.index);
                 assert!(self.is_tainted || file.is_some(), "{page:?} was never written to the file");
                 let bytes = file.cloned().unwrap_or_else(|| vec![0; self.shape.page_bytes]);
                 self.fill(to, frame, &bytes, second_half);
                 if second_half {
-                    self.event(page.home, Event::Loaded(page));
+                    self.event(home_of(page), Event::Loaded(page));
                 } else {
                     self.flights.push(Flight::Load { page, to, frame, second_half: true });
                 }
@@ -219,11 +224,11 @@ impl World {
     fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, second_half: bool) {
         let bytes = self.nodes[from.index()].frames[frame.0 as usize].clone();
         let len = bytes.len();
-        let file = self.nodes[page.home.index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
+        let file = self.nodes[home_of(page).index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
         let half = if second_half { len / 2..len } else { 0..len / 2 };
         file[half.clone()].copy_from_slice(&bytes[half]);
         if second_half {
-            self.event(page.home, Event::Stored(page));
+            self.event(home_of(page), Event::Stored(page));
         } else {
             self.flights.push(Flight::Store { page, from, frame, second_half: true });
         }
@@ -316,14 +321,14 @@ impl World {
 
     fn pages(&self) -> impl Iterator<Item = PageId> + use<> {
         let shape = self.shape;
-        (0..shape.ranks).flat_map(move |home| (0..shape.pages).map(move |index| PageId { home: Rank(home), index }))
+        (0..shape.ranks).flat_map(move |home| (0..shape.pages).map(move |index| PageId::of_segment(Rank(home), index)))
     }
 
     /// The invariants that hold after every step.
     pub fn check(&self) {
         let zeros = vec![0; self.shape.page_bytes];
         let newest = |page: PageId| self.model.get(&page).unwrap_or(&zeros);
-        let place = |page: PageId| page.home.index() * self.shape.pages as usize + page.index as usize;
+        let place = |page: PageId| home_of(page).index() * self.shape.pages as usize + page.index as usize;
         let mut counts = vec![(0, 0); self.nodes.len() * self.shape.pages as usize];
         for (at, node) in self.nodes.iter().enumerate() {
             for (page, frame, access) in node.protocol.cache.copies() {
@@ -348,7 +353,7 @@ impl World {
 
     /// The newest bytes are in the dirty owner's frame or else in the file, unless a new owner is being made.
     fn check_accounted(&self, page: PageId, newest: &Vec<u8>) {
-        let home = &self.nodes[page.home.index()];
+        let home = &self.nodes[home_of(page).index()];
         let directory = &home.protocol.home;
         if directory.is_writing(page.index) {
             return;
@@ -377,7 +382,7 @@ impl World {
             );
             assert!(node.protocol.cache.flushed(), "r{at} has not flushed");
             for (page, _, _) in node.protocol.cache.copies() {
-                let home = &self.nodes[page.home.index()].protocol.home;
+                let home = &self.nodes[home_of(page).index()].protocol.home;
                 assert!(home.holders(page.index).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
                 let dirty = node.protocol.cache.dirty_frame(page).is_some();
                 assert_eq!(dirty, home.dirty_owner(page.index) == Some(Rank(at as u32)), "who accounts for {page:?}");
@@ -388,7 +393,7 @@ impl World {
     /// After a flush of every rank: the files alone have the newest bytes.
     pub fn check_files(&self) {
         for (page, newest) in &self.model {
-            let home = &self.nodes[page.home.index()];
+            let home = &self.nodes[home_of(*page).index()];
             let zeros = vec![0; self.shape.page_bytes];
             assert_eq!(home.file.get(&page.index).unwrap_or(&zeros), newest, "the file's {page:?} is old");
         }

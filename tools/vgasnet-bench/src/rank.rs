@@ -133,7 +133,7 @@ impl Rank {
     /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` where its memory is not mapped here.
     pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
         let space = self.runtime.space();
-        let page = PageId { home: vgasnet_conduit::Rank(0), index: (offset / self.page_bytes as u64) as u32 };
+        let page = PageId::of_segment(vgasnet_conduit::Rank(0), (offset / self.page_bytes as u64) as u32);
         space.memories[rank as usize].map(|memory| memory.table.is_readable(space.slots.of(page)))
     }
 

@@ -25,7 +25,7 @@ mod page;
 use super::{
     Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter, send_cache, send_home,
 };
-use crate::{Nonsense, Rank};
+use crate::{Nonsense, Rank, Spaces};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -42,6 +42,7 @@ const NOTICES_MAX: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cache {
     rank: Rank,
+    spaces: Spaces,
     pages: BTreeMap<PageId, CachedPage>,
     /// The page that each frame holds, or that is on its way to it.
     frames: Vec<Option<PageId>>,
@@ -57,11 +58,12 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The pool of `rank`: `frames` free frames, at least 1.
-    pub fn new(rank: Rank, frames: u32) -> Cache {
+    /// The pool of `rank`: `frames` free frames, at least 1, for pages of these spaces.
+    pub fn new(rank: Rank, frames: u32, spaces: Spaces) -> Cache {
         assert!(frames > 0, "a pool has at least one frame");
         Cache {
             rank,
+            spaces,
             pages: BTreeMap::new(),
             frames: vec![None; frames as usize],
             free: (0..frames).rev().map(FrameId).collect(),
@@ -82,7 +84,7 @@ impl Cache {
     ) -> Result<(), Nonsense> {
         let taken = match body {
             ToCache::Data { version, grant, zeros } => self.on_data(page, version, grant, zeros, actions),
-            _ if from != page.home => Err("an order that only the home of the page gives"),
+            _ if from != self.spaces.home(page) => Err("an order that only the home of the page gives"),
             ToCache::Forward(forward) => self.on_forward(page, forward, actions),
             ToCache::Invalidate { version } => self.on_invalidate(page, version, actions),
             ToCache::Grant { version } => self.on_grant(page, version, actions),
@@ -143,7 +145,7 @@ impl Cache {
 
     pub(super) fn on_idle(&mut self, actions: &mut Vec<Action>) {
         for (page, copy) in mem::take(&mut self.notices) {
-            actions.push(send_home(page, ToHome::Forget { copy }));
+            actions.push(send_home(self.spaces.home(page), page, ToHome::Forget { copy }));
         }
     }
 
@@ -189,7 +191,7 @@ impl Cache {
             return Err("an order to serve the own request");
         }
         let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.phase.has_copy()) else {
-            actions.push(send_home(page, ToHome::Nack { version: forward.version }));
+            actions.push(send_home(self.spaces.home(page), page, ToHome::Nack { version: forward.version }));
             return Ok(());
         };
         if cached.is_leaving() {
@@ -225,7 +227,7 @@ impl Cache {
                 cached.deferred.invalidate = Some(version);
                 self.close(page, actions);
             }
-            _ => actions.push(send_home(page, ToHome::Acknowledge { version })),
+            _ => actions.push(send_home(self.spaces.home(page), page, ToHome::Acknowledge { version })),
         }
         Ok(())
     }
@@ -306,13 +308,14 @@ impl Cache {
 
     /// Starts the write-back among the page's deferred actions, unless an eviction writes the page back anyway.
     fn write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         match cached.phase {
             Phase::Owned => self.close(page, actions),
             Phase::Shared | Phase::Upgrading if !cached.flushing && !cached.deferred.evict => {
                 cached.flushing = true;
                 let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true };
-                actions.push(send_home(page, evict));
+                actions.push(send_home(home, page, evict));
             }
             _ => {}
         }
@@ -330,11 +333,12 @@ impl Cache {
 
     /// Opens the page once its request is answered: with the data, and if it is to write also with the grant.
     fn finish_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         match cached.phase {
             Phase::Fetching { access: Access::Read, data: FetchedData::There, .. } => {
                 cached.phase = Phase::Shared;
-                actions.push(send_home(page, ToHome::Done { version: cached.copy }));
+                actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
                 self.open(page, actions);
             }
             Phase::Fetching { access: Access::Write, data: FetchedData::There, granted: true } => {
@@ -345,13 +349,14 @@ impl Cache {
     }
 
     fn become_owner(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         cached.phase = Phase::Owned;
         cached.dirty = true;
         // A flush that was under way is void: its Evict names the copy from before the grant.
         cached.flushing = false;
         let flush = cached.deferred.flush;
-        actions.push(send_home(page, ToHome::Done { version: cached.copy }));
+        actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
         self.open(page, actions);
         if flush {
             self.write_back(page, actions);
@@ -361,6 +366,7 @@ impl Cache {
     /// Opens the page to operations, and hands it to the waiters that the copy suffices for. If others are left, asks
     /// its home to write.
     fn open(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         let access = cached.access();
         let mut waiters = mem::take(&mut cached.readers);
@@ -374,7 +380,7 @@ impl Cache {
         if cached.phase == Phase::Shared && !cached.writers.is_empty() {
             cached.phase = Phase::Upgrading;
             let write = ToHome::Write { frame: cached.frame(), copy: Some(cached.copy) };
-            actions.push(send_home(page, write));
+            actions.push(send_home(home, page, write));
         }
     }
 
@@ -393,10 +399,11 @@ impl Cache {
 
     /// Does the deferred actions of a closed page, then opens it again if its copy stays.
     fn run_deferred(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         let upgrade = cached.phase == Phase::Upgrading;
         if let Some(version) = cached.deferred.invalidate.take() {
-            actions.push(send_home(page, ToHome::Acknowledge { version }));
+            actions.push(send_home(home, page, ToHome::Acknowledge { version }));
             self.mark_clean(page);
             if upgrade {
                 // The frame stays for the answer to this rank's own request to write, which is at the home.
@@ -434,6 +441,7 @@ impl Cache {
     /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
     /// it.
     fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
         let cached = self.cached(page);
         let copy = cached.copy;
         if cached.outgoing > 0 || cached.phase == Phase::Evicting {
@@ -441,7 +449,7 @@ impl Cache {
         }
         if cached.dirty {
             cached.phase = Phase::Evicting;
-            actions.push(send_home(page, ToHome::Evict { frame: cached.frame(), copy, keep: false }));
+            actions.push(send_home(home, page, ToHome::Evict { frame: cached.frame(), copy, keep: false }));
             return;
         }
         self.notices.push((page, copy));
@@ -477,7 +485,7 @@ impl Cache {
             let frame = self.free.pop().expect("it was just seen");
             self.frames[frame.0 as usize] = Some(page);
             let request = self.cached(page).fetch(frame);
-            actions.push(send_home(page, request));
+            actions.push(send_home(self.spaces.home(page), page, request));
         }
     }
 

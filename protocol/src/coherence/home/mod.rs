@@ -343,7 +343,7 @@ impl Home {
     }
 
     fn page(&self, index: u32) -> PageId {
-        PageId { home: self.rank, index }
+        PageId::of_segment(self.rank, index)
     }
 
     fn entry_mut(&mut self, index: u32) -> &mut Entry {

@@ -1,8 +1,8 @@
 //! States that are the same to the protocol are made equal, so that an exploration sees each of them once.
 
 use super::{Flight, Word, World};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{CoherenceBody, CoherenceMessage, CopyVersion, FrameId, PageId, ToCache, ToHome};
+use vgasnet_protocol::{Rank, Space};
 
 impl World {
     /// The same state with versions renumbered, and with bytes replaced by whether they are the newest. An endless run
@@ -40,7 +40,7 @@ impl World {
             }
             for index in 0..self.shape.pages {
                 let bytes = node.file.entry(index).or_insert_with(|| zeros.clone());
-                abstract_page(Some(PageId { home: Rank(at as u32), index }), bytes);
+                abstract_page(Some(PageId::of_segment(Rank(at as u32), index)), bytes);
             }
             node.words.retain(|_, word| *word != Word::default());
         }
@@ -54,12 +54,19 @@ impl World {
                 all.extend(node.protocol.home.versions_mut());
             }
             let cached = node.protocol.cache.versions_mut();
-            all.extend(cached.into_iter().filter(|(page, _)| page.home == home).map(|(_, version)| version));
+            all.extend(
+                cached
+                    .into_iter()
+                    .filter(|(page, _)| page.space == Space::of_segment(home))
+                    .map(|(_, version)| version),
+            );
         }
         for flight in &mut self.flights {
             match flight {
-                Flight::Message { message, .. } if message.page.home == home => all.extend(version_of(message)),
-                Flight::Transfer { outgoing, .. } if outgoing.page.home == home => {
+                Flight::Message { message, .. } if message.page.space == Space::of_segment(home) => {
+                    all.extend(version_of(message))
+                }
+                Flight::Transfer { outgoing, .. } if outgoing.page.space == Space::of_segment(home) => {
                     all.push(&mut outgoing.forward.version)
                 }
                 _ => {}
