@@ -44,6 +44,8 @@ pub enum Benchmark {
     Fault(FaultOptions),
     /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
     Messages(MessageOptions),
+    /// Collectives of large blocks among ranks of one host: bytes that come to all ranks, beside a copy by one thread
+    Collectives(CollectiveOptions),
 }
 
 #[derive(Args, Clone)]
@@ -198,6 +200,27 @@ pub struct MessageOptions {
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 20_000,
           value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub messages: u32,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+#[derive(Args, Clone)]
+pub struct CollectiveOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Bytes that every rank gets, from all ranks together
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    pub size: u64,
+
+    /// Number of ranks
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub ranks: u32,
+
+    /// Whether ranks see each other's memory, as on one host; off is as on different hosts
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub peer_memory: Switch,
 
     #[command(flatten)]
     pub judging: Judging,

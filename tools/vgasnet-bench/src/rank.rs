@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
+use crate::{Stop, collectives, false_sharing, faults, hit, messages, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -40,6 +40,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
+        Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
     }
     job::exit(0)
 }

@@ -1,5 +1,6 @@
 //! The results: a table for people, JSON for programs, plots.
 
+mod collectives;
 mod fault;
 mod hit;
 mod messages;
@@ -7,6 +8,7 @@ mod reads;
 mod sharing;
 mod triad;
 
+pub use collectives::{CollectiveFigures, CollectiveThroughput};
 pub use hit::HitReport;
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;

@@ -3,7 +3,7 @@
 use crate::baseline::median;
 use crate::disk::Buffers;
 use crate::plan::Job;
-use crate::report::{Measured, Throughput};
+use crate::report::{CollectiveThroughput, Measured, Throughput};
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
@@ -115,4 +115,17 @@ pub fn judge_messages(processors: usize, short_round_trip_us: f64, streams: &[Th
         target(name, meaning, stream.to_memcpy, AtLeast, 0.5)
     }));
     targets
+}
+
+/// The targets of `collectives`.
+pub fn judge_collectives(collectives: &[CollectiveThroughput]) -> Vec<Target> {
+    let names = [
+        ("broadcast", "broadcast_to_memcpy", "broadcast, all ranks, to memcpy"),
+        ("exchange", "exchange_to_memcpy", "exchange, all ranks, to memcpy"),
+    ];
+    let judged = names.into_iter().filter_map(|(kind, name, meaning)| {
+        let one = collectives.iter().find(|one| one.name == kind)?;
+        Some(target(name, meaning, one.to_memcpy, AtLeast, 0.5))
+    });
+    judged.collect()
 }
