@@ -6,7 +6,7 @@
 
 pub mod am;
 pub mod capi;
-mod coll;
+pub mod coll;
 pub mod engine;
 pub mod error;
 mod fault;

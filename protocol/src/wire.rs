@@ -23,7 +23,7 @@ pub trait Layout: Sized {
 }
 
 /// The most bytes of an encoded message. [`encode`] does not compile for a type with a longer layout.
-pub const MESSAGE_BYTES_MAX: usize = 48;
+pub const MESSAGE_BYTES_MAX: usize = 56;
 
 /// A message as bytes.
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +217,7 @@ mod tests {
             d: u64,
             e: u64,
             f: u64,
+            g: u64,
         }
     }
 
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn bounds_are_exact() {
         assert_eq!((Point::BYTES_MAX, Shape::BYTES_MAX, Longest::BYTES_MAX), (9, 10, MESSAGE_BYTES_MAX));
-        let longest = Longest { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 };
+        let longest = Longest { a: 1, b: 2, c: 3, d: 4, e: 5, f: 6, g: 7 };
         assert_eq!(decode(&encode(&longest)), Ok(longest));
     }
 }

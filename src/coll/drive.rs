@@ -11,7 +11,7 @@ use std::sync::Arc;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
-use vgasnet_protocol::collectives::{Action, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
+use vgasnet_protocol::collectives::{Action, Announcing, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
 
 /// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
 /// number, the right operands, the bytes of an element, the flags and the argument. Results and left operands may be
@@ -21,7 +21,7 @@ pub type ReduceFunction =
 
 /// The call by which errors are reported that no call can return. A transfer fails if the client gave memory that is only
 /// partly in its segment.
-const CALL: &str = "collective";
+pub(super) const CALL: &str = "collective";
 
 /// What a message is that fits no collective of this rank.
 pub(super) const MISFIT: &str = "a message of a collective that makes no sense here; all ranks of a team have to start the \
@@ -190,6 +190,24 @@ impl Coll {
                 }
                 self.send(sending);
                 self.with(|machine| machine.on_sent(sending));
+            }
+            Action::Announce(ref announcing) => {
+                let Announcing { operation, to, place, len_bytes, .. } = *announcing;
+                if !self.am.try_credit(Rank(to), 0) {
+                    self.with(|machine| machine.stall(action));
+                    return false;
+                }
+                let bases = self.with(|machine| {
+                    machine.on_announcing(announcing);
+                    machine.client(operation).bases
+                });
+                let source = self.source_for(to, bases.address(place), len_bytes);
+                self.post_to_handler(Rank(to), &announcing.message(source), &[]);
+            }
+            Action::Read(reading) => {
+                let bases = self.with(|machine| machine.client(reading.operation).bases);
+                let is_read = self.read(&reading, bases.address(reading.place));
+                self.with(|machine| machine.on_read(reading, is_read));
             }
             Action::Do { operation, local_steps } => {
                 let (bases, reduction, whose) = self.with(|machine| {

@@ -15,6 +15,7 @@ mod drive;
 mod images;
 mod meeting;
 mod of_images;
+mod reading;
 
 pub use calls::{Call, Caller, Syncs};
 pub use drive::{ReduceFunction, Reducer};

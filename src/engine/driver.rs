@@ -164,10 +164,11 @@ impl Driver {
 
     /// As [`Driver::step`], for a thread that defers signals, and that looks again or delegates itself.
     pub(super) fn drive(&self) -> bool {
-        let mut worked = false;
+        let (mut worked, mut is_refused) = (false, false);
         loop {
             let mut engine = self.lock();
-            match engine.drive() {
+            // Once the conduit has had no room, what else there is to do is done, and the rest is tried again by the next call.
+            match if is_refused { Ok(false) } else { engine.drive() } {
                 Ok(progress) => worked |= progress,
                 Err(error) => self.fail("engine", &error),
             }
@@ -179,12 +180,11 @@ impl Driver {
                 self.notify();
             }
             let Some(work) = work else { return worked };
-            if !self.perform(work) {
-                self.note_held_up(true, worked);
-                self.unfinished.store(true, Ordering::SeqCst);
-                return worked;
+            if self.perform(work) {
+                worked = true;
+            } else {
+                is_refused = true;
             }
-            worked = true;
         }
     }
 
@@ -193,7 +193,7 @@ impl Driver {
     pub fn post(&self, to: Rank, head: &[u8], body: &[u8]) {
         let _signals = SignalGuard::new();
         if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
-            self.lock().send(to, &[head, body].concat());
+            self.lock().keep_message(to, [head, body].concat().into());
             self.step();
         }
     }

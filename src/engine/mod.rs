@@ -71,6 +71,8 @@ pub struct Engine {
     outbox: Outbox,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
+    /// Transfers for which the conduit had no room, until the next drive.
+    refused: Vec<Work>,
     /// An event has happened for which threads may wait, other than the completion of an operation.
     has_event: bool,
     /// Why the job has to end.
@@ -126,6 +128,7 @@ impl Engine {
             actions: Vec::new(),
             arrived: Vec::new(),
             work: VecDeque::new(),
+            refused: Vec::new(),
             has_event: false,
             broken: None,
         }
@@ -202,6 +205,7 @@ impl Engine {
     /// # Errors
     /// A page could not be read or written, or a message made no sense: the job has to end.
     pub fn drive(&mut self) -> Result<bool, UserError> {
+        self.work.extend(self.refused.drain(..));
         let mut worked = self.outbox.flush();
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
@@ -218,9 +222,10 @@ impl Engine {
         self.work.pop_front()
     }
 
-    /// Takes back a transfer for which the conduit had no room.
+    /// Takes back a transfer for which the conduit had no room. It is work again from the next drive on, and holds up no other
+    /// until then.
     pub fn put_back(&mut self, work: Work) {
-        self.work.push_front(work);
+        self.refused.push(work);
     }
 
     /// Whether an event has happened since the last call for which threads may wait.
@@ -228,14 +233,14 @@ impl Engine {
         std::mem::take(&mut self.has_event)
     }
 
-    /// Whether messages wait for room in the conduit, so that nobody may sleep long.
+    /// Whether messages or transfers wait for room in the conduit, so that nobody may sleep long.
     pub fn is_held_up(&self) -> bool {
-        !self.outbox.is_empty()
+        !self.outbox.is_empty() || !self.refused.is_empty()
     }
 
-    /// Sends a message, now or when the conduit has room.
-    pub fn send(&mut self, to: Rank, bytes: &[u8]) {
-        self.outbox.send(to, bytes);
+    /// Keeps a message of the rooms above, for which the conduit had no room, until it has.
+    pub fn keep_message(&mut self, to: Rank, bytes: Box<[u8]>) {
+        self.outbox.keep(to, bytes);
     }
 
     /// What is pending now. The frames of the job and the operations of the client bound all of it.
@@ -247,7 +252,7 @@ impl Engine {
             storage_operations: self.storage.operations(),
             closing: self.closing.len(),
             ahead: self.prefetch.under_way(),
-            work: self.work.len(),
+            work: self.work.len() + self.refused.len(),
         }
     }
 

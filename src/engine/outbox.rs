@@ -1,40 +1,89 @@
 //! Messages that wait until the conduit has room for them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::BarrierMessage;
 
-/// The messages of one engine on their way to the conduit, in order.
+/// The messages of one engine on their way to the conduit.
+///
+/// A peer that is busy holds up no message to others, and no message of the library's own waits behind one of a client's.
+/// What waits is bounded by the frames and the operations of this rank, and by the clients' windows at their targets.
 pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
-    waiting: VecDeque<(Rank, Vec<u8>)>,
+    /// The peers for which something waits; none of the queues is empty.
+    waiting: BTreeMap<Rank, Queues>,
+    /// The peer that was tried last: the next flush begins behind it, so that all get their share of a room that they share.
+    tried_last: Rank,
+}
+
+/// What waits for one peer, in order.
+#[derive(Default)]
+struct Queues {
+    own: VecDeque<Box<[u8]>>,
+    of_clients: VecDeque<Box<[u8]>>,
+}
+
+impl Queues {
+    fn len(&self) -> usize {
+        self.own.len() + self.of_clients.len()
+    }
+
+    /// Sends as much as there is room for. Returns whether anything was sent.
+    fn flush(&mut self, conduit: &dyn Conduit, to: Rank) -> bool {
+        let mut worked = false;
+        for (queue, urgency) in [(&mut self.own, Urgency::Now), (&mut self.of_clients, Urgency::WhenCalled)] {
+            while let Some(bytes) = queue.front() {
+                if conduit.send(to, bytes, &[], urgency) == Err(Busy) {
+                    return worked;
+                }
+                queue.pop_front();
+                worked = true;
+            }
+        }
+        worked
+    }
 }
 
 impl Outbox {
     /// No messages yet, for this conduit.
     pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
-        Outbox { conduit, waiting: VecDeque::new() }
+        Outbox { conduit, waiting: BTreeMap::new(), tried_last: Rank(0) }
     }
 
-    /// Sends a message, now or when the conduit has room.
+    /// Sends a message of the library's own, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
-        if !self.waiting.is_empty() || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
-            self.waiting.push_back((to, bytes.to_vec()));
+        let is_next = self.waiting.get(&to).is_none_or(|queues| queues.own.is_empty());
+        if !is_next || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
+            self.waiting.entry(to).or_default().own.push_back(bytes.into());
         }
+    }
+
+    /// Keeps a client's message until the conduit has room for it.
+    pub(super) fn keep(&mut self, to: Rank, bytes: Box<[u8]>) {
+        self.waiting.entry(to).or_default().of_clients.push_back(bytes);
     }
 
     /// Sends waiting messages, as far as there is room. Returns whether any was sent.
     pub(super) fn flush(&mut self) -> bool {
-        let before = self.waiting.len();
-        while let Some((to, bytes)) = self.waiting.front() {
-            if self.conduit.send(*to, bytes, &[], Urgency::Now) == Err(Busy) {
-                break;
-            }
-            self.waiting.pop_front();
+        if self.waiting.is_empty() {
+            return false;
         }
-        self.waiting.len() < before
+        let behind = (Bound::Excluded(self.tried_last), Bound::Unbounded);
+        let peers: Vec<Rank> =
+            self.waiting.range(behind).chain(self.waiting.range(..=self.tried_last)).map(|(to, _)| *to).collect();
+        self.tried_last = peers[0];
+        let mut worked = false;
+        for to in peers {
+            let queues = self.waiting.get_mut(&to).expect("it was just seen");
+            worked |= queues.flush(&*self.conduit, to);
+            if queues.len() == 0 {
+                self.waiting.remove(&to);
+            }
+        }
+        worked
     }
 
     /// Takes a barrier's messages, which begin with `tag`.
@@ -49,6 +98,6 @@ impl Outbox {
 
     /// How many messages wait.
     pub(super) fn len(&self) -> usize {
-        self.waiting.len()
+        self.waiting.values().map(Queues::len).sum()
     }
 }

@@ -124,7 +124,7 @@ impl Runtime {
     }
 
     /// The collectives of teams.
-    pub(crate) fn coll(&self) -> &Coll {
+    pub fn coll(&self) -> &Coll {
         &self.coll
     }
 }

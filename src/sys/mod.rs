@@ -17,6 +17,7 @@ pub mod leak_check;
 mod loaded_objects;
 mod loader_hooks;
 pub mod observers;
+mod peer_memory;
 #[cfg(asan)]
 mod poisoned_heap;
 pub mod signal_changes;
@@ -28,4 +29,5 @@ mod thread_table;
 pub use cancellation::CancellationGuard;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno};
+pub use peer_memory::{Process, ReadError};
 pub use thread_table::{THREAD_TABLE_LEN, places_of_thread, thread_key};

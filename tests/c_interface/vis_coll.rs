@@ -44,8 +44,17 @@ fn collectives_in_teams_of_all_shapes() {
     run_everywhere("collectives");
 }
 
+/// With and without memory of other ranks that this one may read.
+#[test]
+fn collectives_of_more_than_a_rank_reads_at_a_time() {
+    let program = compile::program("large_collectives", Language::C99, Linking::Shared);
+    for setup in [small(2, 9, true, true), small(4, 32, true, true), small(3, 9, false, true)] {
+        run(&program, &[], setup).expect(0);
+    }
+}
+
 /// Errors that the programs make: program, argument, the function that reports the error, and the line.
-const ERRORS: [(&str, &str, &str, &str); 22] = [
+const ERRORS: [(&str, &str, &str, &str); 24] = [
     ("vis", "unequal", "vgasnet_putv_bulk", "the destination list has 9 bytes and the source list 8"),
     ("vis", "endless", "vgasnet_geti_bulk", "more than 2^64"),
     ("vis", "no-list", "vgasnet_getv_nb_bulk", "the source list of 2 entries is a null pointer"),
@@ -67,6 +76,8 @@ const ERRORS: [(&str, &str, &str, &str); 22] = [
     ("collectives", "null", "vgasnet_coll_exchange", "the source is a null pointer"),
     ("collectives", "list", "vgasnet_coll_gatherM", "a list of addresses is a null pointer"),
     ("collectives", "free-all", "vgasnet_coll_team_free", "VGASNET_TEAM_ALL"),
+    ("large_collectives", "unreadable", "collective", "rank 1 gave, at 0x"),
+    ("large_collectives", "unwritable", "collective", "cannot be written; give the address of writable memory"),
     ("collectives", "wait", "vgasnet_coll_barrier_wait", "has not notified"),
 ];
 

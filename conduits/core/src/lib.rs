@@ -131,13 +131,13 @@ pub enum Sleeper {
     Helper,
 }
 
-/// Whom a message wakes.
+/// Whom a message wakes, and which messages keep room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Urgency {
     /// Whoever sleeps, as [`Sleeper`] says.
     Now,
     /// A caller that sleeps. The helper is not woken: the message waits until a client thread calls in, or something else
-    /// wakes the helper.
+    /// wakes the helper. Where the conduit has a limited place for messages, these leave a part of it to those for now.
     WhenCalled,
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{
-    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, agree, check_versions, greet,
+    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Transfer, Urgency, agree, check_versions, greet,
     of_other_version, page_bytes,
 };
 use vgasnet_hybrid::{Network, Patience, PoolMemory};
@@ -260,7 +260,7 @@ impl Network for GasnetNetwork {
         self.message_bytes_max
     }
 
-    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy> {
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], _urgency: Urgency) -> Result<(), Busy> {
         if self.is_closed.load(Ordering::Acquire) {
             return Ok(());
         }

@@ -181,7 +181,7 @@ impl<N: Network> Conduit for HybridConduit<N> {
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
         match self.neighbour(to) {
             Some(place) => self.host.send(place, head, body, urgency),
-            None => self.far(|network| network.send(to, head, body)),
+            None => self.far(|network| network.send(to, head, body, urgency)),
         }
     }
 

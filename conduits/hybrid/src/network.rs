@@ -1,6 +1,6 @@
 //! The contract of a transport between hosts.
 
-use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Transfer};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Transfer, Urgency};
 
 /// A transport between hosts. The rules of [`vgasnet_conduit`] hold: messages are reliable and unordered, one thread at
 /// a time polls, any thread may call the rest at any time, and start-up is collective.
@@ -32,7 +32,7 @@ pub trait Network: Send + Sync {
     fn message_bytes_max(&self) -> usize;
 
     /// As [`vgasnet_conduit::Conduit::send`]; nobody is woken.
-    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy>;
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy>;
 
     /// As [`vgasnet_conduit::Conduit::put`].
     fn put(&self, transfer: &Transfer) -> Result<(), Busy>;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use vgasnet_conduit::{
-    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer, of_other_version,
+    Arrival, Busy, ConduitError, EXCHANGE_BYTES_MAX, Rank, Region, Token, Transfer, Urgency, of_other_version,
 };
 use vgasnet_hybrid::{Network, Patience};
 
@@ -219,8 +219,8 @@ impl Network for MpiNetwork {
         MESSAGE_BYTES_MAX
     }
 
-    fn send(&self, to: Rank, head: &[u8], body: &[u8]) -> Result<(), Busy> {
-        self.with(|state| state.send(to, head, body))
+    fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
+        self.with(|state| state.send(to, head, body, urgency))
     }
 
     fn put(&self, transfer: &Transfer) -> Result<(), Busy> {

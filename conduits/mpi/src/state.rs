@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use slab::Slab;
-use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Token, Transfer};
+use vgasnet_conduit::{Arrival, Busy, ConduitError, Rank, Region, Token, Transfer, Urgency};
 use zerocopy::little_endian::U64;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -26,6 +26,9 @@ const SENDS: usize = 64;
 
 /// Places that only messages about pages may use, so that these go on while clients send as much as they can.
 const SENDS_FOR_PAGES: usize = 8;
+
+/// Places that only those and messages of the protocol may use.
+const SENDS_FOR_PROTOCOL: usize = 16;
 
 /// Transfers of this rank's that may be under way.
 const TRANSFERS_MAX: usize = 64;
@@ -114,13 +117,23 @@ impl State {
         !self.moves.is_empty() || !self.transfers.is_empty() || !self.sends_active.is_empty()
     }
 
-    /// Sends a client's message.
-    pub(crate) fn send(&mut self, to: Rank, head: &[u8], body: &[u8]) -> Result<Result<(), Busy>, ConduitError> {
+    /// Sends an Active Message.
+    pub(crate) fn send(
+        &mut self,
+        to: Rank,
+        head: &[u8],
+        body: &[u8],
+        urgency: Urgency,
+    ) -> Result<Result<(), Busy>, ConduitError> {
         if self.is_closed {
             return Ok(Ok(()));
         }
         self.reclaim_sends()?;
-        if self.sends_free.len() <= SENDS_FOR_PAGES {
+        let kept_free = match urgency {
+            Urgency::Now => SENDS_FOR_PAGES,
+            Urgency::WhenCalled => SENDS_FOR_PROTOCOL,
+        };
+        if self.sends_free.len() <= kept_free {
             return Ok(Err(Busy));
         }
         self.start_send(to, ACTIVE_MESSAGE, head, body)?;

@@ -106,7 +106,7 @@ impl Conduit for SimConduit {
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
         let message = [head, body].concat();
         assert!(message.len() <= MESSAGE_BYTES_MAX, "a message of {} bytes", message.len());
-        let sent = self.hub.network().send(self.rank, to, message);
+        let sent = self.hub.network().send(self.rank, to, message, urgency);
         match urgency {
             Urgency::WhenCalled if sent.is_ok() => self.hub.sleepers(to).ring_caller(),
             _ => self.hub.sleepers(to).ring(),

@@ -1,12 +1,15 @@
 //! Messages and transfers under way between ranks, and their next steps.
 
 use fastrand::Rng;
-use vgasnet_conduit::{Busy, Rank, Region, Token};
+use vgasnet_conduit::{Busy, Rank, Region, Token, Urgency};
 
 use crate::Settings;
 
 /// Messages that may be on their way to one rank. More are refused, so memory is bounded.
 const INBOX_MAX: usize = 1024;
+
+/// Of these, so many only for messages that cannot wait.
+const INBOX_KEPT_FREE: usize = 128;
 
 /// Transfers of one rank that may be under way.
 const TRANSFERS_MAX: usize = 256;
@@ -104,8 +107,12 @@ impl Network {
         !self.inboxes[rank.index()].is_empty() || self.transfers[rank.index()] > 0
     }
 
-    pub(crate) fn send(&mut self, from: Rank, to: Rank, message: Vec<u8>) -> Result<(), Busy> {
-        let has_room = self.inboxes[to.index()].len() < INBOX_MAX;
+    pub(crate) fn send(&mut self, from: Rank, to: Rank, message: Vec<u8>, urgency: Urgency) -> Result<(), Busy> {
+        let most = match urgency {
+            Urgency::Now => INBOX_MAX,
+            Urgency::WhenCalled => INBOX_MAX - INBOX_KEPT_FREE,
+        };
+        let has_room = self.inboxes[to.index()].len() < most;
         self.admit(from, has_room)?;
         self.traffic.messages += 1;
         self.post(to, OwnedArrival::Message { from, bytes: message });

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ring::test_support::OwnedRing;
+use vgasnet_conduit::Urgency;
 
 /// What the model and the stress test share: one rank's inbox, bell and eventfds.
 struct Desk<E> {
@@ -71,13 +72,13 @@ mod model {
     }
 
     fn post(desk: &Desk<ModelEvent>, from: u32) {
-        desk.inbox.ring().push(from, b"news", b"").unwrap();
+        desk.inbox.ring().push(from, b"news", b"", Urgency::Now).unwrap();
         desk.wake();
     }
 
     /// News that can wait for a call.
     fn post_quietly(desk: &Desk<ModelEvent>, from: u32) {
-        let end = desk.inbox.ring().push(from, b"news", b"").unwrap();
+        let end = desk.inbox.ring().push(from, b"news", b"", Urgency::Now).unwrap();
         if let Some(sleeper) = desk.bell.take_caller(|| !desk.inbox.ring().is_last(end)) {
             desk.event(sleeper).ring();
         }
@@ -218,7 +219,7 @@ mod stress {
             let desk = desk.clone();
             std::thread::spawn(move || {
                 for n in 0..EACH {
-                    while desk.inbox.ring().push(from, &n.to_ne_bytes(), &[]).is_err() {
+                    while desk.inbox.ring().push(from, &n.to_ne_bytes(), &[], Urgency::Now).is_err() {
                         std::thread::sleep(Duration::from_micros(50));
                     }
                     desk.wake();

@@ -236,7 +236,7 @@ impl Conduit for SmpConduit {
     }
 
     fn send(&self, to: Rank, head: &[u8], body: &[u8], urgency: Urgency) -> Result<(), Busy> {
-        match (self.job.control.inbox(to.0).push(self.rank, head, body), urgency) {
+        match (self.job.control.inbox(to.0).push(self.rank, head, body, urgency), urgency) {
             (Ok(end), Urgency::WhenCalled) => self.ring_caller(to.0, end),
             (Ok(_), Urgency::Now) => self.ring(to.0),
             // The inbox may be full of messages that have woken nobody.

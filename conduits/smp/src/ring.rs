@@ -10,7 +10,7 @@
 //! its own commit, so the one that holds the others up wakes the consumer when it is done. A producer whose own record
 //! can wait rings for those behind it: see [`Ring::is_last`].
 
-use vgasnet_conduit::Busy;
+use vgasnet_conduit::{Busy, Urgency};
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -25,6 +25,10 @@ const PADDING: u32 = u32::MAX;
 
 /// The lines of an inbox.
 pub(crate) const INBOX_LINES: u64 = 4096;
+
+/// The part of a ring, one line of so many, that messages leave free which can wait for a call: those of the protocol pass
+/// them by.
+const KEPT_FREE: u64 = 8;
 
 /// The largest message: 32 KiB of a client's payload and its headers. Several fit an inbox.
 pub(crate) const MESSAGE_BYTES_MAX: usize = (32 << 10) + 256;
@@ -71,12 +75,12 @@ impl<'a> Ring<'a> {
     }
 
     /// Appends a record; returns the position after it. Any process may call this at any time.
-    pub(crate) fn push(&self, from: u32, head: &[u8], body: &[u8]) -> Result<u64, Busy> {
+    pub(crate) fn push(&self, from: u32, head: &[u8], body: &[u8], urgency: Urgency) -> Result<u64, Busy> {
         let len_bytes = head.len() + body.len();
         assert!(len_bytes <= MESSAGE_BYTES_MAX, "a message of {len_bytes} bytes");
         assert_ne!(from, PADDING);
         let need = lines_of(len_bytes);
-        let start = self.reserve(need)?;
+        let start = self.reserve(need, urgency)?;
         let record = self.line(start);
         // SAFETY: `reserve` gave lines `start..start + need` to this call alone, contiguous in memory, and had seen the
         // consumer's release of `head` beyond their last lap, so nobody reads or writes them until the commit below.
@@ -135,8 +139,12 @@ impl<'a> Ring<'a> {
     }
 
     /// Takes `need` contiguous lines, after padding where the lap is too short, and returns the first one's position.
-    fn reserve(&self, need: u64) -> Result<u64, Busy> {
+    fn reserve(&self, need: u64, urgency: Urgency) -> Result<u64, Busy> {
         let lap = self.committed.len() as u64;
+        let most = match urgency {
+            Urgency::Now => lap,
+            Urgency::WhenCalled => lap - lap / KEPT_FREE,
+        };
         let mut tail = self.tail.load(Ordering::Relaxed);
         loop {
             let before_lap_end = lap - tail % lap;
@@ -144,10 +152,10 @@ impl<'a> Ring<'a> {
             let end = tail + padding + need;
             // The consumer has finished with the lines that this lap reuses. `head` may be beyond an outdated `tail`; then
             // the exchange fails.
-            if end.saturating_sub(self.head_seen.load(Ordering::Acquire)) > lap {
+            if end.saturating_sub(self.head_seen.load(Ordering::Acquire)) > most {
                 let head = self.head.load(Ordering::Acquire);
                 self.head_seen.store(head, Ordering::Release);
-                if end.saturating_sub(head) > lap {
+                if end.saturating_sub(head) > most {
                     return Err(Busy);
                 }
             }
@@ -234,8 +242,8 @@ mod tests {
         let mut expected = std::collections::VecDeque::new();
         for n in 0..5_000_usize {
             let payload = vec![n as u8; (n * 37) % 257];
-            while ring.push(n as u32, &payload[..n % (payload.len() + 1)], &payload[n % (payload.len() + 1)..]).is_err()
-            {
+            let (head, body) = payload.split_at(n % (payload.len() + 1));
+            while ring.push(n as u32, head, body, Urgency::Now).is_err() {
                 let (from, bytes): (u32, Vec<u8>) = expected.pop_front().expect("a full ring holds something");
                 assert_eq!(ring.pop(|f, b| assert_eq!((f, b), (from, &bytes[..]))), Ok(true));
             }
@@ -254,11 +262,23 @@ mod tests {
         let owned = OwnedRing::new(8);
         let ring = owned.ring();
         for n in 0..8 {
-            assert_eq!(ring.push(n, &[1; 56], &[]), Ok(u64::from(n) + 1));
+            assert_eq!(ring.push(n, &[1; 56], &[], Urgency::Now), Ok(u64::from(n) + 1));
         }
-        assert_eq!(ring.push(8, &[], &[]), Err(Busy));
+        assert_eq!(ring.push(8, &[], &[], Urgency::Now), Err(Busy));
         assert_eq!(ring.pop(|from, _| assert_eq!(from, 0)), Ok(true));
-        assert_eq!(ring.push(8, &[], &[]), Ok(9));
+        assert_eq!(ring.push(8, &[], &[], Urgency::Now), Ok(9));
+    }
+
+    #[test]
+    fn messages_that_can_wait_leave_room_to_those_that_cannot() {
+        let owned = OwnedRing::new(16);
+        let ring = owned.ring();
+        while ring.push(0, &[1; 56], &[], Urgency::WhenCalled).is_ok() {}
+        for n in 0..16 / KEPT_FREE {
+            assert_eq!(ring.push(0, &[1; 56], &[], Urgency::WhenCalled), Err(Busy));
+            assert!(ring.push(0, &[1; 56], &[], Urgency::Now).is_ok(), "message {n} of the protocol");
+        }
+        assert_eq!(ring.push(0, &[1; 56], &[], Urgency::Now), Err(Busy));
     }
 
     #[test]
@@ -266,7 +286,7 @@ mod tests {
         let owned = OwnedRing::new(8);
         let ring = owned.ring();
         for header in [[9 * 64, 1], [u32::MAX, 1], [MESSAGE_BYTES_MAX as u32 + 1, 0], [9, PADDING], [0, PADDING]] {
-            assert!(ring.push(3, &[1; 40], &[]).is_ok());
+            assert!(ring.push(3, &[1; 40], &[], Urgency::Now).is_ok());
             let head = ring.head.load(Ordering::Relaxed);
             // SAFETY: the line begins with a header, and only this thread uses the ring.
             unsafe { ring.line(head).cast::<[u32; 2]>().write(header) };

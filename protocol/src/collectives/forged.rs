@@ -1,7 +1,8 @@
 //! Ranks that get messages of collectives which no rank sends: they refuse them or go on, and never panic.
 
-use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
+use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 use super::plan::{CollectiveKind, Plan, Shape};
+use super::reading::ANNOUNCED_BYTES_MIN;
 use super::tests::{TEAM, World, memory};
 use crate::Rank;
 use crate::active_message::Args;
@@ -33,6 +34,14 @@ fn small(random: &mut Rng, end: u32) -> u32 {
     if random.u32(0..32) == 0 { odd_number(random) as u32 } else { random.u32(0..end) }
 }
 
+fn source(random: &mut Rng, address: u64) -> Source {
+    match random.u32(0..3) {
+        0 => Source::Unreadable,
+        1 => Source::Segment { address },
+        _ => Source::Process { address, process: 1, proof_address: 2, proof: 3 },
+    }
+}
+
 /// A message that may be forged, with its payload.
 fn forge(random: &mut Rng, world: &World) -> Option<(CollectiveMessage, Vec<u8>)> {
     let ranks = world.ranks.len() as u32;
@@ -46,8 +55,11 @@ fn forge(random: &mut Rng, world: &World) -> Option<(CollectiveMessage, Vec<u8>)
         return Some((CollectiveMessage::decode(&Args::from_bytes(&changed)?)?, payload));
     }
     let tag = if random.bool() { random.u32(0..4) } else { random.u32(0..4) << 30 | random.u32(0..4) };
-    let body = match random.u32(0..4) {
+    let address = u64::from(small(random, 3)) << 30 | u64::from(odd_number(random) as u32);
+    let body = match random.u32(0..7) {
         0 => CollectiveBody::Ready { tag },
+        4 => CollectiveBody::Taken { tag },
+        5 => CollectiveBody::Announce { tag, source: source(random, address) },
         1 => CollectiveBody::Barrier(barrier_message(random)),
         _ => CollectiveBody::Bytes { tag, offset_bytes: u64::from(small(random, 64)) },
     };
@@ -61,7 +73,8 @@ fn attacked_team(random: &mut Rng) -> u64 {
     let mut world = World::new(ranks, random.u64(..));
     for number in 0..random.usize(1..4) {
         let (kind, root) = (KINDS[random.usize(0..KINDS.len())], random.u32(0..ranks));
-        let (all_in, all_out, block_bytes) = (random.bool(), random.bool(), 16 * random.usize(0..5));
+        let large_bytes = if ranks <= 3 && random.u32(0..32) == 0 { ANNOUNCED_BYTES_MIN } else { 0 };
+        let (all_in, all_out, block_bytes) = (random.bool(), random.bool(), large_bytes + 16 * random.usize(0..5));
         for me in 0..ranks {
             let shape = Shape { kind, me, ranks, root, block_bytes, element_bytes: 16 };
             let memory = memory(&shape, number).0.into();

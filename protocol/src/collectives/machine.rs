@@ -13,9 +13,12 @@
 //! those of barriers. They are kept as notes. A rank has at most [`WINDOW`] collectives of a team under way; the next
 //! ones are queued where they were started. A peer finishes no collective before this rank has answered its messages,
 //! so there are at most `WINDOW` × 2 notes of each peer for each team.
+//!
+//! Large transfers go another way: see `reading.rs`.
 
 use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage};
 use super::plan::{LocalStep, Place, Plan, Transfer};
+use super::reading::{Announcing, Reading, is_announced};
 use super::team::Team;
 use super::under_way::{EarlyBarrier, Note, NoteKind, TransferSide, TransferState, find};
 use crate::Rank;
@@ -45,6 +48,10 @@ pub enum Action<T> {
     },
     /// Send a message with its payload, then call [`Machine::on_sent`].
     Send(Sending),
+    /// Call [`Machine::on_announcing`], then tell the receiver where these bytes lie, as [`Announcing::message`] says it.
+    Announce(Announcing),
+    /// Read these bytes, then call [`Machine::on_read`].
+    Read(Reading),
     /// Do these steps in order, then call [`Machine::on_done`].
     Do {
         /// The collective, for [`Machine::client`].
@@ -95,20 +102,20 @@ pub struct Arrived {
 pub struct Misfit;
 
 #[derive(Debug)]
-struct Operation<T> {
-    key: CollectiveKey,
-    plan: Plan,
+pub(super) struct Operation<T> {
+    pub(super) key: CollectiveKey,
+    pub(super) plan: Plan,
     /// The next round.
     round: u32,
-    sends: Vec<TransferSide>,
-    receives: Vec<TransferSide>,
+    pub(super) sends: Vec<TransferSide>,
+    pub(super) receives: Vec<TransferSide>,
     /// Transfers of this round that are not through.
     left: usize,
     /// The steps that follow when none is left.
     local_steps: Vec<LocalStep>,
     /// Messages for its later rounds.
-    notes: Vec<Note>,
-    client: T,
+    pub(super) notes: Vec<Note>,
+    pub(super) client: T,
 }
 
 /// What the driver keeps with a collective.
@@ -123,13 +130,13 @@ pub struct Machine<T> {
     /// The teams that this rank belongs to, by name.
     pub teams: BTreeMap<u64, Team<T>>,
     /// The collectives under way.
-    operations: Slab<Operation<T>>,
-    by_key: BTreeMap<CollectiveKey, usize>,
+    pub(super) operations: Slab<Operation<T>>,
+    pub(super) by_key: BTreeMap<CollectiveKey, usize>,
     /// Messages of collectives that are not under way here yet.
     early: BTreeMap<CollectiveKey, Vec<Note>>,
     /// Messages of the barriers of teams that this rank does not know yet.
     early_barriers: BTreeMap<u64, Vec<EarlyBarrier>>,
-    actions: VecDeque<Action<T>>,
+    pub(super) actions: VecDeque<Action<T>>,
     /// Actions that had no credit.
     stalled: Vec<Action<T>>,
 }
@@ -214,6 +221,10 @@ impl<T: Client> Machine<T> {
             _ if len_bytes > 0 => Err(Misfit),
             CollectiveBody::Bytes { tag, .. } => self.on_note(key, Note { from, tag, kind: NoteKind::Signal }),
             CollectiveBody::Ready { tag } => self.on_note(key, Note { from, tag, kind: NoteKind::Ready }),
+            CollectiveBody::Announce { tag, source } => {
+                self.on_note(key, Note { from, tag, kind: NoteKind::Announced(source) })
+            }
+            CollectiveBody::Taken { tag } => self.on_taken(key, from, tag).map(|()| None),
             CollectiveBody::Barrier(message) => {
                 self.on_barrier(key.team, EarlyBarrier { sender, from, message }).map(|()| None)
             }
@@ -329,6 +340,7 @@ impl<T: Client> Machine<T> {
         let (sides, state) = match note.kind {
             NoteKind::Ready => (&mut operation.sends, TransferState::AwaitingReady),
             NoteKind::Signal => (&mut operation.receives, TransferState::Moving),
+            NoteKind::Announced(_) => (&mut operation.receives, TransferState::AwaitingAnnouncement),
         };
         match (find(sides, note.from, note.tag, state), note.kind) {
             (None, _) => operation.notes.push(note),
@@ -336,6 +348,7 @@ impl<T: Client> Machine<T> {
                 sides[transfer].state = TransferState::Moving;
                 self.send(at, transfer);
             }
+            (Some(transfer), NoteKind::Announced(source)) => self.on_announced(at, transfer, source),
             // It waits for bytes, and an empty message is none.
             (Some(transfer), NoteKind::Signal) if sides[transfer].transfer.len_bytes > 0 => return Err(Misfit),
             (Some(transfer), NoteKind::Signal) => {
@@ -392,10 +405,13 @@ impl<T: Client> Machine<T> {
     fn begin_receive(&mut self, at: usize, transfer: usize) {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.receives[transfer].transfer;
-        if len_bytes > 0 {
-            let message = operation.message(CollectiveBody::Ready { tag });
-            let to = self.teams[&operation.key.team].members[peer as usize];
-            self.actions.push_back(Action::Tell { to, message });
+        if is_announced(&operation.receives[transfer].transfer) {
+            operation.receives[transfer].state = TransferState::AwaitingAnnouncement;
+            if let Some(source) = operation.take_announcement(peer, tag) {
+                self.on_announced(at, transfer, source);
+            }
+        } else if len_bytes > 0 {
+            self.ask_for_bytes(at, transfer);
         } else if operation.take_note(Note { from: peer, tag, kind: NoteKind::Signal }) {
             operation.receives[transfer].state = TransferState::Through;
             operation.left -= 1;
@@ -405,7 +421,9 @@ impl<T: Client> Machine<T> {
     fn begin_send(&mut self, at: usize, transfer: usize) {
         let operation = &mut self.operations[at];
         let Transfer { peer, tag, len_bytes, .. } = operation.sends[transfer].transfer;
-        if len_bytes == 0 || operation.take_note(Note { from: peer, tag, kind: NoteKind::Ready }) {
+        if is_announced(&operation.sends[transfer].transfer) {
+            self.announce(at, transfer);
+        } else if len_bytes == 0 || operation.take_note(Note { from: peer, tag, kind: NoteKind::Ready }) {
             operation.sends[transfer].state = TransferState::Moving;
             self.send(at, transfer);
         }
@@ -426,7 +444,7 @@ impl<T: Client> Machine<T> {
         }));
     }
 
-    fn on_through(&mut self, at: usize) {
+    pub(super) fn on_through(&mut self, at: usize) {
         let operation = &mut self.operations[at];
         operation.left -= 1;
         if operation.left == 0 {
@@ -450,7 +468,7 @@ impl<T: Client> Machine<T> {
 }
 
 impl<T> Operation<T> {
-    fn message(&self, body: CollectiveBody) -> CollectiveMessage {
+    pub(super) fn message(&self, body: CollectiveBody) -> CollectiveMessage {
         CollectiveMessage { key: self.key, from: self.plan.shape.me, body }
     }
 

@@ -30,6 +30,31 @@ messages! {
 }
 
 messages! {
+    /// Where the bytes of a large transfer lie, for a receiver that reads them itself.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Source {
+        /// Where the receiver cannot read. It says that it is ready, and they come in messages.
+        0 => Unreadable,
+        /// In the sender's segment.
+        1 => Segment {
+            /// The first address.
+            address: u64,
+        },
+        /// In the memory of a process of the same host, as that sees it.
+        2 => Process {
+            /// The first address.
+            address: u64,
+            /// The process.
+            process: u32,
+            /// An address at which the process has `proof`. A process that has not is another one.
+            proof_address: u64,
+            /// A number that no other process has there.
+            proof: u64,
+        },
+    }
+}
+
+messages! {
     /// What a message says.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum CollectiveBody {
@@ -47,6 +72,18 @@ messages! {
         },
         /// Of the team's named barrier.
         3 => Barrier(message: BarrierMessage),
+        /// The bytes of a large transfer may be read.
+        4 => Announce {
+            /// The transfer.
+            tag: u32,
+            /// Where they lie.
+            source: Source,
+        },
+        /// The sender has read all bytes of a transfer.
+        5 => Taken {
+            /// The transfer.
+            tag: u32,
+        },
     }
 }
 
@@ -78,6 +115,18 @@ mod tests {
             CollectiveBody::Bytes { tag: 1 << 31, offset_bytes: u64::MAX - 7 },
             CollectiveBody::Barrier(BarrierMessage::Arrived(Name::Id(-5))),
             CollectiveBody::Barrier(BarrierMessage::Released(Name::Mismatch)),
+            CollectiveBody::Announce { tag: 1, source: Source::Unreadable },
+            CollectiveBody::Announce { tag: 2, source: Source::Segment { address: u64::MAX } },
+            CollectiveBody::Announce {
+                tag: 3,
+                source: Source::Process {
+                    address: 1 << 63,
+                    process: u32::MAX,
+                    proof_address: 2 << 60,
+                    proof: u64::MAX - 5,
+                },
+            },
+            CollectiveBody::Taken { tag: u32::MAX },
         ];
         for body in bodies {
             let key = CollectiveKey { team: 5 << 32 | 0xffff_fffe, number: u32::MAX - 1 };

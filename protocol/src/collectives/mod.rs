@@ -8,11 +8,13 @@ mod forged;
 mod machine;
 mod message;
 pub mod plan;
+mod reading;
 mod team;
 #[cfg(test)]
 mod tests;
 mod under_way;
 
 pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
-pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage};
+pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
+pub use reading::{ANNOUNCED_BYTES_MIN, Announcing, READ_BYTES_MAX, Reading};
 pub use team::{TEAM_ALL, Team, Vote, split};

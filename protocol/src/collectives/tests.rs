@@ -1,8 +1,9 @@
 //! The machines of a whole team, with a network that delivers in any order and a flow control without credit at random.
 
 use super::machine::{Action, Client, Machine, Misfit, Sending, WINDOW};
-use super::message::CollectiveMessage;
+use super::message::{CollectiveMessage, Source};
 use super::plan::{Buffer, CollectiveKind, LocalStep, Place, Plan, Shape};
+use super::reading::{Announcing, READ_BYTES_MAX, Reading};
 use super::team::Team;
 use crate::Rank;
 use crate::barrier::Name;
@@ -50,6 +51,17 @@ impl Memory {
             left[8..12].copy_from_slice(&sum.to_le_bytes());
         }
     }
+}
+
+/// The address of a place in the memory of a collective.
+fn address_of(operation: usize, place: Place) -> u64 {
+    (operation as u64) << 32 | (place.buffer as u64) << 30 | place.offset_bytes as u64
+}
+
+/// The collective and the place that have an address.
+fn place_at(address: u64) -> (usize, Place) {
+    let buffer = [Buffer::Source, Buffer::Destination, Buffer::Scratch, Buffer::Scratch][(address >> 30) as usize % 4];
+    ((address >> 32) as usize, Place { buffer, offset_bytes: address as usize % (1 << 30) })
 }
 
 fn number(bytes: &[u8], at: usize) -> u32 {
@@ -113,7 +125,7 @@ impl World {
 
     fn carry_out(&mut self, rank: usize, action: Action<Cell>) {
         let machine = &mut self.ranks[rank];
-        let needs_credit = matches!(action, Action::Tell { .. } | Action::Send(_));
+        let needs_credit = matches!(action, Action::Tell { .. } | Action::Send(_) | Action::Announce(_));
         if needs_credit && self.random.u8(0..4) == 0 {
             return machine.stall(action);
         }
@@ -124,6 +136,22 @@ impl World {
                 let bytes = machine.client(operation).borrow_mut().buffer(place, len_bytes).to_vec();
                 self.mail.push((Rank(rank as u32), to, message, bytes));
                 machine.on_sent(sending);
+            }
+            Action::Announce(announcing) => {
+                machine.on_announcing(&announcing);
+                let Announcing { operation, to, place, .. } = announcing;
+                let address = address_of(operation, place);
+                let source = match self.random.u8(0..4) {
+                    0 => Source::Unreadable,
+                    1 => Source::Segment { address },
+                    _ => Source::Process { address, process: 1, proof_address: 2, proof: 3 },
+                };
+                self.mail.push((Rank(rank as u32), to, announcing.message(source), Vec::new()));
+            }
+            Action::Read(reading) => {
+                // Also some that have begun to read cannot go on.
+                let is_read = self.random.u8(0..6) > 0 && self.read(rank, &reading);
+                self.ranks[rank].on_read(reading, is_read);
             }
             Action::Do { operation, local_steps } => {
                 let is_tainted = self.is_tainted;
@@ -147,6 +175,32 @@ impl World {
                 self.finished[rank].push(client.into_inner());
             }
         }
+    }
+
+    /// Reads bytes of a peer. Returns whether they are there.
+    fn read(&mut self, rank: usize, reading: &Reading) -> bool {
+        let Reading { operation, from, source, offset_bytes, place, len_bytes, .. } = *reading;
+        assert!(len_bytes <= READ_BYTES_MAX);
+        let (Source::Segment { address } | Source::Process { address, .. }) = source else {
+            panic!("{source:?} is read")
+        };
+        let (theirs, their_place) = place_at(address);
+        let peer = self.ranks[from as usize].operations.get(theirs);
+        let bytes = peer.and_then(|peer| {
+            let Memory { source, destination, scratch, .. } = &*peer.client.borrow();
+            let buffer = match their_place.buffer {
+                Buffer::Source => source,
+                Buffer::Destination => destination,
+                Buffer::Scratch => scratch,
+            };
+            let start = their_place.offset_bytes + offset_bytes;
+            buffer.get(start..start + len_bytes).map(<[u8]>::to_vec)
+        });
+        assert!(self.is_tainted || bytes.is_some(), "what is announced stays until it is taken");
+        let Some(bytes) = bytes else { return false };
+        let memory = self.ranks[rank].client(operation);
+        memory.borrow_mut().buffer(place, len_bytes).copy_from_slice(&bytes);
+        true
     }
 
     fn run(&mut self) {
@@ -269,7 +323,7 @@ fn collectives_in_any_order_of_events() {
 fn payloads_of_several_segments() {
     for ranks in [1, 2, 3, 5, 8] {
         for seed in 0..4 {
-            check(ranks, 8, 100 + seed, 300_000);
+            check(ranks, 8, 100 + seed, 2_300_000 / ranks as usize);
         }
     }
 }
@@ -357,4 +411,30 @@ fn bytes_that_come_twice_or_from_another_rank_are_a_misfit() {
     rank.on_written(second);
     rank.on_written(first);
     assert!(rank.on_message(Rank(0), &bytes(0, 0), 8).is_err(), "the transfer is through");
+}
+
+#[test]
+fn what_no_large_transfer_waits_for_is_a_misfit() {
+    use super::message::{CollectiveBody, CollectiveKey};
+    use super::reading::ANNOUNCED_BYTES_MIN;
+    let message = |from, body| CollectiveMessage { key: CollectiveKey { team: TEAM, number: 0 }, from, body };
+    for (block_bytes, is_large) in [(ANNOUNCED_BYTES_MIN, true), (ANNOUNCED_BYTES_MIN - 16, false)] {
+        let mut world = World::new(2, 1);
+        let shape =
+            |me| Shape { kind: CollectiveKind::Broadcast, me, ranks: 2, root: 0, block_bytes, element_bytes: 1 };
+        let taken = message(1, CollectiveBody::Taken { tag: 0 });
+        assert!(world.ranks[0].on_message(Rank(1), &taken, 0).is_err(), "nothing has begun");
+        for me in 0..2 {
+            let plan = Plan { shape: shape(me), all_in: false, all_out: false, for_images: false };
+            world.ranks[me as usize].start(TEAM, plan, memory(&shape(me), 0).0.into());
+        }
+        assert!(world.ranks[0].on_message(Rank(1), &taken, 0).is_err(), "the receiver was not told");
+        let bytes = message(0, CollectiveBody::Bytes { tag: 0, offset_bytes: 0 });
+        assert_eq!(world.ranks[1].on_message(Rank(0), &bytes, 16).is_err(), is_large, "bytes that were not asked for");
+        if let Some(Action::Announce(announcing)) = world.ranks[0].next_action() {
+            world.ranks[0].on_announcing(&announcing);
+        }
+        assert_eq!(world.ranks[0].on_message(Rank(1), &taken, 0).is_ok(), is_large);
+        assert!(world.ranks[0].on_message(Rank(1), &taken, 0).is_err(), "twice");
+    }
 }

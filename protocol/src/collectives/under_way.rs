@@ -1,5 +1,6 @@
 //! What a rank notes of the transfers and messages of its collectives.
 
+use super::message::Source;
 use super::plan::Transfer;
 use crate::Rank;
 use crate::barrier::BarrierMessage;
@@ -11,14 +12,20 @@ pub(super) struct TransferSide {
     pub state: TransferState,
     /// Of a receive: bytes that have come, and perhaps are not where they belong yet.
     pub arrived_bytes: usize,
-    /// Bytes that are sent, or are where they belong.
+    /// Bytes that are sent, or read, or are where they belong.
     pub moved_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TransferState {
-    /// A send whose receiver is not ready.
+    /// A large send that the receiver has not been told of.
+    Announcing,
+    /// A send whose receiver is not ready, or reads.
     AwaitingReady,
+    /// A large receive whose sender has not said where its bytes lie.
+    AwaitingAnnouncement,
+    /// A large receive whose bytes this rank reads.
+    Reading,
     /// Bytes may be sent or arrive.
     Moving,
     /// All bytes are sent, or are where they belong.
@@ -37,6 +44,7 @@ pub(super) struct Note {
 pub(super) enum NoteKind {
     Ready,
     Signal,
+    Announced(Source),
 }
 
 /// A message of the barrier of a team that this rank does not know yet.

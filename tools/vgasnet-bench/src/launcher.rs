@@ -4,11 +4,13 @@ use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
 use crate::options::{
-    Benchmark, FaultOptions, HitOptions, ListOptions, MessageOptions, ReadOptions, Setup, SharingOptions, TriadOptions,
+    Benchmark, CollectiveOptions, FaultOptions, HitOptions, ListOptions, MessageOptions, ReadOptions, Setup,
+    SharingOptions, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+    CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run,
+    SharingFigures, TriadFigures,
 };
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -43,6 +45,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Fault(options) => fault(options),
         Benchmark::Messages(options) => messages(options),
         Benchmark::Lists(options) => lists(options),
+        Benchmark::Collectives(options) => collectives(options),
     }
 }
 
@@ -174,6 +177,20 @@ fn lists(options: &ListOptions) -> Result<u8, Stop> {
     job.check_space()?;
     let jobs = [job];
     show(&jobs, run_all(&jobs, ListFigures::new)?, &output, options.check, |_| Ok(String::new()))
+}
+
+fn collectives(options: &CollectiveOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let least_bytes = u64::from(options.ranks);
+    if options.size < least_bytes {
+        return Err(Stop::usage(format!("--size {}: give at least a byte a rank, {least_bytes}", options.size)));
+    }
+    let spec = Spec { data_bytes: options.size, ..Spec::new(Workload::Collectives, &options.setup) };
+    let jobs = options.peer_memory.values().iter();
+    let jobs = jobs.map(|&peer_memory| Job::new(options.ranks, true, peer_memory, &options.setup, spec.clone()));
+    let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
+    jobs.iter().try_for_each(Job::check_space)?;
+    show(&jobs, run_all(&jobs, CollectiveFigures::new)?, &output, options.judging.check, plot::collectives)
 }
 
 /// Loads and stores need one frame more than the `frames` that are measured.

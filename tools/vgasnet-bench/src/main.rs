@@ -7,6 +7,7 @@
 mod arrays;
 mod baseline;
 mod cgroup;
+mod collectives;
 mod disk;
 mod false_sharing;
 mod faults;

@@ -46,6 +46,8 @@ pub enum Benchmark {
     Messages(MessageOptions),
     /// Lists of pieces of 64 bytes that hit, beside plain copies of the pieces, between two ranks
     Lists(ListOptions),
+    /// Collectives of large blocks among ranks of one host: bytes that come to all ranks, beside a copy by one thread
+    Collectives(CollectiveOptions),
 }
 
 #[derive(Args, Clone)]
@@ -213,6 +215,27 @@ pub struct ListOptions {
     /// Exit with status 1 if a target is missed
     #[arg(long)]
     pub check: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct CollectiveOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Bytes that every rank gets, from all ranks together
+    #[arg(long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
+    pub size: u64,
+
+    /// Number of ranks
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub ranks: u32,
+
+    /// Whether ranks see each other's memory, as on one host; off is as on different hosts
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    pub peer_memory: Switch,
+
+    #[command(flatten)]
+    pub judging: Judging,
 }
 
 /// One value of a mode, or both one after the other.

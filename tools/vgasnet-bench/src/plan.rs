@@ -29,6 +29,7 @@ pub enum Workload {
     Fault,
     Messages,
     Lists,
+    Collectives,
 }
 
 impl Workload {
@@ -42,7 +43,7 @@ impl Workload {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub workload: Workload,
-    /// The data on rank 0; for [`Workload::Hit`] on each rank.
+    /// The data on rank 0; for [`Workload::Hit`] on each rank; for [`Workload::Collectives`] the bytes that each rank gets.
     pub data_bytes: u64,
     /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
@@ -120,7 +121,10 @@ impl Layout {
         let is_first = rank == 0;
         let bytes_if =
             |is_there: bool, bytes: u64| if is_there { bytes.next_multiple_of(config.page_bytes) } else { 0 };
-        let mail_offset = bytes_if(is_first || spec.workload == Workload::Hit, spec.data_bytes);
+        let mail_offset = bytes_if(
+            (is_first && spec.workload != Workload::Collectives) || spec.workload == Workload::Hit,
+            spec.data_bytes,
+        );
         let scratch_offset = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
         Layout { mail_offset, scratch_offset, segment_bytes: scratch_offset + config.pool_bytes }
     }
@@ -162,7 +166,7 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing | Workload::Messages | Workload::Lists => 0,
+            Workload::FalseSharing | Workload::Messages | Workload::Lists | Workload::Collectives => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

@@ -1,7 +1,9 @@
 //! Bar charts of the results.
 
 use crate::faults::{Found, Latency};
-use crate::report::{MessageFigures, ReadFigures, Run, Setting, SharingFigures, Throughput, TriadFigures};
+use crate::report::{
+    CollectiveFigures, MessageFigures, ReadFigures, Run, Setting, SharingFigures, Throughput, TriadFigures,
+};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
@@ -57,6 +59,19 @@ pub fn faults(runs: &[Run<Found>]) -> Result<String, String> {
         Chart { title, unit: "us", bars: run.figures.faults.iter().map(bar).collect() }
     };
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
+}
+
+/// Bytes that come to all ranks, by collective, and beside each a copy of as many.
+pub fn collectives(runs: &[Run<CollectiveFigures>]) -> Result<String, String> {
+    let bars = runs.iter().flat_map(|run| {
+        run.figures.collectives.iter().map(|one| Bar {
+            label: format!("{}, {}", one.name, label(&run.setting)),
+            value: one.bytes_per_second / 1e9,
+            reference: one.copy_bytes_per_second / 1e9,
+        })
+    });
+    let title = "Bytes that come to all ranks in collectives; in grey memcpy by one thread".into();
+    draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
 }
 
 /// Two charts: round trips, and throughputs of medium messages by the size of their payload.

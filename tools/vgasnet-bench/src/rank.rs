@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, lists, messages, reads, triad};
+use crate::{Stop, collectives, false_sharing, faults, hit, lists, messages, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -41,6 +41,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
         Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
+        Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
     }
     job::exit(0)
 }

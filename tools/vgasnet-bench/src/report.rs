@@ -1,5 +1,6 @@
 //! The results: a table for people, JSON for programs, plots.
 
+mod collectives;
 mod fault;
 mod hit;
 mod lists;
@@ -8,6 +9,7 @@ mod reads;
 mod sharing;
 mod triad;
 
+pub use collectives::{CollectiveFigures, CollectiveThroughput};
 pub use hit::HitReport;
 pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};

@@ -3,7 +3,7 @@
 use crate::baseline::median;
 use crate::disk::Buffers;
 use crate::plan::Job;
-use crate::report::{ListKind, Measured, Throughput};
+use crate::report::{CollectiveThroughput, ListKind, Measured, Throughput};
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
@@ -131,4 +131,17 @@ pub fn judge_lists(kinds: &[ListKind]) -> Vec<Target> {
         Some(target(name, meaning, to_copy, AtMost, 2.0))
     };
     names.into_iter().filter_map(found).collect()
+}
+
+/// The targets of `collectives`.
+pub fn judge_collectives(collectives: &[CollectiveThroughput]) -> Vec<Target> {
+    let names = [
+        ("broadcast", "broadcast_to_memcpy", "broadcast, all ranks, to memcpy"),
+        ("exchange", "exchange_to_memcpy", "exchange, all ranks, to memcpy"),
+    ];
+    let judged = names.into_iter().filter_map(|(kind, name, meaning)| {
+        let one = collectives.iter().find(|one| one.name == kind)?;
+        Some(target(name, meaning, one.to_memcpy, AtLeast, 0.5))
+    });
+    judged.collect()
 }

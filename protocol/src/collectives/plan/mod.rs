@@ -28,8 +28,14 @@ mod tree;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Bytes of the segments in which broadcasts and reductions go through their tree.
+/// Bytes of the least segments in which broadcasts go through their tree.
 pub const SEGMENT_BYTES: usize = 64 << 10;
+
+/// Bytes of the largest ones: ranks further down the tree begin the later, the larger they are.
+const SEGMENT_BYTES_MAX: usize = 4 << 20;
+
+/// The segments into which a large block is divided where that makes them neither too small nor too large.
+const SEGMENTS: usize = 8;
 
 /// The most bytes that a rank keeps for others in a collective. Where it would be more, bytes go straight to where they
 /// belong.

@@ -7,10 +7,17 @@ use super::{LocalStep, Place, Round, SEGMENT_BYTES, Shape, TAG_RESULT, Transfer,
 /// Alignment that suits every type of element.
 const ALIGNMENT_BYTES: usize = 16;
 
+/// The operands into which a large vector is divided where that makes them neither too small nor too large.
+const OPERANDS: usize = 32;
+
+/// The most bytes of an operand, unless one element is larger. Each rank keeps one for itself and for each child.
+const OPERAND_BYTES_MAX: usize = 256 << 10;
+
 impl Shape {
-    /// Bytes of an operand: as many whole elements as fit into half a segment, but at least one.
+    /// Bytes of an operand: as many whole elements as fit into half a segment, more of large vectors, but at least one.
     fn operand_bytes(&self) -> usize {
-        let elements = (SEGMENT_BYTES / 2 / self.element_bytes).max(1);
+        let most_bytes = (self.block_bytes / OPERANDS).clamp(SEGMENT_BYTES / 2, OPERAND_BYTES_MAX);
+        let elements = (most_bytes / self.element_bytes).max(1);
         (elements * self.element_bytes).min(self.block_bytes)
     }
 

@@ -1,12 +1,17 @@
 //! Broadcast, scatter and gather.
 
 use super::tree::{children, parent, subtree};
-use super::{PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, Shape, Transfer, copy, segment};
+use super::{PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SEGMENTS, Shape, Transfer, copy, segment};
 use alloc::vec::Vec;
 
 impl Shape {
+    /// Bytes of a segment: large ones for large blocks, since each takes messages there and back.
+    fn segment_bytes(&self) -> usize {
+        (self.block_bytes / SEGMENTS).next_multiple_of(SEGMENT_BYTES).clamp(SEGMENT_BYTES, SEGMENT_BYTES_MAX)
+    }
+
     fn segments(&self) -> u32 {
-        self.block_bytes.div_ceil(SEGMENT_BYTES) as u32
+        self.block_bytes.div_ceil(self.segment_bytes()) as u32
     }
 
     fn has_children(&self) -> bool {
@@ -24,7 +29,7 @@ impl Shape {
         let mut round = Round::default();
         let from = if is_root { Place::source(0) } else { Place::destination(0) };
         let transfer = |peer, tag| {
-            let (start, len_bytes) = segment(tag, SEGMENT_BYTES, self.block_bytes);
+            let (start, len_bytes) = segment(tag, self.segment_bytes(), self.block_bytes);
             Transfer { peer, tag, place: from.after(start), len_bytes }
         };
         let passed_on = if is_root { Some(at) } else { at.checked_sub(1) };
@@ -35,7 +40,8 @@ impl Shape {
         if let Some(above) = parent(self.count()).filter(|_| at < self.segments()) {
             round.receives.push(transfer(self.at_count(above), at));
         }
-        if is_root && at == 0 {
+        // Last, since ranks below wait for the segments.
+        if is_root && at + 1 == self.segments() {
             round.local_steps.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
         }
         round

@@ -1,0 +1,168 @@
+//! Large transfers: the sender announces where its bytes lie, and the receiver reads them itself.
+//!
+//! ```text
+//!   a send:     Announcing ──announced──▶ AwaitingReady ──Taken came──▶ Through
+//!                                                       ──Ready came──▶ Moving, as a small one
+//!   a receive:  AwaitingAnnouncement ──Announce came──▶ Reading ──all bytes read, says Taken──▶ Through
+//!                                                               ──cannot read, says Ready──▶ Moving, as a small one
+//! ```
+//!
+//! The driver that cannot read says so, and the bytes come in messages. Where a transfer is large, both sides know it.
+
+use super::machine::{Action, Client, Machine, Misfit, Operation};
+use super::message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
+use super::plan::{Place, Transfer};
+use super::under_way::{Note, NoteKind, TransferState, find};
+
+/// Transfers of so many bytes are announced.
+pub const ANNOUNCED_BYTES_MIN: usize = 64 << 10;
+
+/// The most bytes that a receiver reads before it looks for other work.
+pub const READ_BYTES_MAX: usize = 1 << 20;
+
+/// An announcement that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Announcing {
+    /// The collective, for [`Machine::client`].
+    pub operation: usize,
+    /// The index among the sends of its round.
+    transfer: usize,
+    /// The receiver, as the job counts ranks.
+    pub to: u32,
+    /// Where the bytes are.
+    pub place: Place,
+    /// How many.
+    pub len_bytes: usize,
+    key: CollectiveKey,
+    from: u32,
+    tag: u32,
+}
+
+impl Announcing {
+    /// The message that says where the bytes lie.
+    pub fn message(&self, source: Source) -> CollectiveMessage {
+        let Announcing { key, from, tag, .. } = *self;
+        CollectiveMessage { key, from, body: CollectiveBody::Announce { tag, source } }
+    }
+}
+
+/// Bytes of a peer that are to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The collective, for [`Machine::client`].
+    pub operation: usize,
+    /// The index among the receives of its round.
+    transfer: usize,
+    /// The peer, as the job counts ranks.
+    pub from: u32,
+    /// Where all bytes of the transfer lie, as the peer says.
+    pub source: Source,
+    /// Where among them to begin.
+    pub offset_bytes: usize,
+    /// Where the bytes belong.
+    pub place: Place,
+    /// How many; at most [`READ_BYTES_MAX`].
+    pub len_bytes: usize,
+}
+
+/// Whether a transfer is announced.
+pub(super) fn is_announced(transfer: &Transfer) -> bool {
+    transfer.len_bytes >= ANNOUNCED_BYTES_MIN
+}
+
+impl<T: Client> Machine<T> {
+    /// An [`Action::Announce`] is about to be carried out: there is credit for it. Answers may come from now on.
+    pub fn on_announcing(&mut self, announcing: &Announcing) {
+        self.operations[announcing.operation].sends[announcing.transfer].state = TransferState::AwaitingReady;
+    }
+
+    /// An [`Action::Read`] is carried out, or the bytes cannot be read here.
+    pub fn on_read(&mut self, reading: Reading, is_read: bool) {
+        let Reading { operation, transfer, source, len_bytes, .. } = reading;
+        let receive = &mut self.operations[operation].receives[transfer];
+        if !is_read {
+            receive.moved_bytes = 0;
+            return self.ask_for_bytes(operation, transfer);
+        }
+        receive.moved_bytes += len_bytes;
+        if receive.moved_bytes < receive.transfer.len_bytes {
+            return self.read_on(operation, transfer, source);
+        }
+        receive.state = TransferState::Through;
+        let tag = receive.transfer.tag;
+        self.tell_sender(operation, transfer, CollectiveBody::Taken { tag });
+        self.on_through(operation);
+    }
+
+    pub(super) fn announce(&mut self, at: usize, transfer: usize) {
+        let operation = &mut self.operations[at];
+        operation.sends[transfer].state = TransferState::Announcing;
+        let Transfer { peer, tag, place, len_bytes } = operation.sends[transfer].transfer;
+        let (key, from) = (operation.key, operation.plan.shape.me);
+        let to = self.teams[&key.team].members[peer as usize];
+        let announcing = Announcing { operation: at, transfer, to, place, len_bytes, key, from, tag };
+        self.actions.push_back(Action::Announce(announcing));
+    }
+
+    /// The sender of a receive has said where its bytes lie.
+    pub(super) fn on_announced(&mut self, at: usize, transfer: usize, source: Source) {
+        if source == Source::Unreadable {
+            return self.ask_for_bytes(at, transfer);
+        }
+        self.operations[at].receives[transfer].state = TransferState::Reading;
+        self.read_on(at, transfer, source);
+    }
+
+    /// The receiver of a send has read all bytes.
+    pub(super) fn on_taken(&mut self, key: CollectiveKey, from: u32, tag: u32) -> Result<(), Misfit> {
+        let at = *self.by_key.get(&key).ok_or(Misfit)?;
+        let sends = &mut self.operations[at].sends;
+        let transfer = find(sends, from, tag, TransferState::AwaitingReady).ok_or(Misfit)?;
+        if !is_announced(&sends[transfer].transfer) {
+            return Err(Misfit);
+        }
+        sends[transfer].state = TransferState::Through;
+        self.on_through(at);
+        Ok(())
+    }
+
+    fn read_on(&mut self, at: usize, transfer: usize, source: Source) {
+        let operation = &self.operations[at];
+        let receive = &operation.receives[transfer];
+        let Transfer { peer, place, len_bytes, .. } = receive.transfer;
+        let offset_bytes = receive.moved_bytes;
+        self.actions.push_back(Action::Read(Reading {
+            operation: at,
+            transfer,
+            from: self.teams[&operation.key.team].members[peer as usize],
+            source,
+            offset_bytes,
+            place: place.after(offset_bytes),
+            len_bytes: READ_BYTES_MAX.min(len_bytes - offset_bytes),
+        }));
+    }
+
+    /// The bytes of a receive are to come in messages.
+    pub(super) fn ask_for_bytes(&mut self, at: usize, transfer: usize) {
+        let receive = &mut self.operations[at].receives[transfer];
+        receive.state = TransferState::Moving;
+        let tag = receive.transfer.tag;
+        self.tell_sender(at, transfer, CollectiveBody::Ready { tag });
+    }
+
+    fn tell_sender(&mut self, at: usize, transfer: usize, body: CollectiveBody) {
+        let operation = &self.operations[at];
+        let message = operation.message(body);
+        let to = self.teams[&operation.key.team].members[operation.receives[transfer].transfer.peer as usize];
+        self.actions.push_back(Action::Tell { to, message });
+    }
+}
+
+impl<T> Operation<T> {
+    /// Takes an announcement off the notes.
+    pub(super) fn take_announcement(&mut self, from: u32, tag: u32) -> Option<Source> {
+        let is_it = |note: &Note| (note.from, note.tag) == (from, tag) && matches!(note.kind, NoteKind::Announced(_));
+        let at = self.notes.iter().position(is_it)?;
+        if let NoteKind::Announced(source) = self.notes.swap_remove(at).kind { Some(source) } else { None }
+    }
+}

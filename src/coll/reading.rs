@@ -1,0 +1,91 @@
+//! Large transfers of collectives: a receiver reads the bytes of the sender itself, from its segment by gets, from other memory
+//! of a rank of this host by the kernel.
+
+use super::Coll;
+use super::drive::CALL;
+use crate::error::UserError;
+use crate::ops::{Operation, Remote};
+use crate::sys::{Process, ReadError};
+use vgasnet_protocol::collectives::{Reading, Source};
+
+/// Bytes that the kernel copies at a time on their way to the own segment, whose pages it does not know.
+const BUFFER_BYTES: usize = 256 << 10;
+
+impl Coll {
+    /// Where `len_bytes` bytes at `address` of this rank's memory lie, for rank `to`.
+    pub(super) fn source_for(&self, to: u32, address: usize, len_bytes: usize) -> Source {
+        let space = self.am.ops().space();
+        if space.own_segment().overlaps(address, len_bytes) {
+            let is_inside = space.pieces(space.rank.0, address, len_bytes).is_ok();
+            return if is_inside { Source::Segment { address: address as u64 } } else { Source::Unreadable };
+        }
+        if space.memories[to as usize].is_none() {
+            return Source::Unreadable;
+        }
+        let Process { id, proof_address, proof } = Process::this();
+        Source::Process { address: address as u64, process: id, proof_address, proof }
+    }
+
+    /// Reads bytes of a peer to `to`. Returns whether that may be done.
+    pub(super) fn read(&self, reading: &Reading, to: usize) -> bool {
+        let Reading { from, source, offset_bytes, len_bytes, .. } = *reading;
+        let at = |address: u64| {
+            address
+                .checked_add(offset_bytes as u64)
+                .unwrap_or_else(|| self.refuse(from, address, "an address that is none"))
+        };
+        match source {
+            Source::Unreadable => false,
+            Source::Segment { address } => {
+                let remote = Remote { rank: from, address: at(address) as usize, len_bytes };
+                if self.am.ops().space().pieces(from, remote.address, len_bytes).is_err() {
+                    self.refuse(from, address, "a source that is not in its segment");
+                }
+                let target = std::ptr::with_exposed_provenance_mut(to);
+                // SAFETY: the client's memory is valid until the collective is synced, and the plan stays inside it.
+                self.am.driver().must(CALL, unsafe { self.am.ops().transfer(Operation::Get(target), remote) });
+                true
+            }
+            Source::Process { address, process, proof_address, proof } => {
+                let process = Process { id: process, proof_address, proof };
+                match self.read_memory(&process, at(address), to, len_bytes) {
+                    Ok(()) => true,
+                    Err(ReadError::Refused) => false,
+                    Err(ReadError::Unreadable(address)) => {
+                        self.refuse(from, address, "a source that cannot be read; give the address of readable memory of all bytes")
+                    }
+                    Err(ReadError::Unwritable) => self.am.driver().fail(
+                        CALL,
+                        &UserError::new(format!(
+                            "the destination, of which {len_bytes} bytes are at {to:#x}, cannot be written; give the address \
+                             of writable memory of all bytes"
+                        )),
+                    ),
+                }
+            }
+        }
+    }
+
+    fn refuse(&self, from: u32, address: u64, what: &str) -> ! {
+        self.am.driver().fail(CALL, &UserError::new(format!("rank {from} gave, at {address:#x}, {what}")))
+    }
+
+    fn read_memory(&self, process: &Process, from: u64, to: usize, len_bytes: usize) -> Result<(), ReadError> {
+        let target = std::ptr::with_exposed_provenance_mut(to);
+        if !self.am.ops().space().own_segment().overlaps(to, len_bytes) {
+            // SAFETY: the client leaves its memory to the collective until that is synced, and the plan stays inside it.
+            return unsafe { process.read(from, target, len_bytes) };
+        }
+        let mut buffer = vec![0_u8; BUFFER_BYTES.min(len_bytes)];
+        for start in (0..len_bytes).step_by(BUFFER_BYTES) {
+            let some_bytes = BUFFER_BYTES.min(len_bytes - start);
+            // SAFETY: the buffer has as many bytes, and is this call's own. Those of the client are a part of what the
+            // collective was given.
+            unsafe {
+                process.read(from + start as u64, buffer.as_mut_ptr(), some_bytes)?;
+                self.copy_memory(buffer.as_ptr().expose_provenance(), to + start, some_bytes);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,177 @@
+//! Memory of other processes of this host, from which the kernel copies (`process_vm_readv`).
+//!
+//! A process that lets others read says where it has a number that no other process has there. The reader has the kernel copy
+//! that number with the bytes: a process of another PID namespace, or one that got the number of a process that has ended,
+//! is not taken for it.
+
+use super::errno::last_errno;
+use std::fs;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What tells a process apart, for those that read its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub id: u32,
+    /// Where it has its proof.
+    pub proof_address: u64,
+    /// The proof.
+    pub proof: u64,
+}
+
+/// Why bytes of a process were not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadError {
+    /// The kernel does not let this process read there, or there is another process of that number, or none.
+    Refused,
+    /// The process cannot read at this address itself.
+    Unreadable(u64),
+    /// This process cannot write where the bytes belong.
+    Unwritable,
+}
+
+static PROOF: AtomicU64 = AtomicU64::new(0);
+
+impl Process {
+    /// This process. From the first call on others may read, where that takes leave.
+    pub fn this() -> Process {
+        static INIT: OnceLock<u64> = OnceLock::new();
+        let proof = *INIT.get_or_init(|| {
+            let proof = random_number();
+            PROOF.store(proof, Ordering::SeqCst);
+            let_others_read();
+            proof
+        });
+        // SAFETY: the call has no conditions.
+        let id = unsafe { libc::getpid() } as u32;
+        Process { id, proof_address: PROOF.as_ptr().expose_provenance() as u64, proof }
+    }
+
+    /// Copies `len_bytes` bytes at `address` of the process to `to`. After an error any of them may be there, or others.
+    ///
+    /// # Errors
+    /// As [`ReadError`] says.
+    ///
+    /// # Safety
+    /// Nobody but this call uses the `len_bytes` bytes at `to`. Where they cannot be written, the call fails.
+    pub unsafe fn read(&self, address: u64, to: *mut u8, len_bytes: usize) -> Result<(), ReadError> {
+        let mut done = 0;
+        while done < len_bytes {
+            let from = address.checked_add(done as u64).ok_or(ReadError::Unreadable(address))?;
+            // SAFETY: the bytes are a part of those at `to`.
+            match unsafe { self.read_some(from, to.wrapping_add(done), len_bytes - done) }? {
+                0 => return Err(self.cause(from)),
+                some => done += some,
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies some bytes, as many as the kernel does at once. Returns how many; 0 if the first cannot be copied.
+    ///
+    /// # Safety
+    /// As for [`Process::read`].
+    unsafe fn read_some(&self, address: u64, to: *mut u8, len_bytes: usize) -> Result<usize, ReadError> {
+        let mut proof = 0_u64;
+        let proof_bytes = size_of_val(&proof);
+        let here = [part((&raw mut proof).cast(), proof_bytes), part(to, len_bytes)];
+        let there = |address: u64, len_bytes| part(std::ptr::with_exposed_provenance_mut(address as usize), len_bytes);
+        let there = [there(self.proof_address, proof_bytes), there(address, len_bytes)];
+        // SAFETY: the kernel writes to `proof`, and to the bytes at `to`, which nobody else uses; it reads in the other process.
+        let copied = unsafe { libc::process_vm_readv(self.id as libc::pid_t, here.as_ptr(), 2, there.as_ptr(), 2, 0) };
+        if copied < proof_bytes as isize || proof != self.proof {
+            return Err(ReadError::Refused);
+        }
+        Ok(copied as usize - proof_bytes)
+    }
+
+    /// Why the byte at `address` could not be copied.
+    fn cause(&self, address: u64) -> ReadError {
+        let mut byte = 0_u8;
+        // SAFETY: the byte is this call's own.
+        match unsafe { self.read_some(address, &raw mut byte, 1) } {
+            Ok(0) => ReadError::Unreadable(address),
+            Ok(_) => ReadError::Unwritable,
+            Err(error) => error,
+        }
+    }
+}
+
+fn part(start: *mut u8, len_bytes: usize) -> libc::iovec {
+    libc::iovec { iov_base: start.cast(), iov_len: len_bytes }
+}
+
+fn random_number() -> u64 {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: the kernel writes so many bytes there.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    if got != bytes.len() as isize {
+        let _ = last_errno();
+        return PROOF.as_ptr().addr() as u64 ^ u64::from(std::process::id()) << 40 | 1;
+    }
+    u64::from_ne_bytes(bytes)
+}
+
+/// Yama lets only ancestors read, unless the process says who else may. It knows no such thing as siblings, so all processes
+/// of the user may, as without Yama.
+fn let_others_read() {
+    const ONLY_ANCESTORS: &str = "1";
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    if scope.trim() == ONLY_ANCESTORS {
+        // SAFETY: the call only changes who may read.
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn try_read(of: &Process, address: usize, to: &mut [u8]) -> Result<(), ReadError> {
+        // SAFETY: the slice is the caller's alone.
+        unsafe { of.read(address as u64, to.as_mut_ptr(), to.len()) }
+    }
+
+    /// Two pages, the second of which nobody may access.
+    fn half_protected() -> (*mut u8, usize) {
+        let page = 4096;
+        // SAFETY: a new mapping, and a change of its second half.
+        unsafe {
+            let all = libc::mmap(
+                std::ptr::null_mut(),
+                2 * page,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            );
+            assert_ne!(all, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(all.byte_add(page), page, libc::PROT_NONE), 0);
+            (all.cast(), page)
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it has no other processes")]
+    fn bytes_are_read_where_the_proof_is_and_errors_name_the_side() {
+        let own = Process::this();
+        let source: Vec<u8> = (0..100_000_u32).map(|n| (n * 7 >> 3) as u8).collect();
+        let mut target = vec![0; source.len()];
+        match try_read(&own, source.as_ptr().addr(), &mut target) {
+            Err(ReadError::Refused) => return eprintln!("NOT RUN: this kernel lets no process read another's memory"),
+            done => assert_eq!((done, target == source), (Ok(()), true)),
+        }
+        let another = Process { proof: own.proof ^ 1, ..own };
+        assert_eq!(try_read(&another, source.as_ptr().addr(), &mut target), Err(ReadError::Refused));
+        let nobody = Process { id: i32::MAX as u32, ..own };
+        assert_eq!(try_read(&nobody, source.as_ptr().addr(), &mut target), Err(ReadError::Refused));
+        let (start, page) = half_protected();
+        let unreadable = ReadError::Unreadable((start.addr() + page) as u64);
+        assert_eq!(try_read(&own, start.addr() + 100, &mut target[..page]), Err(unreadable));
+        // SAFETY: nobody else uses the pages.
+        let done = unsafe { own.read(source.as_ptr().addr() as u64, start.add(100), page) };
+        assert_eq!(done, Err(ReadError::Unwritable));
+        assert_eq!(try_read(&own, usize::MAX - 5, &mut target[..100]), Err(ReadError::Unreadable(u64::MAX - 5)));
+    }
+}
