@@ -12,6 +12,7 @@ mod job_barrier;
 mod outbox;
 mod pins;
 mod prefetch;
+mod storage_queue;
 mod storage_server;
 mod wait;
 mod wait_mode;
@@ -331,8 +332,14 @@ impl Engine {
                 self.events.push_back(Event::Cleared(page));
             }
             Action::Clear { page, frame } => self.work.push_back(Work::Clear { page, frame }),
-            Action::Load { page, to, frame } => self.storage.load(page, to, frame, &mut self.work),
-            Action::Store { page, from, frame } => self.storage.store(page, from, frame, &mut self.work),
+            Action::Load { page, to, frame, priority } => {
+                self.storage.load(page, to, frame, priority, &mut self.work);
+            }
+            Action::Store { page, from, frame, priority } => {
+                self.storage.store(page, from, frame, priority, &mut self.work);
+            }
+            Action::Hurry { page, priority } => self.storage.hurry(page, priority, &mut self.work),
+            Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
         }
     }
 

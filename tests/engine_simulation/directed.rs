@@ -8,7 +8,7 @@ use fastrand::Rng;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::coherence::{
-    Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Protocol, ToCache, ToHome,
+    Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
 };
 use vgasnet_protocol::{Limits, Rank, RankSizes};
 use vgasnet_sim::{Settings, Traffic};
@@ -184,6 +184,51 @@ fn reads_go_on_while_writes_wait_for_space() {
 }
 
 #[test]
+fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
+    let mut job = far_apart(2, 4, 4);
+    cost(&mut job, 0, What::Put, LINE);
+    job.nodes[0].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(1..=1));
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
+    job.nodes[0].engine.fetch(1..=1);
+    job.rouse(0);
+    settle(&mut job).expect("nobody waits for the page");
+    assert_eq!((job.nodes[0].engine.storage().forgotten(), job.nodes[0].engine.pending().ahead), (1, 0));
+    job.start(0, What::Get, LINE, &mut Rng::with_seed(3));
+    let error = settle(&mut job).expect_err("the page cannot be read").to_string();
+    assert!(error.starts_with("cannot read the page at offset 4096"), "{error}");
+}
+
+#[test]
+fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
+    let (pages, ahead, wanted) = (48, 23, 47);
+    let mut job = far_apart(2, pages, pages);
+    let page = |index: u32| Range { start_bytes: index as usize * PAGE_BYTES, ..LINE };
+    for index in 0..pages {
+        cost(&mut job, 0, What::Set(1), page(index));
+    }
+    job.nodes[0].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(0..=pages - 1));
+    settle(&mut job).expect("the disk is whole");
+    let before = job.nodes[0].disk.reads().len();
+    job.nodes[0].engine.fetch(0..=ahead);
+    // A page that is not being fetched, and the last of those that are.
+    for index in [wanted, ahead] {
+        job.start(0, What::Get, page(index), &mut Rng::with_seed(3));
+    }
+    settle(&mut job).expect("the disk is whole");
+    job.check_quiet();
+    let reads = job.nodes[0].disk.reads().split_off(before);
+    let place = |index: u32| reads.iter().position(|read| *read == u64::from(index) * PAGE_BYTES as u64);
+    assert_eq!(reads.len(), 25, "{reads:?}");
+    let soon = |index| place(index).is_some_and(|place| place <= 16);
+    assert!(soon(wanted) && soon(ahead), "few that were begun are ahead of those: {reads:?}");
+}
+
+#[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
     let sizes = RankSizes { pages: 1, frames: 1 };
@@ -194,7 +239,7 @@ fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
         home.handle(Event::Message { from: reader, message }, &mut actions).expect("it makes sense");
         (home.home.entries(), actions)
     };
-    let (_, actions) = tell(ToHome::Read { frame });
+    let (_, actions) = tell(ToHome::Read { frame, priority: Priority::Now });
     let [
         Action::Send {
             message: CoherenceMessage { body: CoherenceBody::Cache(ToCache::Data { version, .. }), .. },

@@ -41,7 +41,7 @@ pub struct PageId {
     pub index: u32,
 }
 
-layout_as_in_memory!(PageId, FrameId, CopyVersion, Access);
+layout_as_in_memory!(PageId, FrameId, CopyVersion, Access, Priority);
 
 impl fmt::Debug for PageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -95,6 +95,19 @@ pub enum Access {
     Write,
 }
 
+/// How soon somebody needs what the backing file has, or is to have. The most urgent comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable)]
+#[repr(u8)]
+pub enum Priority {
+    /// An operation waits for it.
+    #[default]
+    Now,
+    /// Operations may wait for it soon: a page that is read ahead, or its frame; a flush.
+    Soon,
+    /// Nobody waits for it: a write-back ahead of need.
+    Later,
+}
+
 /// A page on its way from a holder's frame to a requester's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outgoing {
@@ -143,6 +156,8 @@ pub enum Event {
     Cleared(PageId),
     /// [`Action::Load`] is carried out.
     Loaded(PageId),
+    /// [`Action::Load`] of a page for which nobody waited has failed. The frame's bytes are unspecified.
+    LoadFailed(PageId),
     /// [`Action::Store`] is carried out.
     Stored(PageId),
 }
@@ -181,6 +196,15 @@ pub enum Action {
         /// The frame.
         frame: FrameId,
     },
+    /// A page that [`Event::Prefetch`] asked for does not come: it could not be read.
+    GiveUp(PageId),
+    /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
+    Hurry {
+        /// A page of this home.
+        page: PageId,
+        /// How urgent it is now.
+        priority: Priority,
+    },
     /// Read the page from the backing file into a frame of `to`, then [`Event::Loaded`].
     Load {
         /// A page of this home.
@@ -189,6 +213,8 @@ pub enum Action {
         to: Rank,
         /// Its frame.
         frame: FrameId,
+        /// How urgent it is.
+        priority: Priority,
     },
     /// Write the page to the backing file from a frame of `from`, then [`Event::Stored`].
     Store {
@@ -198,6 +224,8 @@ pub enum Action {
         from: Rank,
         /// Its frame.
         frame: FrameId,
+        /// How urgent it is.
+        priority: Priority,
     },
 }
 
@@ -243,11 +271,12 @@ impl Protocol {
                 }
             }
             Event::Loaded(page) => self.home.on_loaded(page.index, actions),
+            Event::LoadFailed(page) => return self.home.on_load_failed(page.index, actions),
             Event::Stored(page) => return self.home.on_stored(page.index, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
-            Event::WriteBack(page) => self.cache.on_write_back(page, actions),
+            Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),

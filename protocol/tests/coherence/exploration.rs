@@ -21,14 +21,17 @@ struct Scenario {
     ops: [u8; 3],
     /// Flushes that the first rank may ask for.
     flushes: u8,
+    /// Pages that the first rank may fetch ahead.
+    prefetches: u8,
 }
 
-/// A world, and the operations and flushes that each rank may still start.
+/// A world, the operations and flushes that each rank may still start, and the prefetches of the first.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
     ops: Vec<u8>,
     flushes: Vec<u8>,
+    prefetches: u8,
 }
 
 impl State {
@@ -90,10 +93,22 @@ fn explore(scenario: Scenario) {
         world: World::new(scenario.shape),
         ops: ops_each.to_vec(),
         flushes: vec![scenario.flushes, 0, 0],
+        prefetches: scenario.prefetches,
     });
     while let Some(state) = all.frontier.pop() {
         for flight in 0..state.world.flights.len() {
             all.branch(&state, |next| next.world.land(flight));
+            if state.world.may_fail(flight) {
+                all.branch(&state, |next| next.world.fail(flight));
+            }
+        }
+        if state.prefetches > 0 {
+            for (page, _) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read) {
+                all.branch(&state, |next| {
+                    next.prefetches -= 1;
+                    next.world.event(Rank(0), Event::Prefetch(page));
+                });
+            }
         }
         for at in 0..ranks {
             let rank = Rank(at as u32);
@@ -125,6 +140,7 @@ const ONE_PAGE: Scenario = Scenario {
     homes: 1,
     ops: [2, 2, 2],
     flushes: 0,
+    prefetches: 0,
 };
 
 #[test]
@@ -157,6 +173,18 @@ fn not_cooperative_with_flushes() {
         shape,
         ops: [1, 1, 1],
         flushes: 1,
+        ..ONE_PAGE
+    });
+}
+
+#[test]
+fn read_ahead_that_may_fail() {
+    let shape = Shape { pages: 2, ..ONE_PAGE.shape };
+    explore(Scenario {
+        name: "3 ranks, 2 pages, 1 frame, read ahead",
+        shape,
+        ops: [1, 1, 0],
+        prefetches: 1,
         ..ONE_PAGE
     });
 }

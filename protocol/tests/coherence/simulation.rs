@@ -54,12 +54,15 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
     match random.u32(0..200) {
         0 => world.event(rank, Event::Idle),
         1 => world.event(rank, Event::Flush),
-        2 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
-        3 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
+        2..5 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
+        5 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair. Sometimes the newest flight overtakes all others.
-        3..10 => world.land(world.flights.len() - 1),
-        _ => world.land(random.usize(0..world.flights.len())),
+        3..12 => world.land(world.flights.len() - 1),
+        _ => {
+            let at = random.usize(0..world.flights.len());
+            if world.may_fail(at) && random.u32(0..4) == 0 { world.fail(at) } else { world.land(at) }
+        }
     }
     true
 }

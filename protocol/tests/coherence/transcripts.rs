@@ -7,11 +7,13 @@
 //! > world RANKS PAGES FRAMES [uncooperative]     the ranks, each with so many pages and frames
 //! > RANK read|write PAGE                         an operation of a client
 //! > evict RANK PAGE                              the frame of a page is to be freed
+//! > prefetch RANK PAGE                         the page may be needed soon
 //! > flush RANK                                   dirty pages are to be written back
 //! > idle RANK                                    the rank has nothing else to do
 //! > run                                          everything under way lands, in order
 //! > run but TEXT                                 the same, except flights that show TEXT
 //! > land TEXT                                    the first flight that shows TEXT lands
+//! > fail TEXT                                    the first flight that shows TEXT, a load ahead, fails
 //! ```
 
 use crate::world::{Flight, Op, Shape, World};
@@ -60,6 +62,12 @@ fn command(world: &mut World, line: &str) {
             let at = world.flights.iter().position(|flight| flight.show().contains(text));
             world.land(at.unwrap_or_else(|| panic!("nothing under way shows {text}: {:#?}", world.flights)));
         }
+        ["fail", ..] => {
+            let text = line.strip_prefix("fail ").expect("words were split there");
+            let at = world.flights.iter().position(|flight| flight.show().contains(text));
+            world.fail(at.unwrap_or_else(|| panic!("nothing under way shows {text}: {:#?}", world.flights)));
+        }
+        ["prefetch", at, what] => world.event(rank(at), Event::Prefetch(page(what))),
         ["evict", at, what] => {
             let (at, what) = (rank(at), page(what));
             let cache = &world.nodes[at.index()].protocol.cache;

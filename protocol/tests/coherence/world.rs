@@ -7,7 +7,7 @@ mod canonical;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
 };
 use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 
@@ -56,12 +56,14 @@ pub enum Flight {
         page: PageId,
         to: Rank,
         frame: FrameId,
+        priority: Priority,
         second_half: bool,
     },
     Store {
         page: PageId,
         from: Rank,
         frame: FrameId,
+        priority: Priority,
         second_half: bool,
     },
     /// An operation that holds its page open until it lands.
@@ -200,7 +202,7 @@ impl World {
                     self.flights.push(Flight::Transfer { outgoing, source, second_half: true });
                 }
             }
-            Flight::Load { page, to, frame, second_half } => {
+            Flight::Load { page, to, frame, priority, second_half } => {
                 let file = self.nodes[page.home.index()].file.get(&page.index);
                 assert!(self.is_tainted || file.is_some(), "{page:?} was never written to the file");
                 let bytes = file.cloned().unwrap_or_else(|| vec![0; self.shape.page_bytes]);
@@ -208,15 +210,17 @@ impl World {
                 if second_half {
                     self.event(page.home, Event::Loaded(page));
                 } else {
-                    self.flights.push(Flight::Load { page, to, frame, second_half: true });
+                    self.flights.push(Flight::Load { page, to, frame, priority, second_half: true });
                 }
             }
-            Flight::Store { page, from, frame, second_half } => self.land_store(page, from, frame, second_half),
+            Flight::Store { page, from, frame, priority, second_half } => {
+                self.land_store(page, from, frame, priority, second_half);
+            }
             Flight::Copy { rank, page, frame, op, .. } => self.land_copy(rank, page, frame, op),
         }
     }
 
-    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, second_half: bool) {
+    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, priority: Priority, second_half: bool) {
         let bytes = self.nodes[from.index()].frames[frame.0 as usize].clone();
         let len = bytes.len();
         let file = self.nodes[page.home.index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
@@ -225,7 +229,7 @@ impl World {
         if second_half {
             self.event(page.home, Event::Stored(page));
         } else {
-            self.flights.push(Flight::Store { page, from, frame, second_half: true });
+            self.flights.push(Flight::Store { page, from, frame, priority, second_half: true });
         }
     }
 
@@ -281,10 +285,14 @@ impl World {
                 self.flights.push(Flight::Transfer { outgoing, source: rank, second_half });
             }
             Action::Clear { page, frame } => self.flights.push(Flight::Clear { rank, page, frame }),
-            Action::Load { page, to, frame } => self.flights.push(Flight::Load { page, to, frame, second_half }),
-            Action::Store { page, from, frame } => {
-                self.flights.push(Flight::Store { page, from, frame, second_half });
+            Action::Load { page, to, frame, priority } => {
+                self.flights.push(Flight::Load { page, to, frame, priority, second_half });
             }
+            Action::Store { page, from, frame, priority } => {
+                self.flights.push(Flight::Store { page, from, frame, priority, second_half });
+            }
+            Action::Hurry { page, priority } => self.hurry(page, priority),
+            Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
             Action::Open { page, frame, access, waiters } => {
                 let word = node.words.entry(page).or_default();
                 assert!(!word.closing, "{page:?} opened while closing");
@@ -306,6 +314,32 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The load or store of a page that is under way becomes more urgent.
+    fn hurry(&mut self, page: PageId, to: Priority) {
+        let hurried = self.flights.iter_mut().filter_map(|flight| match flight {
+            Flight::Load { page: its, priority, .. } | Flight::Store { page: its, priority, .. } if *its == page => {
+                Some(priority)
+            }
+            _ => None,
+        });
+        let [priority] = hurried.collect::<Vec<_>>().try_into().expect("a page has one operation on its file");
+        assert!(to < *priority, "it was as urgent already");
+        *priority = to;
+    }
+
+    /// Whether the flight at `at` may fail.
+    pub fn may_fail(&self, at: usize) -> bool {
+        matches!(self.flights[at], Flight::Load { priority: Priority::Soon | Priority::Later, .. })
+    }
+
+    /// Lets the load at `at`, for which nobody waits, fail.
+    pub fn fail(&mut self, at: usize) {
+        assert!(self.may_fail(at));
+        let Flight::Load { page, to, frame, .. } = self.flights.remove(at) else { unreachable!() };
+        self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
+        self.event(page.home, Event::LoadFailed(page));
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {

@@ -71,7 +71,8 @@ impl World {
 
 fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
     match &mut message.body {
-        CoherenceBody::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => None,
+        CoherenceBody::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. } | ToHome::Hurry)
+        | CoherenceBody::Cache(ToCache::Unread) => None,
         CoherenceBody::Home(
             ToHome::Write { copy: Some(version), .. }
             | ToHome::Done { version }
