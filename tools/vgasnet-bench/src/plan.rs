@@ -28,6 +28,8 @@ pub enum Workload {
     MappedTriad,
     Fault,
     Messages,
+    Stream,
+    Ahead,
 }
 
 impl Workload {
@@ -161,7 +163,7 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing | Workload::Messages => 0,
+            Workload::FalseSharing | Workload::Messages | Workload::Ahead => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
+use crate::{Stop, ahead, false_sharing, faults, hit, messages, reads, stream, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -40,6 +40,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
+        Workload::Stream => rank.report(&spec, stream::run(&rank, &spec)),
+        Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),
     }
     job::exit(0)
 }
