@@ -61,7 +61,10 @@ impl Limits {
                 nonsense("a message for the home of a page of another rank")
             }
             CoherenceBody::Home(
-                ToHome::Read { frame, .. } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. },
+                ToHome::Read { frame, .. }
+                | ToHome::Overwrite { frame }
+                | ToHome::Write { frame, .. }
+                | ToHome::Evict { frame, .. },
             ) if !self.has_frame(from, frame) => nonsense("a request with a frame that it does not have"),
             CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
                 nonsense("an order to serve a rank or a frame that does not exist")

@@ -229,6 +229,28 @@ fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
 }
 
 #[test]
+fn a_page_that_is_overwritten_whole_is_neither_read_nor_sent() {
+    let whole = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES };
+    let mut job = far_apart(4, 2, 2);
+    // Request, grant, done: nobody has the page.
+    assert_eq!(cost(&mut job, 1, What::Put, whole), Traffic { messages: 3, transfers: 0 });
+    assert_eq!(cost(&mut job, 2, What::Get, LINE), Traffic { messages: 4, transfers: 1 });
+    // Two holders give it up, one of them the dirty owner: no transfer.
+    assert_eq!(cost(&mut job, 3, What::Set(5), whole), Traffic { messages: 7, transfers: 0 });
+    assert_eq!(job.seen.overwritten, 2);
+    // Part of a page needs the rest of it.
+    assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 4, transfers: 1 });
+    job.nodes[1].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    for rank in 0..4 {
+        cost(&mut job, rank, What::Get, Range { start_bytes: 0, ..LINE });
+    }
+    let reads = job.nodes[0].disk.reads().len();
+    cost(&mut job, 2, What::Put, whole);
+    assert_eq!(job.nodes[0].disk.reads().len(), reads, "the page is not read");
+}
+
+#[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId { home: Rank(0), index: 0 }, FrameId(0), Rank(1));
     let sizes = RankSizes { pages: 1, frames: 1 };

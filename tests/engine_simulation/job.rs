@@ -99,6 +99,12 @@ pub enum Task {
         frame: FrameId,
     },
     Cleared(PageId),
+    Fill {
+        page: PageId,
+        frame: FrameId,
+        part: Part,
+    },
+    Filled(PageId, Part),
     Put(Transfer),
     Get(Transfer),
 }
@@ -169,6 +175,7 @@ impl Job {
         node.tasks.push(match work {
             Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
             Work::Clear { page, frame } => Task::Clear { page, frame },
+            Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -220,6 +227,17 @@ impl Job {
             Task::Cleared(page) => {
                 node.engine.complete(Event::Cleared(page));
                 None
+            }
+            Task::Fill { page, frame, part } => {
+                self.seen.overwritten += 1;
+                // SAFETY: the frame is reserved for a page that has not been opened, and the part is as long as the page. Its memory
+                // belongs to an operation that waits for it.
+                unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                Some(Task::Filled(page, part))
+            }
+            Task::Filled(page, part) => {
+                node.engine.complete(Event::Filled(page));
+                Some(Task::Finish(vec![part]))
             }
             Task::Put(transfer) => {
                 if node.conduit.put(&transfer).is_err() {

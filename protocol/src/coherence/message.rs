@@ -55,6 +55,12 @@ messages! {
         },
         /// What the sender has asked for is waited for by now.
         14 => Hurry,
+        /// The sender wants to own the page, and needs none of its bytes: it overwrites the whole page as soon as no other
+        /// copy is left.
+        16 => Overwrite {
+            /// The sender's frame for the page.
+            frame: FrameId,
+        },
     }
 }
 
@@ -160,7 +166,9 @@ impl CoherenceMessage {
     /// The sender's frame for a page that it lacks, if this message asks for one.
     pub fn frame(&self) -> Option<FrameId> {
         match self.body {
-            CoherenceBody::Home(ToHome::Read { frame, .. } | ToHome::Write { frame, copy: None }) => Some(frame),
+            CoherenceBody::Home(
+                ToHome::Read { frame, .. } | ToHome::Write { frame, copy: None } | ToHome::Overwrite { frame },
+            ) => Some(frame),
             _ => None,
         }
     }
@@ -193,6 +201,7 @@ mod tests {
             CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Now }),
             CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Soon }),
             CoherenceBody::Home(ToHome::Hurry),
+            CoherenceBody::Home(ToHome::Overwrite { frame }),
             CoherenceBody::Home(ToHome::Write { frame, copy: None }),
             CoherenceBody::Home(ToHome::Write { frame, copy: Some(copy) }),
             CoherenceBody::Home(ToHome::Done { version }),
@@ -229,7 +238,7 @@ mod tests {
         let message = CoherenceMessage { page: PageId { home: Rank(0), index: 0 }, body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
-        for tag in [0, 16, 255] {
+        for tag in [0, 17, 255] {
             let other = [&[tag], &bytes[1..]].concat();
             assert_eq!(CoherenceMessage::decode(&other), Err(Malformed));
         }

@@ -138,6 +138,14 @@ pub enum Event {
         /// Names the operation.
         waiter: Waiter,
     },
+    /// An operation here overwrites the whole page, and needs none of its bytes. The answer names the waiter: an
+    /// [`Action::Fill`], or an [`Action::Open`] where the page is here or coming already.
+    Overwrite {
+        /// The page.
+        page: PageId,
+        /// Names the operation.
+        waiter: Waiter,
+    },
     /// Operations here may need the page soon. There is no answer but the [`Action::Open`] of a page that comes.
     Prefetch(PageId),
     /// This frame is to be freed. [`Cache::evictable`] must allow it.
@@ -154,6 +162,8 @@ pub enum Event {
     Transferred(Outgoing),
     /// [`Action::Clear`] is carried out.
     Cleared(PageId),
+    /// [`Action::Fill`] is carried out.
+    Filled(PageId),
     /// [`Action::Load`] is carried out.
     Loaded(PageId),
     /// [`Action::Load`] of a page for which nobody waited has failed. The frame's bytes are unspecified.
@@ -195,6 +205,16 @@ pub enum Action {
         page: PageId,
         /// The frame.
         frame: FrameId,
+    },
+    /// Do the waiter's operation, which overwrites the whole page, in the frame, then [`Event::Filled`]. No rank has the page
+    /// by now, and nobody else may use it before it is opened.
+    Fill {
+        /// The page in the frame.
+        page: PageId,
+        /// The frame.
+        frame: FrameId,
+        /// The operation.
+        waiter: Waiter,
     },
     /// A page that [`Event::Prefetch`] asked for does not come: it could not be read.
     GiveUp(PageId),
@@ -274,6 +294,7 @@ impl Protocol {
             Event::LoadFailed(page) => return self.home.on_load_failed(page.index, actions),
             Event::Stored(page) => return self.home.on_stored(page.index, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
+            Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
@@ -281,7 +302,7 @@ impl Protocol {
             Event::Idle => self.cache.on_idle(actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),
-            Event::Cleared(page) => self.cache.on_filled(page, actions),
+            Event::Cleared(page) | Event::Filled(page) => self.cache.on_filled(page, actions),
         }
         Ok(())
     }

@@ -40,7 +40,7 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     let access = if random.bool() { Access::Read } else { Access::Write };
     let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
     let forward = Forward { version, to: Rank(small(random, shape.ranks)), frame, access, grant: random.bool() };
-    let body = match random.u32(0..16) {
+    let body = match random.u32(0..17) {
         0 => CoherenceBody::Home(ToHome::Read { frame, priority }),
         1 => CoherenceBody::Home(ToHome::Write { frame, copy: random.bool().then_some(copy) }),
         2 => CoherenceBody::Home(ToHome::Done { version }),
@@ -55,6 +55,7 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
         12 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         13 => CoherenceBody::Cache(ToCache::Recall { copy }),
         14 => CoherenceBody::Home(ToHome::Hurry),
+        15 => CoherenceBody::Home(ToHome::Overwrite { frame }),
         _ => CoherenceBody::Cache(ToCache::Unread),
     };
     CoherenceMessage {

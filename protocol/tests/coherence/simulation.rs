@@ -32,7 +32,8 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
     let home = Rank(random.u32(0..hot));
     let page = PageId { home, index: random.u32(0..shape.pages) };
     let access = if random.u32(0..3) == 0 { Access::Write } else { Access::Read };
-    (rank, page, Op { access, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
+    let whole = access == Access::Write && random.u32(0..3) == 0;
+    (rank, page, Op { access, whole, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }
 
 /// Lets one thing happen. Returns whether anything could.

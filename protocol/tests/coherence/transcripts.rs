@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! > world RANKS PAGES FRAMES [uncooperative]     the ranks, each with so many pages and frames
-//! > RANK read|write PAGE                         an operation of a client
+//! > RANK read|write|overwrite PAGE               an operation of a client
 //! > evict RANK PAGE                              the frame of a page is to be freed
 //! > prefetch RANK PAGE                         the page may be needed soon
 //! > flush RANK                                   dirty pages are to be written back
@@ -78,10 +78,11 @@ fn command(world: &mut World, line: &str) {
         }
         ["flush", at] => world.event(rank(at), Event::Flush),
         ["idle", at] => world.event(rank(at), Event::Idle),
-        [at, access @ ("read" | "write"), what] => {
+        [at, access @ ("read" | "write" | "overwrite"), what] => {
+            let whole = access == "overwrite";
             let access = if access == "read" { Access::Read } else { Access::Write };
             let value = world.trace.as_ref().map_or(0, Vec::len) as u8 | 1;
-            world.start(rank(at), page(what), Op { access, offset: 0, value });
+            world.start(rank(at), page(what), Op { access, whole, offset: 0, value });
         }
         _ => panic!("no such command: {line}"),
     }

@@ -27,6 +27,8 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Op {
     pub access: Access,
+    /// It writes every byte of the page.
+    pub whole: bool,
     pub offset: usize,
     /// The byte that a write puts there.
     pub value: u8,
@@ -74,6 +76,14 @@ pub enum Flight {
         waiter: Waiter,
         op: Op,
     },
+    /// An operation that overwrites the whole page, before it is opened.
+    Fill {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+        waiter: Waiter,
+        op: Op,
+    },
     Closed {
         rank: Rank,
         page: PageId,
@@ -86,6 +96,7 @@ impl Flight {
         match self {
             Flight::Message { from, to, message } => format!("{from:?} -> {to:?}: {}", show_message(message)),
             Flight::Copy { rank, page, op, .. } => format!("{rank:?}: {:?} {page:?}", op.access),
+            Flight::Fill { rank, page, .. } => format!("{rank:?}: Fill {page:?}"),
             other => format!("{other:?}"),
         }
     }
@@ -149,7 +160,13 @@ impl World {
         // An operation gets the lowest number that the rank does not use now, so that the states of an endless run
         // recur.
         let in_use = |flights: &[Flight], waiter| {
-            flights.iter().any(|f| matches!(f, Flight::Copy { rank: r, waiter: w, .. } if *r == rank && *w == waiter))
+            let uses = |flight: &Flight| match flight {
+                Flight::Copy { rank: r, waiter: w, .. } | Flight::Fill { rank: r, waiter: w, .. } => {
+                    *r == rank && *w == waiter
+                }
+                _ => false,
+            };
+            flights.iter().any(uses)
         };
         let mut waiter = Waiter(0);
         while node.waiting.contains_key(&waiter) || in_use(&self.flights, waiter) {
@@ -164,14 +181,24 @@ impl World {
             }
             _ => {
                 node.waiting.insert(waiter, (page, op));
-                self.event(rank, Event::Want { page, access: op.access, waiter });
+                self.event(
+                    rank,
+                    match op.whole {
+                        true => Event::Overwrite { page, waiter },
+                        false => Event::Want { page, access: op.access, waiter },
+                    },
+                );
             }
         }
     }
 
     /// Operations of `rank` that wait for a page or use one.
     pub fn busy_ops(&self, rank: Rank) -> usize {
-        let copies = self.flights.iter().filter(|f| matches!(f, Flight::Copy { rank: r, .. } if *r == rank)).count();
+        let is_copy = |flight: &&Flight| match flight {
+            Flight::Copy { rank: r, .. } | Flight::Fill { rank: r, .. } => *r == rank,
+            _ => false,
+        };
+        let copies = self.flights.iter().filter(is_copy).count();
         self.nodes[rank.index()].waiting.len() + copies
     }
 
@@ -217,6 +244,10 @@ impl World {
                 self.land_store(page, from, frame, priority, second_half);
             }
             Flight::Copy { rank, page, frame, op, .. } => self.land_copy(rank, page, frame, op),
+            Flight::Fill { rank, page, frame, op, .. } => {
+                self.write(rank, page, frame, op);
+                self.event(rank, Event::Filled(page));
+            }
         }
     }
 
@@ -234,22 +265,26 @@ impl World {
     }
 
     fn land_copy(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
-        let len = self.shape.page_bytes;
-        let node = &mut self.nodes[rank.index()];
-        let byte = &mut node.frames[frame.0 as usize][op.offset];
-        let model = &mut self.model.entry(page).or_insert_with(|| vec![0; len])[op.offset];
         match op.access {
-            Access::Read => assert!(self.is_tainted || *byte == *model, "{rank:?} read old bytes of {page:?}"),
-            Access::Write => {
-                *byte = op.value;
-                *model = op.value;
+            Access::Read => {
+                let byte = self.nodes[rank.index()].frames[frame.0 as usize][op.offset];
+                let newest = self.model.get(&page).map_or(0, |newest| newest[op.offset]);
+                assert!(self.is_tainted || byte == newest, "{rank:?} read old bytes of {page:?}");
             }
+            Access::Write => self.write(rank, page, frame, op),
         }
-        let word = node.words.get_mut(&page).expect("a pinned page has a word");
+        let word = self.nodes[rank.index()].words.get_mut(&page).expect("a pinned page has a word");
         word.pins -= 1;
         if word.closing && word.pins == 0 {
             self.flights.push(Flight::Closed { rank, page });
         }
+    }
+
+    fn write(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
+        let len = self.shape.page_bytes;
+        let range = if op.whole { 0..len } else { op.offset..op.offset + 1 };
+        self.nodes[rank.index()].frames[frame.0 as usize][range.clone()].fill(op.value);
+        self.model.entry(page).or_insert_with(|| vec![0; len])[range].fill(op.value);
     }
 
     fn fill(&mut self, to: Rank, frame: FrameId, bytes: &[u8], second_half: bool) {
@@ -290,6 +325,11 @@ impl World {
             }
             Action::Store { page, from, frame, priority } => {
                 self.flights.push(Flight::Store { page, from, frame, priority, second_half });
+            }
+            Action::Fill { page, frame, waiter } => {
+                let (wanted, op) = node.waiting.remove(&waiter).expect("a waiter waits once");
+                assert!(wanted == page && op.whole);
+                self.flights.push(Flight::Fill { rank, page, frame, waiter, op });
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),

@@ -9,11 +9,12 @@
 //!                                                          └── Read or write-back ──────────────────────┘
 //!
 //!   Shared, Owned ──Evict──▶ clean: frame is free;  dirty: Evicting ──Evicted──▶ frame is free
-//!   Shared, Evicting ──Invalidate──▶ frame is free
+//!   Shared, Owned, Evicting ──Invalidate──▶ frame is free
 //!   Shared, Owned, Evicting ──Take──▶ Leaving ──Transferred──▶ frame is free
 //! ```
 //!
-//! Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
+//! Where an operation overwrites the whole page, Fetching asks for no data, and the operation fills the frame between Grant
+//! and Owned. Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
 //! operations wait for the page, it awaits a frame again.
 //!
 //! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
@@ -117,6 +118,20 @@ impl Cache {
         }
     }
 
+    pub(super) fn on_overwrite(&mut self, page: PageId, waiter: Waiter, actions: &mut Vec<Action>) {
+        let is_new = !self.contains(page);
+        let cached = self.pages.entry(page).or_default();
+        if cached.phase != Phase::AwaitingFrame || cached.overwriter.is_some() {
+            return self.on_want(page, Access::Write, waiter, actions);
+        }
+        cached.overwriter = Some(waiter);
+        if is_new {
+            self.await_frame(page, actions);
+        } else if mem::take(&mut cached.is_ahead) {
+            self.hurry_fetch(page, actions);
+        }
+    }
+
     pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         if !self.contains(page) {
             self.pages.insert(page, CachedPage { is_ahead: true, ..CachedPage::default() });
@@ -176,7 +191,7 @@ impl Cache {
         }
     }
 
-    /// The page is in its frame: transferred, read from the file, or cleared.
+    /// The page is in its frame: transferred, read from the file, cleared, or overwritten.
     pub(super) fn on_filled(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
             panic!("{page:?} was not being fetched")
@@ -220,8 +235,8 @@ impl Cache {
     fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         match self.pages.get_mut(&page) {
             Some(cached) if cached.phase.has_copy() => {
-                // No other rank can have a copy of an owned page; a writer comes after all readers are served.
-                if cached.phase == Phase::Owned || cached.is_leaving() || cached.is_serving_readers() {
+                // A writer comes after all readers are served, one at a time.
+                if cached.is_leaving() || cached.is_serving_readers() {
                     return Err("an order to give up a copy that no other rank can need gone");
                 }
                 cached.deferred.invalidate = Some(version);
@@ -248,6 +263,10 @@ impl Cache {
                 }
                 cached.copy = version;
                 *granted = true;
+                if let Some(waiter) = cached.overwriter.take() {
+                    *data = FetchedData::Clearing;
+                    actions.push(Action::Fill { page, frame: cached.frame(), waiter });
+                }
                 self.finish_fetch(page, actions);
             }
             _ => return UNASKED,
@@ -268,6 +287,9 @@ impl Cache {
         let Phase::Fetching { access, data: data @ FetchedData::Missing, granted } = &mut cached.phase else {
             return UNASKED;
         };
+        if cached.overwriter.is_some() {
+            return Err("data of a page that is to be overwritten");
+        }
         if grant && (*granted || *access == Access::Read) {
             return Err("data with a grant that nobody asked for");
         }

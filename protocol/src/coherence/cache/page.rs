@@ -25,6 +25,8 @@ pub(super) struct CachedPage {
     pub readers: Vec<Waiter>,
     /// Operations here that wait to write it.
     pub writers: Vec<Waiter>,
+    /// The operation that overwrites the whole page before all others, until it may.
+    pub overwriter: Option<Waiter>,
 }
 
 /// How far a page has come; the diagram in [`super`] has the transitions.
@@ -51,7 +53,7 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FetchedData {
     Missing,
-    /// The frame is being filled with zeros.
+    /// The frame is being filled with zeros, or by the operation that overwrites the page.
     Clearing,
     There,
 }
@@ -102,12 +104,13 @@ impl CachedPage {
     /// Gets a frame and begins to fetch what the waiters need. Returns the request to the home.
     pub fn fetch(&mut self, frame: FrameId) -> ToHome {
         self.frame = Some(frame);
-        let access = if self.writers.is_empty() { Access::Read } else { Access::Write };
+        let access = if self.writers.is_empty() && self.overwriter.is_none() { Access::Read } else { Access::Write };
         self.phase = Phase::Fetching { access, data: FetchedData::Missing, granted: false };
         match access {
             Access::Read => {
                 ToHome::Read { frame, priority: if self.is_ahead { Priority::Soon } else { Priority::Now } }
             }
+            Access::Write if self.overwriter.is_some() => ToHome::Overwrite { frame },
             Access::Write => ToHome::Write { frame, copy: None },
         }
     }

@@ -45,6 +45,7 @@ pub(super) struct Request {
 pub(super) enum RequestKind {
     Read,
     Write { copy: Option<CopyVersion> },
+    Overwrite,
     Evict { copy: CopyVersion, keep: bool },
 }
 

@@ -5,7 +5,7 @@
 //!        ┌──────────────────────────▶ Reads ──────────────────────────┐
 //!        │ Read, no holder serves it            Done                  │
 //!        ├──────────────────────────▶ First ──────────────────────────┤
-//!        │ Write                                Done                  │
+//!        │ Write or Overwrite                   Done                  │
 //!   Idle ┼──────────────────────────▶ Write ──────────────────────────┼──▶ Idle
 //!        │ Evict by the dirty owner             Stored                │
 //!        ├──────────────────────────▶ WriteBack ──────────────────────┘
@@ -68,6 +68,9 @@ impl Home {
             ToHome::Read { frame, priority } => entry.ask(page, asked(frame, RequestKind::Read, priority), actions),
             ToHome::Write { frame, copy } => {
                 entry.ask(page, asked(frame, RequestKind::Write { copy }, Priority::Now), actions)
+            }
+            ToHome::Overwrite { frame } => {
+                entry.ask(page, asked(frame, RequestKind::Overwrite, Priority::Now), actions)
             }
             ToHome::Evict { frame, copy, keep, priority } => {
                 let request = asked(frame, RequestKind::Evict { copy, keep }, priority);
@@ -209,6 +212,7 @@ impl Home {
         match request.kind {
             RequestKind::Read => self.start_read(index, request, actions),
             RequestKind::Write { copy } => self.start_write(index, request, copy, actions),
+            RequestKind::Overwrite => self.start_overwrite(index, request, actions),
             RequestKind::Evict { copy, keep } => {
                 let started = self.start_evict(index, request, copy, keep, actions);
                 started.map_err(|what| Nonsense::about(self.page(index), request.from, what))
@@ -291,6 +295,30 @@ impl Home {
             actions.push(send_cache(from, page, ToCache::Grant { version }));
         }
         entry.transaction = Transaction::Write(write);
+        Ok(())
+    }
+
+    /// Makes a rank the owner that needs no bytes of the page: every holder gives its copy up, also the dirty owner. The
+    /// newest bytes are those of the operation that has asked, which is not done before it is granted.
+    fn start_overwrite(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let page = self.page(index);
+        let Request { from, frame, .. } = request;
+        self.entry_mut(index).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
+        if self.recall(index, request, actions)? {
+            return Ok(());
+        }
+        let version = self.next_version();
+        let entry = self.entry_mut(index);
+        let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
+        actions.extend(entry.holders.iter().map(invalidate));
+        let acknowledgements = entry.holders.len() as u32;
+        let granted = acknowledgements == 0;
+        if granted {
+            actions.push(send_cache(from, page, ToCache::Grant { version }));
+        }
+        let data = WriteData::There;
+        entry.transaction =
+            Transaction::Write(Write { requester: from, frame, version, acknowledgements, data, granted });
         Ok(())
     }
 
