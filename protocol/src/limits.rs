@@ -67,11 +67,12 @@ impl Limits {
             CoherenceBody::Home(_) if self.spaces.home(message.page) != self.rank => {
                 nonsense("a message for the home of a page of another rank")
             }
-            CoherenceBody::Home(ToHome::Read { frame } | ToHome::Write { frame, .. } | ToHome::Evict { frame, .. })
-                if !self.has_frame(from, frame) =>
-            {
-                nonsense("a request with a frame that it does not have")
-            }
+            CoherenceBody::Home(
+                ToHome::Read { frame, .. }
+                | ToHome::Overwrite { frame }
+                | ToHome::Write { frame, .. }
+                | ToHome::Evict { frame, .. },
+            ) if !self.has_frame(from, frame) => nonsense("a request with a frame that it does not have"),
             CoherenceBody::Cache(ToCache::Forward(forward)) if !self.has_frame(forward.to, forward.frame) => {
                 nonsense("an order to serve a rank or a frame that does not exist")
             }
@@ -87,13 +88,13 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::coherence::{Access, CopyVersion, Forward, PageId};
+    use crate::coherence::{Access, CopyVersion, Forward, PageId, Priority};
 
     #[test]
     fn what_does_not_exist_is_refused() {
         let limits = Limits::new(Rank(1), [(3, 2), (5, 4)].map(|(pages, frames)| RankSizes { pages, frames }));
         let home = |frame, home, index| CoherenceMessage {
-            body: CoherenceBody::Home(ToHome::Read { frame: FrameId(frame) }),
+            body: CoherenceBody::Home(ToHome::Read { frame: FrameId(frame), priority: Priority::Now }),
             page: PageId::of_segment(Rank(home), index),
         };
         assert_eq!(limits.check(Rank(0), &home(1, 1, 4)), Ok(()));

@@ -240,6 +240,10 @@ impl Driver {
                 self.engine().complete(Event::Cleared(page));
                 return true;
             }
+            Work::Fill { page, frame, part } => {
+                self.fill(page, frame, part);
+                return true;
+            }
             Work::Put(transfer) => self.conduit.put(&transfer),
             Work::Get(transfer) => self.conduit.get(&transfer),
         };
@@ -265,6 +269,17 @@ impl Driver {
         }
         let finished = parts.into_iter().fold(false, |finished, part| self.complete(part.completion) | finished);
         if finished {
+            self.notify();
+        }
+    }
+
+    /// Does the copy of a part that overwrites a page.
+    fn fill(&self, page: PageId, frame: FrameId, part: Part) {
+        // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened. The piece is the whole
+        // page, and the client leaves its memory to it until it has synced that.
+        unsafe { part.copy.run(self.space.own.pool.frame(frame), &part.piece) };
+        self.engine().complete(Event::Filled(page));
+        if self.complete(part.completion) {
             self.notify();
         }
     }

@@ -12,6 +12,7 @@ mod job_barrier;
 mod outbox;
 mod pins;
 mod prefetch;
+mod storage_queue;
 mod storage_server;
 mod wait;
 mod wait_mode;
@@ -157,7 +158,12 @@ impl Engine {
     /// Makes a part of an operation wait for its page.
     pub fn submit(&mut self, part: Part) {
         let (page, access) = (part.piece.page, part.copy.access());
+        let overwrites = part.overwrites(self.space.page_bytes());
         let waiter = Waiter(self.parts.insert(part) as u32);
+        // Puts of whole pages need no page ahead: they read none.
+        if overwrites {
+            return self.handle(Event::Overwrite { page, waiter });
+        }
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
     }
@@ -336,8 +342,18 @@ impl Engine {
                 self.events.push_back(Event::Cleared(page));
             }
             Action::Clear { page, frame } => self.work.push_back(Work::Clear { page, frame }),
-            Action::Load { page, to, frame } => self.storage.load(page, to, frame, &mut self.work),
-            Action::Store { page, from, frame } => self.storage.store(page, from, frame, &mut self.work),
+            Action::Fill { page, frame, waiter } => {
+                let part = self.parts.remove(waiter.0 as usize);
+                self.work.push_back(Work::Fill { page, frame, part });
+            }
+            Action::Load { page, to, frame, priority } => {
+                self.storage.load(page, to, frame, priority, &mut self.work);
+            }
+            Action::Store { page, from, frame, priority } => {
+                self.storage.store(page, from, frame, priority, &mut self.work);
+            }
+            Action::Hurry { page, priority } => self.storage.hurry(page, priority, &mut self.work),
+            Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
         }
     }
 

@@ -2,19 +2,30 @@
 //!
 //! A frame whose memory is mapped here is read or written in place. Pages of other frames pass through a staging frame.
 //! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is. Stores, which may
-//! wait for space on the disk, leave one of them to loads.
+//! wait for space on the disk, leave one of them to loads; what nobody waits for leaves one to what somebody waits for.
+//!
+//! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time, because what the
+//! disk has begun it finishes: a page that somebody waits for would wait for them.
 
+use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
 use crate::error::UserError;
 use crate::memory::AddressSpace;
-use crate::storage::{IoDirection, IoOperation, Storage};
+use crate::storage::{DEPTH_DEFAULT, IoDirection, IoOperation, Storage};
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Event, FrameId, PageId};
+use vgasnet_protocol::coherence::{Event, FrameId, PageId, Priority};
+
+/// Bytes of operations that nobody waits for, of those that the storage has at a time; two operations at least, so that the
+/// disk has always the next.
+const BACKGROUND_BYTES: usize = 512 << 10;
+
+/// After so many operations the oldest one goes first, however urgent others are: none waits for ever.
+const TURNS: u64 = 64;
 
 /// A page on its way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
@@ -23,59 +34,57 @@ struct Operation {
     page: PageId,
     peer: Rank,
     frame: FrameId,
-    way: Way,
+    priority: Priority,
+    /// What it waits for, while it waits.
+    need: Option<Need>,
     staging: Option<FrameId>,
+    /// The storage has it, as one that nobody waits for.
+    in_background: bool,
     /// Operations are counted as they come.
     number: u64,
 }
-
-/// The way of an operation between the file and its frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// The frame is mapped here.
-    Direct,
-    /// By a staging frame, into the requester's.
-    StagedLoad,
-    /// By a staging frame, from the owner's.
-    StagedStore,
-}
-
-/// How many ways there are.
-const WAYS: usize = 3;
 
 /// The storage server of one rank.
 pub struct StorageServer {
     space: Arc<AddressSpace>,
     storage: Box<dyn Storage>,
     operations: Slab<Operation>,
+    /// The operation of each page that has one, by the page's index.
+    of_page: HashMap<u32, usize>,
     /// The number of the next operation.
     next: u64,
-    /// By way, operations that wait for a staging frame, or for room in the storage. Those of one way may have to wait
-    /// while those of another go on.
-    queues: [VecDeque<usize>; WAYS],
-    /// Stores whose page is in its staging frame. They go first.
-    fetched: VecDeque<usize>,
+    waiting: StorageQueue,
+    /// How often an operation went on.
+    turns: u64,
     staging_free: Vec<FrameId>,
     /// Stores that may have staging frames besides those that have some.
     stores_left: usize,
+    /// Operations that the storage may have besides those that it has, of those that nobody waits for.
+    background_left: usize,
+    /// Loads that nobody waited for and that have failed.
+    forgotten: u64,
 }
 
 impl StorageServer {
     /// A server that may use the frames `staging` of the own pool, which the cache does not know of.
     ///
     /// # Panics
-    /// If there are fewer than two.
+    /// If there are fewer than three.
     pub fn new(space: Arc<AddressSpace>, storage: Box<dyn Storage>, staging: Vec<FrameId>) -> StorageServer {
-        assert!(staging.len() > 1, "loads and stores each need a frame for staging");
+        assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
+        let background_left = (BACKGROUND_BYTES / space.page_bytes()).clamp(2, DEPTH_DEFAULT / 2);
         StorageServer {
             space,
             storage,
             operations: Slab::new(),
+            of_page: HashMap::new(),
             next: 0,
-            queues: Default::default(),
-            fetched: VecDeque::new(),
+            waiting: StorageQueue::default(),
+            turns: 0,
             stores_left: staging.len() - 1,
             staging_free: staging,
+            background_left,
+            forgotten: 0,
         }
     }
 
@@ -94,20 +103,54 @@ impl StorageServer {
         self.operations.len()
     }
 
+    /// How many pages could not be read ahead, which is no error.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
     /// Starts bringing a page from the file into a frame of `to`.
-    pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(IoDirection::Read, page, to, frame, work);
+    pub(super) fn load(
+        &mut self,
+        page: PageId,
+        to: Rank,
+        frame: FrameId,
+        priority: Priority,
+        work: &mut VecDeque<Work>,
+    ) {
+        self.start(IoDirection::Read, page, (to, frame), priority, work);
     }
 
     /// Starts bringing a page from a frame of `from` into the file.
-    pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        self.start(IoDirection::Write, page, from, frame, work);
+    pub(super) fn store(
+        &mut self,
+        page: PageId,
+        from: Rank,
+        frame: FrameId,
+        priority: Priority,
+        work: &mut VecDeque<Work>,
+    ) {
+        self.start(IoDirection::Write, page, (from, frame), priority, work);
+    }
+
+    /// Makes the operation of a page more urgent.
+    pub(super) fn hurry(&mut self, page: PageId, priority: Priority, work: &mut VecDeque<Work>) {
+        let Some(id) = self.of_page.get(&page.index).copied() else { return };
+        let waiting = self.waiting_of(id);
+        let operation = &mut self.operations[id];
+        operation.priority = priority;
+        if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
+            self.waiting.push(Waiting { priority, ..waiting });
+        } else if priority == Priority::Now && std::mem::take(&mut operation.in_background) {
+            self.background_left += 1;
+        }
+        self.advance(work);
     }
 
     /// Handles what the storage has completed. Returns whether there was anything.
     ///
     /// # Errors
-    /// An operation failed. No other copy of the page is accounted for, so the job cannot go on.
+    /// An operation failed. No other copy of the page is accounted for, so the job cannot go on. A load that nobody waits
+    /// for may fail.
     pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
         if self.storage.in_flight() == 0 {
             return Ok(false);
@@ -115,13 +158,19 @@ impl StorageServer {
         let mut completed = Vec::new();
         self.storage.poll(&mut |token, result| completed.push((token as usize, result)));
         for (id, result) in &completed {
-            let operation = self.operations[*id];
-            if let Err(error) = result {
-                return Err(self.failure(&operation, error));
-            }
-            match (operation.direction, operation.staging) {
-                (IoDirection::Read, Some(staging)) => {
-                    work.push_back(Work::Put(self.transfer(*id, &operation, staging)))
+            let operation = &mut self.operations[*id];
+            self.background_left += usize::from(std::mem::take(&mut operation.in_background));
+            let operation = *operation;
+            let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
+            match (operation.direction, operation.staging, result) {
+                (_, _, Err(_)) if is_ahead => {
+                    self.finish(*id);
+                    self.forgotten += 1;
+                    events.push_back(Event::LoadFailed(operation.page));
+                }
+                (_, _, Err(error)) => return Err(self.failure(&operation, error)),
+                (IoDirection::Read, Some(staging), Ok(())) => {
+                    work.push_back(Work::Put(self.transfer(*id, &operation, staging)));
                 }
                 _ => events.push_back(self.finish(*id)),
             }
@@ -134,69 +183,92 @@ impl StorageServer {
     pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
         match self.operations[id].direction {
             IoDirection::Read => events.push_back(self.finish(id)),
-            IoDirection::Write => self.fetched.push_back(id),
+            IoDirection::Write => self.wait(id, Need::Nothing),
         }
         self.advance(work);
     }
 
-    fn start(&mut self, direction: IoDirection, page: PageId, peer: Rank, frame: FrameId, work: &mut VecDeque<Work>) {
-        let way = match direction {
-            _ if self.space.frame(peer, frame).is_some() => Way::Direct,
-            IoDirection::Read => Way::StagedLoad,
-            IoDirection::Write => Way::StagedStore,
+    fn start(
+        &mut self,
+        direction: IoDirection,
+        page: PageId,
+        (peer, frame): (Rank, FrameId),
+        priority: Priority,
+        work: &mut VecDeque<Work>,
+    ) {
+        let need = match direction {
+            _ if self.space.frame(peer, frame).is_some() => Need::Nothing,
+            IoDirection::Read => Need::LoadStaging,
+            IoDirection::Write => Need::StoreStaging,
         };
-        let operation = Operation { direction, page, peer, frame, way, staging: None, number: self.next };
+        let (staging, number) = (None, self.next);
         self.next += 1;
-        self.queues[way as usize].push_back(self.operations.insert(operation));
+        let in_background = false;
+        let operation =
+            Operation { direction, page, peer, frame, priority, need: None, staging, in_background, number };
+        let id = self.operations.insert(operation);
+        let before = self.of_page.insert(page.index, id);
+        debug_assert!(before.is_none(), "{page:?} has one operation at a time");
+        self.wait(id, need);
         self.advance(work);
+    }
+
+    /// Makes an operation wait.
+    fn wait(&mut self, id: usize, need: Need) {
+        self.operations[id].need = Some(need);
+        self.waiting.push(self.waiting_of(id).expect("it has a need"));
+    }
+
+    fn waiting_of(&self, id: usize) -> Option<Waiting> {
+        let Operation { priority, number, need, .. } = self.operations[id];
+        need.map(|need| Waiting { priority, need, number, id })
     }
 
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage.
     fn advance(&mut self, work: &mut VecDeque<Work>) {
-        while let Some(id) = self.fetched.front().copied() {
-            if !self.submit(id) {
+        while let Some(waiting) = self.next_ready() {
+            if !self.begin(waiting.id, waiting.need, work) {
                 return;
             }
-            self.fetched.pop_front();
-        }
-        while let Some(id) = self.oldest_ready() {
-            if !self.begin(id, work) {
-                return;
-            }
-            self.queues[self.operations[id].way as usize].pop_front();
+            self.turns += 1;
+            self.waiting.remove(&waiting);
         }
     }
 
-    /// The first operation of those that need no staging frame or may have one.
-    fn oldest_ready(&self) -> Option<usize> {
-        let has_staging = !self.staging_free.is_empty();
-        let may_begin = |id: &usize| match self.operations[*id].way {
-            Way::Direct => true,
-            Way::StagedLoad => has_staging,
-            Way::StagedStore => has_staging && self.stores_left > 0,
+    /// The operation to go on with, of those that have what they need.
+    fn next_ready(&self) -> Option<Waiting> {
+        let (free, stores_left) = (self.staging_free.len(), self.stores_left);
+        let may_go_on = |priority: Priority, need: Need| match (need, priority) {
+            (Need::Nothing, Priority::Now) => true,
+            (Need::Nothing, _) => self.background_left > 0,
+            (Need::LoadStaging, Priority::Now) => free > 0,
+            (Need::LoadStaging, _) => self.background_left > 0 && free > usize::from(stores_left > 0),
+            (Need::StoreStaging, Priority::Now) => free > 0 && stores_left > 0,
+            (Need::StoreStaging, _) => free > 1 && stores_left > 1,
         };
-        let ready = self.queues.iter().filter_map(|queue| queue.front().copied()).filter(may_begin);
-        ready.min_by_key(|id| self.operations[*id].number)
+        if self.turns % TURNS == TURNS - 1 { self.waiting.oldest(may_go_on) } else { self.waiting.first(may_go_on) }
     }
 
-    /// Begins an operation that is ready. Returns whether there was room for it.
-    fn begin(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
+    /// Begins the next step of an operation that has what it needs. Returns whether there was room for it.
+    fn begin(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
+        if need != Need::Nothing {
+            self.operations[id].staging = Some(self.staging_free.pop().expect("it is ready"));
+        }
         let operation = self.operations[id];
-        if operation.way == Way::Direct {
-            return self.submit(id);
-        }
-        let staging = self.staging_free.pop().expect("it is ready");
-        self.operations[id].staging = Some(staging);
-        if operation.way == Way::StagedStore {
-            self.stores_left -= 1;
-            work.push_back(Work::Get(self.transfer(id, &operation, staging)));
-            return true;
-        }
-        let has_room = self.submit(id);
-        if !has_room {
+        let has_begun = match (need, operation.staging) {
+            (Need::StoreStaging, Some(staging)) => {
+                self.stores_left -= 1;
+                work.push_back(Work::Get(self.transfer(id, &operation, staging)));
+                true
+            }
+            _ => self.submit(id),
+        };
+        if has_begun {
+            self.operations[id].need = None;
+        } else if need != Need::Nothing {
             self.staging_free.extend(self.operations[id].staging.take());
         }
-        has_room
+        has_begun
     }
 
     /// Hands an operation to the storage. Returns whether that had room.
@@ -213,13 +285,21 @@ impl StorageServer {
         // operation. A requester's frame is reserved for the page until its Data message, which is sent after
         // completion. A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent
         // after completion.
-        unsafe { self.storage.start(operation) }.is_ok()
+        let has_room = unsafe { self.storage.start(operation) }.is_ok();
+        let operation = &mut self.operations[id];
+        if has_room && operation.priority != Priority::Now {
+            operation.in_background = true;
+            self.background_left -= 1;
+        }
+        has_room
     }
 
     fn finish(&mut self, id: usize) -> Event {
         let operation = self.operations.remove(id);
+        self.of_page.remove(&operation.page.index);
         self.staging_free.extend(operation.staging);
-        self.stores_left += usize::from(operation.way == Way::StagedStore);
+        let was_staged = operation.staging.is_some();
+        self.stores_left += usize::from(was_staged && operation.direction == IoDirection::Write);
         match operation.direction {
             IoDirection::Read => Event::Loaded(operation.page),
             IoDirection::Write => Event::Stored(operation.page),

@@ -23,6 +23,15 @@ pub enum Work {
         /// The frame.
         frame: FrameId,
     },
+    /// Do the copy of a part that overwrites the whole page, then tell the engine.
+    Fill {
+        /// The page for which the frame is reserved.
+        page: PageId,
+        /// The frame.
+        frame: FrameId,
+        /// The part.
+        part: Part,
+    },
     /// Start a put.
     Put(Transfer),
     /// Start a get.

@@ -5,7 +5,7 @@ use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
-use crate::memory::{Reservation, STAGING_FRAMES, Segment, Shape, table_bytes};
+use crate::memory::{Reservation, Segment, Shape, staging_frames, table_bytes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
 use crate::sys::observers::is_under_valgrind;
@@ -22,12 +22,12 @@ impl Job {
         let shape = self.check_segment(size_bytes).map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
         // All ranks see the same, so all fail if one does.
-        check_told(&shapes, "the size of its memory", |_, shape| shape.frames < u32::MAX - STAGING_FRAMES)
+        check_told(&shapes, "the size of its memory", |_, shape| shape.frames < u32::MAX - staging_frames(page_bytes))
             .map_err(too_odd)?;
         let size_bytes = shape.pages as usize * page_bytes;
         let sizes = RegionSizes {
-            pool_bytes: (shape.frames + STAGING_FRAMES) as usize * page_bytes,
-            table_bytes: table_bytes(&shapes, shape),
+            pool_bytes: (shape.frames + staging_frames(page_bytes)) as usize * page_bytes,
+            table_bytes: table_bytes(&shapes, shape, page_bytes),
         };
         conduit.attach(sizes).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
         if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
@@ -144,8 +144,8 @@ fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Re
 /// Whether the memory of a rank, if it is mapped here, is as large as the rank has told.
 fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, shapes: &[Shape], page_bytes: usize) -> bool {
     let is_whole = |region: Option<Region>, len_bytes| region.is_none_or(|region| region.len_bytes >= len_bytes);
-    is_whole(conduit.pool(rank), (shape.frames + STAGING_FRAMES) as usize * page_bytes)
-        && is_whole(conduit.table(rank), table_bytes(shapes, *shape))
+    is_whole(conduit.pool(rank), (shape.frames + staging_frames(page_bytes)) as usize * page_bytes)
+        && is_whole(conduit.table(rank), table_bytes(shapes, *shape, page_bytes))
 }
 
 fn bad_table(bad: BadEntry) -> UserError {

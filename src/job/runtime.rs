@@ -7,7 +7,7 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, RemapMapper, STAGING_FRAMES, Segment, SegmentView, Shape, Slots, guard_end, mapped_max, memories,
+    AddressSpace, RemapMapper, Segment, SegmentView, Shape, Slots, guard_end, mapped_max, memories, staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
@@ -71,7 +71,7 @@ impl Runtime {
         let space = AddressSpace::new(rank, segments, slots, memories);
         let view = open_view(&*conduit, &space, own.frames)?;
         let space = Arc::new(space.with_view(view.clone()));
-        let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
+        let staging = (own.frames..own.frames + staging_frames(space.page_bytes())).map(FrameId).collect();
         let server = StorageServer::new(Arc::clone(&space), storage, staging);
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);

@@ -8,9 +8,22 @@ use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_protocol::{Rank, Space, Spaces};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of which is
-/// fetched while the other is written, and one that stores leave to loads.
-pub const STAGING_FRAMES: u32 = 3;
+/// The fewest frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of
+/// which is fetched while the other is written, and one that stores leave to loads.
+pub const STAGING_FRAMES_MIN: u32 = 3;
+
+/// The most bytes of such frames, where the fewest take less.
+const STAGING_BYTES_MAX: usize = 4 << 20;
+
+/// The most such frames: more than the disk and the network work on at a time.
+const STAGING_FRAMES_MAX: usize = 64;
+
+/// How many such frames a rank has, for pages of so many bytes.
+pub const fn staging_frames(page_bytes: usize) -> u32 {
+    let frames = STAGING_BYTES_MAX / page_bytes;
+    let frames = if frames > STAGING_FRAMES_MAX { STAGING_FRAMES_MAX } else { frames } as u32;
+    if frames < STAGING_FRAMES_MIN { STAGING_FRAMES_MIN } else { frames }
+}
 
 /// The size of a rank's memory, as it tells the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
@@ -190,7 +203,7 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let is_own = conduit.rank().index() == rank;
         let rank = Rank(rank as u32);
         let (pool, table) = (conduit.pool(rank)?, conduit.table(rank)?);
-        let stamp_bytes = Pool::stamp_bytes(shape.frames + STAGING_FRAMES);
+        let stamp_bytes = Pool::stamp_bytes(shape.frames + staging_frames(page_bytes));
         let stamps = Region { address: table.address, len_bytes: stamp_bytes };
         let words = Region { address: table.address + stamp_bytes, len_bytes: slots.table_bytes() };
         let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, stamps, page_bytes) };
@@ -200,8 +213,9 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
 }
 
 /// Bytes of shared memory that a rank's page table and stamps take.
-pub fn table_bytes(shapes: &[Shape], own: Shape) -> usize {
-    Pool::stamp_bytes(own.frames + STAGING_FRAMES) + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
+pub fn table_bytes(shapes: &[Shape], own: Shape, page_bytes: usize) -> usize {
+    Pool::stamp_bytes(own.frames + staging_frames(page_bytes))
+        + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
 }
 
 /// Iterates over the pages of a range.
@@ -271,6 +285,12 @@ mod tests {
         }
         assert!(space.pieces(1, BASE, 1).expect_err("no segment").to_string().contains("attached no segment"));
         assert!(space.pieces(2, BASE, 1).expect_err("no rank").to_string().contains("ranks are 0 to 1"));
+    }
+
+    #[test]
+    fn small_pages_have_more_staging_frames() {
+        let sizes = [4 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20];
+        assert_eq!(sizes.map(staging_frames), [64, 64, 16, 3, 3]);
     }
 
     #[test]

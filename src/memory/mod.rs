@@ -12,7 +12,7 @@ mod reservation;
 mod segment_view;
 
 pub use address_space::{
-    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES, Segment, Shape, memories, table_bytes,
+    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, memories, staging_frames, table_bytes,
 };
 pub use frames::Frames;
 pub use large_pages::LargePages;

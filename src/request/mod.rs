@@ -95,6 +95,12 @@ impl Copy {
 }
 
 impl Part {
+    /// Whether the copy writes all bytes of a page of `page_bytes`, and so needs none of them.
+    pub fn overwrites(&self, page_bytes: usize) -> bool {
+        let is_put = matches!(self.copy, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_));
+        is_put && self.piece.len_bytes == page_bytes
+    }
+
     /// Makes a page of the own segment resident for a thread that faulted.
     pub fn of_fault(page: PageId, fault: FaultId) -> Part {
         Part {

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::coherence::{
-    Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Protocol, ToCache, ToHome,
+    Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
 };
 use vgasnet_protocol::{Limits, Rank, RankSizes};
 use vgasnet_sim::{Settings, Traffic};
@@ -184,6 +184,73 @@ fn reads_go_on_while_writes_wait_for_space() {
 }
 
 #[test]
+fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
+    let mut job = far_apart(2, 4, 4);
+    cost(&mut job, 0, What::Put, LINE);
+    job.nodes[0].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(1..=1));
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
+    job.nodes[0].engine.fetch(1..=1);
+    job.rouse(0);
+    settle(&mut job).expect("nobody waits for the page");
+    assert_eq!((job.nodes[0].engine.storage().forgotten(), job.nodes[0].engine.pending().ahead), (1, 0));
+    job.start(0, What::Get, LINE, &mut Rng::with_seed(3));
+    let error = settle(&mut job).expect_err("the page cannot be read").to_string();
+    assert!(error.starts_with("cannot read the page at offset 4096"), "{error}");
+}
+
+#[test]
+fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
+    let (pages, ahead, wanted) = (48, 23, 47);
+    let mut job = far_apart(2, pages, pages);
+    let page = |index: u32| Range { start_bytes: index as usize * PAGE_BYTES, ..LINE };
+    for index in 0..pages {
+        cost(&mut job, 0, What::Set(1), page(index));
+    }
+    job.nodes[0].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(0..=pages - 1));
+    settle(&mut job).expect("the disk is whole");
+    let before = job.nodes[0].disk.reads().len();
+    job.nodes[0].engine.fetch(0..=ahead);
+    // A page that is not being fetched, and the last of those that are.
+    for index in [wanted, ahead] {
+        job.start(0, What::Get, page(index), &mut Rng::with_seed(3));
+    }
+    settle(&mut job).expect("the disk is whole");
+    job.check_quiet();
+    let reads = job.nodes[0].disk.reads().split_off(before);
+    let place = |index: u32| reads.iter().position(|read| *read == u64::from(index) * PAGE_BYTES as u64);
+    assert_eq!(reads.len(), 25, "{reads:?}");
+    let soon = |index| place(index).is_some_and(|place| place <= 16);
+    assert!(soon(wanted) && soon(ahead), "few that were begun are ahead of those: {reads:?}");
+}
+
+#[test]
+fn a_page_that_is_overwritten_whole_is_neither_read_nor_sent() {
+    let whole = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES };
+    let mut job = far_apart(4, 2, 2);
+    // Request, grant, done: nobody has the page.
+    assert_eq!(cost(&mut job, 1, What::Put, whole), Traffic { messages: 3, transfers: 0 });
+    assert_eq!(cost(&mut job, 2, What::Get, LINE), Traffic { messages: 4, transfers: 1 });
+    // Two holders give it up, one of them the dirty owner: no transfer.
+    assert_eq!(cost(&mut job, 3, What::Set(5), whole), Traffic { messages: 7, transfers: 0 });
+    assert_eq!(job.seen.overwritten, 2);
+    // Part of a page needs the rest of it.
+    assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 4, transfers: 1 });
+    job.nodes[1].engine.flush();
+    settle(&mut job).expect("the disk is whole");
+    for rank in 0..4 {
+        cost(&mut job, rank, What::Get, Range { start_bytes: 0, ..LINE });
+    }
+    let reads = job.nodes[0].disk.reads().len();
+    cost(&mut job, 2, What::Put, whole);
+    assert_eq!(job.nodes[0].disk.reads().len(), reads, "the page is not read");
+}
+
+#[test]
 fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
     let (page, frame, reader) = (PageId::of_segment(Rank(0), 0), FrameId(0), Rank(1));
     let sizes = RankSizes { pages: 1, frames: 1 };
@@ -194,7 +261,7 @@ fn a_copy_that_was_dropped_before_its_home_knew_of_it_is_forgotten() {
         home.handle(Event::Message { from: reader, message }, &mut actions).expect("it makes sense");
         (home.home.entries(), actions)
     };
-    let (_, actions) = tell(ToHome::Read { frame });
+    let (_, actions) = tell(ToHome::Read { frame, priority: Priority::Now });
     let [
         Action::Send {
             message: CoherenceMessage { body: CoherenceBody::Cache(ToCache::Data { version, .. }), .. },

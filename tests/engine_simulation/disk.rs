@@ -15,7 +15,9 @@ struct State {
     pending: HashMap<u64, Pending>,
     /// The blocks that were written, by offset.
     written: HashMap<u64, Vec<u8>>,
-    failed: Option<(&'static str, u64)>,
+    failed: Vec<(&'static str, u64)>,
+    /// The offsets of all reads that were started.
+    reads: Vec<u64>,
     /// The disk is full, and writes wait.
     is_full: bool,
     /// Writes that wait. They do not count as in flight: a simulation that has nothing else to do ends.
@@ -36,8 +38,16 @@ struct Block([u8; BLOCK_BYTES]);
 
 impl Disk {
     pub fn new(storage: MemoryStorage) -> Disk {
-        let (pending, written, waiting) = (HashMap::new(), HashMap::new(), Vec::new());
-        Disk(Arc::new(Mutex::new(State { storage, pending, written, failed: None, is_full: false, waiting })))
+        let (pending, written, failed, waiting) = (HashMap::new(), HashMap::new(), Vec::new(), Vec::new());
+        Disk(Arc::new(Mutex::new(State {
+            storage,
+            pending,
+            written,
+            failed,
+            reads: Vec::new(),
+            is_full: false,
+            waiting,
+        })))
     }
 
     /// From now on writes wait for space.
@@ -58,9 +68,14 @@ impl Disk {
         }
     }
 
-    /// The first failed operation of which the engine was told.
-    pub fn failed(&self) -> Option<(&'static str, u64)> {
-        self.state().failed
+    /// The failed operations of which the engine was told.
+    pub fn failed(&self) -> Vec<(&'static str, u64)> {
+        self.state().failed.clone()
+    }
+
+    /// The offsets of all reads that were started, in order.
+    pub fn reads(&self) -> Vec<u64> {
+        self.state().reads.clone()
     }
 
     /// The bytes of a block that was written, as of now.
@@ -111,7 +126,10 @@ impl Storage for Disk {
         let IoOperation { direction, offset_bytes, memory, len_bytes, token } = operation;
         assert_eq!(len_bytes, BLOCK_BYTES, "a page is a block here");
         let (verb, source) = match direction {
-            IoDirection::Read => ("read", None),
+            IoDirection::Read => {
+                state.reads.push(offset_bytes);
+                ("read", None)
+            }
             IoDirection::Write => ("write", Some(memory.expose_provenance())),
         };
         let before = state.pending.insert(token, Pending { verb, offset_bytes, source });
@@ -125,7 +143,7 @@ impl Storage for Disk {
         storage.poll(&mut |token, result| {
             let Pending { verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
             if result.is_err() {
-                failed.get_or_insert((verb, offset_bytes));
+                failed.push((verb, offset_bytes));
             } else if let Some(source) = source {
                 let source = std::ptr::with_exposed_provenance::<u8>(source);
                 // SAFETY: the write's memory has a block and is left alone until the sink below has the token.

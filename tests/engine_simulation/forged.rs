@@ -13,7 +13,7 @@ use vgasnet_fuzzing::{bytes, mutate, odd_number, run};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{BarrierMessage, Name};
 use vgasnet_protocol::coherence::{
-    Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, ToCache, ToHome,
+    Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome,
 };
 use vgasnet_sim::Settings;
 
@@ -33,14 +33,16 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
     let (copy, frame) = (version, FrameId(small(random, FRAMES)));
     let access = if random.bool() { Access::Read } else { Access::Write };
     let forward = Forward { version, to: Rank(small(random, ranks)), frame, access, grant: random.bool() };
-    let body = match random.u32(0..7) {
-        _ if home == to => CoherenceBody::Home(match random.u32(0..7) {
-            0 => ToHome::Read { frame },
+    let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
+    let body = match random.u32(0..8) {
+        _ if home == to => CoherenceBody::Home(match random.u32(0..8) {
+            0 => ToHome::Read { frame, priority },
             1 => ToHome::Write { frame, copy: random.bool().then_some(copy) },
             2 => ToHome::Done { version },
             3 => ToHome::Nack { version },
             4 => ToHome::Acknowledge { version },
-            5 => ToHome::Evict { frame, copy, keep: random.bool() },
+            5 => ToHome::Evict { frame, copy, keep: random.bool(), priority },
+            6 => ToHome::Hurry,
             _ => ToHome::Forget { copy },
         }),
         0 | 1 => CoherenceBody::Cache(ToCache::Forward(forward)),
@@ -48,6 +50,7 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
         3 => CoherenceBody::Cache(ToCache::Grant { version }),
         4 => CoherenceBody::Cache(ToCache::Data { version, grant: random.bool(), zeros: random.bool() }),
         5 => CoherenceBody::Cache(ToCache::Evicted { copy }),
+        6 => CoherenceBody::Cache(ToCache::Unread),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
     CoherenceMessage { body, page: PageId::of_segment(home, small(random, PAGES)) }.encode().to_vec()

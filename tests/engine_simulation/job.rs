@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES, Segment, SegmentView, Slots};
+use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES_MIN, Segment, SegmentView, Slots, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
@@ -99,6 +99,12 @@ pub enum Task {
         frame: FrameId,
     },
     Cleared(PageId),
+    Fill {
+        page: PageId,
+        frame: FrameId,
+        part: Part,
+    },
+    Filled(PageId, Part),
     Put(Transfer),
     Get(Transfer),
 }
@@ -115,8 +121,8 @@ impl Job {
     pub fn new(shape: Shape, random: &mut Rng) -> Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
-            pool_bytes: (own.frames + STAGING_FRAMES) as usize * PAGE_BYTES,
-            table_bytes: memory::table_bytes(&shape.ranks, *own),
+            pool_bytes: (own.frames + staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES,
+            table_bytes: memory::table_bytes(&shape.ranks, *own, PAGE_BYTES),
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
         let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
@@ -136,7 +142,8 @@ impl Job {
         let node = &mut self.nodes[rank];
         let notices = node.space.own.table.unpin_notices();
         let worked = node.engine.drive()?;
-        assert_eq!(node.disk.failed(), None, "the job was not told of an I/O error");
+        let (failed, forgotten) = (node.disk.failed(), node.engine.storage().forgotten());
+        assert_eq!(failed.len() as u64, forgotten, "the job was not told of an I/O error: {failed:?}");
         // Like the helper, which sleeps after a drive that found nothing.
         node.asleep = !worked;
         node.notices_seen = notices;
@@ -168,6 +175,7 @@ impl Job {
         node.tasks.push(match work {
             Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
             Work::Clear { page, frame } => Task::Clear { page, frame },
+            Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -220,6 +228,17 @@ impl Job {
                 node.engine.complete(Event::Cleared(page));
                 None
             }
+            Task::Fill { page, frame, part } => {
+                self.seen.overwritten += 1;
+                // SAFETY: the frame is reserved for a page that has not been opened, and the part is as long as the page. Its memory
+                // belongs to an operation that waits for it.
+                unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                Some(Task::Filled(page, part))
+            }
+            Task::Filled(page, part) => {
+                node.engine.complete(Event::Filled(page));
+                Some(Task::Finish(vec![part]))
+            }
             Task::Put(transfer) => {
                 if node.conduit.put(&transfer).is_err() {
                     self.seen.put_back += 1;
@@ -264,7 +283,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let space = Arc::new(space.with_view(Some(Arc::new(view))));
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
-    let staging = (own.frames..own.frames + STAGING_FRAMES).map(FrameId).collect();
+    let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging);
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);

@@ -54,6 +54,8 @@ counters! {
     pins_waited,
     /// Unpinned ranges for which a deferred close waited.
     deferred_closes,
+    /// Pages that were overwritten whole without being read.
+    overwritten,
     /// Pins that were too many.
     too_many,
 }

@@ -1,6 +1,6 @@
 //! The messages of the coherence protocol. They may overtake each other on the way.
 
-use super::{Access, CopyVersion, FrameId, PageId};
+use super::{Access, CopyVersion, FrameId, PageId, Priority};
 use crate::wire::{self, Encoded, Layout, Malformed};
 use crate::{Rank, messages};
 
@@ -12,6 +12,8 @@ messages! {
         1 => Read {
             /// The sender's frame for the copy.
             frame: FrameId,
+            /// [`Priority::Soon`] if no operation waits for it.
+            priority: Priority,
         },
         /// The sender wants to own the page.
         2 => Write {
@@ -43,11 +45,21 @@ messages! {
             copy: CopyVersion,
             /// The sender keeps a clean copy; else it frees the frame when answered.
             keep: bool,
+            /// How urgent it is.
+            priority: Priority,
         },
         /// Notice of a clean eviction: the sender gave up its copy some time ago.
         7 => Forget {
             /// The copy it had.
             copy: CopyVersion,
+        },
+        /// What the sender has asked for is waited for by now.
+        14 => Hurry,
+        /// The sender wants to own the page, and needs none of its bytes: it overwrites the whole page as soon as no other
+        /// copy is left.
+        16 => Overwrite {
+            /// The sender's frame for the page.
+            frame: FrameId,
         },
     }
 }
@@ -87,6 +99,8 @@ messages! {
             /// The copy.
             copy: CopyVersion,
         },
+        /// The page that nobody waited for could not be read. Who waits by now asks again.
+        15 => Unread,
     }
 }
 
@@ -152,7 +166,9 @@ impl CoherenceMessage {
     /// The sender's frame for a page that it lacks, if this message asks for one.
     pub fn frame(&self) -> Option<FrameId> {
         match self.body {
-            CoherenceBody::Home(ToHome::Read { frame } | ToHome::Write { frame, copy: None }) => Some(frame),
+            CoherenceBody::Home(
+                ToHome::Read { frame, .. } | ToHome::Write { frame, copy: None } | ToHome::Overwrite { frame },
+            ) => Some(frame),
             _ => None,
         }
     }
@@ -182,14 +198,17 @@ mod tests {
         let copy = version;
         let forward = Forward { version, to: Rank(9), frame, access: Access::Write, grant: true };
         vec![
-            CoherenceBody::Home(ToHome::Read { frame }),
+            CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Now }),
+            CoherenceBody::Home(ToHome::Read { frame, priority: Priority::Soon }),
+            CoherenceBody::Home(ToHome::Hurry),
+            CoherenceBody::Home(ToHome::Overwrite { frame }),
             CoherenceBody::Home(ToHome::Write { frame, copy: None }),
             CoherenceBody::Home(ToHome::Write { frame, copy: Some(copy) }),
             CoherenceBody::Home(ToHome::Done { version }),
             CoherenceBody::Home(ToHome::Nack { version }),
             CoherenceBody::Home(ToHome::Acknowledge { version }),
-            CoherenceBody::Home(ToHome::Evict { frame, copy, keep: true }),
-            CoherenceBody::Home(ToHome::Evict { frame, copy, keep: false }),
+            CoherenceBody::Home(ToHome::Evict { frame, copy, keep: true, priority: Priority::Later }),
+            CoherenceBody::Home(ToHome::Evict { frame, copy, keep: false, priority: Priority::Now }),
             CoherenceBody::Home(ToHome::Forget { copy }),
             CoherenceBody::Cache(ToCache::Forward(forward)),
             CoherenceBody::Cache(ToCache::Forward(Forward { access: Access::Read, grant: false, ..forward })),
@@ -199,6 +218,7 @@ mod tests {
             CoherenceBody::Cache(ToCache::Data { version, grant: false, zeros: true }),
             CoherenceBody::Cache(ToCache::Evicted { copy }),
             CoherenceBody::Cache(ToCache::Recall { copy }),
+            CoherenceBody::Cache(ToCache::Unread),
         ]
     }
 
@@ -218,12 +238,17 @@ mod tests {
         let message = CoherenceMessage { page: PageId::of_segment(Rank(0), 0), body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
-        for tag in [0, 14, 255] {
+        for tag in [0, 17, 255] {
             let other = [&[tag], &bytes[1..]].concat();
             assert_eq!(CoherenceMessage::decode(&other), Err(Malformed));
         }
         let flagged = CoherenceMessage {
-            body: CoherenceBody::Home(ToHome::Evict { frame: FrameId(0), copy: CopyVersion(0), keep: true }),
+            body: CoherenceBody::Home(ToHome::Evict {
+                frame: FrameId(0),
+                copy: CopyVersion(0),
+                keep: true,
+                priority: Priority::Now,
+            }),
             ..message
         };
         let mut bytes = flagged.encode().to_vec();

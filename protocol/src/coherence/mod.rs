@@ -49,7 +49,7 @@ impl PageId {
     }
 }
 
-layout_as_in_memory!(PageId, FrameId, CopyVersion, Access);
+layout_as_in_memory!(PageId, FrameId, CopyVersion, Access, Priority);
 
 impl fmt::Debug for PageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -103,6 +103,19 @@ pub enum Access {
     Write,
 }
 
+/// How soon somebody needs what the backing file has, or is to have. The most urgent comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable)]
+#[repr(u8)]
+pub enum Priority {
+    /// An operation waits for it.
+    #[default]
+    Now,
+    /// Operations may wait for it soon: a page that is read ahead, or its frame; a flush.
+    Soon,
+    /// Nobody waits for it: a write-back ahead of need.
+    Later,
+}
+
 /// A page on its way from a holder's frame to a requester's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Outgoing {
@@ -133,6 +146,14 @@ pub enum Event {
         /// Names the operation.
         waiter: Waiter,
     },
+    /// An operation here overwrites the whole page, and needs none of its bytes. The answer names the waiter: an
+    /// [`Action::Fill`], or an [`Action::Open`] where the page is here or coming already.
+    Overwrite {
+        /// The page.
+        page: PageId,
+        /// Names the operation.
+        waiter: Waiter,
+    },
     /// Operations here may need the page soon. There is no answer but the [`Action::Open`] of a page that comes.
     Prefetch(PageId),
     /// This frame is to be freed. [`Cache::evictable`] must allow it.
@@ -149,8 +170,12 @@ pub enum Event {
     Transferred(Outgoing),
     /// [`Action::Clear`] is carried out.
     Cleared(PageId),
+    /// [`Action::Fill`] is carried out.
+    Filled(PageId),
     /// [`Action::Load`] is carried out.
     Loaded(PageId),
+    /// [`Action::Load`] of a page for which nobody waited has failed. The frame's bytes are unspecified.
+    LoadFailed(PageId),
     /// [`Action::Store`] is carried out.
     Stored(PageId),
 }
@@ -189,6 +214,25 @@ pub enum Action {
         /// The frame.
         frame: FrameId,
     },
+    /// Do the waiter's operation, which overwrites the whole page, in the frame, then [`Event::Filled`]. No rank has the page
+    /// by now, and nobody else may use it before it is opened.
+    Fill {
+        /// The page in the frame.
+        page: PageId,
+        /// The frame.
+        frame: FrameId,
+        /// The operation.
+        waiter: Waiter,
+    },
+    /// A page that [`Event::Prefetch`] asked for does not come: it could not be read.
+    GiveUp(PageId),
+    /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
+    Hurry {
+        /// A page of this home.
+        page: PageId,
+        /// How urgent it is now.
+        priority: Priority,
+    },
     /// Read the page from the backing file into a frame of `to`, then [`Event::Loaded`].
     Load {
         /// A page of this home.
@@ -197,6 +241,8 @@ pub enum Action {
         to: Rank,
         /// Its frame.
         frame: FrameId,
+        /// How urgent it is.
+        priority: Priority,
     },
     /// Write the page to the backing file from a frame of `from`, then [`Event::Stored`].
     Store {
@@ -206,6 +252,8 @@ pub enum Action {
         from: Rank,
         /// Its frame.
         frame: FrameId,
+        /// How urgent it is.
+        priority: Priority,
     },
 }
 
@@ -251,16 +299,18 @@ impl Protocol {
                 }
             }
             Event::Loaded(page) => self.home.on_loaded(page.index, actions),
+            Event::LoadFailed(page) => return self.home.on_load_failed(page.index, actions),
             Event::Stored(page) => return self.home.on_stored(page.index, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
+            Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
-            Event::WriteBack(page) => self.cache.on_write_back(page, actions),
+            Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),
-            Event::Cleared(page) => self.cache.on_filled(page, actions),
+            Event::Cleared(page) | Event::Filled(page) => self.cache.on_filled(page, actions),
         }
         Ok(())
     }

@@ -21,14 +21,19 @@ struct Scenario {
     ops: [u8; 3],
     /// Flushes that the first rank may ask for.
     flushes: u8,
+    /// Pages that the first rank may fetch ahead.
+    prefetches: u8,
+    /// Operations may overwrite whole pages.
+    overwrites: bool,
 }
 
-/// A world, and the operations and flushes that each rank may still start.
+/// A world, the operations and flushes that each rank may still start, and the prefetches of the first.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
     ops: Vec<u8>,
     flushes: Vec<u8>,
+    prefetches: u8,
 }
 
 impl State {
@@ -45,13 +50,15 @@ impl State {
     }
 }
 
-/// The operations a rank may start: a read and a write of each page.
+/// The operations a rank may start: a read and a write of each page, and one that overwrites it.
 fn ops(scenario: Scenario) -> Vec<(PageId, Op)> {
     let pages = scenario.shape.pages;
     let pages = (0..scenario.homes).flat_map(|home| (0..pages).map(move |index| PageId::of_segment(Rank(home), index)));
     // Canonical pages never have this value, so the checks find a copy that misses a write.
-    let op = |access| Op { access, offset: 0, value: 3 };
-    pages.flat_map(|page| [(page, op(Access::Read)), (page, op(Access::Write))]).collect()
+    let op = |access, whole| Op { access, whole, offset: 0, value: 3 };
+    let all = [op(Access::Read, false), op(Access::Write, false), op(Access::Write, true)];
+    let kinds = if scenario.overwrites { 3 } else { 2 };
+    pages.flat_map(|page| all.map(|op| (page, op)).into_iter().take(kinds)).collect()
 }
 
 #[derive(Default)]
@@ -90,10 +97,22 @@ fn explore(scenario: Scenario) {
         world: World::new(scenario.shape),
         ops: ops_each.to_vec(),
         flushes: vec![scenario.flushes, 0, 0],
+        prefetches: scenario.prefetches,
     });
     while let Some(state) = all.frontier.pop() {
         for flight in 0..state.world.flights.len() {
             all.branch(&state, |next| next.world.land(flight));
+            if state.world.may_fail(flight) {
+                all.branch(&state, |next| next.world.fail(flight));
+            }
+        }
+        if state.prefetches > 0 {
+            for (page, _) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Read) {
+                all.branch(&state, |next| {
+                    next.prefetches -= 1;
+                    next.world.event(Rank(0), Event::Prefetch(page));
+                });
+            }
         }
         for at in 0..ranks {
             let rank = Rank(at as u32);
@@ -125,6 +144,8 @@ const ONE_PAGE: Scenario = Scenario {
     homes: 1,
     ops: [2, 2, 2],
     flushes: 0,
+    prefetches: 0,
+    overwrites: false,
 };
 
 #[test]
@@ -159,4 +180,34 @@ fn not_cooperative_with_flushes() {
         flushes: 1,
         ..ONE_PAGE
     });
+}
+
+#[test]
+fn read_ahead_that_may_fail() {
+    let shape = Shape { pages: 2, ..ONE_PAGE.shape };
+    explore(Scenario {
+        name: "3 ranks, 2 pages, 1 frame, read ahead",
+        shape,
+        ops: [1, 1, 0],
+        prefetches: 1,
+        ..ONE_PAGE
+    });
+}
+
+#[test]
+fn overwrites_of_one_page() {
+    let name = "3 ranks, 1 page, 1 frame, overwrites";
+    explore(Scenario { name, ops: [2, 1, 1], overwrites: true, ..ONE_PAGE });
+}
+
+#[test]
+fn overwrites_that_are_not_cooperative() {
+    let (name, shape) = ("not cooperative, overwrites", Shape { cooperative: false, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 1], flushes: 1, overwrites: true, ..ONE_PAGE });
+}
+
+#[test]
+fn overwrites_of_two_pages() {
+    let (name, shape) = ("3 ranks, 2 pages, 1 frame, overwrites", Shape { pages: 2, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 1], overwrites: true, ..ONE_PAGE });
 }

@@ -8,7 +8,7 @@ use crate::world::{Flight, Shape, World};
 use vgasnet_fuzzing::{Rng, bytes, mutate, odd_number, run};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{
-    Access, CoherenceBody, CoherenceMessage, CopyVersion, Event, Forward, FrameId, PageId, ToCache, ToHome,
+    Access, CoherenceBody, CoherenceMessage, CopyVersion, Event, Forward, FrameId, PageId, Priority, ToCache, ToHome,
 };
 
 /// Steps of a job, before and after a forged message came into it.
@@ -38,21 +38,25 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     let copy = version;
     let frame = FrameId(small(random, shape.frames));
     let access = if random.bool() { Access::Read } else { Access::Write };
+    let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
     let forward = Forward { version, to: Rank(small(random, shape.ranks)), frame, access, grant: random.bool() };
-    let body = match random.u32(0..14) {
-        0 => CoherenceBody::Home(ToHome::Read { frame }),
+    let body = match random.u32(0..17) {
+        0 => CoherenceBody::Home(ToHome::Read { frame, priority }),
         1 => CoherenceBody::Home(ToHome::Write { frame, copy: random.bool().then_some(copy) }),
         2 => CoherenceBody::Home(ToHome::Done { version }),
         3 => CoherenceBody::Home(ToHome::Nack { version }),
         4 => CoherenceBody::Home(ToHome::Acknowledge { version }),
-        5 => CoherenceBody::Home(ToHome::Evict { frame, copy, keep: random.bool() }),
+        5 => CoherenceBody::Home(ToHome::Evict { frame, copy, keep: random.bool(), priority }),
         6 => CoherenceBody::Home(ToHome::Forget { copy }),
         7 | 8 => CoherenceBody::Cache(ToCache::Forward(forward)),
         9 => CoherenceBody::Cache(ToCache::Invalidate { version }),
         10 => CoherenceBody::Cache(ToCache::Grant { version }),
         11 => CoherenceBody::Cache(ToCache::Data { version, grant: random.bool(), zeros: random.bool() }),
         12 => CoherenceBody::Cache(ToCache::Evicted { copy }),
-        _ => CoherenceBody::Cache(ToCache::Recall { copy }),
+        13 => CoherenceBody::Cache(ToCache::Recall { copy }),
+        14 => CoherenceBody::Home(ToHome::Hurry),
+        15 => CoherenceBody::Home(ToHome::Overwrite { frame }),
+        _ => CoherenceBody::Cache(ToCache::Unread),
     };
     CoherenceMessage { body, page: PageId::of_segment(Rank(small(random, shape.ranks)), small(random, shape.pages)) }
 }

@@ -32,7 +32,8 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
     let home = Rank(random.u32(0..hot));
     let page = PageId::of_segment(home, random.u32(0..shape.pages));
     let access = if random.u32(0..3) == 0 { Access::Write } else { Access::Read };
-    (rank, page, Op { access, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
+    let whole = access == Access::Write && random.u32(0..3) == 0;
+    (rank, page, Op { access, whole, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }
 
 /// Lets one thing happen. Returns whether anything could.
@@ -54,12 +55,15 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
     match random.u32(0..200) {
         0 => world.event(rank, Event::Idle),
         1 => world.event(rank, Event::Flush),
-        2 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
-        3 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
+        2..5 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
+        5 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair. Sometimes the newest flight overtakes all others.
-        3..10 => world.land(world.flights.len() - 1),
-        _ => world.land(random.usize(0..world.flights.len())),
+        3..12 => world.land(world.flights.len() - 1),
+        _ => {
+            let at = random.usize(0..world.flights.len());
+            if world.may_fail(at) && random.u32(0..4) == 0 { world.fail(at) } else { world.land(at) }
+        }
     }
     true
 }

@@ -5,13 +5,15 @@
 //!
 //! ```text
 //! > world RANKS PAGES FRAMES [uncooperative]     the ranks, each with so many pages and frames
-//! > RANK read|write PAGE                         an operation of a client
+//! > RANK read|write|overwrite PAGE               an operation of a client
 //! > evict RANK PAGE                              the frame of a page is to be freed
+//! > prefetch RANK PAGE                         the page may be needed soon
 //! > flush RANK                                   dirty pages are to be written back
 //! > idle RANK                                    the rank has nothing else to do
 //! > run                                          everything under way lands, in order
 //! > run but TEXT                                 the same, except flights that show TEXT
 //! > land TEXT                                    the first flight that shows TEXT lands
+//! > fail TEXT                                    the first flight that shows TEXT, a load ahead, fails
 //! ```
 
 use crate::world::{Flight, Op, Shape, World};
@@ -60,6 +62,12 @@ fn command(world: &mut World, line: &str) {
             let at = world.flights.iter().position(|flight| flight.show().contains(text));
             world.land(at.unwrap_or_else(|| panic!("nothing under way shows {text}: {:#?}", world.flights)));
         }
+        ["fail", ..] => {
+            let text = line.strip_prefix("fail ").expect("words were split there");
+            let at = world.flights.iter().position(|flight| flight.show().contains(text));
+            world.fail(at.unwrap_or_else(|| panic!("nothing under way shows {text}: {:#?}", world.flights)));
+        }
+        ["prefetch", at, what] => world.event(rank(at), Event::Prefetch(page(what))),
         ["evict", at, what] => {
             let (at, what) = (rank(at), page(what));
             let cache = &world.nodes[at.index()].protocol.cache;
@@ -70,10 +78,11 @@ fn command(world: &mut World, line: &str) {
         }
         ["flush", at] => world.event(rank(at), Event::Flush),
         ["idle", at] => world.event(rank(at), Event::Idle),
-        [at, access @ ("read" | "write"), what] => {
+        [at, access @ ("read" | "write" | "overwrite"), what] => {
+            let whole = access == "overwrite";
             let access = if access == "read" { Access::Read } else { Access::Write };
             let value = world.trace.as_ref().map_or(0, Vec::len) as u8 | 1;
-            world.start(rank(at), page(what), Op { access, offset: 0, value });
+            world.start(rank(at), page(what), Op { access, whole, offset: 0, value });
         }
         _ => panic!("no such command: {line}"),
     }

@@ -7,7 +7,7 @@ mod canonical;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
 };
 use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 
@@ -27,6 +27,8 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Op {
     pub access: Access,
+    /// It writes every byte of the page.
+    pub whole: bool,
     pub offset: usize,
     /// The byte that a write puts there.
     pub value: u8,
@@ -56,16 +58,26 @@ pub enum Flight {
         page: PageId,
         to: Rank,
         frame: FrameId,
+        priority: Priority,
         second_half: bool,
     },
     Store {
         page: PageId,
         from: Rank,
         frame: FrameId,
+        priority: Priority,
         second_half: bool,
     },
     /// An operation that holds its page open until it lands.
     Copy {
+        rank: Rank,
+        page: PageId,
+        frame: FrameId,
+        waiter: Waiter,
+        op: Op,
+    },
+    /// An operation that overwrites the whole page, before it is opened.
+    Fill {
         rank: Rank,
         page: PageId,
         frame: FrameId,
@@ -84,6 +96,7 @@ impl Flight {
         match self {
             Flight::Message { from, to, message } => format!("{from:?} -> {to:?}: {}", show_message(message)),
             Flight::Copy { rank, page, op, .. } => format!("{rank:?}: {:?} {page:?}", op.access),
+            Flight::Fill { rank, page, .. } => format!("{rank:?}: Fill {page:?}"),
             other => format!("{other:?}"),
         }
     }
@@ -152,7 +165,13 @@ impl World {
         // An operation gets the lowest number that the rank does not use now, so that the states of an endless run
         // recur.
         let in_use = |flights: &[Flight], waiter| {
-            flights.iter().any(|f| matches!(f, Flight::Copy { rank: r, waiter: w, .. } if *r == rank && *w == waiter))
+            let uses = |flight: &Flight| match flight {
+                Flight::Copy { rank: r, waiter: w, .. } | Flight::Fill { rank: r, waiter: w, .. } => {
+                    *r == rank && *w == waiter
+                }
+                _ => false,
+            };
+            flights.iter().any(uses)
         };
         let mut waiter = Waiter(0);
         while node.waiting.contains_key(&waiter) || in_use(&self.flights, waiter) {
@@ -167,14 +186,24 @@ impl World {
             }
             _ => {
                 node.waiting.insert(waiter, (page, op));
-                self.event(rank, Event::Want { page, access: op.access, waiter });
+                self.event(
+                    rank,
+                    match op.whole {
+                        true => Event::Overwrite { page, waiter },
+                        false => Event::Want { page, access: op.access, waiter },
+                    },
+                );
             }
         }
     }
 
     /// Operations of `rank` that wait for a page or use one.
     pub fn busy_ops(&self, rank: Rank) -> usize {
-        let copies = self.flights.iter().filter(|f| matches!(f, Flight::Copy { rank: r, .. } if *r == rank)).count();
+        let is_copy = |flight: &&Flight| match flight {
+            Flight::Copy { rank: r, .. } | Flight::Fill { rank: r, .. } => *r == rank,
+            _ => false,
+        };
+        let copies = self.flights.iter().filter(is_copy).count();
         self.nodes[rank.index()].waiting.len() + copies
     }
 
@@ -205,7 +234,7 @@ impl World {
                     self.flights.push(Flight::Transfer { outgoing, source, second_half: true });
                 }
             }
-            Flight::Load { page, to, frame, second_half } => {
+            Flight::Load { page, to, frame, priority, second_half } => {
                 let file = self.nodes[home_of(page).index()].file.get(&page.index);
                 assert!(self.is_tainted || file.is_some(), "{page:?} was never written to the file");
                 let bytes = file.cloned().unwrap_or_else(|| vec![0; self.shape.page_bytes]);
@@ -213,15 +242,21 @@ impl World {
                 if second_half {
                     self.event(home_of(page), Event::Loaded(page));
                 } else {
-                    self.flights.push(Flight::Load { page, to, frame, second_half: true });
+                    self.flights.push(Flight::Load { page, to, frame, priority, second_half: true });
                 }
             }
-            Flight::Store { page, from, frame, second_half } => self.land_store(page, from, frame, second_half),
+            Flight::Store { page, from, frame, priority, second_half } => {
+                self.land_store(page, from, frame, priority, second_half);
+            }
             Flight::Copy { rank, page, frame, op, .. } => self.land_copy(rank, page, frame, op),
+            Flight::Fill { rank, page, frame, op, .. } => {
+                self.write(rank, page, frame, op);
+                self.event(rank, Event::Filled(page));
+            }
         }
     }
 
-    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, second_half: bool) {
+    fn land_store(&mut self, page: PageId, from: Rank, frame: FrameId, priority: Priority, second_half: bool) {
         let bytes = self.nodes[from.index()].frames[frame.0 as usize].clone();
         let len = bytes.len();
         let file = self.nodes[home_of(page).index()].file.entry(page.index).or_insert_with(|| vec![0; len]);
@@ -230,27 +265,31 @@ impl World {
         if second_half {
             self.event(home_of(page), Event::Stored(page));
         } else {
-            self.flights.push(Flight::Store { page, from, frame, second_half: true });
+            self.flights.push(Flight::Store { page, from, frame, priority, second_half: true });
         }
     }
 
     fn land_copy(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
-        let len = self.shape.page_bytes;
-        let node = &mut self.nodes[rank.index()];
-        let byte = &mut node.frames[frame.0 as usize][op.offset];
-        let model = &mut self.model.entry(page).or_insert_with(|| vec![0; len])[op.offset];
         match op.access {
-            Access::Read => assert!(self.is_tainted || *byte == *model, "{rank:?} read old bytes of {page:?}"),
-            Access::Write => {
-                *byte = op.value;
-                *model = op.value;
+            Access::Read => {
+                let byte = self.nodes[rank.index()].frames[frame.0 as usize][op.offset];
+                let newest = self.model.get(&page).map_or(0, |newest| newest[op.offset]);
+                assert!(self.is_tainted || byte == newest, "{rank:?} read old bytes of {page:?}");
             }
+            Access::Write => self.write(rank, page, frame, op),
         }
-        let word = node.words.get_mut(&page).expect("a pinned page has a word");
+        let word = self.nodes[rank.index()].words.get_mut(&page).expect("a pinned page has a word");
         word.pins -= 1;
         if word.closing && word.pins == 0 {
             self.flights.push(Flight::Closed { rank, page });
         }
+    }
+
+    fn write(&mut self, rank: Rank, page: PageId, frame: FrameId, op: Op) {
+        let len = self.shape.page_bytes;
+        let range = if op.whole { 0..len } else { op.offset..op.offset + 1 };
+        self.nodes[rank.index()].frames[frame.0 as usize][range.clone()].fill(op.value);
+        self.model.entry(page).or_insert_with(|| vec![0; len])[range].fill(op.value);
     }
 
     fn fill(&mut self, to: Rank, frame: FrameId, bytes: &[u8], second_half: bool) {
@@ -286,10 +325,19 @@ impl World {
                 self.flights.push(Flight::Transfer { outgoing, source: rank, second_half });
             }
             Action::Clear { page, frame } => self.flights.push(Flight::Clear { rank, page, frame }),
-            Action::Load { page, to, frame } => self.flights.push(Flight::Load { page, to, frame, second_half }),
-            Action::Store { page, from, frame } => {
-                self.flights.push(Flight::Store { page, from, frame, second_half });
+            Action::Load { page, to, frame, priority } => {
+                self.flights.push(Flight::Load { page, to, frame, priority, second_half });
             }
+            Action::Store { page, from, frame, priority } => {
+                self.flights.push(Flight::Store { page, from, frame, priority, second_half });
+            }
+            Action::Fill { page, frame, waiter } => {
+                let (wanted, op) = node.waiting.remove(&waiter).expect("a waiter waits once");
+                assert!(wanted == page && op.whole);
+                self.flights.push(Flight::Fill { rank, page, frame, waiter, op });
+            }
+            Action::Hurry { page, priority } => self.hurry(page, priority),
+            Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
             Action::Open { page, frame, access, waiters } => {
                 let word = node.words.entry(page).or_default();
                 assert!(!word.closing, "{page:?} opened while closing");
@@ -311,6 +359,32 @@ impl World {
                 }
             }
         }
+    }
+
+    /// The load or store of a page that is under way becomes more urgent.
+    fn hurry(&mut self, page: PageId, to: Priority) {
+        let hurried = self.flights.iter_mut().filter_map(|flight| match flight {
+            Flight::Load { page: its, priority, .. } | Flight::Store { page: its, priority, .. } if *its == page => {
+                Some(priority)
+            }
+            _ => None,
+        });
+        let [priority] = hurried.collect::<Vec<_>>().try_into().expect("a page has one operation on its file");
+        assert!(to < *priority, "it was as urgent already");
+        *priority = to;
+    }
+
+    /// Whether the flight at `at` may fail.
+    pub fn may_fail(&self, at: usize) -> bool {
+        matches!(self.flights[at], Flight::Load { priority: Priority::Soon | Priority::Later, .. })
+    }
+
+    /// Lets the load at `at`, for which nobody waits, fail.
+    pub fn fail(&mut self, at: usize) {
+        assert!(self.may_fail(at));
+        let Flight::Load { page, to, frame, .. } = self.flights.remove(at) else { unreachable!() };
+        self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
+        self.event(home_of(page), Event::LoadFailed(page));
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {

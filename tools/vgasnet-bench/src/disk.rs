@@ -120,13 +120,22 @@ impl PlainFile {
 
     /// Does the steps with as many in flight as a rank may have; seconds. A step waits for another one at the same offset.
     pub fn side_by_side(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
+        self.at_depth(PlainFile::IN_FLIGHT_MAX, steps)
+    }
+
+    /// The same with at most `depth` in flight.
+    pub fn at_depth(&mut self, depth: usize, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
         let start = Instant::now();
         let mut steps = steps.peekable();
-        let mut in_flight: [Option<u64>; BUFFERS] = [None; BUFFERS];
+        let (mut next, mut in_flight): (usize, [Option<u64>; BUFFERS]) = (0, [None; BUFFERS]);
         while steps.peek().is_some() || self.storage.in_flight() > 0 {
             while let Some(step) = steps.peek() {
                 let is_taken = in_flight.contains(&Some(step.offset_bytes));
-                let Some(buffer) = in_flight.iter().position(Option::is_none).filter(|_| !is_taken) else { break };
+                let has_room = !is_taken && in_flight.iter().flatten().count() < depth;
+                // Buffers take turns.
+                let free = (0..BUFFERS).map(|at| (next + at) % BUFFERS).find(|at| in_flight[*at].is_none());
+                let Some(buffer) = free.filter(|_| has_room) else { break };
+                next = buffer + 1;
                 self.start(*step, buffer)?;
                 in_flight[buffer] = Some(step.offset_bytes);
                 steps.next();

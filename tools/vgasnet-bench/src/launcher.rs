@@ -5,14 +5,14 @@ use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
 use crate::options::{
     Benchmark, CollectiveOptions, FaultOptions, HitOptions, ListOptions, MessageOptions, ReadOptions, Setup,
-    SharingOptions, TriadOptions,
+    SharingOptions, StreamOptions, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run,
-    SharingFigures, TriadFigures,
+    AheadFigures, CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run,
+    SharingFigures, StreamFigures, TriadFigures,
 };
-use crate::{Stop, input, plot};
+use crate::{Stop, ahead, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -23,6 +23,12 @@ use vgasnet_conduit::launchers::MPI_RANK_VARIABLES;
 use vgasnet_launch::Launch;
 
 const DATA_BYTES_DEFAULT: u64 = 1 << 30;
+
+/// Loads and stores in order, with pages that are read ahead and written back meanwhile.
+const STREAM_FRAMES_MIN: u64 = 7;
+
+/// Memory of a pool besides what is read ahead, and as much again.
+const POOL_ROOM_BYTES: u64 = 64 << 20;
 
 /// Half of a pool is measured at a time, by loads and stores, which need four frames.
 const FAULT_FRAMES_MIN: u64 = 7;
@@ -43,6 +49,8 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Hit(options) => hit(options),
         Benchmark::Triad(options) => triad(options),
         Benchmark::Fault(options) => fault(options),
+        Benchmark::Stream(options) => stream(options),
+        Benchmark::Ahead(options) => read_ahead(options),
         Benchmark::Messages(options) => messages(options),
         Benchmark::Lists(options) => lists(options),
         Benchmark::Collectives(options) => collectives(options),
@@ -143,14 +151,10 @@ fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
 }
 
 fn fault(options: &FaultOptions) -> Result<u8, Stop> {
-    const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
     let spec = Spec { count: options.faults, ..Spec::new(Workload::Fault, &options.setup) };
-    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![options.setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
     let mut jobs = Vec::new();
-    for page in pages {
-        let setup = Setup { page, ..options.setup.clone() };
+    for setup in of_pages(&options.setup) {
         for &peer_memory in options.peer_memory.values() {
             let mut job = Job::new(2, true, peer_memory, &setup, spec.clone())?;
             refuse_few_frames(&job, FAULT_FRAMES_MIN)?;
@@ -160,6 +164,51 @@ fn fault(options: &FaultOptions) -> Result<u8, Stop> {
         }
     }
     show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
+}
+
+/// The setup with each size of pages that is to be measured.
+fn of_pages(setup: &Setup) -> Vec<Setup> {
+    const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
+    let is_chosen = setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
+    let pages = if is_chosen { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
+    pages.into_iter().map(|page| Setup { page, ..setup.clone() }).collect()
+}
+
+fn stream(options: &StreamOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &None)?;
+    let mut jobs = Vec::new();
+    for setup in of_pages(&options.setup) {
+        let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Stream, &setup))?;
+        refuse_few_frames(&job, STREAM_FRAMES_MIN)?;
+        job.spec.data_bytes = whole_pages(options.size, &job)?;
+        job.check_space()?;
+        jobs.push(job);
+    }
+    show(&jobs, run_all(&jobs, StreamFigures::new)?, &output, options.check, |_| Ok(String::new()))
+}
+
+fn read_ahead(options: &StreamOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &None)?;
+    let mut jobs = Vec::new();
+    for mut setup in of_pages(&options.setup) {
+        // A hint fetches half a pool at most.
+        let size = options.size.unwrap_or(DATA_BYTES_DEFAULT);
+        setup.pool = setup.pool.or(size.checked_mul(2).and_then(|pool| pool.checked_add(POOL_ROOM_BYTES)));
+        let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Ahead, &setup))?;
+        let unrelated_bytes = ahead::unrelated_bytes(job.config.page_bytes);
+        job.spec.data_bytes = whole_pages(Some(size), &job)?.saturating_add(unrelated_bytes);
+        job.check_space()?;
+        jobs.push(job);
+    }
+    show(&jobs, run_all(&jobs, AheadFigures::new)?, &output, options.check, |_| Ok(String::new()))
+}
+
+/// A size in whole pages of the job.
+fn whole_pages(size: Option<u64>, job: &Job) -> Result<u64, Stop> {
+    let size = size.unwrap_or(DATA_BYTES_DEFAULT);
+    let whole =
+        size.checked_next_multiple_of(job.config.page_bytes).filter(|size| (1..=i64::MAX as u64 / 4).contains(size));
+    whole.ok_or_else(|| Stop::usage(format!("--size {size} is not possible; give 1 to {}", i64::MAX / 8)))
 }
 
 fn messages(options: &MessageOptions) -> Result<u8, Stop> {

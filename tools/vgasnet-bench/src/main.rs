@@ -4,6 +4,7 @@
 //! measurements of rank 0. [`options`] and [`plan`] define the jobs, [`launcher`] runs them, [`rank`] and the modules that it
 //! calls are the work of a rank, [`report`] and [`plot`] show the results.
 
+mod ahead;
 mod arrays;
 mod baseline;
 mod cgroup;
@@ -24,6 +25,7 @@ mod progress;
 mod rank;
 mod reads;
 mod report;
+mod stream;
 mod targets;
 mod triad;
 

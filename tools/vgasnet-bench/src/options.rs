@@ -42,6 +42,10 @@ pub enum Benchmark {
     Triad(TriadOptions),
     /// What the first load or store of a page takes, by where the page is
     Fault(FaultOptions),
+    /// Data larger than the pool, read and written from start to end, beside plain I/O at its best depth
+    Stream(StreamOptions),
+    /// What a miss takes while a large range is being read ahead
+    Ahead(StreamOptions),
     /// Active Messages: the round trip of a short one, and what medium ones carry, between two ranks
     Messages(MessageOptions),
     /// Lists of pieces of 64 bytes that hit, beside plain copies of the pieces, between two ranks
@@ -191,6 +195,21 @@ pub struct FaultOptions {
 
     #[command(flatten)]
     pub judging: Judging,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4M and of 64K are measured one after the other.
+#[derive(Args, Clone)]
+pub struct StreamOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// What is read or written in order, or read ahead [default: 1G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<u64>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Args, Clone)]

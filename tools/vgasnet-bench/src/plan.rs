@@ -30,6 +30,8 @@ pub enum Workload {
     Messages,
     Lists,
     Collectives,
+    Stream,
+    Ahead,
 }
 
 impl Workload {
@@ -166,7 +168,9 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing | Workload::Messages | Workload::Lists | Workload::Collectives => 0,
+            Workload::FalseSharing | Workload::Messages | Workload::Lists | Workload::Collectives | Workload::Ahead => {
+                0
+            }
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

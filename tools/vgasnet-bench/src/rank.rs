@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, collectives, false_sharing, faults, hit, lists, messages, reads, triad};
+use crate::{Stop, ahead, collectives, false_sharing, faults, hit, lists, messages, reads, stream, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -42,6 +42,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
         Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
         Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
+        Workload::Stream => rank.report(&spec, stream::run(&rank, &spec)),
+        Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),
     }
     job::exit(0)
 }

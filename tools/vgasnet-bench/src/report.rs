@@ -7,6 +7,7 @@ mod lists;
 mod messages;
 mod reads;
 mod sharing;
+mod stream;
 mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
@@ -15,6 +16,7 @@ pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
+pub use stream::{AheadFigures, Ratio, StreamFigures};
 pub use triad::{Measured, TriadFigures};
 
 use crate::Stop;

@@ -3,7 +3,8 @@
 use crate::baseline::median;
 use crate::disk::Buffers;
 use crate::plan::Job;
-use crate::report::{CollectiveThroughput, ListKind, Measured, Throughput};
+use crate::report::{AheadFigures, CollectiveThroughput, ListKind, Measured, Ratio, Throughput};
+use crate::stream::Way;
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
@@ -100,6 +101,26 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
         Some(target(name, meaning, latency.median_us, AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
+}
+
+/// The targets of `stream`: nearly as fast as the disk.
+pub fn judge_stream(ratios: &[Ratio]) -> Vec<Target> {
+    let judged = ratios.iter().map(|ratio| {
+        let (name, meaning, bound) = match ratio.way {
+            Way::Gets => ("cold_gets_to_plain", "cold sequential gets to plain reads", 0.95),
+            Way::Loads => ("cold_loads_to_plain", "cold sequential loads to plain reads", 0.95),
+            Way::Puts => ("puts_to_plain", "sequential puts to plain writes", 0.9),
+            Way::Stores => ("stores_to_plain", "sequential stores to plain I/O", 0.9),
+        };
+        target(name, meaning, ratio.to_plain, AtLeast, bound)
+    });
+    judged.collect()
+}
+
+/// The target of `ahead`.
+pub fn judge_ahead(figures: &AheadFigures) -> Vec<Target> {
+    let (name, meaning) = ("miss_beside_read_ahead_to_idle", "miss beside read-ahead to one on an idle disk");
+    vec![target(name, meaning, figures.beside_to_idle, AtMost, 3.0)]
 }
 
 /// The targets of `messages`. The round trip is judged if each of the two ranks has a processor.

@@ -18,12 +18,17 @@ impl Cache {
 
     /// Whether some page waits for a frame that no eviction under way will give it.
     pub fn wants_frame(&self) -> bool {
-        self.awaiting_frame.len() > self.evictions as usize
+        self.awaiting() > self.evictions
     }
 
     /// How many frames are free or being evicted, beyond those that pages wait for.
     pub fn frames_coming_free(&self) -> u32 {
-        (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting_frame.len() as u32)
+        (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting())
+    }
+
+    /// How many pages wait for a frame.
+    fn awaiting(&self) -> u32 {
+        (self.awaiting_frame.len() + self.awaiting_ahead.len()) as u32
     }
 
     /// Whether [`Event::Evict`](super::super::Event::Evict) may name this frame.
@@ -44,12 +49,12 @@ impl Cache {
 
     /// The pages with a write-back that [`Cache::flushed`] waits for.
     pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.pages.iter().filter(|(_, cached)| cached.deferred.flush).map(|(page, _)| *page)
+        self.pages.iter().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| *page)
     }
 
     /// Whether nothing is under way or waiting.
     pub fn is_quiet(&self) -> bool {
-        self.awaiting_frame.is_empty()
+        self.awaiting() == 0
             && self.pages.values().all(|cached| {
                 matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
                     && !cached.flushing

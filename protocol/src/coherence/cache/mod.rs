@@ -9,21 +9,24 @@
 //!                                                          └── Read or write-back ──────────────────────┘
 //!
 //!   Shared, Owned ──Evict──▶ clean: frame is free;  dirty: Evicting ──Evicted──▶ frame is free
-//!   Shared, Evicting ──Invalidate──▶ frame is free
+//!   Shared, Owned, Evicting ──Invalidate──▶ frame is free
 //!   Shared, Owned, Evicting ──Take──▶ Leaving ──Transferred──▶ frame is free
 //! ```
 //!
-//! Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
+//! Where an operation overwrites the whole page, Fetching asks for no data, and the operation fills the frame between Grant
+//! and Owned. Read and Take are a [`Forward`] to serve a reader or a writer. When the frame of a page becomes free while
 //! operations wait for the page, it awaits a frame again.
 //!
 //! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
 //! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
 
+mod frames;
 mod inspect;
 mod page;
 
 use super::{
-    Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, ToCache, ToHome, Waiter, send_cache, send_home,
+    Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache,
+    send_home,
 };
 use crate::{Nonsense, Rank, Spaces};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -35,9 +38,6 @@ use page::{AccessState, CachedPage, FetchedData, Phase};
 /// The outcome of a message: what is wrong with it, in words, if it makes no sense.
 type Refusable = Result<(), &'static str>;
 
-/// The most notices of clean evictions that are put off.
-const NOTICES_MAX: usize = 16;
-
 /// The pages of one rank's pool.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cache {
@@ -47,10 +47,14 @@ pub struct Cache {
     /// The page that each frame holds, or that is on its way to it.
     frames: Vec<Option<PageId>>,
     free: Vec<FrameId>,
-    /// Pages that wait for a frame, the first to get one at the front.
+    /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
     awaiting_frame: VecDeque<PageId>,
+    /// Pages that wait for a frame to be fetched ahead. They get one after the others.
+    awaiting_ahead: VecDeque<PageId>,
     /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
     evictions: u32,
+    /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
+    unhurried: VecDeque<PageId>,
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
     /// Clean evictions of which the home has not been told yet.
@@ -68,7 +72,9 @@ impl Cache {
             frames: vec![None; frames as usize],
             free: (0..frames).rev().map(FrameId).collect(),
             awaiting_frame: VecDeque::new(),
+            awaiting_ahead: VecDeque::new(),
             evictions: 0,
+            unhurried: VecDeque::new(),
             flushes: 0,
             notices: Vec::new(),
         }
@@ -93,6 +99,7 @@ impl Cache {
                 self.on_recall(page, copy, actions);
                 Ok(())
             }
+            ToCache::Unread => self.on_unread(page, actions),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))
     }
@@ -105,39 +112,48 @@ impl Cache {
             Access::Write => cached.writers.push(waiter),
         }
         if is_new {
-            self.awaiting_frame.push_back(page);
-            self.hand_out_frames(actions);
+            self.await_frame(page, actions);
+        } else if mem::take(&mut cached.is_ahead) {
+            self.hurry_fetch(page, actions);
         } else if matches!(cached.access_state, AccessState::Open(_)) {
             self.open(page, actions);
         }
     }
 
-    pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        if !self.contains(page) {
-            self.pages.insert(page, CachedPage::default());
-            self.awaiting_frame.push_back(page);
-            self.hand_out_frames(actions);
+    pub(super) fn on_overwrite(&mut self, page: PageId, waiter: Waiter, actions: &mut Vec<Action>) {
+        let is_new = !self.contains(page);
+        let cached = self.pages.entry(page).or_default();
+        if cached.phase != Phase::AwaitingFrame || cached.overwriter.is_some() {
+            return self.on_want(page, Access::Write, waiter, actions);
+        }
+        cached.overwriter = Some(waiter);
+        if is_new {
+            self.await_frame(page, actions);
+        } else if mem::take(&mut cached.is_ahead) {
+            self.hurry_fetch(page, actions);
         }
     }
 
-    pub(super) fn on_evict(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
-        assert!(self.evictable(frame), "{frame:?} cannot be evicted now");
-        let page = self.page_in(frame).expect("an evictable frame has a page");
-        self.evictions += 1;
-        self.cached(page).deferred.evict = true;
-        self.close(page, actions);
+    pub(super) fn on_prefetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if !self.contains(page) {
+            self.pages.insert(page, CachedPage { is_ahead: true, ..CachedPage::default() });
+            self.awaiting_ahead.push_back(page);
+            self.hand_out_frames(actions);
+        }
     }
 
     pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
         let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| *page).collect();
         for page in dirty {
-            self.on_write_back(page, actions);
+            self.on_write_back(page, Priority::Soon, actions);
         }
     }
 
-    pub(super) fn on_write_back(&mut self, page: PageId, actions: &mut Vec<Action>) {
+    pub(super) fn on_write_back(&mut self, page: PageId, priority: Priority, actions: &mut Vec<Action>) {
         let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.dirty) else { return };
-        if !mem::replace(&mut cached.deferred.flush, true) {
+        let before = cached.deferred.flush;
+        cached.deferred.flush = Some(before.map_or(priority, |before| before.min(priority)));
+        if before.is_none() {
             self.flushes += 1;
             self.write_back(page, actions);
         }
@@ -168,7 +184,8 @@ impl Cache {
             (Access::Write, Phase::Leaving { upgrade: false }) => self.free_frame(page, actions),
             (Access::Read, _) => {
                 cached.outgoing -= 1;
-                if cached.outgoing == 0 && cached.access_state == AccessState::Closed && cached.deferred.evict {
+                if cached.outgoing == 0 && cached.access_state == AccessState::Closed && cached.deferred.evict.is_some()
+                {
                     self.run_deferred(page, actions);
                 }
             }
@@ -176,7 +193,7 @@ impl Cache {
         }
     }
 
-    /// The page is in its frame: transferred, read from the file, or cleared.
+    /// The page is in its frame: transferred, read from the file, cleared, or overwritten.
     pub(super) fn on_filled(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let Phase::Fetching { data, .. } = &mut self.cached(page).phase else {
             panic!("{page:?} was not being fetched")
@@ -220,8 +237,8 @@ impl Cache {
     fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         match self.pages.get_mut(&page) {
             Some(cached) if cached.phase.has_copy() => {
-                // No other rank can have a copy of an owned page; a writer comes after all readers are served.
-                if cached.phase == Phase::Owned || cached.is_leaving() || cached.is_serving_readers() {
+                // A writer comes after all readers are served, one at a time.
+                if cached.is_leaving() || cached.is_serving_readers() {
                     return Err("an order to give up a copy that no other rank can need gone");
                 }
                 cached.deferred.invalidate = Some(version);
@@ -248,6 +265,10 @@ impl Cache {
                 }
                 cached.copy = version;
                 *granted = true;
+                if let Some(waiter) = cached.overwriter.take() {
+                    *data = FetchedData::Clearing;
+                    actions.push(Action::Fill { page, frame: cached.frame(), waiter });
+                }
                 self.finish_fetch(page, actions);
             }
             _ => return UNASKED,
@@ -268,6 +289,9 @@ impl Cache {
         let Phase::Fetching { access, data: data @ FetchedData::Missing, granted } = &mut cached.phase else {
             return UNASKED;
         };
+        if cached.overwriter.is_some() {
+            return Err("data of a page that is to be overwritten");
+        }
         if grant && (*granted || *access == Access::Read) {
             return Err("data with a grant that nobody asked for");
         }
@@ -300,9 +324,26 @@ impl Cache {
         Ok(())
     }
 
+    /// The page could not be read, and nobody waited for it when it was asked for.
+    fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
+        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
+            return UNASKED;
+        }
+        if cached.is_ahead {
+            actions.push(Action::GiveUp(page));
+            self.free_frame(page, actions);
+        } else {
+            let request = cached.fetch(cached.frame());
+            actions.push(send_home(self.spaces.home(page), page, request));
+        }
+        Ok(())
+    }
+
     fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
         if self.pages.get(&page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
-            self.on_write_back(page, actions);
+            self.on_write_back(page, Priority::Now, actions);
         }
     }
 
@@ -312,9 +353,10 @@ impl Cache {
         let cached = self.cached(page);
         match cached.phase {
             Phase::Owned => self.close(page, actions),
-            Phase::Shared | Phase::Upgrading if !cached.flushing && !cached.deferred.evict => {
+            Phase::Shared | Phase::Upgrading if !cached.flushing && cached.deferred.evict.is_none() => {
                 cached.flushing = true;
-                let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true };
+                let priority = cached.deferred.flush.unwrap_or(Priority::Later);
+                let evict = ToHome::Evict { frame: cached.frame(), copy: cached.copy, keep: true, priority };
                 actions.push(send_home(home, page, evict));
             }
             _ => {}
@@ -326,7 +368,7 @@ impl Cache {
         let cached = self.cached(page);
         cached.dirty = false;
         cached.flushing = false;
-        if mem::take(&mut cached.deferred.flush) {
+        if cached.deferred.flush.take().is_some() {
             self.flushes -= 1;
         }
     }
@@ -337,7 +379,7 @@ impl Cache {
         let cached = self.cached(page);
         match cached.phase {
             Phase::Fetching { access: Access::Read, data: FetchedData::There, .. } => {
-                cached.phase = Phase::Shared;
+                (cached.phase, cached.is_ahead) = (Phase::Shared, false);
                 actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
                 self.open(page, actions);
             }
@@ -355,7 +397,7 @@ impl Cache {
         cached.dirty = true;
         // A flush that was under way is void: its Evict names the copy from before the grant.
         cached.flushing = false;
-        let flush = cached.deferred.flush;
+        let flush = cached.deferred.flush.is_some();
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
         self.open(page, actions);
         if flush {
@@ -428,65 +470,14 @@ impl Cache {
             cached.outgoing += 1;
             actions.push(Action::Transfer(Outgoing { page, from: cached.frame(), forward }));
         }
-        if cached.deferred.evict {
+        if cached.deferred.evict.is_some() {
             self.evict(page, actions);
             return;
         }
-        if cached.deferred.flush {
+        if cached.deferred.flush.is_some() {
             self.write_back(page, actions);
         }
         self.open(page, actions);
-    }
-
-    /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
-    /// it.
-    fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        let home = self.spaces.home(page);
-        let cached = self.cached(page);
-        let copy = cached.copy;
-        if cached.outgoing > 0 || cached.phase == Phase::Evicting {
-            return;
-        }
-        if cached.dirty {
-            cached.phase = Phase::Evicting;
-            actions.push(send_home(home, page, ToHome::Evict { frame: cached.frame(), copy, keep: false }));
-            return;
-        }
-        self.notices.push((page, copy));
-        self.free_frame(page, actions);
-        if self.notices.len() >= NOTICES_MAX {
-            self.on_idle(actions);
-        }
-    }
-
-    /// Frees the page's frame. If operations wait for the page, it awaits a frame again.
-    fn free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
-        self.mark_clean(page);
-        let cached = self.pages.remove(&page).expect("a page with a frame is known");
-        assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
-        let frame = cached.frame();
-        self.frames[frame.0 as usize] = None;
-        self.free.push(frame);
-        if cached.deferred.evict {
-            self.evictions -= 1;
-        }
-        if !cached.readers.is_empty() || !cached.writers.is_empty() {
-            let again = CachedPage { readers: cached.readers, writers: cached.writers, ..CachedPage::default() };
-            self.pages.insert(page, again);
-            self.awaiting_frame.push_back(page);
-        }
-        self.hand_out_frames(actions);
-    }
-
-    /// Gives free frames to the pages that wait for one.
-    fn hand_out_frames(&mut self, actions: &mut Vec<Action>) {
-        while !self.free.is_empty() {
-            let Some(page) = self.awaiting_frame.pop_front() else { break };
-            let frame = self.free.pop().expect("it was just seen");
-            self.frames[frame.0 as usize] = Some(page);
-            let request = self.cached(page).fetch(frame);
-            actions.push(send_home(self.spaces.home(page), page, request));
-        }
     }
 
     fn cached(&mut self, page: PageId) -> &mut CachedPage {

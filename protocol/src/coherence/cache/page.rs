@@ -1,6 +1,6 @@
 //! What a cache knows of one page.
 
-use super::super::{Access, CopyVersion, Forward, FrameId, ToHome, Waiter};
+use super::super::{Access, CopyVersion, Forward, FrameId, Priority, ToHome, Waiter};
 use alloc::vec::Vec;
 
 /// A page that is in a frame, on its way to one, or waits for one. The default waits for a frame, and no operation
@@ -19,10 +19,14 @@ pub(super) struct CachedPage {
     /// Transfers to readers under way out of the frame.
     pub outgoing: u32,
     pub deferred: DeferredActions,
+    /// It is being fetched, and no operation waits for it.
+    pub is_ahead: bool,
     /// Operations here that wait to read the page.
     pub readers: Vec<Waiter>,
     /// Operations here that wait to write it.
     pub writers: Vec<Waiter>,
+    /// The operation that overwrites the whole page before all others, until it may.
+    pub overwriter: Option<Waiter>,
 }
 
 /// How far a page has come; the diagram in [`super`] has the transitions.
@@ -49,7 +53,7 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FetchedData {
     Missing,
-    /// The frame is being filled with zeros.
+    /// The frame is being filled with zeros, or by the operation that overwrites the page.
     Clearing,
     There,
 }
@@ -75,10 +79,10 @@ pub(super) struct DeferredActions {
     pub serve_writer: Option<Forward>,
     /// Send the page to readers, which ends the right to write here.
     pub serve_readers: Vec<Forward>,
-    /// Write the page back.
-    pub flush: bool,
-    /// Free the frame.
-    pub evict: bool,
+    /// Write the page back, this urgently.
+    pub flush: Option<Priority>,
+    /// Free the frame, this urgently.
+    pub evict: Option<Priority>,
 }
 
 impl Phase {
@@ -100,10 +104,13 @@ impl CachedPage {
     /// Gets a frame and begins to fetch what the waiters need. Returns the request to the home.
     pub fn fetch(&mut self, frame: FrameId) -> ToHome {
         self.frame = Some(frame);
-        let access = if self.writers.is_empty() { Access::Read } else { Access::Write };
+        let access = if self.writers.is_empty() && self.overwriter.is_none() { Access::Read } else { Access::Write };
         self.phase = Phase::Fetching { access, data: FetchedData::Missing, granted: false };
         match access {
-            Access::Read => ToHome::Read { frame },
+            Access::Read => {
+                ToHome::Read { frame, priority: if self.is_ahead { Priority::Soon } else { Priority::Now } }
+            }
+            Access::Write if self.overwriter.is_some() => ToHome::Overwrite { frame },
             Access::Write => ToHome::Write { frame, copy: None },
         }
     }

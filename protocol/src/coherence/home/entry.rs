@@ -1,6 +1,6 @@
 //! What a home knows of one page: its holders, the transaction under way, and the requests that wait.
 
-use super::super::{Action, CopyVersion, FrameId, PageId, ToCache, send_cache};
+use super::super::{Action, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
 use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -25,6 +25,8 @@ pub(super) struct Entry {
     /// `holders`.
     pub dirty_owner: Option<Rank>,
     pub transaction: Transaction,
+    /// How urgent the load or store of the transaction is, while that is under way.
+    pub io: Option<Priority>,
     /// In the order of arrival.
     pub waiting: VecDeque<Request>,
 }
@@ -36,12 +38,14 @@ pub(super) struct Request {
     /// The frame of `from` with the page, or for it.
     pub frame: FrameId,
     pub kind: RequestKind,
+    pub priority: Priority,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RequestKind {
     Read,
     Write { copy: Option<CopyVersion> },
+    Overwrite,
     Evict { copy: CopyVersion, keep: bool },
 }
 
@@ -109,6 +113,35 @@ pub(super) enum WriteData {
 impl Entry {
     pub fn holder(&self, rank: Rank) -> Option<Holder> {
         self.holders.iter().copied().find(|holder| holder.rank == rank)
+    }
+
+    /// Takes a request in, which waits until it may start.
+    pub fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Refusable {
+        self.waiting.push_back(request);
+        self.hurry(page, request.priority, actions);
+        Ok(())
+    }
+
+    /// What a rank has asked for is waited for by now.
+    pub fn on_hurry(&mut self, page: PageId, from: Rank, actions: &mut Vec<Action>) -> Refusable {
+        for request in self.waiting.iter_mut().filter(|request| request.from == from) {
+            request.priority = Priority::Now;
+        }
+        self.hurry(page, Priority::Now, actions);
+        Ok(())
+    }
+
+    /// How urgent a request is with all those that wait behind it.
+    pub fn priority_with(&self, request: &Request) -> Priority {
+        self.waiting.iter().map(|waiting| waiting.priority).fold(request.priority, Priority::min)
+    }
+
+    /// Makes the load or store under way more urgent, if it is not urgent enough.
+    fn hurry(&mut self, page: PageId, priority: Priority, actions: &mut Vec<Action>) {
+        if let Some(io) = self.io.as_mut().filter(|io| **io > priority) {
+            *io = priority;
+            actions.push(Action::Hurry { page, priority });
+        }
     }
 
     /// Ends a read: the reader is the new top holder, unless it has given up its copy already.
@@ -208,15 +241,19 @@ impl Write {
         grant
     }
 
-    /// Gets the data from the backing file; of a page that no rank has written it is zeros.
-    pub fn fetch_from_file(&mut self, page: PageId, is_written: bool, actions: &mut Vec<Action>) {
+    /// Gets the data from the backing file; of a page that no rank has written it is zeros. Returns how urgent the load
+    /// is, if there is one.
+    pub fn fetch_from_file(&mut self, page: PageId, is_written: bool, actions: &mut Vec<Action>) -> Option<Priority> {
         if is_written {
             self.data = WriteData::Loading;
-            actions.push(Action::Load { page, to: self.requester, frame: self.frame });
+            let priority = Priority::Now;
+            actions.push(Action::Load { page, to: self.requester, frame: self.frame, priority });
+            Some(priority)
         } else {
             self.data = WriteData::There;
             let grant = self.grant_with_data();
             actions.push(send_cache(self.requester, page, ToCache::Data { version: self.version, grant, zeros: true }));
+            None
         }
     }
 }

@@ -49,7 +49,7 @@ impl Home {
         for entry in self.entries.values_mut() {
             versions.extend(entry.holders.iter_mut().map(|holder| &mut holder.copy));
             versions.extend(entry.waiting.iter_mut().filter_map(|request| match &mut request.kind {
-                RequestKind::Read => None,
+                RequestKind::Read | RequestKind::Overwrite => None,
                 RequestKind::Write { copy } => copy.as_mut(),
                 RequestKind::Evict { copy, .. } => Some(copy),
             }));

@@ -5,7 +5,7 @@
 //!        ┌──────────────────────────▶ Reads ──────────────────────────┐
 //!        │ Read, no holder serves it            Done                  │
 //!        ├──────────────────────────▶ First ──────────────────────────┤
-//!        │ Write                                Done                  │
+//!        │ Write or Overwrite                   Done                  │
 //!   Idle ┼──────────────────────────▶ Write ──────────────────────────┼──▶ Idle
 //!        │ Evict by the dirty owner             Stored                │
 //!        ├──────────────────────────▶ WriteBack ──────────────────────┘
@@ -25,7 +25,7 @@ mod inspect;
 
 pub use entry::Holder;
 
-use super::{Access, Action, CopyVersion, Forward, PageId, ToCache, ToHome, send_cache};
+use super::{Access, Action, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, send_cache};
 use crate::{Nonsense, Rank};
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -62,22 +62,26 @@ impl Home {
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
         let entry = self.entries.entry(index).or_default();
-        let mut ask = |frame, kind| {
-            entry.waiting.push_back(Request { from, frame, kind });
-            Ok(())
-        };
+        let page = PageId::of_segment(self.rank, index);
+        let asked = |frame, kind, priority| Request { from, frame, kind, priority };
         let taken = match body {
-            ToHome::Read { frame } => ask(frame, RequestKind::Read),
-            ToHome::Write { frame, copy } => ask(frame, RequestKind::Write { copy }),
-            ToHome::Evict { frame, copy, keep } => {
-                let kind = RequestKind::Evict { copy, keep };
+            ToHome::Read { frame, priority } => entry.ask(page, asked(frame, RequestKind::Read, priority), actions),
+            ToHome::Write { frame, copy } => {
+                entry.ask(page, asked(frame, RequestKind::Write { copy }, Priority::Now), actions)
+            }
+            ToHome::Overwrite { frame } => {
+                entry.ask(page, asked(frame, RequestKind::Overwrite, Priority::Now), actions)
+            }
+            ToHome::Evict { frame, copy, keep, priority } => {
+                let request = asked(frame, RequestKind::Evict { copy, keep }, priority);
                 if entry.transaction == Transaction::Recall && entry.dirty_owner == Some(from) {
-                    self.start(index, Request { from, frame, kind }, actions)?;
+                    self.start(index, request, actions)?;
                     Ok(())
                 } else {
-                    ask(frame, kind)
+                    entry.ask(page, request, actions)
                 }
             }
+            ToHome::Hurry => entry.on_hurry(page, from, actions),
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { version } => entry.on_done(from, version),
             ToHome::Nack { version } => self.on_nack(from, index, version, actions),
@@ -90,7 +94,9 @@ impl Home {
     /// [`Action::Load`] is carried out: the page is in the requester's frame.
     pub(super) fn on_loaded(&mut self, index: u32, actions: &mut Vec<Action>) {
         let page = self.page(index);
-        let (to, version, grant) = match &mut self.entry_mut(index).transaction {
+        let entry = self.entry_mut(index);
+        entry.io = None;
+        let (to, version, grant) = match &mut entry.transaction {
             Transaction::First { requester, version, loading, .. } => {
                 *loading = false;
                 (*requester, *version, false)
@@ -105,6 +111,18 @@ impl Home {
         actions.push(send_cache(to, page, ToCache::Data { version, grant, zeros: false }));
     }
 
+    /// [`Action::Load`] has failed, and nobody waited for it: the requester is told, and nothing has happened.
+    pub(super) fn on_load_failed(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let page = self.page(index);
+        let entry = self.entry_mut(index);
+        let Transaction::First { requester, loading: true, .. } = mem::take(&mut entry.transaction) else {
+            panic!("a load failed that an operation waited for, or none");
+        };
+        entry.io = None;
+        actions.push(send_cache(requester, page, ToCache::Unread));
+        self.start_waiting(index, actions)
+    }
+
     /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
     pub(super) fn on_stored(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let page = self.page(index);
@@ -114,6 +132,7 @@ impl Home {
             panic!("a store finished outside a write-back");
         };
         entry.dirty_owner = None;
+        entry.io = None;
         if !keep {
             entry.forget(Holder { rank: from, copy }).expect("it is no dirty owner any more");
         }
@@ -135,12 +154,12 @@ impl Home {
             }
             // The other holders are giving up their copies, so only the file is left to get the data from.
             write.granted &= !with_grant;
-            write.fetch_from_file(page, is_written, actions);
+            entry.io = write.fetch_from_file(page, is_written, actions);
             return entry.forget(source);
         }
         let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
         let Some(Reader { requester, frame, source, .. }) = reader else { return UNASKED };
-        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read });
+        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority: Priority::Now });
         entry.forget(source)
     }
 
@@ -193,6 +212,7 @@ impl Home {
         match request.kind {
             RequestKind::Read => self.start_read(index, request, actions),
             RequestKind::Write { copy } => self.start_write(index, request, copy, actions),
+            RequestKind::Overwrite => self.start_overwrite(index, request, actions),
             RequestKind::Evict { copy, keep } => {
                 let started = self.start_evict(index, request, copy, keep, actions);
                 started.map_err(|what| Nonsense::about(self.page(index), request.from, what))
@@ -224,8 +244,10 @@ impl Home {
             actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
         } else {
             entry.transaction = Transaction::First { requester: from, version, loading: is_written, forgotten: false };
+            let priority = entry.priority_with(&request);
+            entry.io = is_written.then_some(priority);
             actions.push(if is_written {
-                Action::Load { page, to: from, frame }
+                Action::Load { page, to: from, frame, priority }
             } else {
                 send_cache(from, page, ToCache::Data { version, grant: false, zeros: true })
             });
@@ -267,12 +289,36 @@ impl Home {
             let forward = Forward { version, to: from, frame, access: Access::Write, grant: alone };
             actions.push(send_cache(source.rank, page, ToCache::Forward(forward)));
         } else if !has_copy {
-            write.fetch_from_file(page, is_written, actions);
+            entry.io = write.fetch_from_file(page, is_written, actions);
         } else if alone {
             write.granted = true;
             actions.push(send_cache(from, page, ToCache::Grant { version }));
         }
         entry.transaction = Transaction::Write(write);
+        Ok(())
+    }
+
+    /// Makes a rank the owner that needs no bytes of the page: every holder gives its copy up, also the dirty owner. The
+    /// newest bytes are those of the operation that has asked, which is not done before it is granted.
+    fn start_overwrite(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let page = self.page(index);
+        let Request { from, frame, .. } = request;
+        self.entry_mut(index).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
+        if self.recall(index, request, actions)? {
+            return Ok(());
+        }
+        let version = self.next_version();
+        let entry = self.entry_mut(index);
+        let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
+        actions.extend(entry.holders.iter().map(invalidate));
+        let acknowledgements = entry.holders.len() as u32;
+        let granted = acknowledgements == 0;
+        if granted {
+            actions.push(send_cache(from, page, ToCache::Grant { version }));
+        }
+        let data = WriteData::There;
+        entry.transaction =
+            Transaction::Write(Write { requester: from, frame, version, acknowledgements, data, granted });
         Ok(())
     }
 
@@ -293,7 +339,9 @@ impl Home {
         }
         if entry.dirty_owner == Some(from) {
             entry.transaction = Transaction::WriteBack { from, copy, keep };
-            actions.push(Action::Store { page, from, frame });
+            let priority = entry.priority_with(&request);
+            entry.io = Some(priority);
+            actions.push(Action::Store { page, from, frame, priority });
             return Ok(());
         }
         // A recall has already had it written back.

@@ -78,7 +78,10 @@ impl World {
 
 fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
     match &mut message.body {
-        CoherenceBody::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => None,
+        CoherenceBody::Home(
+            ToHome::Read { .. } | ToHome::Write { copy: None, .. } | ToHome::Hurry | ToHome::Overwrite { .. },
+        )
+        | CoherenceBody::Cache(ToCache::Unread) => None,
         CoherenceBody::Home(
             ToHome::Write { copy: Some(version), .. }
             | ToHome::Done { version }

@@ -1,0 +1,116 @@
+//! The frames of a cache: which pages get them, and giving pages up to free them.
+
+use super::super::{Action, FrameId, PageId, Priority, ToHome, send_home};
+use super::Cache;
+use super::page::{CachedPage, Phase};
+use alloc::vec::Vec;
+
+/// The most notices of clean evictions that are put off.
+const NOTICES_MAX: usize = 16;
+
+impl Cache {
+    pub(in super::super) fn on_evict(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
+        assert!(self.evictable(frame), "{frame:?} cannot be evicted now");
+        let page = self.page_in(frame).expect("an evictable frame has a page");
+        let others = self.evictions as usize;
+        let priority = match others.checked_sub(self.awaiting_frame.len()) {
+            None => Priority::Now,
+            Some(others) if others < self.awaiting_ahead.len() => Priority::Soon,
+            Some(_) => Priority::Later,
+        };
+        self.evictions += 1;
+        self.cached(page).deferred.evict = Some(priority);
+        if priority != Priority::Now {
+            self.unhurried.push_back(page);
+        }
+        self.close(page, actions);
+    }
+
+    /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
+    /// it.
+    pub(super) fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let home = self.spaces.home(page);
+        let cached = self.cached(page);
+        let copy = cached.copy;
+        if cached.outgoing > 0 || cached.phase == Phase::Evicting {
+            return;
+        }
+        if cached.dirty {
+            cached.phase = Phase::Evicting;
+            let priority = cached.deferred.evict.unwrap_or(Priority::Later);
+            actions.push(send_home(home, page, ToHome::Evict { frame: cached.frame(), copy, keep: false, priority }));
+            return;
+        }
+        self.notices.push((page, copy));
+        self.free_frame(page, actions);
+        if self.notices.len() >= NOTICES_MAX {
+            self.on_idle(actions);
+        }
+    }
+
+    /// Frees the page's frame. If operations wait for the page, it awaits a frame again.
+    pub(super) fn free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        self.mark_clean(page);
+        let cached = self.pages.remove(&page).expect("a page with a frame is known");
+        assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
+        let frame = cached.frame();
+        self.frames[frame.0 as usize] = None;
+        self.free.push(frame);
+        if let Some(priority) = cached.deferred.evict {
+            self.evictions -= 1;
+            if priority != Priority::Now {
+                self.unhurried.retain(|unhurried| *unhurried != page);
+            }
+        }
+        if !cached.readers.is_empty() || !cached.writers.is_empty() {
+            let again = CachedPage { readers: cached.readers, writers: cached.writers, ..CachedPage::default() };
+            self.pages.insert(page, again);
+            self.await_frame(page, actions);
+        } else {
+            self.hand_out_frames(actions);
+        }
+    }
+
+    /// Makes a page that operations wait for wait for a frame.
+    pub(super) fn await_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        self.awaiting_frame.push_back(page);
+        self.hand_out_frames(actions);
+        self.hurry_evictions(actions);
+    }
+
+    /// An operation waits by now for a page that is being fetched ahead.
+    pub(super) fn hurry_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        if self.cached(page).phase == Phase::AwaitingFrame {
+            self.awaiting_ahead.retain(|ahead| *ahead != page);
+            self.awaiting_frame.push_back(page);
+            self.hurry_evictions(actions);
+        } else {
+            actions.push(send_home(self.spaces.home(page), page, ToHome::Hurry));
+        }
+    }
+
+    /// Makes evictions urgent until they are as many as the pages that operations wait for.
+    fn hurry_evictions(&mut self, actions: &mut Vec<Action>) {
+        while self.evictions as usize - self.unhurried.len() < self.awaiting_frame.len() {
+            let Some(page) = self.unhurried.pop_front() else { return };
+            let home = self.spaces.home(page);
+            let cached = self.cached(page);
+            cached.deferred.evict = Some(Priority::Now);
+            if cached.phase == Phase::Evicting {
+                actions.push(send_home(home, page, ToHome::Hurry));
+            }
+        }
+    }
+
+    /// Gives free frames to the pages that wait for one.
+    pub(super) fn hand_out_frames(&mut self, actions: &mut Vec<Action>) {
+        while !self.free.is_empty() {
+            let next = self.awaiting_frame.pop_front().or_else(|| self.awaiting_ahead.pop_front());
+            let Some(page) = next else { break };
+            let frame = self.free.pop().expect("it was just seen");
+            self.frames[frame.0 as usize] = Some(page);
+            let request = self.cached(page).fetch(frame);
+            actions.push(send_home(self.spaces.home(page), page, request));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The operations of a storage server that wait: the most urgent first, and of these the oldest.
+
+use std::collections::BTreeMap;
+use vgasnet_protocol::coherence::Priority;
+
+/// What an operation needs to go on, besides room in the storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Nothing: its frame is mapped here, or its page is in its staging frame.
+    Nothing,
+    /// A staging frame, through which it goes to the requester's.
+    LoadStaging,
+    /// A staging frame, into which it is fetched from the owner's.
+    StoreStaging,
+}
+
+const NEEDS: [Need; 3] = [Need::Nothing, Need::LoadStaging, Need::StoreStaging];
+
+pub(super) const PRIORITIES: [Priority; 3] = [Priority::Now, Priority::Soon, Priority::Later];
+
+/// An operation that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    pub priority: Priority,
+    pub need: Need,
+    /// Operations are counted as they come.
+    pub number: u64,
+    pub id: usize,
+}
+
+/// By priority and need, the operations that wait, by their number. One that cannot go on delays none that needs something
+/// else, and none that is more urgent.
+#[derive(Debug, Default)]
+pub(super) struct StorageQueue {
+    queues: [[BTreeMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
+}
+
+impl StorageQueue {
+    pub fn push(&mut self, waiting: Waiting) {
+        self.queues[waiting.priority as usize][waiting.need as usize].insert(waiting.number, waiting.id);
+    }
+
+    /// Takes an operation out. Returns whether it was there.
+    pub fn remove(&mut self, waiting: &Waiting) -> bool {
+        self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some()
+    }
+
+    /// The first operation that `may_go_on`.
+    pub fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+        PRIORITIES.into_iter().find_map(|priority| self.oldest_of(priority, &may_go_on))
+    }
+
+    /// The oldest operation that `may_go_on`, however urgent it is.
+    pub fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+        let oldest = PRIORITIES.into_iter().filter_map(|priority| self.oldest_of(priority, &may_go_on));
+        oldest.min_by_key(|waiting| waiting.number)
+    }
+
+    fn oldest_of(&self, priority: Priority, may_go_on: &impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+        let able = NEEDS.into_iter().filter(|need| may_go_on(priority, *need));
+        let firsts = able.filter_map(|need| {
+            let (number, id) = self.queues[priority as usize][need as usize].first_key_value()?;
+            Some(Waiting { priority, need, number: *number, id: *id })
+        });
+        firsts.min_by_key(|waiting| waiting.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queue(operations: &[(Priority, Need)]) -> StorageQueue {
+        let mut queue = StorageQueue::default();
+        for (id, (priority, need)) in operations.iter().enumerate() {
+            queue.push(Waiting { priority: *priority, need: *need, number: id as u64, id });
+        }
+        queue
+    }
+
+    #[test]
+    fn the_most_urgent_goes_first_and_then_the_oldest() {
+        let mut queue = queue(&[
+            (Priority::Later, Need::Nothing),
+            (Priority::Soon, Need::LoadStaging),
+            (Priority::Now, Need::StoreStaging),
+            (Priority::Soon, Need::Nothing),
+            (Priority::Now, Need::Nothing),
+        ]);
+        assert_eq!(queue.oldest(|_, _| true).map(|first| first.id), Some(0));
+        let mut order = Vec::new();
+        while let Some(first) = queue.first(|_, _| true) {
+            assert!(queue.remove(&first) && !queue.remove(&first));
+            order.push(first.id);
+        }
+        assert_eq!(order, [2, 4, 1, 3, 0]);
+    }
+
+    #[test]
+    fn one_that_cannot_go_on_delays_no_other() {
+        let queue = queue(&[
+            (Priority::Now, Need::LoadStaging),
+            (Priority::Now, Need::StoreStaging),
+            (Priority::Now, Need::Nothing),
+            (Priority::Later, Need::Nothing),
+        ]);
+        assert_eq!(queue.first(|_, need| need == Need::Nothing).map(|first| first.id), Some(2));
+        assert_eq!(queue.first(|priority, _| priority == Priority::Later).map(|first| first.id), Some(3));
+        assert_eq!(queue.first(|_, _| false), None);
+    }
+}
