@@ -8,8 +8,9 @@ use crate::options::{
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    Figures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, TriadFigures,
+    Figures, HitReport, MessageFigures, Output, ReadFigures, Report, Run, SharingFigures, ThreadFigures, TriadFigures,
 };
+use crate::threads::DATA_POOLS;
 use crate::{Stop, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
@@ -139,14 +140,13 @@ fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
 }
 
 fn fault(options: &FaultOptions) -> Result<u8, Stop> {
-    const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
+    if !options.threads.is_empty() {
+        return fault_threads(options);
+    }
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
     let spec = Spec { count: options.faults, ..Spec::new(Workload::Fault, &options.setup) };
-    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![options.setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
     let mut jobs = Vec::new();
-    for page in pages {
-        let setup = Setup { page, ..options.setup.clone() };
+    for setup in setups_by_page(&options.setup) {
         for &peer_memory in options.peer_memory.values() {
             let mut job = Job::new(2, true, peer_memory, &setup, spec.clone())?;
             refuse_few_frames(&job, FAULT_FRAMES_MIN)?;
@@ -156,6 +156,31 @@ fn fault(options: &FaultOptions) -> Result<u8, Stop> {
         }
     }
     show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
+}
+
+/// Loads of several threads.
+fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { threads: options.threads.clone(), ..Spec::new(Workload::FaultThreads, &options.setup) };
+    let threads_max = options.threads.iter().copied().max().unwrap_or(1);
+    let mut jobs = Vec::new();
+    for setup in setups_by_page(&options.setup) {
+        let mut job = Job::new(1, true, true, &setup, spec.clone())?;
+        // Threads are sure to go on with two frames each.
+        refuse_few_frames(&job, (2 * u64::from(threads_max)).max(FAULT_FRAMES_MIN))?;
+        job.spec.data_bytes = DATA_POOLS * job.config.pool_bytes;
+        job.check_space()?;
+        jobs.push(job);
+    }
+    show(&jobs, run_all(&jobs, ThreadFigures::new)?, &output, options.judging.check, plot::threads)
+}
+
+/// A setup for each size of pages: the chosen one, or two.
+fn setups_by_page(setup: &Setup) -> Vec<Setup> {
+    const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
+    let is_chosen = setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
+    let pages = if is_chosen { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
+    pages.into_iter().map(|page| Setup { page, ..setup.clone() }).collect()
 }
 
 fn messages(options: &MessageOptions) -> Result<u8, Stop> {

@@ -23,6 +23,7 @@ mod rank;
 mod reads;
 mod report;
 mod targets;
+mod threads;
 mod triad;
 
 use options::{Command, Options};

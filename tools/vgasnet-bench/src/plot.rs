@@ -1,7 +1,9 @@
 //! Bar charts of the results.
 
 use crate::faults::{Found, Latency};
-use crate::report::{MessageFigures, ReadFigures, Run, Setting, SharingFigures, Throughput, TriadFigures};
+use crate::report::{
+    MessageFigures, Rate, ReadFigures, Run, Setting, SharingFigures, ThreadFigures, Throughput, TriadFigures,
+};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
@@ -55,6 +57,21 @@ pub fn faults(runs: &[Run<Found>]) -> Result<String, String> {
             label(&run.setting),
         );
         Chart { title, unit: "us", bars: run.figures.faults.iter().map(bar).collect() }
+    };
+    draw(&runs.iter().map(chart).collect::<Vec<_>>())
+}
+
+/// A chart for each size of pages: pages a second by the number of threads, and beside each those of plain reads.
+pub fn threads(runs: &[Run<ThreadFigures>]) -> Result<String, String> {
+    let chart = |run: &Run<ThreadFigures>| {
+        let bar = |rate: &Rate| Bar {
+            label: format!("{} {}", rate.threads, if rate.threads == 1 { "thread" } else { "threads" }),
+            value: rate.pages_per_second,
+            reference: run.figures.plain_pages_per_second,
+        };
+        let page = format_size(run.setting.page_bytes);
+        let title = format!("Loads from pages of {page} in no order; in grey plain reads, many in flight");
+        Chart { title, unit: "pages/s", bars: run.figures.threads.iter().map(bar).collect() }
     };
     draw(&runs.iter().map(chart).collect::<Vec<_>>())
 }

@@ -5,12 +5,14 @@ mod hit;
 mod messages;
 mod reads;
 mod sharing;
+mod threads;
 mod triad;
 
 pub use hit::HitReport;
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
+pub use threads::{Rate, ThreadFigures};
 pub use triad::{Measured, TriadFigures};
 
 use crate::Stop;

@@ -1,9 +1,9 @@
 //! Targets, and whether a run reaches them.
 
 use crate::baseline::median;
-use crate::disk::Buffers;
+use crate::disk::{Buffers, PlainFile};
 use crate::plan::Job;
-use crate::report::{Measured, Throughput};
+use crate::report::{Measured, Rate, Throughput};
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
@@ -100,6 +100,14 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
         Some(target(name, meaning, latency.median_us, AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
+}
+
+/// The target of `fault --threads`: the most threads, if they are as many as plain reads in flight, come near those.
+pub fn judge_threads(rates: &[Rate]) -> Vec<Target> {
+    let most = rates.iter().max_by_key(|rate| rate.threads);
+    let most = most.filter(|rate| rate.threads as usize >= PlainFile::IN_FLIGHT_MAX);
+    let (name, meaning) = ("threads_to_plain", "loads of most threads to plain reads");
+    most.map(|rate| target(name, meaning, rate.to_plain, AtLeast, 0.7)).into_iter().collect()
 }
 
 /// The targets of `messages`. The round trip is judged if each of the two ranks has a processor.
