@@ -12,6 +12,7 @@ mod job_barrier;
 mod outbox;
 mod pins;
 mod prefetch;
+mod sleepers;
 mod storage_server;
 mod wait;
 mod wait_mode;
