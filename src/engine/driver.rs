@@ -243,6 +243,16 @@ impl Driver {
                 self.engine().complete(Event::Cleared(page));
                 return true;
             }
+            Work::Unmap { page, frame } => {
+                self.unmap(page, frame);
+                self.engine().complete(Event::Closed(page));
+                return true;
+            }
+            Work::Age => {
+                self.view().expect("only what is mapped ages").age();
+                self.engine().on_aged();
+                return true;
+            }
             Work::Put(transfer) => self.conduit.put(&transfer),
             Work::Get(transfer) => self.conduit.get(&transfer),
         };
@@ -298,6 +308,13 @@ impl Driver {
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
             self.fail("engine", &mapping_refused("map", errno));
+        }
+    }
+
+    fn unmap(&self, page: PageId, frame: FrameId) {
+        let view = self.view().expect("pages are mapped only in a rank that has a segment");
+        if let Err(errno) = view.unmap(page, frame) {
+            self.fail("engine", &mapping_refused("unmap", errno));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which frame is evicted, and when; the client's hints about pages that it will not need.
 
-use super::Engine;
+use super::{Engine, Work};
 use std::ops::RangeInclusive;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 
@@ -23,7 +23,10 @@ impl Engine {
     /// The frame for a page that awaits one: the least recently used that nobody uses now, else the least recently
     /// used.
     fn victim(&mut self) -> Option<FrameId> {
-        self.frames.age_mapped();
+        if !self.is_aging && self.frames.is_to_age() {
+            self.is_aging = true;
+            self.work.push_back(Work::Age);
+        }
         let (cache, pins, own) = (&self.protocol.cache, &self.pins, self.space.rank);
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
         let unused = self.frames.least_recent_unused(page_in, |_, _| true);

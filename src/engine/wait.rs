@@ -94,13 +94,7 @@ impl Driver {
     }
 
     /// Drives the engine until `done`, or sleeps while another thread drives it; not much longer than `end`.
-    pub(super) fn wait_for_engine(
-        &self,
-        done: &dyn Fn() -> bool,
-        awaited: Awaited,
-        end: Option<Instant>,
-        idle: Spin,
-    ) {
+    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>, idle: Spin) {
         // Not every time: a look at the clock takes longer than one at what is waited for.
         let (looks, is_late) = (Cell::new(0_u32), Cell::new(false));
         let done = &|| {

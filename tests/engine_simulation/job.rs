@@ -99,6 +99,13 @@ pub enum Task {
         frame: FrameId,
     },
     Cleared(PageId),
+    Unmap {
+        page: PageId,
+        frame: FrameId,
+    },
+    Closed(PageId),
+    Age,
+    Aged,
     Put(Transfer),
     Get(Transfer),
 }
@@ -168,6 +175,8 @@ impl Job {
         node.tasks.push(match work {
             Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
             Work::Clear { page, frame } => Task::Clear { page, frame },
+            Work::Unmap { page, frame } => Task::Unmap { page, frame },
+            Work::Age => Task::Age,
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -218,6 +227,22 @@ impl Job {
             }
             Task::Cleared(page) => {
                 node.engine.complete(Event::Cleared(page));
+                None
+            }
+            Task::Unmap { page, frame } => {
+                node.view().unmap(page, frame).expect("there is room to unmap");
+                Some(Task::Closed(page))
+            }
+            Task::Closed(page) => {
+                node.engine.complete(Event::Closed(page));
+                None
+            }
+            Task::Age => {
+                node.view().age();
+                Some(Task::Aged)
+            }
+            Task::Aged => {
+                node.engine.on_aged();
                 None
             }
             Task::Put(transfer) => {
