@@ -4,6 +4,7 @@ use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
+use crate::sys::SignalGuard;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 
@@ -23,9 +24,11 @@ impl Driver {
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
             self.engine().submit(Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault)));
-            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked.
+            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
+            // and leaves nothing to the helper.
             if self.sleepers.has_driver() {
-                self.step();
+                let _signals = SignalGuard::new();
+                self.drive();
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);

@@ -106,10 +106,13 @@ impl Sleepers {
         self.driver.store(NOBODY, Ordering::SeqCst);
     }
 
-    /// Wakes a thread that waits, to drive, unless another drives by now.
-    pub(super) fn offer(&self, from: Awaited) {
-        if !self.has_any() || self.has_driver() {
-            return;
+    /// Wakes a thread that waits, to drive, unless another drives by now. Returns whether a thread drives or has been woken.
+    pub(super) fn offer(&self, from: Awaited) -> bool {
+        if self.has_driver() {
+            return true;
+        }
+        if !self.has_any() {
+            return false;
         }
         let beds = self.beds.iter().cycle().skip(from.0 + 1).take(2 * BEDS);
         for bed in beds.filter(|bed| !bed.is_empty()) {
@@ -119,9 +122,9 @@ impl Sleepers {
                 continue;
             }
             bed.turn.fetch_add(1, Ordering::SeqCst);
-            futex::wake_one(&bed.turn);
-            return;
+            return futex::wake_one(&bed.turn);
         }
+        false
     }
 
     /// Wakes the threads that may wait for what has happened. Returns whether the driver may, too.

@@ -1,6 +1,6 @@
 //! Waiting: which thread drives the engine, which sleep, and what client threads do for the library meanwhile.
 
-use super::sleepers::{Awaited, Happened, time_left};
+use super::sleepers::{Awaited, Happened, Sleepers, time_left};
 use super::{Driver, WaitMode};
 use crate::request::CompletionId;
 use crate::sys::SignalGuard;
@@ -116,8 +116,8 @@ impl Driver {
                 has_offer |= self.sleepers.sleep(awaited, done, end, &signals);
             }
         }
-        if has_offer {
-            self.sleepers.offer(awaited);
+        if has_offer && !self.sleepers.offer(awaited) {
+            self.conduit.wake(self.space.rank);
         }
     }
 
@@ -132,9 +132,11 @@ impl Driver {
             }
             if worked {
                 idle.end();
-            } else if !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
-                self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
-            }) {
+            } else if idle.gives_way_to(&self.sleepers)
+                || !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
+                    self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
+                })
+            {
                 let held_up = self.sleep_limit();
                 let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
@@ -145,13 +147,11 @@ impl Driver {
         }
     }
 
-    /// Leaves driving to a thread that waits. The helper gets unfinished work too, since the thread that wakes may have
-    /// nothing to wait for any more.
+    /// Leaves driving to a thread that waits, else to the helper.
     fn hand_over(&self, notices: u32, awaited: Awaited) {
         self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
-        self.sleepers.offer(awaited);
-        if missed || self.unfinished.load(Ordering::SeqCst) {
+        if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst)) {
             self.conduit.wake(self.space.rank);
         }
     }
@@ -240,6 +240,11 @@ impl Idle {
 
     fn end(&mut self) {
         (self.is_eager, self.since) = (true, None);
+    }
+
+    /// Whether it sleeps at once, because other threads wait: one of them may be about to run.
+    fn gives_way_to(&self, sleepers: &Sleepers) -> bool {
+        !self.spin.yields && self.spin.limit != Duration::MAX && sleepers.has_any()
     }
 
     /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.

@@ -5,6 +5,8 @@ use crate::disk::{Buffers, PlainFile, Step};
 use crate::plan::Spec;
 use crate::progress;
 use crate::rank::{Rank, fail, leave_alternate_stack};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -28,6 +30,8 @@ pub struct Found {
 pub struct Loads {
     pub threads: u32,
     pub seconds_each: Vec<f64>,
+    /// Of all processors together.
+    pub processor_seconds_each: Vec<f64>,
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
@@ -39,7 +43,11 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let mut plain = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
     let mut found = Found {
         loads: pages,
-        threads: spec.threads.iter().map(|&threads| Loads { threads, seconds_each: Vec::new() }).collect(),
+        threads: spec
+            .threads
+            .iter()
+            .map(|&threads| Loads { threads, seconds_each: Vec::new(), processor_seconds_each: Vec::new() })
+            .collect(),
         plain_in_flight: PlainFile::IN_FLIGHT_MAX,
         plain_is_direct: plain.is_direct,
         ..Found::default()
@@ -58,7 +66,9 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
         for loads in &mut found.threads {
             random.shuffle(&mut order);
             rank.empty_pool();
+            let before = processor_seconds();
             loads.seconds_each.push(load_all(rank, spec, &order, loads.threads));
+            loads.processor_seconds_each.push(processor_seconds() - before);
             bar.inc(1);
         }
     }
@@ -86,6 +96,13 @@ fn load_all(rank: &Rank, spec: &Spec, order: &[u64], threads: u32) -> f64 {
         }
     });
     start.elapsed().as_secs_f64()
+}
+
+/// What this process has used of all processors together, in seconds.
+fn processor_seconds() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).unwrap_or_else(|error| fail(format!("getrusage: {error}")));
+    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+    seconds(usage.user_time()) + seconds(usage.system_time())
 }
 
 /// The word that is in a page.

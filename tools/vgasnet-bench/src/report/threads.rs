@@ -23,6 +23,8 @@ pub struct Rate {
     pub pages_per_second: f64,
     /// The rate over that of plain reads.
     pub to_plain: f64,
+    /// Of all processors together.
+    processor_us_each: f64,
     seconds_each: Vec<f64>,
 }
 
@@ -34,6 +36,7 @@ impl ThreadFigures {
             threads: loads.threads,
             pages_per_second: rate(&loads.seconds_each),
             to_plain: rate(&loads.seconds_each) / plain_pages_per_second,
+            processor_us_each: median(&loads.processor_seconds_each) * 1e6 / found.loads as f64,
             seconds_each: loads.seconds_each.clone(),
         });
         ThreadFigures {
@@ -53,20 +56,21 @@ impl Figures for ThreadFigures {
 
     fn rows(&self, setting: &Setting) -> String {
         let mut text = format!(
-            "{SETTING_HEAD}\n{}\n  plain reads with {} in flight: {:.0} pages a second\n  {:>7} {:>12} {:>8} {:>8}\n",
+            "{SETTING_HEAD}\n{}\n  plain reads with {} in flight: {:.0} pages a second\n  {:>7} {:>12} {:>8} {:>8} {:>8}\n",
             setting.columns(),
             self.plain_in_flight,
             self.plain_pages_per_second,
             "threads",
             "pages/s",
             "us each",
+            "cpu us",
             "to plain"
         );
         for rate in &self.threads {
             let us_each = 1e6 / rate.pages_per_second;
             text += &format!(
-                "  {:>7} {:>12.0} {us_each:>8.1} {:>8.2}\n",
-                rate.threads, rate.pages_per_second, rate.to_plain
+                "  {:>7} {:>12.0} {us_each:>8.1} {:>8.1} {:>8.2}\n",
+                rate.threads, rate.pages_per_second, rate.processor_us_each, rate.to_plain
             );
         }
         text + &not_direct(self.plain_is_direct, "  ", "reads")
