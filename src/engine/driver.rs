@@ -1,6 +1,7 @@
 //! The engine with the threads around it: driving it, and the work that results.
 
-use super::wait::{CallerWork, Waiters};
+use super::sleepers::{Awaited, Happened, Sleepers};
+use super::wait::CallerWork;
 use super::{Engine, Work};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
@@ -37,7 +38,8 @@ pub struct Driver {
     /// Readable when the storage has completed something.
     storage_doorbell: Option<OwnedFd>,
     large_pages: Arc<LargePages>,
-    pub(super) waiters: Waiters,
+    pub(super) sleepers: Sleepers,
+    pub(super) spin_us: AtomicU32,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
     /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
@@ -70,7 +72,8 @@ impl Driver {
             completions,
             mailbox: Mailbox::default(),
             storage_doorbell,
-            waiters: Waiters::default(),
+            sleepers: Sleepers::default(),
+            spin_us: AtomicU32::new(0),
             callers: OnceLock::new(),
             unfinished: AtomicBool::new(false),
             held_up: AtomicU32::new(0),
@@ -156,7 +159,7 @@ impl Driver {
     /// Leaves unfinished work to another thread of this rank, and wakes it. A driver watches the storage while it
     /// sleeps, but does not know of messages that other threads have left waiting for room.
     pub(super) fn delegate(&self) {
-        let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.waiters.has_driver();
+        let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.sleepers.has_driver();
         if unwatched || self.is_held_up() {
             self.conduit.wake(self.space.rank);
         }
@@ -244,6 +247,16 @@ impl Driver {
                 self.fill(page, frame, part);
                 return true;
             }
+            Work::Unmap { page, frame } => {
+                self.unmap(page, frame);
+                self.engine().complete(Event::Closed(page));
+                return true;
+            }
+            Work::Age => {
+                self.view().expect("only what is mapped ages").age();
+                self.engine().on_aged();
+                return true;
+            }
             Work::Put(transfer) => self.conduit.put(&transfer),
             Work::Get(transfer) => self.conduit.get(&transfer),
         };
@@ -267,9 +280,10 @@ impl Driver {
         if own.table.unpin(self.space.slots.of(page)) {
             self.notify_unpinned();
         }
-        let finished = parts.into_iter().fold(false, |finished, part| self.complete(part.completion) | finished);
-        if finished {
-            self.notify();
+        let mut happened = Happened::default();
+        parts.into_iter().filter_map(|part| self.complete(part.completion)).for_each(|awaited| happened.add(awaited));
+        if !happened.is_nothing() {
+            self.tell(happened);
         }
     }
 
@@ -279,23 +293,30 @@ impl Driver {
         // page, and the client leaves its memory to it until it has synced that.
         unsafe { part.copy.run(self.space.own.pool.frame(frame), &part.piece) };
         self.engine().complete(Event::Filled(page));
-        if self.complete(part.completion) {
-            self.notify();
+        if let Some(awaited) = self.complete(part.completion) {
+            let mut happened = Happened::default();
+            happened.add(awaited);
+            self.tell(happened);
         }
     }
 
-    /// Tells that a part is done. Returns whether a thread may wait for that in [`Driver::wait_until`].
-    fn complete(&self, completion: Completion) -> bool {
+    /// Tells that a part is done. Returns what a thread may wait for that has come.
+    fn complete(&self, completion: Completion) -> Option<Awaited> {
         match completion {
-            Completion::Counted(completion) => self.completions.finish(completion),
-            Completion::Fault(fault) => match self.mailbox.serve(fault) {
-                Waited::Looking => true,
-                Waited::Asleep => false,
-                Waited::Gone(index) => {
-                    self.unpin_own(index);
-                    false
+            Completion::Counted(completion) => {
+                self.completions.finish(completion).then_some(Awaited::completion(completion))
+            }
+            Completion::Fault(fault) => {
+                let awaited = Awaited::page(fault.wants().0);
+                match self.mailbox.serve(fault) {
+                    Waited::Looking => Some(awaited),
+                    Waited::Asleep => None,
+                    Waited::Gone(index) => {
+                        self.unpin_own(index);
+                        None
+                    }
                 }
-            },
+            }
         }
     }
 
@@ -304,6 +325,13 @@ impl Driver {
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.map_and_pin(page.index, frame, access) {
             self.fail("engine", &mapping_refused("map", errno));
+        }
+    }
+
+    fn unmap(&self, page: PageId, frame: FrameId) {
+        let view = self.view().expect("pages are mapped only in a rank that has a segment");
+        if let Err(errno) = view.unmap(page, frame) {
+            self.fail("engine", &mapping_refused("unmap", errno));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Which frame is evicted, and when; the client's hints about pages that it will not need.
 
-use super::Engine;
+use super::{Engine, Work};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
@@ -24,7 +24,10 @@ impl Engine {
     /// The frame for a page that awaits one: the least recently used that nobody uses now, else the least recently
     /// used.
     fn victim(&mut self) -> Option<FrameId> {
-        self.frames.age_mapped();
+        if !self.is_aging && self.frames.is_to_age() {
+            self.is_aging = true;
+            self.work.push_back(Work::Age);
+        }
         let (cache, pins, space) = (&self.protocol.cache, &self.pins, Arc::clone(&self.space));
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
         let unused = self.frames.least_recent_unused(page_in, |_, _| true);

@@ -2,7 +2,9 @@
 
 use super::Driver;
 use super::driver::HELD_UP_SLEEP;
+use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
+use crate::sys::SignalGuard;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 
@@ -22,12 +24,15 @@ impl Driver {
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
             self.engine().submit(Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault)));
-            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked.
-            if self.waiters.has_driver() {
-                self.step();
+            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
+            // and leaves nothing to the helper.
+            if self.sleepers.has_driver() {
+                let _signals = SignalGuard::new();
+                self.drive();
             }
             let end = Instant::now() + PATIENCE;
-            self.wait_for_engine(&|| fault.is_served(), Some(end), self.spin_in_fault());
+            let awaited = Awaited::page(fault.wants().0);
+            self.wait_for_engine(&|| fault.is_served(), awaited, Some(end), self.spin_in_fault());
             if !self.mailbox.fall_asleep(fault) {
                 return true;
             }
@@ -52,7 +57,7 @@ impl Driver {
         loop {
             let notices = table.unpin_notices();
             let faulted = self.take_faults();
-            let has_driver = self.waiters.has_driver();
+            let has_driver = self.sleepers.has_driver();
             if !has_driver || faulted {
                 while self.drive() {}
                 // A client thread may have begun to drive meanwhile, and sleep.
@@ -65,7 +70,7 @@ impl Driver {
             let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
             self.conduit.sleep(Sleeper::Helper, also, limit, &|| {
                 table.unpin_notices() != notices
-                    || (has_driver && !self.waiters.has_driver())
+                    || (has_driver && !self.sleepers.has_driver())
                     || (limit.is_none() && self.is_held_up())
                     || self.mailbox.has_any()
             });

@@ -12,6 +12,7 @@ mod job_barrier;
 mod outbox;
 mod pins;
 mod prefetch;
+mod sleepers;
 mod storage_queue;
 mod storage_server;
 mod wait;
@@ -74,6 +75,8 @@ pub struct Engine {
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
+    /// Pages are being unmapped because they were mapped first.
+    is_aging: bool,
     /// An event has happened for which threads may wait, other than the completion of an operation.
     has_event: bool,
     /// Why the job has to end.
@@ -130,6 +133,7 @@ impl Engine {
             arrived: Vec::new(),
             work: VecDeque::new(),
             refused: Vec::new(),
+            is_aging: false,
             has_event: false,
             broken: None,
         }
@@ -204,6 +208,12 @@ impl Engine {
     /// Takes an event that results from work outside the lock.
     pub fn complete(&mut self, event: Event) {
         self.handle(event);
+    }
+
+    /// The pages that were mapped first are unmapped: [`Work::Age`] is done.
+    pub fn on_aged(&mut self) {
+        self.is_aging = false;
+        self.handle_events();
     }
 
     /// Handles everything that has arrived. Returns whether there was anything.
@@ -389,10 +399,11 @@ impl Engine {
 
     /// A page is closed. It is unmapped before the protocol learns of that.
     fn on_closed(&mut self, page: PageId, frame: FrameId) {
-        if let Err(error) = self.frames.unmap(page, frame) {
-            self.broken = Some(error);
+        if self.frames.is_mapped(page, frame) {
+            self.work.push_back(Work::Unmap { page, frame });
+        } else {
+            self.events.push_back(Event::Closed(page));
         }
-        self.events.push_back(Event::Closed(page));
     }
 
     /// Whether the client has pinned the page.

@@ -1,11 +1,12 @@
 //! Waiting: which thread drives the engine, which sleep, and what client threads do for the library meanwhile.
 
+use super::sleepers::{Awaited, Happened, Sleepers, time_left};
 use super::{Driver, WaitMode};
 use crate::request::CompletionId;
-use crate::sys::{SignalGuard, futex};
+use crate::sys::SignalGuard;
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 
@@ -22,54 +23,6 @@ pub trait CallerWork: Send + Sync {
 
     /// Does a piece of it. Returns whether there was any.
     fn work(&self) -> bool;
-}
-
-/// The client threads that wait, and whether one of them drives.
-#[derive(Default)]
-pub(super) struct Waiters {
-    /// A client thread drives.
-    has_driver: AtomicBool,
-    /// Threads that sleep until the driver hands over or their operation is done.
-    asleep: AtomicUsize,
-    /// Counts the events for which they may sleep.
-    turn: AtomicU32,
-    spin_us: AtomicU32,
-}
-
-impl Waiters {
-    pub(super) fn has_driver(&self) -> bool {
-        self.has_driver.load(Ordering::SeqCst)
-    }
-
-    /// Makes the calling thread the driver, if there is none.
-    fn try_drive(&self) -> bool {
-        self.has_driver.compare_exchange(false, true, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-    }
-
-    /// Wakes a thread that waits, to drive. If its operation is done by now, it wakes the next.
-    fn wake_one(&self) {
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            self.turn.fetch_add(1, Ordering::SeqCst);
-            futex::wake_one(&self.turn);
-        }
-    }
-
-    fn wake_all(&self) {
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            self.turn.fetch_add(1, Ordering::SeqCst);
-            futex::wake_all(&self.turn);
-        }
-    }
-
-    fn sleep(&self, done: &dyn Fn() -> bool, end: Option<Instant>, signals: &SignalGuard) {
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        // A thread that changes `done` or `has_driver` and sees a sleeper increments the turn afterwards.
-        let turn = self.turn.load(Ordering::SeqCst);
-        if !done() && self.has_driver() {
-            signals.except(|| futex::wait_for(&self.turn, turn, time_left(end)));
-        }
-        self.asleep.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 impl Driver {
@@ -91,7 +44,8 @@ impl Driver {
 
     /// Waits until nothing is pending in a completion.
     pub fn wait(&self, completion: CompletionId) {
-        self.wait_until(&|| self.completions().is_done(completion));
+        let done = || self.completions().is_done(completion);
+        self.wait_for(&done, Awaited::completion(completion), None);
     }
 
     /// Waits until nothing is pending in a completion, and ends it.
@@ -107,6 +61,10 @@ impl Driver {
 
     /// As [`Driver::wait_until`], but not much longer than `end`.
     pub fn wait_until_or(&self, done: &dyn Fn() -> bool, end: Option<Instant>) {
+        self.wait_for(done, Awaited::ANY, end);
+    }
+
+    fn wait_for(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>) {
         let callers = self.callers.get().filter(|callers| callers.may_work());
         let mut rounds = 0_u32;
         while !done() {
@@ -115,7 +73,7 @@ impl Driver {
             }
             let is_over = || done() || callers.is_some_and(|callers| callers.is_pending());
             if !self.watch(&is_over) {
-                self.wait_for_engine(&is_over, end, self.spin());
+                self.wait_for_engine(&is_over, awaited, end, self.spin());
             }
             // Not every time: a look at the clock takes a tenth of a round trip.
             rounds += 1;
@@ -136,7 +94,7 @@ impl Driver {
     }
 
     /// Drives the engine until `done`, or sleeps while another thread drives it; not much longer than `end`.
-    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, end: Option<Instant>, idle: Spin) {
+    pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>, idle: Spin) {
         // Not every time: a look at the clock takes longer than one at what is waited for.
         let (looks, is_late) = (Cell::new(0_u32), Cell::new(false));
         let done = &|| {
@@ -147,21 +105,19 @@ impl Driver {
             done() || is_late.get()
         };
         let signals = SignalGuard::new();
-        let mut has_slept = false;
+        let mut has_offer = false;
         while !done() {
-            if self.waiters.try_drive() {
-                has_slept = false;
+            if self.sleepers.try_drive(awaited) {
+                has_offer = false;
                 self.conduit.set_driving(true);
                 let notices = self.drive_until(done, end, &signals, Idle::new(idle));
-                self.hand_over(notices);
+                self.hand_over(notices, awaited);
             } else {
-                has_slept = true;
-                self.waiters.sleep(done, end, &signals);
+                has_offer |= self.sleepers.sleep(awaited, done, end, &signals);
             }
         }
-        // This thread may have been woken to drive.
-        if has_slept && !self.waiters.has_driver() {
-            self.waiters.wake_one();
+        if has_offer && !self.sleepers.offer(awaited) {
+            self.conduit.wake(self.space.rank);
         }
     }
 
@@ -176,9 +132,11 @@ impl Driver {
             }
             if worked {
                 idle.end();
-            } else if !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
-                self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
-            }) {
+            } else if idle.gives_way_to(&self.sleepers)
+                || !idle.spin(self.unfinished.load(Ordering::SeqCst), &|| {
+                    self.conduit.has_arrivals() || done() || table.unpin_notices() != notices
+                })
+            {
                 let held_up = self.sleep_limit();
                 let limit = held_up.into_iter().chain(time_left(end)).min();
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
@@ -189,29 +147,30 @@ impl Driver {
         }
     }
 
-    /// Leaves driving to a thread that waits. The helper gets unfinished work too, since the thread that wakes may have
-    /// nothing to wait for any more.
-    fn hand_over(&self, notices: u32) {
-        self.waiters.has_driver.store(false, Ordering::SeqCst);
+    /// Leaves driving to a thread that waits, else to the helper.
+    fn hand_over(&self, notices: u32, awaited: Awaited) {
+        self.sleepers.stop_driving();
         let missed = self.conduit.set_driving(false) || self.space.own.table.unpin_notices() != notices;
-        self.waiters.wake_one();
-        if missed || self.unfinished.load(Ordering::SeqCst) {
+        if !self.sleepers.offer(awaited) && (missed || self.unfinished.load(Ordering::SeqCst)) {
             self.conduit.wake(self.space.rank);
         }
     }
 
-    /// Makes waiting threads look whether their wait is over.
+    /// Makes waiting threads that have called in look whether their wait is over.
     pub fn notify(&self) {
-        std::sync::atomic::fence(Ordering::SeqCst);
-        self.waiters.wake_all();
-        if self.waiters.has_driver() {
+        self.tell(Happened::EVENT);
+    }
+
+    /// Makes threads that may wait for this look whether their wait is over.
+    pub(super) fn tell(&self, happened: Happened) {
+        if self.sleepers.wake(happened) {
             self.conduit.wake(self.space.rank);
         }
     }
 
     /// Sets how long a driver spins before it sleeps, in microseconds, unless the client sets a wait mode.
     pub fn set_spin(&self, spin_us: u32) {
-        self.waiters.spin_us.store(spin_us, Ordering::Relaxed);
+        self.spin_us.store(spin_us, Ordering::Relaxed);
     }
 
     /// How long a driver spins before it sleeps, as the client's wait mode has it.
@@ -219,7 +178,7 @@ impl Driver {
         match WaitMode::current() {
             WaitMode::Spin => Duration::MAX,
             WaitMode::Block => Duration::ZERO,
-            WaitMode::SpinBlock => Duration::from_micros(self.waiters.spin_us.load(Ordering::Relaxed).into()),
+            WaitMode::SpinBlock => Duration::from_micros(self.spin_us.load(Ordering::Relaxed).into()),
         }
     }
 
@@ -244,10 +203,6 @@ impl Driver {
 
 fn is_past(end: Option<Instant>) -> bool {
     end.is_some_and(|end| Instant::now() >= end)
-}
-
-fn time_left(end: Option<Instant>) -> Option<Duration> {
-    end.map(|end| end.saturating_duration_since(Instant::now()))
 }
 
 /// Looks for a moment and keeps the processor: an answer comes sooner than another thread would get to run. Returns
@@ -285,6 +240,11 @@ impl Idle {
 
     fn end(&mut self) {
         (self.is_eager, self.since) = (true, None);
+    }
+
+    /// Whether it sleeps at once, because other threads wait: one of them may be about to run.
+    fn gives_way_to(&self, sleepers: &Sleepers) -> bool {
+        !self.spin.yields && self.spin.limit != Duration::MAX && sleepers.has_any()
     }
 
     /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.

@@ -1,4 +1,4 @@
-//! Work outside the engine's lock: copies between frames and the client's memory, and between frames.
+//! Work outside the engine's lock: copies between frames and the client's memory, and between frames; unmapping pages.
 
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
@@ -32,6 +32,15 @@ pub enum Work {
         /// The part.
         part: Part,
     },
+    /// Unmap a page of the own segment that is closed, then tell the engine.
+    Unmap {
+        /// The page.
+        page: PageId,
+        /// The frame that it was in.
+        frame: FrameId,
+    },
+    /// Unmap the pages that were mapped first, then tell the engine.
+    Age,
     /// Start a put.
     Put(Transfer),
     /// Start a get.

@@ -1,7 +1,6 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages, PageTable, Slot, mapping_refused};
-use crate::error::UserError;
+use super::{AddressSpace, LargePages, PageTable, Slot};
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_protocol::replacement::Lru;
@@ -61,19 +60,13 @@ impl Frames {
         self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
     }
 
-    /// Unmaps the pages that were mapped first, so that their next use is seen. Called when frames are needed.
-    pub fn age_mapped(&self) {
-        if let Some(view) = &self.space.view {
-            view.age();
-        }
+    /// Whether so many pages are mapped that some are to be unmapped, so that their next use is seen.
+    pub fn is_to_age(&self) -> bool {
+        self.space.view.as_ref().is_some_and(|view| view.is_to_age())
     }
 
-    /// Unmaps a page that is closed and not pinned, if it is mapped in the segment.
-    ///
-    /// # Errors
-    /// The system refuses.
-    pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), UserError> {
-        let unmapped = self.space.view.as_ref().map_or(Ok(()), |view| view.unmap(page, frame));
-        unmapped.map_err(|errno| mapping_refused("unmap", errno))
+    /// Whether a page that is closed may be mapped in the segment.
+    pub fn is_mapped(&self, page: PageId, frame: FrameId) -> bool {
+        self.space.view.as_ref().is_some_and(|view| view.is_mapped(page, frame))
     }
 }

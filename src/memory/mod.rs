@@ -4,6 +4,7 @@
 mod address_space;
 mod frames;
 mod large_pages;
+mod mapped_frames;
 mod mapped_order;
 mod page_mapper;
 mod page_table;

@@ -18,7 +18,8 @@ use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// Maps a rank's frames in its segment.
 ///
-/// Calls come one at a time, also in signal handlers: neither function allocates, locks or touches the segment.
+/// Calls for one frame come one at a time, those for several side by side, also in signal handlers: neither function allocates
+/// or locks.
 pub trait PageMapper: Send + Sync {
     /// Maps a frame as page `index` with these rights, in place of the same frame with the rights `instead`.
     ///
@@ -40,9 +41,20 @@ pub struct RemapMapper {
     page_bytes: usize,
     /// The first frame's spare mappings, to read and to write; those of the other frames come after them.
     spare: [usize; 2],
-    /// Mappings are made by moving the page table entries of spare ones. Kernels before 5.13 cannot do that with a shared
-    /// mapping and leave the mapping behind: there each is made anew.
+    /// Mappings are made by moving the page table entries of spare ones. Small pages have too few entries for that to be
+    /// worth it. Kernels before 5.13 cannot do it with a shared mapping and leave the mapping behind. There each is made anew.
     moves_entries: bool,
+}
+
+/// The kernel fills in the page table entries of so many bytes when one of them is read (`fault_around_bytes`), and only one
+/// entry when one is written.
+const AROUND_BYTES: usize = 64 << 10;
+
+/// Pages from this size on have their page table entries moved, in bytes: filling them in takes longer than a system call.
+const MOVED_BYTES_MIN: usize = 1 << 20;
+
+fn move_min() -> usize {
+    std::env::var("MOVE_MIN").ok().and_then(|v| v.parse().ok()).unwrap_or(MOVED_BYTES_MIN)
 }
 
 fn protection(access: Access) -> i32 {
@@ -72,7 +84,10 @@ impl RemapMapper {
         assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
         let spare = |access| make_spare(pool.address, len_bytes, access);
         let spare = [spare(Access::Read)?, spare(Access::Write)?];
-        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: true };
+        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: page_bytes >= move_min() };
+        if !mapper.moves_entries {
+            return Ok(mapper);
+        }
         // Tries it with the first page.
         let moved = mapper.map(0, FrameId(0), Access::Read, None);
         mapper.moves_entries = moved.and_then(|()| mapper.unmap(0, FrameId(0), Access::Read)).is_ok();
@@ -102,7 +117,13 @@ impl RemapMapper {
         // SAFETY: `at` is a page of the segment's range, which belongs to this mapper; the spare mapping has a whole
         // frame.
         let mapped = unsafe { map_again(self.spare_of(frame, access), self.page_bytes, at) };
-        mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))
+        mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
+        for offset in (0..self.page_bytes).step_by(AROUND_BYTES) {
+            let start = std::ptr::with_exposed_provenance::<u8>(at + offset);
+            // SAFETY: the page is mapped, and its caller has it pinned. The byte does not matter.
+            unsafe { start.read_volatile() };
+        }
+        Ok(())
     }
 
     /// Takes all access to a page away.

@@ -1,10 +1,10 @@
 //! The own segment as memory: which of its pages are mapped, and access to one that is here.
 //!
 //! A page that is open in the page table is mapped in the segment by a second mapping of its frame (`page_mapper.rs`);
-//! `mapped_order.rs` keeps the order. A page must be pinned to be mapped. It is unmapped after it is closed and before
+//! `mapped_frames.rs` keeps which are. A page must be pinned to be mapped. It is unmapped after it is closed and before
 //! the protocol learns of that: what is stored in a mapped page is never lost.
 
-use super::mapped_order::MappedOrder;
+use super::mapped_frames::MappedFrames;
 use super::page_mapper::PageMapper;
 use super::page_table::{Pinned, Slot, Slots};
 use super::{RankMemory, Segment};
@@ -33,7 +33,7 @@ pub struct SegmentView {
     frames: u32,
     memory: RankMemory,
     slots: Slots,
-    mapped: MappedOrder,
+    mapped: MappedFrames,
 }
 
 impl std::fmt::Debug for SegmentView {
@@ -72,7 +72,7 @@ impl SegmentView {
         mapped_max: u32,
     ) -> SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
-        let mapped = MappedOrder::new(mapper, frames, mapped_max);
+        let mapped = MappedFrames::new(mapper, frames, mapped_max);
         SegmentView { rank, segment, page_shift, frames, memory, slots, mapped }
     }
 
@@ -122,7 +122,7 @@ impl SegmentView {
 
     /// The access that a fault was about, for processors that do not tell: a mapped page must lack the right to write.
     pub fn more_than_mapped(&self, index: u32) -> Access {
-        if self.mapped.is_mapped(index) { Access::Write } else { Access::Read }
+        if self.mapped.is_page_mapped(index) { Access::Write } else { Access::Read }
     }
 
     /// Whether somebody waits for a page that the caller has pinned.
@@ -146,6 +146,11 @@ impl SegmentView {
         Ok(())
     }
 
+    /// Whether the frame of a page may be mapped. Waits for nobody.
+    pub fn is_mapped(&self, page: PageId, frame: FrameId) -> bool {
+        page.space == Space::of_segment(self.rank) && self.mapped.is_mapped(frame)
+    }
+
     /// Unmaps the page of a frame that is closed and not pinned, if it is mapped.
     ///
     /// # Errors
@@ -154,10 +159,18 @@ impl SegmentView {
         if page.space == Space::of_segment(self.rank) { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
+    /// Whether so many pages are mapped that [`SegmentView::age`] unmaps some.
+    pub fn is_to_age(&self) -> bool {
+        self.mapped.count() > self.unaged_max()
+    }
+
     /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.
-    /// Called when frames are needed.
-    pub(super) fn age(&self) {
-        self.mapped.shrink(self.frames - self.frames / 4, &|index| self.may_unmap(index));
+    pub fn age(&self) {
+        self.mapped.shrink(self.unaged_max(), &|index| self.may_unmap(index));
+    }
+
+    fn unaged_max(&self) -> u32 {
+        self.frames - self.frames / 4
     }
 
     /// How many pages are mapped.

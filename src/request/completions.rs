@@ -30,6 +30,13 @@ struct Counter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionId(u32);
 
+impl CompletionId {
+    /// Low for the completions that were in use first.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A completion as the client names it. Never zero, and not the same again within 2^31 uses of one completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle(NonZeroU64);

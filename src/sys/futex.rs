@@ -19,9 +19,9 @@ pub fn wait_for(word: &AtomicU32, value: u32, limit: Option<Duration>) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, value, limit) };
 }
 
-/// Wakes one thread that sleeps on the word at this address, which may be gone by now.
-pub fn wake_one(word: *const AtomicU32) {
-    wake(word, 1);
+/// Wakes one thread that sleeps on the word at this address, which may be gone by now. Returns whether there was one.
+pub fn wake_one(word: *const AtomicU32) -> bool {
+    wake(word, 1)
 }
 
 /// Wakes all threads that sleep on the word.
@@ -29,9 +29,9 @@ pub fn wake_all(word: &AtomicU32) {
     wake(word, i32::MAX);
 }
 
-fn wake(word: *const AtomicU32, threads: i32) {
+fn wake(word: *const AtomicU32, threads: i32) -> bool {
     // SAFETY: the kernel compares the address with those of sleepers, and neither reads nor writes there.
-    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) };
+    unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, threads) > 0 }
 }
 
 /// Whether the process may write the word at this address. It stays as it is.

@@ -105,6 +105,13 @@ pub enum Task {
         part: Part,
     },
     Filled(PageId, Part),
+    Unmap {
+        page: PageId,
+        frame: FrameId,
+    },
+    Closed(PageId),
+    Age,
+    Aged,
     Put(Transfer),
     Get(Transfer),
 }
@@ -176,6 +183,8 @@ impl Job {
             Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
             Work::Clear { page, frame } => Task::Clear { page, frame },
             Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
+            Work::Unmap { page, frame } => Task::Unmap { page, frame },
+            Work::Age => Task::Age,
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -238,6 +247,22 @@ impl Job {
             Task::Filled(page, part) => {
                 node.engine.complete(Event::Filled(page));
                 Some(Task::Finish(vec![part]))
+            }
+            Task::Unmap { page, frame } => {
+                node.view().unmap(page, frame).expect("there is room to unmap");
+                Some(Task::Closed(page))
+            }
+            Task::Closed(page) => {
+                node.engine.complete(Event::Closed(page));
+                None
+            }
+            Task::Age => {
+                node.view().age();
+                Some(Task::Aged)
+            }
+            Task::Aged => {
+                node.engine.on_aged();
+                None
             }
             Task::Put(transfer) => {
                 if node.conduit.put(&transfer).is_err() {

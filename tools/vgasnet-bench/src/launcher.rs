@@ -10,8 +10,9 @@ use crate::options::{
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
     AheadFigures, CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run,
-    SharingFigures, StreamFigures, TriadFigures,
+    SharingFigures, StreamFigures, ThreadFigures, TriadFigures,
 };
+use crate::threads::DATA_POOLS;
 use crate::{Stop, ahead, input, plot};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
@@ -151,10 +152,13 @@ fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
 }
 
 fn fault(options: &FaultOptions) -> Result<u8, Stop> {
+    if !options.threads.is_empty() {
+        return fault_threads(options);
+    }
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
     let spec = Spec { count: options.faults, ..Spec::new(Workload::Fault, &options.setup) };
     let mut jobs = Vec::new();
-    for setup in of_pages(&options.setup) {
+    for setup in setups_by_page(&options.setup) {
         for &peer_memory in options.peer_memory.values() {
             let mut job = Job::new(2, true, peer_memory, &setup, spec.clone())?;
             refuse_few_frames(&job, FAULT_FRAMES_MIN)?;
@@ -166,8 +170,25 @@ fn fault(options: &FaultOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, |_, found| found)?, &output, options.judging.check, plot::faults)
 }
 
-/// The setup with each size of pages that is to be measured.
-fn of_pages(setup: &Setup) -> Vec<Setup> {
+/// Loads of several threads.
+fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let spec = Spec { threads: options.threads.clone(), ..Spec::new(Workload::FaultThreads, &options.setup) };
+    let threads_max = options.threads.iter().copied().max().unwrap_or(1);
+    let mut jobs = Vec::new();
+    for setup in setups_by_page(&options.setup) {
+        let mut job = Job::new(1, true, true, &setup, spec.clone())?;
+        // Threads are sure to go on with two frames each.
+        refuse_few_frames(&job, (2 * u64::from(threads_max)).max(FAULT_FRAMES_MIN))?;
+        job.spec.data_bytes = DATA_POOLS * job.config.pool_bytes;
+        job.check_space()?;
+        jobs.push(job);
+    }
+    show(&jobs, run_all(&jobs, ThreadFigures::new)?, &output, options.judging.check, plot::threads)
+}
+
+/// A setup for each size of pages: the chosen one, or two.
+fn setups_by_page(setup: &Setup) -> Vec<Setup> {
     const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
     let is_chosen = setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
     let pages = if is_chosen { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
@@ -177,7 +198,7 @@ fn of_pages(setup: &Setup) -> Vec<Setup> {
 fn stream(options: &StreamOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
     let mut jobs = Vec::new();
-    for setup in of_pages(&options.setup) {
+    for setup in setups_by_page(&options.setup) {
         let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Stream, &setup))?;
         refuse_few_frames(&job, STREAM_FRAMES_MIN)?;
         job.spec.data_bytes = whole_pages(options.size, &job)?;
@@ -190,7 +211,7 @@ fn stream(options: &StreamOptions) -> Result<u8, Stop> {
 fn read_ahead(options: &StreamOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
     let mut jobs = Vec::new();
-    for mut setup in of_pages(&options.setup) {
+    for mut setup in setups_by_page(&options.setup) {
         // A hint fetches half a pool at most.
         let size = options.size.unwrap_or(DATA_BYTES_DEFAULT);
         setup.pool = setup.pool.or(size.checked_mul(2).and_then(|pool| pool.checked_add(POOL_ROOM_BYTES)));

@@ -27,6 +27,7 @@ mod reads;
 mod report;
 mod stream;
 mod targets;
+mod threads;
 mod triad;
 
 use options::{Command, Options};

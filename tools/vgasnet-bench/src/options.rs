@@ -189,6 +189,12 @@ pub struct FaultOptions {
           value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub faults: u32,
 
+    /// Measure instead how many pages so many threads of one rank get that load from pages in no order; several numbers, as
+    /// in 1,4,16, are measured in turns
+    #[arg(long, value_name = "N", value_delimiter = ',', conflicts_with_all = ["faults", "peer_memory"],
+          value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Vec<u32>,
+
     /// Whether ranks of one host use each other's frames directly
     #[arg(long, value_enum, default_value_t = Switch::On)]
     pub peer_memory: Switch,

@@ -27,6 +27,7 @@ pub enum Workload {
     /// Of a process that is no rank, but a baseline for one.
     MappedTriad,
     Fault,
+    FaultThreads,
     Messages,
     Lists,
     Collectives,
@@ -49,6 +50,8 @@ pub struct Spec {
     pub data_bytes: u64,
     /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
+    /// How many threads load, of [`Workload::FaultThreads`].
+    pub threads: Vec<u32>,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
@@ -75,6 +78,7 @@ impl Spec {
             workload,
             data_bytes: 0,
             count: 0,
+            threads: Vec::new(),
             repeat: setup.repeat,
             seed: setup.seed,
             input: None,

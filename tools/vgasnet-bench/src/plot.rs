@@ -2,7 +2,8 @@
 
 use crate::faults::{Found, Latency};
 use crate::report::{
-    CollectiveFigures, MessageFigures, ReadFigures, Run, Setting, SharingFigures, Throughput, TriadFigures,
+    CollectiveFigures, MessageFigures, Rate, ReadFigures, Run, Setting, SharingFigures, ThreadFigures, Throughput,
+    TriadFigures,
 };
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -72,6 +73,21 @@ pub fn collectives(runs: &[Run<CollectiveFigures>]) -> Result<String, String> {
     });
     let title = "Bytes that come to all ranks in collectives; in grey memcpy by one thread".into();
     draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
+}
+
+/// A chart for each size of pages: pages a second by the number of threads, and beside each those of plain reads.
+pub fn threads(runs: &[Run<ThreadFigures>]) -> Result<String, String> {
+    let chart = |run: &Run<ThreadFigures>| {
+        let bar = |rate: &Rate| Bar {
+            label: format!("{} {}", rate.threads, if rate.threads == 1 { "thread" } else { "threads" }),
+            value: rate.pages_per_second,
+            reference: run.figures.plain_pages_per_second,
+        };
+        let page = format_size(run.setting.page_bytes);
+        let title = format!("Loads from pages of {page} in no order; in grey plain reads, many in flight");
+        Chart { title, unit: "pages/s", bars: run.figures.threads.iter().map(bar).collect() }
+    };
+    draw(&runs.iter().map(chart).collect::<Vec<_>>())
 }
 
 /// Two charts: round trips, and throughputs of medium messages by the size of their payload.

@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, ahead, collectives, false_sharing, faults, hit, lists, messages, reads, stream, triad};
+use crate::{Stop, ahead, collectives, false_sharing, faults, hit, lists, messages, reads, stream, threads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -39,6 +39,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
+        Workload::FaultThreads => rank.report(&spec, threads::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
         Workload::Lists => rank.report(&spec, lists::run(&rank, &spec)),
         Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
@@ -189,9 +190,9 @@ impl Rank {
     }
 }
 
-/// Gives up the alternate stack for signal handlers that the main thread of a Rust program has. Programs in C have none, and a
+/// Gives up the alternate stack for signal handlers that each thread of a Rust program has. Programs in C have none, and a
 /// thread on such a stack has another one fetch the pages that it faults on.
-fn leave_alternate_stack() {
+pub fn leave_alternate_stack() {
     let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
     // SAFETY: this thread is in no signal handler, so nothing is on the stack that it gives up.
     unsafe { libc::sigaltstack(&raw const none, std::ptr::null_mut()) };

@@ -8,6 +8,7 @@ mod messages;
 mod reads;
 mod sharing;
 mod stream;
+mod threads;
 mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
@@ -17,6 +18,7 @@ pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
 pub use stream::{AheadFigures, Ratio, StreamFigures};
+pub use threads::{Rate, ThreadFigures};
 pub use triad::{Measured, TriadFigures};
 
 use crate::Stop;

@@ -1,9 +1,9 @@
 //! Targets, and whether a run reaches them.
 
 use crate::baseline::median;
-use crate::disk::Buffers;
+use crate::disk::{Buffers, PlainFile};
 use crate::plan::Job;
-use crate::report::{AheadFigures, CollectiveThroughput, ListKind, Measured, Ratio, Throughput};
+use crate::report::{AheadFigures, CollectiveThroughput, ListKind, Measured, Rate, Ratio, Throughput};
 use crate::stream::Way;
 use crate::{faults, hit};
 use Bound::{AtLeast, AtMost};
@@ -121,6 +121,14 @@ pub fn judge_stream(ratios: &[Ratio]) -> Vec<Target> {
 pub fn judge_ahead(figures: &AheadFigures) -> Vec<Target> {
     let (name, meaning) = ("miss_beside_read_ahead_to_idle", "miss beside read-ahead to one on an idle disk");
     vec![target(name, meaning, figures.beside_to_idle, AtMost, 3.0)]
+}
+
+/// The target of `fault --threads`: the most threads, if they are as many as plain reads in flight, come near those.
+pub fn judge_threads(rates: &[Rate]) -> Vec<Target> {
+    let most = rates.iter().max_by_key(|rate| rate.threads);
+    let most = most.filter(|rate| rate.threads as usize >= PlainFile::IN_FLIGHT_MAX);
+    let (name, meaning) = ("threads_to_plain", "loads of most threads to plain reads");
+    most.map(|rate| target(name, meaning, rate.to_plain, AtLeast, 0.7)).into_iter().collect()
 }
 
 /// The targets of `messages`. The round trip is judged if each of the two ranks has a processor.
