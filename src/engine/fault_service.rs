@@ -45,10 +45,11 @@ impl Driver {
         fault.is_served()
     }
 
-    /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the
-    /// helper fetches the pages after it when it runs.
+    /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the helper
+    /// fetches the pages after it, while the thread goes on.
     pub fn note_first_use(&self, index: u32) {
         self.mailbox.hint(index);
+        self.conduit.wake_helper();
     }
 
     /// The body of the helper thread, until the process ends.
@@ -56,9 +57,10 @@ impl Driver {
         let table = &self.space.own.table;
         loop {
             let notices = table.unpin_notices();
-            let faulted = self.take_faults();
+            let took = self.take_faults();
+            let faulted = self.mailbox.has_sleepers();
             let has_driver = self.sleepers.has_driver();
-            if !has_driver || faulted {
+            if !has_driver || faulted || took {
                 while self.drive() {}
                 // A client thread may have begun to drive meanwhile, and sleep.
                 self.delegate();
@@ -77,9 +79,10 @@ impl Driver {
         }
     }
 
-    /// Makes the engine fetch the pages for which threads have left requests. Returns whether any of them still waits.
+    /// Makes the engine fetch the pages for which threads have left requests or hints. Returns whether there were any.
     fn take_faults(&self) -> bool {
-        if self.mailbox.has_any() {
+        let has_any = self.mailbox.has_any();
+        if has_any {
             let mut engine = self.lock();
             for fault in self.mailbox.take() {
                 let page = self.space.own_page(fault.wants().0);
@@ -89,6 +92,6 @@ impl Driver {
                 engine.prefetch_after_use(self.space.own_page(index));
             }
         }
-        self.mailbox.has_sleepers()
+        has_any
     }
 }

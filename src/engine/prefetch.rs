@@ -61,6 +61,10 @@ impl Engine {
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {
+        // One may be the page after which these come. More demands must not wait until frames are evicted for these.
+        if self.protocol.cache.starving() > 1 {
+            return;
+        }
         for index in range.into_iter().flatten() {
             if self.prefetch.under_way.len() >= self.prefetch.under_way_max {
                 return;

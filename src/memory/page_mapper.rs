@@ -53,10 +53,6 @@ const AROUND_BYTES: usize = 64 << 10;
 /// Pages from this size on have their page table entries moved, in bytes: filling them in takes longer than a system call.
 const MOVED_BYTES_MIN: usize = 1 << 20;
 
-fn move_min() -> usize {
-    std::env::var("MOVE_MIN").ok().and_then(|v| v.parse().ok()).unwrap_or(MOVED_BYTES_MIN)
-}
-
 fn protection(access: Access) -> i32 {
     match access {
         Access::Read => libc::PROT_READ,
@@ -84,7 +80,7 @@ impl RemapMapper {
         assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
         let spare = |access| make_spare(pool.address, len_bytes, access);
         let spare = [spare(Access::Read)?, spare(Access::Write)?];
-        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: page_bytes >= move_min() };
+        let mut mapper = RemapMapper { segment, page_bytes, spare, moves_entries: page_bytes >= MOVED_BYTES_MIN };
         if !mapper.moves_entries {
             return Ok(mapper);
         }

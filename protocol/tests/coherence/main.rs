@@ -1,5 +1,6 @@
 //! The protocol's tests: golden transcripts, random interleavings, and every interleaving of small jobs.
 
+mod awaiting;
 mod exploration;
 mod forged;
 mod simulation;

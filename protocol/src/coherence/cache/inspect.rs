@@ -26,6 +26,11 @@ impl Cache {
         (self.free.len() as u32 + self.evictions).saturating_sub(self.awaiting())
     }
 
+    /// How many pages for which operations wait have no frame yet.
+    pub fn starving(&self) -> usize {
+        self.awaiting_frame.len()
+    }
+
     /// How many pages wait for a frame.
     fn awaiting(&self) -> u32 {
         (self.awaiting_frame.len() + self.awaiting_ahead.len()) as u32
