@@ -156,7 +156,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "it has no other processes")]
     fn bytes_are_read_where_the_proof_is_and_errors_name_the_side() {
         let own = Process::this();
-        let source: Vec<u8> = (0..100_000_u32).map(|n| (n * 7 >> 3) as u8).collect();
+        let source: Vec<u8> = (0..100_000_u32).map(|n| ((n * 7) >> 3) as u8).collect();
         let mut target = vec![0; source.len()];
         match try_read(&own, source.as_ptr().addr(), &mut target) {
             Err(ReadError::Refused) => return eprintln!("NOT RUN: this kernel lets no process read another's memory"),
