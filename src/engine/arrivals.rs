@@ -69,7 +69,7 @@ impl Engine {
                 self.look_at_barriers();
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
-                Some(id) => self.storage.on_transferred(id, &mut self.events, &mut self.work),
+                Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => {
                     let outgoing = self.transfers.remove(token.0 as usize / 2);
                     self.handle(Event::Transferred(outgoing));

@@ -227,6 +227,7 @@ impl Engine {
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
         self.handle_events();
+        self.storage.advance(&mut self.work);
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
         }
@@ -357,12 +358,12 @@ impl Engine {
                 self.work.push_back(Work::Fill { page, frame, part });
             }
             Action::Load { page, to, frame, priority } => {
-                self.storage.load(page, to, frame, priority, &mut self.work);
+                self.storage.load(page, to, frame, priority);
             }
             Action::Store { page, from, frame, priority } => {
-                self.storage.store(page, from, frame, priority, &mut self.work);
+                self.storage.store(page, from, frame, priority);
             }
-            Action::Hurry { page, priority } => self.storage.hurry(page, priority, &mut self.work),
+            Action::Hurry { page, priority } => self.storage.hurry(page, priority),
             Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
         }
     }

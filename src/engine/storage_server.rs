@@ -24,6 +24,9 @@ use vgasnet_protocol::coherence::{Event, FrameId, PageId, Priority};
 /// disk has always the next.
 const BACKGROUND_BYTES: usize = 512 << 10;
 
+/// The most bytes of pages side by side that go to the storage together.
+const RUN_BYTES_MAX: usize = 1 << 20;
+
 /// After so many operations the oldest one goes first, however urgent others are: none waits for ever.
 const TURNS: u64 = 64;
 
@@ -108,32 +111,18 @@ impl StorageServer {
         self.forgotten
     }
 
-    /// Starts bringing a page from the file into a frame of `to`.
-    pub(super) fn load(
-        &mut self,
-        page: PageId,
-        to: Rank,
-        frame: FrameId,
-        priority: Priority,
-        work: &mut VecDeque<Work>,
-    ) {
-        self.start(IoDirection::Read, page, (to, frame), priority, work);
+    /// Notes that a page is to be brought from the file into a frame of `to`. [`StorageServer::advance`] begins it.
+    pub(super) fn load(&mut self, page: PageId, to: Rank, frame: FrameId, priority: Priority) {
+        self.start(IoDirection::Read, page, (to, frame), priority);
     }
 
-    /// Starts bringing a page from a frame of `from` into the file.
-    pub(super) fn store(
-        &mut self,
-        page: PageId,
-        from: Rank,
-        frame: FrameId,
-        priority: Priority,
-        work: &mut VecDeque<Work>,
-    ) {
-        self.start(IoDirection::Write, page, (from, frame), priority, work);
+    /// Notes that a page is to be brought from a frame of `from` into the file.
+    pub(super) fn store(&mut self, page: PageId, from: Rank, frame: FrameId, priority: Priority) {
+        self.start(IoDirection::Write, page, (from, frame), priority);
     }
 
     /// Makes the operation of a page more urgent.
-    pub(super) fn hurry(&mut self, page: PageId, priority: Priority, work: &mut VecDeque<Work>) {
+    pub(super) fn hurry(&mut self, page: PageId, priority: Priority) {
         let Some(id) = self.of_page.get(&page.index).copied() else { return };
         let waiting = self.waiting_of(id);
         let operation = &mut self.operations[id];
@@ -143,7 +132,6 @@ impl StorageServer {
         } else if priority == Priority::Now && std::mem::take(&mut operation.in_background) {
             self.background_left += 1;
         }
-        self.advance(work);
     }
 
     /// Handles what the storage has completed. Returns whether there was anything.
@@ -175,27 +163,18 @@ impl StorageServer {
                 _ => events.push_back(self.finish(*id)),
             }
         }
-        self.advance(work);
         Ok(!completed.is_empty())
     }
 
     /// A transfer that this server asked for is complete.
-    pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+    pub(super) fn on_transferred(&mut self, id: usize, events: &mut VecDeque<Event>) {
         match self.operations[id].direction {
             IoDirection::Read => events.push_back(self.finish(id)),
             IoDirection::Write => self.wait(id, Need::Nothing),
         }
-        self.advance(work);
     }
 
-    fn start(
-        &mut self,
-        direction: IoDirection,
-        page: PageId,
-        (peer, frame): (Rank, FrameId),
-        priority: Priority,
-        work: &mut VecDeque<Work>,
-    ) {
+    fn start(&mut self, direction: IoDirection, page: PageId, (peer, frame): (Rank, FrameId), priority: Priority) {
         let need = match direction {
             _ if self.space.frame(peer, frame).is_some() => Need::Nothing,
             IoDirection::Read => Need::LoadStaging,
@@ -210,7 +189,6 @@ impl StorageServer {
         let before = self.of_page.insert(page.index, id);
         debug_assert!(before.is_none(), "{page:?} has one operation at a time");
         self.wait(id, need);
-        self.advance(work);
     }
 
     /// Makes an operation wait.
@@ -224,15 +202,45 @@ impl StorageServer {
         need.map(|need| Waiting { priority, need, number, id })
     }
 
-    /// Starts the next steps of operations, as far as there are staging frames and room in the storage.
-    fn advance(&mut self, work: &mut VecDeque<Work>) {
+    /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called after
+    /// everything that has happened, so that operations side by side in the file are seen together.
+    pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
         while let Some(waiting) = self.next_ready() {
-            if !self.begin(waiting.id, waiting.need, work) {
+            let run = self.run_from(&waiting);
+            let begun = match waiting.need {
+                Need::Nothing => self.submit(&run),
+                need => usize::from(self.begin_staged(waiting.id, need, work)),
+            };
+            for id in &run[..begun] {
+                let waiting = self.waiting_of(*id).expect("it was waiting");
+                self.waiting.remove(&waiting);
+                self.operations[*id].need = None;
+            }
+            self.turns += begun as u64;
+            if begun < run.len() {
                 return;
             }
-            self.turns += 1;
-            self.waiting.remove(&waiting);
         }
+    }
+
+    /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
+    /// as urgent.
+    fn run_from(&self, first: &Waiting) -> Vec<usize> {
+        let mut run = vec![first.id];
+        if first.need != Need::Nothing {
+            return run;
+        }
+        let Operation { direction, page, priority, .. } = self.operations[first.id];
+        let is_urgent = priority == Priority::Now;
+        let most = RUN_BYTES_MAX / self.space.page_bytes();
+        let most = if is_urgent { most } else { most.min(self.background_left.div_ceil(2)) };
+        let goes_with = |id: &usize| {
+            let other = &self.operations[*id];
+            other.direction == direction && other.need == Some(Need::Nothing) && other.priority == priority
+        };
+        let behind = (page.index + 1..).map_while(|index| self.of_page.get(&index).copied().filter(goes_with));
+        run.extend(behind.take(most.saturating_sub(1)));
+        run
     }
 
     /// The operation to go on with, of those that have what they need.
@@ -249,30 +257,40 @@ impl StorageServer {
         if self.turns % TURNS == TURNS - 1 { self.waiting.oldest(may_go_on) } else { self.waiting.first(may_go_on) }
     }
 
-    /// Begins the next step of an operation that has what it needs. Returns whether there was room for it.
-    fn begin(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
-        if need != Need::Nothing {
-            self.operations[id].staging = Some(self.staging_free.pop().expect("it is ready"));
+    /// Begins an operation that needs a staging frame, which is there. Returns whether there was room for it.
+    fn begin_staged(&mut self, id: usize, need: Need, work: &mut VecDeque<Work>) -> bool {
+        let staging = self.staging_free.pop().expect("it is ready");
+        self.operations[id].staging = Some(staging);
+        if need == Need::StoreStaging {
+            self.stores_left -= 1;
+            work.push_back(Work::Get(self.transfer(id, &self.operations[id], staging)));
+            return true;
         }
-        let operation = self.operations[id];
-        let has_begun = match (need, operation.staging) {
-            (Need::StoreStaging, Some(staging)) => {
-                self.stores_left -= 1;
-                work.push_back(Work::Get(self.transfer(id, &operation, staging)));
-                true
-            }
-            _ => self.submit(id),
-        };
-        if has_begun {
-            self.operations[id].need = None;
-        } else if need != Need::Nothing {
+        let has_begun = self.submit(&[id]) == 1;
+        if !has_begun {
             self.staging_free.extend(self.operations[id].staging.take());
         }
         has_begun
     }
 
-    /// Hands an operation to the storage. Returns whether that had room.
-    fn submit(&mut self, id: usize) -> bool {
+    /// Hands operations to the storage that lie one behind the other in the file. Returns how many of them it took.
+    fn submit(&mut self, ids: &[usize]) -> usize {
+        let run: Vec<IoOperation> = ids.iter().map(|id| self.io_operation(*id)).collect();
+        // SAFETY: the memory is whole frames that stay mapped until the process ends. A staging frame belongs to its
+        // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
+        // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
+        let taken = unsafe { self.storage.start_run(&run) };
+        for id in &ids[..taken] {
+            let operation = &mut self.operations[*id];
+            if operation.priority != Priority::Now {
+                operation.in_background = true;
+                self.background_left -= 1;
+            }
+        }
+        taken
+    }
+
+    fn io_operation(&self, id: usize) -> IoOperation {
         let Operation { direction, page, peer, frame, staging, .. } = self.operations[id];
         let memory = match staging {
             Some(staging) => self.space.own.pool.frame(staging),
@@ -280,18 +298,7 @@ impl StorageServer {
         };
         let page_bytes = self.space.page_bytes();
         let offset_bytes = u64::from(page.index) * page_bytes as u64;
-        let operation = IoOperation { direction, offset_bytes, memory, len_bytes: page_bytes, token: id as u64 };
-        // SAFETY: the memory is a whole frame that stays mapped until the process ends. A staging frame belongs to this
-        // operation. A requester's frame is reserved for the page until its Data message, which is sent after
-        // completion. A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent
-        // after completion.
-        let has_room = unsafe { self.storage.start(operation) }.is_ok();
-        let operation = &mut self.operations[id];
-        if has_room && operation.priority != Priority::Now {
-            operation.in_background = true;
-            self.background_left -= 1;
-        }
-        has_room
+        IoOperation { direction, offset_bytes, memory, len_bytes: page_bytes, token: id as u64 }
     }
 
     fn finish(&mut self, id: usize) -> Event {

@@ -27,13 +27,9 @@ impl Faulty {
         assert!(fault.nth > 0, "operations are counted from 1");
         Faulty { inner, fault, started: 0, doomed: Vec::new() }
     }
-}
 
-impl Storage for Faulty {
-    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
-        // hands out.
-        unsafe { self.inner.start(operation) }?;
+    /// Counts an operation that was started, which may be doomed.
+    fn count(&mut self, operation: &IoOperation) {
         if operation.direction == self.fault.direction {
             self.started += 1;
             let fails = self.fault.nth..self.fault.nth.saturating_add(self.fault.count);
@@ -41,7 +37,23 @@ impl Storage for Faulty {
                 self.doomed.push(operation.token);
             }
         }
+    }
+}
+
+impl Storage for Faulty {
+    unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
+        // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
+        // hands out.
+        unsafe { self.inner.start(operation) }?;
+        self.count(&operation);
         Ok(())
+    }
+
+    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+        // SAFETY: the memory is valid, and left to each operation until its token comes back.
+        let started = unsafe { self.inner.start_run(run) };
+        run[..started].iter().for_each(|operation| self.count(operation));
+        started
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {

@@ -19,6 +19,7 @@ mod memory;
 mod operation;
 mod patient;
 mod ring;
+mod run;
 mod threads;
 mod timer;
 
@@ -73,6 +74,20 @@ pub trait Storage: Send {
     /// Until [`poll`] hands out the token or the storage has been dropped, the memory is valid for the length of the
     /// operation. If it is read into, nothing else accesses it; if it is written from, nothing writes to it.
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy>;
+
+    /// Starts several operations of one direction, each of which begins in the file where the one before it ends: with one
+    /// request for all of them, where that is possible. Returns how many of them were started, from the first on; 0 where
+    /// [`Storage::start`] would have been [`Busy`].
+    ///
+    /// # Panics
+    /// As [`Storage::start`].
+    ///
+    /// # Safety
+    /// That of [`Storage::start`] for each of them.
+    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+        // SAFETY: the caller has promised for each what this needs.
+        run.iter().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
+    }
 
     /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
     /// operations that got only half way. Never blocks; extra calls are harmless and cheap.

@@ -112,6 +112,20 @@ impl Storage for Patient {
         Ok(())
     }
 
+    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+        let is_write = run.first().is_some_and(|operation| operation.direction == IoDirection::Write);
+        if is_write && self.wait.is_some() {
+            self.refused.extend(run);
+            return run.len();
+        }
+        // SAFETY: the memory is valid, and left to each operation until its token comes back.
+        let started = unsafe { self.inner.start_run(run) };
+        if is_write {
+            self.writes.extend(&run[..started]);
+        }
+        started
+    }
+
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         let (mut errno, mut has_written) = (None, false);
         let (writes, refused) = (&mut self.writes, &mut self.refused);

@@ -17,6 +17,7 @@
 use super::buffers::Buffers;
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
+use super::run::Run;
 use super::{Busy, IoDirection, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
@@ -41,7 +42,9 @@ pub struct RingStorage {
     ring: IoUring,
     file: BackingFile,
     /// The operations in flight. The kernel gives the index back with a completion.
-    slots: Vec<Option<Progress>>,
+    slots: Vec<Option<Slot>>,
+    /// How many operations they are.
+    operations: usize,
     /// The indices of the empty slots.
     empty: Vec<usize>,
     /// The memory that the kernel knows by an index.
@@ -50,6 +53,14 @@ pub struct RingStorage {
     takes_buffers: bool,
     /// The longest request, in bytes: whole blocks.
     pub(super) request_bytes_max: usize,
+}
+
+/// What the kernel works on with one request.
+enum Slot {
+    /// An operation, and those that follow it in the same slot: of a run that did not go at once.
+    One(Progress, Vec<IoOperation>),
+    /// Operations one behind the other in the file.
+    Run(Run),
 }
 
 impl RingStorage {
@@ -67,6 +78,7 @@ impl RingStorage {
                 ring,
                 file,
                 slots: (0..depth).map(|_| None).collect(),
+                operations: 0,
                 empty: (0..depth).rev().collect(),
                 buffers: Buffers::default(),
                 takes_buffers: false,
@@ -112,12 +124,15 @@ impl RingStorage {
     }
 
     fn entry(&mut self, slot: usize) -> squeue::Entry {
-        let progress = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
+        let file = types::Fd(self.file.as_fd().as_raw_fd());
+        let progress = match self.slots[slot].as_ref().expect("a slot with a request holds an operation") {
+            Slot::One(progress, _) => progress,
+            Slot::Run(run) => return run.entry(file, self.request_bytes_max),
+        };
         let request = progress.request(self.request_bytes_max);
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
         let buffer = self.buffers.index_of(&self.ring.submitter(), pointer as usize, request.len_bytes);
-        let file = types::Fd(self.file.as_fd().as_raw_fd());
         let entry = match (progress.operation.direction, buffer) {
             (IoDirection::Read, Some(buffer)) => {
                 opcode::ReadFixed::new(file, pointer, len_bytes, buffer).offset(offset_bytes).build()
@@ -141,7 +156,7 @@ impl RingStorage {
             if queued == 0 {
                 return;
             }
-            let in_kernel = self.in_flight() - queued;
+            let in_kernel = self.slots.len() - self.empty.len() - queued;
             if !self.enter(0) && in_kernel > 0 {
                 return;
             }
@@ -178,11 +193,41 @@ impl RingStorage {
         Some((completion.user_data() as usize, result))
     }
 
-    /// Ends the operation in `slot`. Returns its token.
-    fn retire(&mut self, slot: usize) -> u64 {
-        let progress = self.slots[slot].take().expect("a completed slot holds an operation");
-        self.empty.push(slot);
-        progress.operation.token
+    /// Puts what is to be done into a slot and begins it.
+    fn begin(&mut self, slot: usize, what: Slot) {
+        self.slots[slot] = Some(what);
+        self.queue(slot);
+    }
+
+    /// Takes the kernel's answer to the request of a slot.
+    fn advance(&mut self, slot: usize, result: io::Result<usize>, sink: &mut dyn FnMut(u64, io::Result<()>)) {
+        match self.slots[slot].take().expect("a completed slot holds an operation") {
+            Slot::One(mut progress, rest) => match progress.advance(result) {
+                Step::Continue => self.begin(slot, Slot::One(progress, rest)),
+                Step::Complete(result) => {
+                    self.operations -= 1;
+                    sink(progress.operation.token, result);
+                    self.go_on(slot, rest);
+                }
+            },
+            Slot::Run(run) if run.is_complete(&result) => {
+                self.operations -= run.operations().len();
+                run.operations().iter().for_each(|operation| sink(operation.token, Ok(())));
+                self.empty.push(slot);
+            }
+            // One by one they show which of them fails.
+            Slot::Run(run) => self.go_on(slot, run.into_operations()),
+        }
+    }
+
+    /// Begins the first of the operations that are left in a slot.
+    fn go_on(&mut self, slot: usize, mut rest: Vec<IoOperation>) {
+        if rest.is_empty() {
+            self.empty.push(slot);
+            return;
+        }
+        let progress = Progress::new(rest.remove(0), self.file.size_bytes());
+        self.begin(slot, Slot::One(progress, rest));
     }
 }
 
@@ -190,25 +235,34 @@ impl Storage for RingStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let progress = Progress::new(operation, self.file.size_bytes());
         let slot = self.empty.pop().ok_or(Busy)?;
-        self.slots[slot] = Some(progress);
-        self.queue(slot);
+        self.operations += 1;
+        self.begin(slot, Slot::One(progress, Vec::new()));
         self.submit();
         Ok(())
     }
 
+    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+        if let [operation] = run {
+            // SAFETY: the caller has promised what this needs.
+            return usize::from(unsafe { self.start(*operation) }.is_ok());
+        }
+        run.iter().for_each(|operation| operation.check(self.file.size_bytes()));
+        let Some(slot) = self.empty.pop() else { return 0 };
+        self.operations += run.len();
+        self.begin(slot, Slot::Run(Run::new(run)));
+        self.submit();
+        run.len()
+    }
+
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         while let Some((slot, result)) = self.next_completion() {
-            let progress = self.slots[slot].as_mut().expect("a completed slot holds an operation");
-            match progress.advance(result) {
-                Step::Complete(result) => sink(self.retire(slot), result),
-                Step::Continue => self.queue(slot),
-            }
+            self.advance(slot, result, sink);
         }
         self.submit();
     }
 
     fn in_flight(&self) -> usize {
-        self.slots.len() - self.empty.len()
+        self.operations
     }
 
     /// The ring itself, which is readable exactly while its completion queue is not empty. Unlike an event descriptor
@@ -222,10 +276,11 @@ impl Storage for RingStorage {
 impl Drop for RingStorage {
     /// Waits until the kernel has no request: it would go on to write to memory that is free afterwards.
     fn drop(&mut self) {
-        while self.in_flight() > 0 {
+        while self.empty.len() < self.slots.len() {
             self.enter(1);
             while let Some((slot, _)) = self.next_completion() {
-                self.retire(slot);
+                self.slots[slot] = None;
+                self.empty.push(slot);
             }
         }
     }
@@ -236,7 +291,14 @@ fn set_up(depth: usize) -> io::Result<IoUring> {
     let ring = IoUring::builder().dontfork().build(entries)?;
     let mut probe = Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::ReadFixed::CODE, opcode::WriteFixed::CODE];
+    let needed = [
+        opcode::Read::CODE,
+        opcode::Write::CODE,
+        opcode::ReadFixed::CODE,
+        opcode::WriteFixed::CODE,
+        opcode::Readv::CODE,
+        opcode::Writev::CODE,
+    ];
     if !needed.iter().all(|&code| probe.is_supported(code)) {
         return Err(io::ErrorKind::Unsupported.into());
     }

@@ -86,3 +86,57 @@ fn a_file_that_became_shorter_is_an_error_after_a_short_read() {
         assert!(memory[..7].iter().all(|block| block.0 == [0; BLOCK_BYTES]), "the blocks that are left were read");
     }
 }
+
+/// Writes and reads three pieces by runs, in memory whose order is another than in the file.
+fn write_and_read_a_run(storage: &mut dyn Storage) {
+    const PIECES: usize = 3;
+    let place = |piece: usize| 2 * ((piece + 1) % PIECES);
+    let run = |direction, blocks: &mut [Block]| -> Vec<IoOperation> {
+        let memory: *mut u8 = blocks.as_mut_ptr().cast();
+        let piece = |piece: usize| IoOperation {
+            direction,
+            offset_bytes: ((4 + 2 * piece) * BLOCK_BYTES) as u64,
+            memory: memory.wrapping_add(place(piece) * BLOCK_BYTES),
+            len_bytes: 2 * BLOCK_BYTES,
+            token: piece as u64,
+        };
+        (0..PIECES).map(piece).collect()
+    };
+    let mut go = |operations: Vec<IoOperation>| {
+        let mut left = operations.as_slice();
+        while !left.is_empty() || storage.in_flight() > 0 {
+            // SAFETY: the blocks outlive the operations, which end before this returns, and are left alone until then.
+            let started = if left.is_empty() { 0 } else { unsafe { storage.start_run(left) } };
+            left = &left[started..];
+            storage.poll(&mut |_, result| result.unwrap());
+        }
+    };
+    let mut written: Vec<Block> = (1..=2 * PIECES as u8).map(|byte| Block([byte; BLOCK_BYTES])).collect();
+    let mut read = vec![Block([0xFF; BLOCK_BYTES]); 2 * PIECES];
+    go(run(IoDirection::Write, &mut written));
+    go(run(IoDirection::Read, &mut read));
+    assert!(read.iter().zip(&written).all(|(read, written)| read.0 == written.0));
+    // In the file the pieces lie in order.
+    let mut first = vec![Block([0xFF; BLOCK_BYTES]); 2];
+    let (offset_bytes, memory, len_bytes) = ((4 * BLOCK_BYTES) as u64, first.as_mut_ptr().cast(), 2 * BLOCK_BYTES);
+    go(vec![IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes, token: 9 }]);
+    assert!(first.iter().zip(&written[place(0)..]).all(|(read, written)| read.0 == written.0));
+}
+
+#[test]
+fn runs_go_together_or_one_by_one() {
+    write_and_read_a_run(&mut ThreadStorage::new(file(), 2).unwrap());
+    write_and_read_a_run(&mut MemoryStorage::new(1 << 20, 2, 5));
+    // At once, and with a request that is too short for all.
+    for blocks_max in [1 << 10, 4, 1] {
+        match RingStorage::new(file(), 2) {
+            Ok(mut ring) => {
+                ring.request_bytes_max = blocks_max * BLOCK_BYTES;
+                write_and_read_a_run(&mut ring);
+            }
+            Err(refused) => {
+                io::stderr().write_all(format!("NOT RUN: runs by io_uring: {}\n", refused.error).as_bytes()).unwrap();
+            }
+        }
+    }
+}

@@ -188,8 +188,10 @@ fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
     let mut job = far_apart(2, 4, 4);
     cost(&mut job, 0, What::Put, LINE);
     job.nodes[0].engine.flush();
+    job.rouse(0);
     settle(&mut job).expect("the disk is whole");
     job.nodes[0].engine.discard(&(1..=1));
+    job.rouse(0);
     settle(&mut job).expect("the disk is whole");
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
     job.nodes[0].engine.fetch(1..=1);
@@ -210,8 +212,10 @@ fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
         cost(&mut job, 0, What::Set(1), page(index));
     }
     job.nodes[0].engine.flush();
+    job.rouse(0);
     settle(&mut job).expect("the disk is whole");
     job.nodes[0].engine.discard(&(0..=pages - 1));
+    job.rouse(0);
     settle(&mut job).expect("the disk is whole");
     let before = job.nodes[0].disk.reads().len();
     job.nodes[0].engine.fetch(0..=ahead);
@@ -241,6 +245,7 @@ fn a_page_that_is_overwritten_whole_is_neither_read_nor_sent() {
     // Part of a page needs the rest of it.
     assert_eq!(cost(&mut job, 1, What::Put, LINE), Traffic { messages: 4, transfers: 1 });
     job.nodes[1].engine.flush();
+    job.rouse(1);
     settle(&mut job).expect("the disk is whole");
     for rank in 0..4 {
         cost(&mut job, rank, What::Get, Range { start_bytes: 0, ..LINE });
