@@ -9,6 +9,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod job_barrier;
+mod meter;
 mod outbox;
 mod pins;
 mod prefetch;
@@ -28,7 +29,9 @@ pub use work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, Closing, Frames};
 use crate::request::{Copy, Part};
+use crate::stats;
 use arrivals::Arrived;
+use meter::Meter;
 use outbox::Outbox;
 use pins::PinSet;
 use prefetch::Prefetch;
@@ -69,6 +72,7 @@ pub struct Engine {
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
+    meter: Meter,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
     /// An event has happened for which threads may wait, other than the completion of an operation.
@@ -115,6 +119,7 @@ impl Engine {
             reserve: Reserve::new(frames, page_bytes),
             pins: PinSet::new(frames),
             outbox: Outbox::new(Arc::clone(&conduit)),
+            meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
             space,
             protocol,
@@ -154,6 +159,7 @@ impl Engine {
     /// Makes a part of an operation wait for its page.
     pub fn submit(&mut self, part: Part) {
         let (page, access) = (part.piece.page, part.copy.access());
+        self.meter.on_part(&part);
         let waiter = Waiter(self.parts.insert(part) as u32);
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
@@ -277,6 +283,9 @@ impl Engine {
         while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
                 let mut actions = std::mem::take(&mut self.actions);
+                if stats::is_on() {
+                    self.meter.on_event(&event, |frame| self.protocol.cache.page_in(frame));
+                }
                 let flushing = !self.protocol.cache.flushed();
                 if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
                     self.broken = Some(arrivals::refused(nonsense));
@@ -284,6 +293,9 @@ impl Engine {
                 }
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
+                    if stats::is_on() {
+                        self.meter.on_action(&action);
+                    }
                     self.act(action);
                 }
                 self.actions = actions;
@@ -312,8 +324,11 @@ impl Engine {
                 let slot = self.space.slots.of(page);
                 self.space.own.table.open(slot, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
-                if self.prefetch.on_opened(page) && !is_wanted {
-                    self.space.own.table.mark_ahead(slot);
+                if self.prefetch.on_opened(page) {
+                    if !is_wanted {
+                        self.space.own.table.mark_ahead(slot);
+                    }
+                    self.meter.on_ahead(page, is_wanted);
                 }
                 if is_wanted {
                     let parts = self.take_parts(page, &waiters);

@@ -1,5 +1,7 @@
 //! Messages that wait until the conduit has room for them.
 
+use super::TAG_ABOVE;
+use crate::stats::{self, Row};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::{Busy, Conduit, Urgency};
@@ -20,6 +22,7 @@ impl Outbox {
 
     /// Sends a message, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
+        count_sent(bytes);
         if !self.waiting.is_empty() || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.push_back((to, bytes.to_vec()));
         }
@@ -50,5 +53,13 @@ impl Outbox {
     /// How many messages wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
+    }
+}
+
+/// Counts a message of the engine's own. Those of the rooms above are counted there.
+fn count_sent(bytes: &[u8]) {
+    if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
+        stats::count(Row::ProtocolSent);
+        stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
     }
 }
