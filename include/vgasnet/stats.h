@@ -44,6 +44,8 @@ typedef struct {
     vgasnet_stats_times_t miss_other_host; /* pages that a rank of another host sent, from its pool or its disk */
     vgasnet_stats_times_t miss_zeros; /* pages that nobody had written: no bytes moved */
     vgasnet_stats_times_t miss_right; /* pages that were here and lacked the right to write */
+    vgasnet_stats_times_t miss_frame; /* pages that found no free frame: the part of their wait until they had one,
+     * mostly for dirty pages to be written */
     vgasnet_stats_times_t miss_late; /* pages that another thread had fetched before the engine looked */
     uint64_t refetched_2; /* pages that were fetched, also ahead, and had been evicted so lately that a pool of twice
      * the size would still have them */

@@ -18,7 +18,7 @@ const FILE: u64 = 2;
 
 /// What the settings of a rank wish for, in bits: each rank takes part if any wishes.
 pub(super) fn wish(config: &Config) -> u64 {
-    u64::from(config.stats) * TABLE | u64::from(config.stats_file.is_some()) * FILE
+    (u64::from(config.stats) * TABLE) | (u64::from(config.stats_file.is_some()) * FILE)
 }
 
 /// How often the table of this rank was asked for, by a signal.

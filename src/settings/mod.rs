@@ -411,10 +411,11 @@ fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
     }
     let upper = name.to_uppercase();
     let known = VARIABLES.iter().filter(|variable| variable.audience == Audience::Users).map(|variable| variable.name);
-    let (distance, nearest) =
-        known.map(|known| (edit_distance(&upper, known), known)).min().expect("the table is not empty");
-    let is_cut_off = nearest.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
-    if distance <= TYPING_ERRORS || is_cut_off {
+    // One that is cut off counts as near.
+    let is_cut_off = |known: &str| known.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
+    let distance = |known: &'static str| if is_cut_off(known) { 0 } else { edit_distance(&upper, known) };
+    let (distance, nearest) = known.map(|known| (distance(known), known)).min().expect("the table is not empty");
+    if distance <= TYPING_ERRORS {
         return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
     }
     settings.unknown.push(name.to_owned());

@@ -84,7 +84,7 @@ rows! {
     MissOtherHost miss_other_host Latency "misses" "rank of another host" "pages that a rank of another host sent, from its pool or its disk"
     MissZeros miss_zeros Latency "misses" "zeros" "pages that nobody had written: no bytes moved"
     MissRight miss_right Latency "misses" "right to write only" "pages that were here and lacked the right to write"
-    MissFrame miss_frame Latency "misses" "of these, until a frame was free" "pages that found no free frame: the part of their wait until they had one, mostly for dirty pages to be written"
+    MissFrame miss_frame Latency "misses" "of that, until a frame is free" "pages that found no free frame: the part of their wait until they had one, mostly for dirty pages to be written"
     MissLate miss_late Latency "misses" "here by then" "pages that another thread had fetched before the engine looked"
     Refetched2 refetched_2 Count "misses" "spared by a pool of 2 x" "pages that were fetched, also ahead, and had been evicted so lately that a pool of twice the size would still have them"
     Refetched4 refetched_4 Count "misses" "spared by a pool of 4 x" "likewise, four times the size, those of twice the size included; pools of more than 21,000 pages: too few"
