@@ -64,6 +64,7 @@
 #include <vgasnet/locks.h> /* handler-safe locks */
 #include <vgasnet/barrier.h> /* the barrier of all ranks */
 #include <vgasnet/collectives.h> /* collectives and teams */
+#include <vgasnet/stats.h> /* statistics of this rank */
 #include <vgasnet/debug.h> /* for debuggers */
 
 #endif

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod ops;
 pub mod request;
 pub mod settings;
+mod stats;
 pub mod storage;
 mod sys;
 

@@ -4,6 +4,7 @@ use super::flow::{Amount, Flow};
 use super::handler_queue::{Backlog, HandlerQueue, Incoming};
 use super::handlers::{Handlers, LIBRARY};
 use crate::engine::{Received, Receiver};
+use crate::stats::{self, Row};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -101,6 +102,7 @@ impl Receiver for Messages {
         let complete = match active_message::decode(bytes).ok_or("an Active Message that is none")? {
             AmMessage::First(head, args, payload) => {
                 check_head(&head)?;
+                count_received(&head);
                 if head.is_reply && !self.flow.give_back(from, Amount { requests: 1, cost: head.cost }) {
                     return Err("a reply to a request that was not sent");
                 }
@@ -120,6 +122,19 @@ impl Receiver for Messages {
         self.pending.fetch_add(1, Ordering::SeqCst);
         Ok(Received::Event)
     }
+}
+
+/// Counts a message to another rank.
+pub(super) fn count_sent(handler: u8, payload_bytes: usize) {
+    let is_of_library = handler == LIBRARY;
+    stats::count(if is_of_library { Row::CollectiveSent } else { Row::ActiveSent });
+    stats::add(if is_of_library { Row::CollectiveSentBytes } else { Row::ActiveSentBytes }, payload_bytes as u64);
+}
+
+fn count_received(head: &Head) {
+    let (is_of_library, bytes) = (head.handler == LIBRARY, u64::from(head.payload_bytes));
+    stats::count(if is_of_library { Row::CollectiveReceived } else { Row::ActiveReceived });
+    stats::add(if is_of_library { Row::CollectiveReceivedBytes } else { Row::ActiveReceivedBytes }, bytes);
 }
 
 /// Checks what needs no look at the segment: that is known when the handler runs.

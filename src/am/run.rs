@@ -6,6 +6,7 @@ use super::send::{Destination, Envelope};
 use super::{Am, caller, pauses};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
+use crate::stats::{self, Row};
 use crate::sys::CancellationGuard;
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -74,6 +75,7 @@ impl Am {
         if sleep.is_zero() {
             return self.driver().poll();
         }
+        let _waiting = stats::wait(Row::WaitMessage);
         self.driver().wait_until_or(&|| self.messages().runs() != seen, Some(Instant::now() + sleep));
     }
 

@@ -2,9 +2,10 @@
 
 use super::flow::Amount;
 use super::handler_queue::PAYLOAD_BYTES_MAX;
-use super::{Am, Token, caller};
+use super::{Am, Token, caller, messages};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
+use crate::stats::{self, Row};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{
     Args, Category, Credit, FragmentHead, HEAD_BYTES_MAX, Head, TAG_CREDIT, TAG_FRAGMENT, TAG_MESSAGE,
@@ -75,6 +76,7 @@ impl Am {
         let cost = if is_placed { 0 } else { envelope.payload_bytes as u32 };
         let flow = &self.messages().flow;
         if !flow.take(to, cost) {
+            let _waiting = stats::wait(Row::WaitCredit);
             let taken = std::cell::Cell::new(false);
             self.driver().wait_until(&|| {
                 taken.set(taken.get() || flow.take(to, cost));
@@ -171,6 +173,7 @@ impl Am {
     /// # Safety
     /// The payload is valid for its length; it is not null, unless the length is 0.
     unsafe fn post(&self, to: Rank, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) {
+        messages::count_sent(envelope.handler, envelope.payload_bytes);
         let address = if let Destination::Segment(address) = envelope.destination { address as u64 } else { 0 };
         let head = Head {
             tag: TAG_MESSAGE,

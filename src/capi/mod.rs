@@ -12,6 +12,7 @@ mod coll;
 mod debug;
 mod job;
 mod lists;
+mod stats;
 mod sync;
 mod transfer;
 

@@ -5,6 +5,7 @@ use super::drive::{MISFIT, Memory, Reducer, Reduction};
 use crate::engine::Driver;
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle};
+use crate::stats::{self, Row};
 use std::ffi::c_int;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -84,7 +85,7 @@ impl Coll {
     pub unsafe fn run(&self, call: &Call) -> Result<(), UserError> {
         // SAFETY: source and destination are valid, and this function waits for the completion.
         let completion = unsafe { self.enter(call)? };
-        self.driver().finish(completion);
+        self.driver().finish_because(Row::WaitCollective, completion);
         Ok(())
     }
 
@@ -183,7 +184,7 @@ impl Coll {
         // SAFETY: the source is one vote, and the destination has room for a vote of each rank. They stay until the
         // completion is.
         let completion = unsafe { self.enter_rank(&call)? };
-        self.driver().finish(completion);
+        self.driver().finish_because(Row::WaitCollective, completion);
         let (id, members, me) = split(&members, &votes, me);
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
@@ -248,6 +249,7 @@ impl Coll {
                 Err(misuse) => return Ok(Err(misuse)),
                 Ok(None) => {}
             }
+            let _waiting = stats::wait(Row::WaitBarrier);
             self.driver().wait_until(&|| self.look_up(id, |team| team.barrier.is_released()).unwrap_or(true));
         }
     }

@@ -7,6 +7,7 @@ use super::images::{Layout, Part, Together};
 use super::meeting::{ImageBarrier, Meeting};
 use crate::error::UserError;
 use crate::request::CompletionId;
+use crate::stats::{self, Row};
 use crate::sys::Signalproof;
 use std::sync::Arc;
 use vgasnet_protocol::barrier::{Misuse, Name};
@@ -212,6 +213,7 @@ impl Coll {
             if let Some(matched) = self.image_barrier_try(nth, name)? {
                 return Ok(matched);
             }
+            let _waiting = stats::wait(Row::WaitBarrier);
             self.driver().wait_until(&|| {
                 let is_released = self.driver().barrier_is_released();
                 self.with_barrier(nth, |barrier, nth| barrier.is_worth_asking(nth, is_released)).unwrap_or(true)

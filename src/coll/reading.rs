@@ -5,6 +5,7 @@ use super::Coll;
 use super::drive::CALL;
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
+use crate::stats::{self, Row};
 use crate::sys::{Process, ReadError};
 use vgasnet_protocol::collectives::{Reading, Source};
 
@@ -49,7 +50,10 @@ impl Coll {
             Source::Process { address, process, proof_address, proof } => {
                 let process = Process { id: process, proof_address, proof };
                 match self.read_memory(&process, at(address), to, len_bytes) {
-                    Ok(()) => true,
+                    Ok(()) => {
+                        stats::add(Row::CollectiveReadBytes, len_bytes as u64);
+                        true
+                    }
                     Err(ReadError::Refused) => false,
                     Err(ReadError::Unreadable(address)) => {
                         self.refuse(from, address, "a source that cannot be read; give the address of readable memory of all bytes")

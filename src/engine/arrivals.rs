@@ -2,6 +2,7 @@
 
 use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
+use crate::stats::{self, Row};
 use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
@@ -55,6 +56,9 @@ impl Engine {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
+        if matches!(arrived, Arrived::Protocol(..) | Arrived::Barrier(..) | Arrived::Farewell(..)) {
+            stats::count(Row::ProtocolReceived);
+        }
         match arrived {
             Arrived::Event => self.has_event = true,
             Arrived::Protocol(from, message) => self.handle(Event::Message { from, message }),

@@ -1,6 +1,7 @@
 //! The barrier of all ranks, and the one at the end of the job.
 
 use super::Driver;
+use crate::stats::{self, Row};
 use crate::sys::interposed;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -15,6 +16,7 @@ impl Driver {
         // Where the library was loaded by dlopen, this is as good a time as any: it is often, and off the fast paths.
         interposed::look_again();
         if self.flushes_at_barriers {
+            let _waiting = stats::wait(Row::WaitFlush);
             self.engine().flush();
             self.wait_until(&|| self.engine().is_flushed());
         }
@@ -32,6 +34,7 @@ impl Driver {
             if let Some(matched) = self.engine().barrier().finish(name)? {
                 return Ok(matched);
             }
+            let _waiting = stats::wait(Row::WaitBarrier);
             self.wait_until(&|| self.engine().barrier().is_released());
         }
     }
@@ -65,6 +68,7 @@ impl Driver {
             self.engine().leave();
             self.step();
         }
+        let _waiting = stats::wait(Row::WaitEnd);
         self.wait_until_or(&|| self.engine().everyone_left(), end);
         self.engine().everyone_left()
     }

@@ -9,6 +9,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod job_barrier;
+mod meter;
 mod outbox;
 mod pins;
 mod prefetch;
@@ -30,7 +31,9 @@ pub use work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, Closing, Frames};
 use crate::request::{Copy, Part};
+use crate::stats;
 use arrivals::Arrived;
+use meter::Meter;
 use outbox::Outbox;
 use pins::PinSet;
 use prefetch::Prefetch;
@@ -71,6 +74,7 @@ pub struct Engine {
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
+    meter: Meter,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
@@ -121,6 +125,7 @@ impl Engine {
             reserve: Reserve::new(frames, page_bytes),
             pins: PinSet::new(frames),
             outbox: Outbox::new(Arc::clone(&conduit)),
+            meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
             space,
             protocol,
@@ -163,6 +168,7 @@ impl Engine {
     pub fn submit(&mut self, part: Part) {
         let (page, access) = (part.piece.page, part.copy.access());
         let overwrites = part.overwrites(self.space.page_bytes());
+        self.meter.on_part(&part);
         let waiter = Waiter(self.parts.insert(part) as u32);
         // Puts of whole pages need no page ahead: they read none.
         if overwrites {
@@ -299,6 +305,9 @@ impl Engine {
         while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
                 let mut actions = std::mem::take(&mut self.actions);
+                if stats::is_on() {
+                    self.meter.on_event(&event, |frame| self.protocol.cache.page_in(frame));
+                }
                 let flushing = !self.protocol.cache.flushed();
                 if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
                     self.broken = Some(arrivals::refused(nonsense));
@@ -306,6 +315,9 @@ impl Engine {
                 }
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
+                    if stats::is_on() {
+                        self.meter.on_action(&action);
+                    }
                     self.act(action);
                 }
                 self.actions = actions;
@@ -334,8 +346,11 @@ impl Engine {
                 let slot = self.space.slots.of(page);
                 self.space.own.table.open(slot, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
-                if self.prefetch.on_opened(page) && !is_wanted {
-                    self.space.own.table.mark_ahead(slot);
+                if self.prefetch.on_opened(page) {
+                    if !is_wanted {
+                        self.space.own.table.mark_ahead(slot);
+                    }
+                    self.meter.on_ahead(page, is_wanted);
                 }
                 if is_wanted {
                     let parts = self.take_parts(page, &waiters);

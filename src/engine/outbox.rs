@@ -1,5 +1,7 @@
 //! Messages that wait until the conduit has room for them.
 
+use super::TAG_ABOVE;
+use crate::stats::{self, Row};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -55,6 +57,7 @@ impl Outbox {
 
     /// Sends a message of the library's own, now or when the conduit has room.
     pub(super) fn send(&mut self, to: Rank, bytes: &[u8]) {
+        count_sent(bytes);
         let is_next = self.waiting.get(&to).is_none_or(|queues| queues.own.is_empty());
         if !is_next || self.conduit.send(to, bytes, &[], Urgency::Now) == Err(Busy) {
             self.waiting.entry(to).or_default().own.push_back(bytes.into());
@@ -99,5 +102,13 @@ impl Outbox {
     /// How many messages wait.
     pub(super) fn len(&self) -> usize {
         self.waiting.values().map(Queues::len).sum()
+    }
+}
+
+/// Counts a message of the engine's own. Those of the rooms above are counted there.
+fn count_sent(bytes: &[u8]) {
+    if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
+        stats::count(Row::ProtocolSent);
+        stats::add(Row::ProtocolSentBytes, bytes.len() as u64);
     }
 }

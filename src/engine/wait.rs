@@ -3,6 +3,7 @@
 use super::sleepers::{Awaited, Happened, Sleepers, time_left};
 use super::{Driver, WaitMode};
 use crate::request::CompletionId;
+use crate::stats::{self, Row};
 use crate::sys::SignalGuard;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -44,14 +45,26 @@ impl Driver {
 
     /// Waits until nothing is pending in a completion.
     pub fn wait(&self, completion: CompletionId) {
-        let done = || self.completions().is_done(completion);
-        self.wait_for(&done, Awaited::completion(completion), None);
+        self.wait_because(Row::WaitPage, completion);
     }
 
     /// Waits until nothing is pending in a completion, and ends it.
     pub fn finish(&self, completion: CompletionId) {
-        self.wait(completion);
+        self.finish_because(Row::WaitPage, completion);
+    }
+
+    /// As [`Driver::finish`]; the wait counts in another row.
+    pub(crate) fn finish_because(&self, row: Row, completion: CompletionId) {
+        self.wait_because(row, completion);
         self.completions().end(completion);
+    }
+
+    fn wait_because(&self, row: Row, completion: CompletionId) {
+        let done = || self.completions().is_done(completion);
+        if !done() {
+            let _waiting = stats::wait(row);
+            self.wait_for(&done, Awaited::completion(completion), None);
+        }
     }
 
     /// Waits until `done`, driving the engine and doing the work of the rooms above, if this thread may.

@@ -33,6 +33,7 @@ use crate::engine::Driver;
 use crate::error::UserError;
 use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
 use crate::request::Fault;
+use crate::stats::{self, Row};
 use crate::sys::children::WipedInChildren;
 use crate::sys::client_signals::{Handler, call_before_handlers, chain, install as install_handlers, take_default};
 use crate::sys::io;
@@ -167,6 +168,14 @@ fn on_client_handler() {
     }
 }
 
+fn count(accessed: PageAccess, access: Access) {
+    stats::count(match (accessed, access) {
+        (PageAccess::Pinned { .. } | PageAccess::Refused(_), _) => Row::FaultMapped,
+        (PageAccess::Missed, Access::Read) => Row::FaultRead,
+        (PageAccess::Missed, Access::Write) => Row::FaultWrite,
+    });
+}
+
 /// The access of the interrupted instruction, where the processor tells.
 ///
 /// # Safety
@@ -226,6 +235,7 @@ impl Scene {
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             self.driver.note_first_use(index);
         }
+        count(accessed, access);
         match accessed {
             // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if
             // others were unmapped to make room, the page stays pinned: the instruction might need those too.
@@ -268,6 +278,7 @@ impl Scene {
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
     unsafe fn fetch(&self, address: usize, access: Access, may_drive: bool, context: *mut c_void) -> bool {
+        let _waiting = stats::wait(Row::WaitFault);
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
         let frame = unsafe { Frame::of(context) };

@@ -1,6 +1,7 @@
 //! The end of a rank: by the client's exit, by the process's, or by the network's.
 
 use super::slow::{tell_of_end, watched};
+use super::statistics;
 use super::{exit_without_job, job, refusal_in_child, report, runtime, threads};
 use crate::error::UserError;
 use crate::sys::{CancellationGuard, is_disturbed, thread_key};
@@ -86,7 +87,7 @@ fn exit_at_once(status: i32) -> ! {
 fn end(status: i32) -> ! {
     let Some(job) = job() else { exit_without_job(status) };
     if status == 0 && leave_soon() {
-        job.conduit.close();
+        close();
     }
     job.conduit.exit(status)
 }
@@ -95,7 +96,11 @@ fn end(status: i32) -> ! {
 fn leave_soon() -> bool {
     let Some(runtime) = runtime() else { return true };
     note_end();
-    runtime.driver().leave(Some(Instant::now() + LEAVE_GRACE))
+    let are_all_through = runtime.driver().leave(Some(Instant::now() + LEAVE_GRACE));
+    if !are_all_through {
+        statistics::show_own("the programs of other ranks are not over");
+    }
+    are_all_through
 }
 
 /// Called when the program returns from main, or calls the C library's exit or [`exit`]. With status 0 it waits for the
@@ -105,7 +110,7 @@ pub fn on_process_exit(status: i32) {
     let is_by_call = EXITING.load(Ordering::Acquire) != 0;
     match status {
         0 if !is_by_call => leave(),
-        0 if leave_soon() => job.conduit.close(),
+        0 if leave_soon() => close(),
         // Other exit handlers are still to run, where the conduit does not mind.
         _ if is_by_call && !job.conduit.note_exit(status) => job.conduit.exit(status),
         _ => job.conduit.expect_failure(),
@@ -126,7 +131,13 @@ pub(super) fn leave() {
         note_end();
         watched(tell_of_end, || runtime.driver().leave(None));
     }
+    close();
+}
+
+/// Ends the transport, when all ranks are through.
+fn close() {
     if let Some(job) = job() {
+        job.show_statistics();
         job.conduit.close();
     }
 }

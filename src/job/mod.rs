@@ -10,6 +10,7 @@ mod end;
 mod mpi_buffers;
 mod runtime;
 mod slow;
+mod statistics;
 mod termination;
 mod threads;
 mod transport;
@@ -17,6 +18,7 @@ mod transport;
 pub use crate::fault::{Unread, read_for_debugger};
 pub use end::{exit, note_exit_handler, on_process_exit};
 pub use runtime::Runtime;
+pub(crate) use statistics::own_statistics;
 pub use termination::watch as watch_signals;
 pub use transport::{Arguments, attach_gasnet};
 
@@ -70,6 +72,8 @@ impl Failure {
 struct Offer {
     page_bytes: u64,
     max_local_bytes: u64,
+    /// [`statistics::wish`].
+    statistics: u64,
 }
 
 /// A process between init and the end.
@@ -80,6 +84,8 @@ pub struct Job {
     max_local_bytes: u64,
     /// The least of all ranks' largest segments.
     max_global_bytes: u64,
+    /// What any rank wishes of [`statistics::wish`].
+    statistics: u64,
     attaching: AtomicBool,
 }
 
@@ -181,7 +187,7 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let (config, all) = agree(&*conduit, INIT, config, |config| {
         // A storage directory that cannot be used is reported by attach.
         max_local_bytes = segment_bytes(&*conduit, config, Config::offered_segment_bytes).unwrap_or(0);
-        Offer { page_bytes: config.page_bytes, max_local_bytes }
+        Offer { page_bytes: config.page_bytes, max_local_bytes, statistics: statistics::wish(config) }
     })?;
     let same = match all.iter().position(|theirs| theirs.page_bytes != all[0].page_bytes) {
         None => Ok(()),
@@ -195,9 +201,10 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     agree(&*conduit, INIT, same, |()| ())?;
     warn_of_unknown(&*conduit, &config.unknown);
     let max_global_bytes = all.iter().map(|theirs| theirs.max_local_bytes).min().unwrap_or(0);
+    let statistics = all.iter().fold(0, |wishes, theirs| wishes | theirs.statistics);
     let attaching = AtomicBool::new(false);
     let rank = conduit.rank().0;
-    let job = Box::leak(Box::new(Job { conduit, config, max_local_bytes, max_global_bytes, attaching }));
+    let job = Box::leak(Box::new(Job { conduit, config, max_local_bytes, max_global_bytes, statistics, attaching }));
     OF_RANK.wipe(forget_rank);
     OF_RANK.job.store(job, Ordering::Release);
     RANK.store(rank, Ordering::Release);
@@ -233,6 +240,7 @@ pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static R
         return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
     }
     let _uncancelled = CancellationGuard::new();
+    job.turn_on_statistics();
     let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
     OF_RANK.runtime.store(runtime, Ordering::Release);
     #[cfg(feature = "mpi")]

@@ -30,12 +30,12 @@ extern "C" fn on_terminating_signal(signal: c_int) {
     unsafe { libc::raise(next) };
 }
 
-fn handler_of(signal: c_int) -> Option<usize> {
+pub(super) fn handler_of(signal: c_int) -> Option<usize> {
     action_of(signal).map(|action| action.sa_sigaction)
 }
 
 /// The handler does not interrupt itself, and system calls that it interrupts go on.
-fn set_handler(signal: c_int, handler: usize) {
-    // SAFETY: the handler is a constant of libc or `on_terminating_signal`, which takes the number that the kernel passes.
+pub(super) fn set_handler(signal: c_int, handler: usize) {
+    // SAFETY: the handler is a constant of libc or a function of this room, which takes the number that the kernel passes.
     unsafe { libc::signal(signal, handler) };
 }

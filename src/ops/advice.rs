@@ -5,6 +5,7 @@ use crate::engine::TooManyPins;
 use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::Copy;
+use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
 use vgasnet_protocol::coherence::Access;
 
@@ -47,6 +48,7 @@ impl Ops {
         // In ascending order, so that threads that pin overlapping ranges do not wait for each other.
         for index in pages {
             if self.driver.engine().pin_now(index, access) {
+                stats::count(Row::HitPins);
                 continue;
             }
             let completion = self.completions().begin();

@@ -5,6 +5,7 @@
 use super::Ops;
 use crate::memory::{Piece, Pinned, Slot};
 use crate::request::Copy;
+use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::{Access, PageId};
 
 /// A page that is pinned in the memory of some rank of this host.
@@ -55,6 +56,9 @@ impl Ops {
         // SAFETY: the page is pinned for the access that the copy needs, so it stays in that frame. The client's memory
         // in `copy` is valid for the piece's length.
         unsafe { copy.run(memory.pool.frame(frame), piece) };
+        if stats::is_on() {
+            self.count_hit(rank, piece, copy);
+        }
         let first_use = ahead && memory.table.take_ahead(slot);
         if memory.table.unpin(slot) {
             self.driver.notify_unpinned_at(rank);
@@ -63,6 +67,16 @@ impl Ops {
             self.driver.prefetch_after_use(piece.page);
         }
         true
+    }
+
+    #[cold]
+    fn count_hit(&self, rank: usize, piece: &Piece, copy: &Copy) {
+        let (bytes, row, elsewhere) = match copy.access() {
+            Access::Read => (Row::GetBytes, Row::HitGets, Row::HitGetsNeighbour),
+            Access::Write => (Row::PutBytes, Row::HitPuts, Row::HitPutsNeighbour),
+        };
+        stats::count(if rank == self.space.rank.index() { row } else { elsewhere });
+        stats::add(bytes, piece.len_bytes as u64);
     }
 
     /// Pins a page in this rank's pool or in a neighbour's, if it is open there.
@@ -74,6 +88,7 @@ impl Ops {
         ranks.filter_map(|rank| Some((rank, space.memories[rank].as_ref()?))).find_map(|(rank, memory)| {
             let Pinned { frame, ahead } = memory.table.pin(slot, access)?;
             memory.pool.touch(frame);
+            stats::count(Row::HitPins);
             let first_use = ahead && memory.table.take_ahead(slot);
             Some(PinnedPage { rank, page, slot, first_use, frame: memory.pool.frame(frame) })
         })

@@ -3,6 +3,7 @@
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::request::{CompletionId, Completions, Handle};
+use crate::stats::{self, Row};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -176,6 +177,7 @@ impl Ops {
     pub fn wait_any(&self, handles: impl Iterator<Item = Handle>) -> Result<(), UserError> {
         let completions: Vec<_> = handles.map(|handle| self.completions().find(handle)).collect::<Result<_, _>>()?;
         if !completions.is_empty() {
+            let _waiting = stats::wait(Row::WaitPage);
             self.driver.wait_until(&|| completions.iter().any(|completion| self.completions().is_done(*completion)));
         }
         Ok(())
@@ -189,6 +191,7 @@ impl Ops {
         let completions = implicit(which)?;
         let done = || completions.iter().flatten().all(|completion| self.completions().is_done(*completion));
         if !done() {
+            let _waiting = stats::wait(Row::WaitPage);
             self.driver.wait_until(&done);
         }
         Ok(())

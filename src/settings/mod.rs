@@ -1,5 +1,6 @@
 //! The settings that environment variables make: one table, which is also the help text.
 
+mod edit_distance;
 mod io_fault;
 mod machine;
 mod size;
@@ -9,6 +10,7 @@ pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
 
 use crate::error::UserError;
+use edit_distance::edit_distance;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
 
@@ -75,6 +77,10 @@ pub struct Config {
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
     pub strict: bool,
+    /// Whether the job's statistics are printed when it ends.
+    pub stats: bool,
+    /// Where they are written.
+    pub stats_file: Option<PathBuf>,
     /// Variables that begin like those of vgasnet and mean nothing to it, for a warning.
     pub unknown: Vec<String>,
 }
@@ -109,6 +115,8 @@ struct Settings {
     peer_memory: Option<bool>,
     io_fault: Option<IoFault>,
     strict: Option<bool>,
+    stats: Option<bool>,
+    stats_file: Option<PathBuf>,
     unknown: Vec<String>,
 }
 
@@ -126,7 +134,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-const VARIABLES: [Variable; 14] = [
+const VARIABLES: [Variable; 16] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -185,6 +193,22 @@ const VARIABLES: [Variable; 14] = [
         allowed: "0 or 1",
         default: "0",
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_STATS",
+        audience: Audience::Users,
+        meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/statistics.md",
+        allowed: "0 or 1",
+        default: "0",
+        set: |settings, value| parse_switch(value).map(|on| settings.stats = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_STATS_FILE",
+        audience: Audience::Users,
+        meaning: "the job counts what its ranks do, and rank 0 writes that there as JSON when the job ends",
+        allowed: "a path",
+        default: "none",
+        set: |settings, value| parse_file(value).map(|path| settings.stats_file = Some(path)),
     },
     Variable {
         name: CONDUIT_VARIABLE,
@@ -300,6 +324,8 @@ impl Config {
             peer_memory: settings.peer_memory.unwrap_or(true),
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
+            stats: settings.stats.unwrap_or(false),
+            stats_file: settings.stats_file,
             unknown: settings.unknown,
         }
         .or_segment_limit(gasnet_limit_bytes))
@@ -385,10 +411,11 @@ fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
     }
     let upper = name.to_uppercase();
     let known = VARIABLES.iter().filter(|variable| variable.audience == Audience::Users).map(|variable| variable.name);
-    let (distance, nearest) =
-        known.map(|known| (edit_distance(&upper, known), known)).min().expect("the table is not empty");
-    let is_cut_off = nearest.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
-    if distance <= TYPING_ERRORS || is_cut_off {
+    // One that is cut off counts as near.
+    let is_cut_off = |known: &str| known.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
+    let distance = |known: &'static str| if is_cut_off(known) { 0 } else { edit_distance(&upper, known) };
+    let (distance, nearest) = known.map(|known| (distance(known), known)).min().expect("the table is not empty");
+    if distance <= TYPING_ERRORS {
         return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
     }
     settings.unknown.push(name.to_owned());
@@ -401,6 +428,11 @@ fn parse_directory(value: &str) -> Result<PathBuf, String> {
     } else {
         Err("is not an absolute path".into())
     }
+}
+
+fn parse_file(value: &str) -> Result<PathBuf, String> {
+    let is_name = !value.is_empty() && !value.contains('\0');
+    is_name.then(|| PathBuf::from(value)).ok_or_else(|| "is no path".to_owned())
 }
 
 fn parse_page_size(value: &str) -> Result<u64, String> {
@@ -457,22 +489,6 @@ fn check_pool(pool_bytes: u64, page_bytes: u64, share_bytes: u64, ranks_on_host:
         "VGASNET_POOL_SIZE={value} is more than this rank's share of the memory available on this host, {share} \
          with {ranks_on_host} ranks here; set it to at most {share}, or start fewer ranks per host"
     )))
-}
-
-/// How many insertions, deletions and replacements of a character turn `from` into `to`.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, from_char) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to_char) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(from_char != *to_char);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 #[cfg(test)]

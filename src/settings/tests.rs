@@ -29,6 +29,8 @@ fn defaults() {
             peer_memory: true,
             io_fault: None,
             strict: false,
+            stats: false,
+            stats_file: None,
             unknown: Vec::new(),
         }
     );
@@ -53,6 +55,8 @@ fn every_variable_is_taken() {
         ("VGASNET_COOPERATIVE", "0"),
         ("VGASNET_PEER_MEMORY", "0"),
         ("VGASNET_CHECK", "1"),
+        ("VGASNET_STATS", "1"),
+        ("VGASNET_STATS_FILE", "/tmp/stats"),
         ("VGASNET_CONDUIT", "smp"),
         ("VGASNET_TEST_IO_ERROR", "write:3"),
         ("VGASNET_SMP_JOB", "anything at all"),
@@ -74,6 +78,8 @@ fn every_variable_is_taken() {
             peer_memory: false,
             io_fault: Some(IoFault::once(IoDirection::Write, 3)),
             strict: true,
+            stats: true,
+            stats_file: Some("/tmp/stats".into()),
             unknown: Vec::new(),
         }
     );

@@ -2,6 +2,7 @@
 
 use super::timer::Timer;
 use super::{Busy, IoDirection, IoOperation, Storage};
+use crate::stats::{self, Row};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::collections::VecDeque;
 use std::io;
@@ -42,6 +43,7 @@ struct Wait {
     /// When writes are tried again.
     next: Instant,
     pause: Duration,
+    _counted: stats::Waiting,
 }
 
 impl Patient {
@@ -60,7 +62,12 @@ impl Patient {
     fn wait_for_space(&mut self, errno: Option<i32>, has_written: bool, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         let now = Instant::now();
         if self.wait.is_none() {
-            self.wait = Some(Wait { end: now + self.patience, next: now + PAUSE_FIRST, pause: PAUSE_FIRST });
+            self.wait = Some(Wait {
+                end: now + self.patience,
+                next: now + PAUSE_FIRST,
+                pause: PAUSE_FIRST,
+                _counted: stats::wait(Row::WaitSpace),
+            });
             // A disk that is full to the brim refuses a write now and then.
             if self.told.is_none_or(|told| now >= told + self.patience) {
                 self.told = Some(now);

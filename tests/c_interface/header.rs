@@ -186,6 +186,7 @@ fn gasnets_clients_have_every_function() {
         "debug_stop",
         "handler_runs",
         "pin",
+        "stats",
         "unpin",
         "wait_handler",
     ]

@@ -17,6 +17,7 @@ mod local;
 mod mpi;
 mod programs;
 mod sanitizers;
+mod stats;
 mod support;
 mod tools;
 mod vis_coll;

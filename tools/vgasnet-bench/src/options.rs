@@ -79,6 +79,10 @@ pub struct Setup {
     /// Write the results there in JSON; - is stdout, and the table goes to stderr then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Have each job print its statistics on stderr when it ends; counting takes a few nanoseconds a hit
+    #[arg(long)]
+    pub stats: bool,
 }
 
 #[derive(Args, Clone)]

@@ -146,6 +146,9 @@ impl Job {
         if let Some(dir) = &setup.storage_dir {
             vars.push(("VGASNET_STORAGE_DIR", absolute(dir)?));
         }
+        if setup.stats {
+            vars.push(("VGASNET_STATS", "1".to_owned()));
+        }
         let pool_default = std::env::var_os("VGASNET_POOL_SIZE").is_none().then_some(POOL_BYTES_DEFAULT);
         let sizes = [("VGASNET_PAGE_SIZE", setup.page), ("VGASNET_POOL_SIZE", setup.pool.or(pool_default))];
         vars.extend(sizes.into_iter().filter_map(|(name, bytes)| Some((name, format_size(bytes?)))));

@@ -398,3 +398,18 @@ fn results_go_to_a_file_and_the_table_to_stdout_in_silence() {
     let results: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(results["runs"][0]["mode"], "false-sharing");
 }
+
+#[test]
+fn statistics_are_printed_besides_the_results() {
+    let folder = Folder::new("stats");
+    let args = ["false-sharing", "-n", "2", "--rounds", "5", "--stats", "--json", "-"];
+    let output = folder.run(&[&args, &SMALL[..]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(results["benchmark"], "false-sharing");
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("vgasnet: statistics of 2 ranks over smp\n") && said.contains("% of the time went into"),
+        "{said}"
+    );
+}

@@ -1,0 +1,287 @@
+//! What the statistics have of pages. All of it is seen in the protocol's events and actions as they pass; nothing is kept
+//! while statistics are off.
+
+use super::Engine;
+use crate::memory::AddressSpace;
+use crate::request::{Copy, Part};
+use crate::stats::{self, Row};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use vgasnet_conduit::Conduit;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, ToCache, ToHome};
+
+/// Evicted pages that are remembered, at most: three pools of them, where that is less.
+const EVICTED_MAX: usize = 64 << 10;
+
+/// A page that has a frame within that time did not wait for it.
+const AT_ONCE: Duration = Duration::from_micros(5);
+
+/// What is remembered of pages, to count them once and in the right row.
+pub(super) struct Meter {
+    conduit: Arc<dyn Conduit>,
+    space: Arc<AddressSpace>,
+    /// Since when pages are waited for, and where they came from.
+    misses: HashMap<PageId, (Instant, Option<Row>)>,
+    /// Pages that were fetched ahead, with a mark in the page table until they are used.
+    ahead: HashSet<PageId>,
+    evicted: Evicted,
+    /// Pages between the file and a frame, and since when.
+    disk: HashMap<(PageId, Row), Instant>,
+    /// Since when the disk has had work.
+    busy_since: Option<Instant>,
+}
+
+impl Meter {
+    pub(super) fn new(conduit: Arc<dyn Conduit>, space: Arc<AddressSpace>, frames: u32) -> Meter {
+        Meter {
+            conduit,
+            space,
+            misses: HashMap::new(),
+            ahead: HashSet::new(),
+            evicted: Evicted::new(frames as usize),
+            disk: HashMap::new(),
+            busy_since: None,
+        }
+    }
+
+    /// An event is about to be handled; `page_in` tells the page in a frame.
+    pub(super) fn on_event(&mut self, event: &Event, page_in: impl Fn(FrameId) -> Option<PageId>) {
+        match event {
+            Event::Want { page, .. } => self.on_wanted(*page),
+            Event::Evict(frame) => {
+                stats::count(Row::EvictedClean);
+                page_in(*frame).into_iter().for_each(|page| self.evicted.add(page));
+            }
+            Event::Message { from, message } => self.on_message(*from, message),
+            Event::LoadFailed(page) => self.forget_disk(*page),
+            Event::Loaded(page) => self.on_disk(*page, Row::DiskRead, Row::DiskReadBytes),
+            Event::Stored(page) => self.on_disk(*page, Row::DiskWrite, Row::DiskWriteBytes),
+            _ => {}
+        }
+    }
+
+    /// An action is about to be carried out.
+    pub(super) fn on_action(&mut self, action: &Action) {
+        match action {
+            Action::Send { to, message } => self.on_send(*to, message),
+            Action::Open { page, waiters, .. } => self.on_open(*page, !waiters.is_empty()),
+            Action::Close(page) => self.on_close(*page),
+            Action::Transfer(outgoing) => {
+                stats::count(Row::ServedPool);
+                self.add_page(outgoing.forward.to, Row::PageOutNeighbour, Row::PageOutOtherHost);
+            }
+            Action::Load { page, to, .. } => self.begin_disk(*page, Row::DiskRead, *to, Row::ServedDisk),
+            Action::Store { page, from, .. } => self.begin_disk(*page, Row::DiskWrite, *from, Row::ServedStores),
+            Action::Fill { .. } => stats::count(Row::Overwritten),
+            Action::Clear { .. } | Action::GiveUp(_) | Action::Hurry { .. } => {}
+        }
+    }
+
+    fn on_wanted(&mut self, page: PageId) {
+        self.misses.entry(page).or_insert_with(|| (Instant::now(), None));
+    }
+
+    /// Bytes are asked for that miss.
+    pub(super) fn on_part(&mut self, part: &Part) {
+        match part.copy {
+            Copy::Get(_) => stats::add(Row::GetBytes, part.piece.len_bytes as u64),
+            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => stats::add(Row::PutBytes, part.piece.len_bytes as u64),
+            Copy::MakeResident(_) | Copy::Pin(_) => {}
+        }
+    }
+
+    /// Notes where a page comes from.
+    fn on_message(&mut self, from: Rank, message: &CoherenceMessage) {
+        let page = message.page;
+        let row = match message.body {
+            CoherenceBody::Cache(ToCache::Data { zeros: true, .. }) => Row::MissZeros,
+            CoherenceBody::Cache(ToCache::Data { .. }) if from == self.space.rank => Row::MissOwnDisk,
+            CoherenceBody::Cache(ToCache::Data { .. }) => {
+                self.add_page(from, Row::PageInNeighbour, Row::PageInOtherHost);
+                if self.is_of_this_host(from) { Row::MissNeighbour } else { Row::MissOtherHost }
+            }
+            CoherenceBody::Cache(ToCache::Grant { .. }) => Row::MissRight,
+            _ => return,
+        };
+        if let Some((_, source)) = self.misses.get_mut(&page) {
+            // The right to write may come apart from the page.
+            *source = source.filter(|_| row == Row::MissRight).or(Some(row));
+        }
+    }
+
+    fn on_send(&mut self, to: Rank, message: &CoherenceMessage) {
+        match message.body {
+            CoherenceBody::Home(ToHome::Read { .. } | ToHome::Write { copy: None, .. }) => {
+                self.on_frame(message.page);
+                if let Some(pools) = self.evicted.take(message.page) {
+                    stats::add(Row::Refetched2, u64::from(pools <= 1));
+                    stats::count(Row::Refetched4);
+                }
+            }
+            CoherenceBody::Home(ToHome::Evict { keep: true, .. }) => stats::count(Row::Cleaned),
+            CoherenceBody::Home(ToHome::Evict { keep: false, .. }) => {
+                // It was taken for a clean one.
+                stats::add(Row::EvictedClean, 1_u64.wrapping_neg());
+                stats::count(Row::EvictedDirty);
+            }
+            CoherenceBody::Cache(ToCache::Data { zeros: true, .. }) if to != self.space.rank => {
+                stats::count(Row::ServedZeros);
+            }
+            _ => {}
+        }
+    }
+
+    /// A page has a frame. Most have it at once, when they are wanted.
+    fn on_frame(&mut self, page: PageId) {
+        if let Some((since, _)) = self.misses.get(&page) {
+            if since.elapsed() > AT_ONCE {
+                stats::time(Row::MissFrame, *since);
+            }
+        }
+    }
+
+    fn on_open(&mut self, page: PageId, is_wanted: bool) {
+        if !is_wanted {
+            return;
+        }
+        if let Some((since, source)) = self.misses.remove(&page) {
+            stats::time(source.unwrap_or(Row::MissLate), since);
+        }
+    }
+
+    /// A page that was fetched ahead has come; it `is_used` if somebody waits for it already.
+    pub(super) fn on_ahead(&mut self, page: PageId, is_used: bool) {
+        if stats::is_on() {
+            stats::count(Row::AheadFetched);
+            if is_used {
+                stats::count(Row::AheadUsed);
+            } else {
+                self.ahead.insert(page);
+            }
+        }
+    }
+
+    fn on_close(&mut self, page: PageId) {
+        if self.ahead.remove(&page) {
+            stats::count(if self.is_unused(page) { Row::AheadWasted } else { Row::AheadUsed });
+        }
+    }
+
+    /// Counts the pages that were fetched ahead and used since, while they are still here.
+    pub(super) fn count_used(&mut self) {
+        let before = self.ahead.len();
+        let mut ahead = std::mem::take(&mut self.ahead);
+        ahead.retain(|page| self.is_unused(*page));
+        stats::add(Row::AheadUsed, (before - ahead.len()) as u64);
+        self.ahead = ahead;
+    }
+
+    fn is_unused(&self, page: PageId) -> bool {
+        self.space.own.table.is_ahead(self.space.slots.of(page))
+    }
+
+    fn begin_disk(&mut self, page: PageId, row: Row, peer: Rank, served: Row) {
+        if peer != self.space.rank {
+            stats::count(served);
+        }
+        let now = Instant::now();
+        self.busy_since.get_or_insert(now);
+        self.disk.insert((page, row), now);
+    }
+
+    fn on_disk(&mut self, page: PageId, row: Row, bytes: Row) {
+        let Some(since) = self.disk.remove(&(page, row)) else { return };
+        stats::time(row, since);
+        stats::add(bytes, self.space.page_bytes() as u64);
+        self.end_busy();
+    }
+
+    /// A page could not be read.
+    fn forget_disk(&mut self, page: PageId) {
+        self.disk.remove(&(page, Row::DiskRead));
+        self.end_busy();
+    }
+
+    fn end_busy(&mut self) {
+        if let Some(since) = self.busy_since.take_if(|_| self.disk.is_empty()) {
+            stats::time(Row::DiskBusy, since);
+        }
+    }
+
+    fn add_page(&self, peer: Rank, neighbour: Row, other_host: Row) {
+        let row = if self.is_of_this_host(peer) { neighbour } else { other_host };
+        stats::add(row, self.space.page_bytes() as u64);
+    }
+
+    fn is_of_this_host(&self, rank: Rank) -> bool {
+        self.conduit.host_of(rank) == self.conduit.host_of(self.space.rank)
+    }
+}
+
+impl Engine {
+    /// Brings the rows up to date that are counted by looking. Called before a snapshot.
+    pub fn count_used(&mut self) {
+        self.meter.count_used();
+    }
+}
+
+/// The pages that were evicted last, to tell which misses a larger pool would spare.
+struct Evicted {
+    frames: usize,
+    /// The number of each one's eviction.
+    numbers: HashMap<PageId, u64>,
+    order: VecDeque<(PageId, u64)>,
+    next: u64,
+}
+
+impl Evicted {
+    fn new(frames: usize) -> Evicted {
+        Evicted { frames: frames.max(1), numbers: HashMap::new(), order: VecDeque::new(), next: 0 }
+    }
+
+    fn add(&mut self, page: PageId) {
+        self.numbers.insert(page, self.next);
+        self.order.push_back((page, self.next));
+        self.next += 1;
+        while self.order.len() > EVICTED_MAX.min(3 * self.frames) {
+            let Some((page, number)) = self.order.pop_front() else { break };
+            if self.numbers.get(&page) == Some(&number) {
+                self.numbers.remove(&page);
+            }
+        }
+    }
+
+    /// How many pools of pages have been evicted since this one was, rounded up, if that is known: a pool that is larger
+    /// by so many would still have it.
+    fn take(&mut self, page: PageId) -> Option<usize> {
+        let number = self.numbers.remove(&page)?;
+        Some(((self.next - number) as usize).div_ceil(self.frames))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(index: u32) -> PageId {
+        PageId::of_segment(Rank(0), index)
+    }
+
+    #[test]
+    fn evicted_pages_are_known_for_three_pools() {
+        let mut evicted = Evicted::new(4);
+        (0..20).for_each(|index| evicted.add(page(index)));
+        let pools = [19, 16, 15, 12, 8, 7].map(|index| evicted.take(page(index)));
+        assert_eq!(pools, [Some(1), Some(1), Some(2), Some(2), Some(3), None]);
+        assert_eq!(evicted.take(page(19)), None, "it was taken");
+    }
+
+    #[test]
+    fn a_page_that_is_evicted_again_counts_from_then() {
+        let mut evicted = Evicted::new(2);
+        [1, 2, 3, 1, 4, 5, 6, 7].into_iter().for_each(|index| evicted.add(page(index)));
+        assert_eq!([1, 2].map(|index| evicted.take(page(index))), [Some(3), None]);
+    }
+}

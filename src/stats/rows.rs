@@ -1,0 +1,238 @@
+//! The rows: what is counted. The table that users see, the file in JSON, the structure of C and docs/statistics.md all
+//! come from here.
+
+/// What a row's number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// How often.
+    Count,
+    /// Bytes; ranks add up.
+    Bytes,
+    /// Bytes; the largest of all ranks stands for the job.
+    SettingBytes,
+    /// Nanoseconds; the longest of all ranks stands for the job.
+    SpanNs,
+    /// Nanoseconds; ranks add up.
+    TimeNs,
+    /// How often, and how long each took. A rank is shown by how often.
+    Latency,
+    /// How often, and how long each took. A rank is shown by the time in all.
+    Wait,
+}
+
+impl Kind {
+    /// Whether each single time is noted.
+    pub const fn is_timed(self) -> bool {
+        matches!(self, Kind::Latency | Kind::Wait)
+    }
+}
+
+/// The declaration of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Declared {
+    /// The row.
+    pub row: Row,
+    /// Its name in JSON and C.
+    pub name: &'static str,
+    /// What its number is.
+    pub kind: Kind,
+    /// Under which heading it is shown.
+    pub section: &'static str,
+    /// Its name in the table for users: at most 30 letters.
+    pub label: &'static str,
+    /// What is counted, in a sentence without its end.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the header and docs/statistics.md are made from it, by tests"))]
+    pub meaning: &'static str,
+}
+
+macro_rules! rows {
+    ($($row:ident $name:ident $kind:ident $section:literal $label:literal $meaning:literal)*) => {
+        /// A row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Row {
+            $(#[doc = $meaning] $row,)*
+        }
+
+        /// All rows, in the order of the structure of C. New rows go to the end.
+        pub const ROWS: &[Declared] = &[$(Declared {
+            row: Row::$row,
+            name: stringify!($name),
+            kind: Kind::$kind,
+            section: $section,
+            label: $label,
+            meaning: $meaning,
+        },)*];
+    };
+}
+
+rows! {
+    Elapsed elapsed SpanNs "job" "time since attach" "time since `vgasnet_attach`"
+    Threads threads Count "job" "threads that waited"
+        "threads that waited in the library at least once; very short-lived ones may share a count"
+    PageSize page_size SettingBytes "job" "page size" "`VGASNET_PAGE_SIZE`"
+    PoolSize pool_size SettingBytes "job" "pool size" "`VGASNET_POOL_SIZE` of a rank"
+
+    HitGets hit_gets Count "hits" "gets, own pool"
+        "gets, or their parts in one page, that found the page in the own pool"
+    HitPuts hit_puts Count "hits" "puts, own pool" "puts and memsets, likewise"
+    HitGetsNeighbour hit_gets_neighbour Count "hits" "gets, neighbour's pool"
+        "gets that were done in the pool of another rank of the host"
+    HitPutsNeighbour hit_puts_neighbour Count "hits" "puts, neighbour's pool" "puts that were done there"
+    HitPins hit_pins Count "hits" "pins"
+        "pages that were pinned where they were: `vgasnet_pin`, and transfers from segment to segment"
+    GetBytes get_bytes Bytes "hits" "bytes asked for by gets" "bytes that gets asked for, hits and misses"
+    PutBytes put_bytes Bytes "hits" "bytes written by puts" "bytes that puts and memsets wrote, hits and misses"
+
+    MissOwnDisk miss_own_disk Latency "misses" "own disk"
+        "pages that were waited for and came from the rank's own backing file"
+    MissNeighbour miss_neighbour Latency "misses" "rank of this host"
+        "pages that another rank of the host sent, from its pool or its disk"
+    MissOtherHost miss_other_host Latency "misses" "rank of another host"
+        "pages that a rank of another host sent, from its pool or its disk"
+    MissZeros miss_zeros Latency "misses" "zeros" "pages that nobody had written: no bytes moved"
+    MissRight miss_right Latency "misses" "right to write only" "pages that were here and lacked the right to write"
+    MissFrame miss_frame Latency "misses" "of that, until a frame is free"
+        "pages that found no free frame: the part of their wait until they had one, mostly for dirty pages to \
+         be written"
+    MissLate miss_late Latency "misses" "here by then" "pages that another thread had fetched before the engine looked"
+    Overwritten overwritten Count "misses" "overwritten whole"
+        "pages that one put overwrote: they were neither read nor sent"
+    Refetched2 refetched_2 Count "misses" "spared by a pool of 2 x"
+        "pages that were fetched, also ahead, and had been evicted so lately that a pool of twice the size \
+         would still have them"
+    Refetched4 refetched_4 Count "misses" "spared by a pool of 4 x"
+        "likewise, four times the size, those of twice the size included; pools of more than 21,000 pages: \
+         too few"
+
+    FaultMapped fault_mapped Count "faults" "page here, not mapped"
+        "loads and stores that found their page in the pool, unmapped; those to mapped pages leave no trace \
+         and cannot be counted"
+    FaultRead fault_read Count "faults" "loads that missed" "loads that fetched a page"
+    FaultWrite fault_write Count "faults" "stores that missed" "stores that fetched a page, or the right to write it"
+
+    AheadFetched ahead_fetched Count "pool" "read ahead" "pages that came before they were asked for"
+    AheadUsed ahead_used Count "pool" "read ahead and used"
+        "those that were used afterwards, or were asked for on their way"
+    AheadWasted ahead_wasted Count "pool" "read ahead and wasted" "those that left the pool unused"
+    EvictedClean evicted_clean Count "pool" "evicted clean"
+        "pages that left the pool to make room, and needed no writing"
+    EvictedDirty evicted_dirty Count "pool" "evicted dirty" "pages that left it by way of their home's disk"
+    Cleaned cleaned Count "pool" "written back and kept" "dirty pages that were written back and stayed"
+
+    DiskRead disk_read Latency "disk" "reads" "reads of the own backing file, from the queue to the last byte"
+    DiskWrite disk_write Latency "disk" "writes" "writes to it"
+    DiskReadBytes disk_read_bytes Bytes "disk" "bytes read" "bytes read from it, for whichever rank"
+    DiskWriteBytes disk_write_bytes Bytes "disk" "bytes written" "bytes written to it, for whichever rank"
+    DiskBusy disk_busy TimeNs "disk" "time with work" "time in which there was at least one read or write to do"
+
+    PageInNeighbour page_in_neighbour_bytes Bytes "pages moved" "from ranks of this host"
+        "bytes of pages that other ranks of the host sent here"
+    PageInOtherHost page_in_other_host_bytes Bytes "pages moved" "from ranks of other hosts"
+        "bytes of pages that ranks of other hosts sent here"
+    PageOutNeighbour page_out_neighbour_bytes Bytes "pages moved" "to ranks of this host"
+        "bytes of pages that this rank's pool gave to other ranks of the host"
+    PageOutOtherHost page_out_other_host_bytes Bytes "pages moved" "to ranks of other hosts"
+        "bytes of pages that this rank's pool gave to ranks of other hosts"
+
+    ServedPool served_pool Count "served for others" "pages from the pool"
+        "pages that other ranks got from this rank's pool"
+    ServedDisk served_disk Count "served for others" "pages from the disk"
+        "pages that other ranks got from this rank's disk"
+    ServedZeros served_zeros Count "served for others" "pages of zeros"
+        "pages of this rank that nobody had written, told to other ranks"
+    ServedStores served_stores Count "served for others" "pages to the disk"
+        "pages that other ranks wrote back to this rank's disk"
+
+    ProtocolSent protocol_sent Count "messages" "protocol, sent"
+        "messages about pages and of the job's barriers to other ranks"
+    ProtocolReceived protocol_received Count "messages" "protocol, received"
+        "messages about pages and of the job's barriers from other ranks"
+    ProtocolSentBytes protocol_sent_bytes Bytes "messages" "protocol, bytes sent" "their bytes"
+    ActiveSent active_sent Count "messages" "Active, sent" "the program's requests and replies to other ranks"
+    ActiveReceived active_received Count "messages" "Active, received"
+        "the program's requests and replies from other ranks"
+    ActiveSentBytes active_sent_bytes Bytes "messages" "Active, bytes sent" "their payload"
+    ActiveReceivedBytes active_received_bytes Bytes "messages" "Active, bytes received" "their payload"
+    CollectiveSent collective_sent Count "messages" "collectives, sent" "messages of collectives to other ranks"
+    CollectiveReceived collective_received Count "messages" "collectives, received"
+        "messages of collectives from other ranks"
+    CollectiveSentBytes collective_sent_bytes Bytes "messages" "collectives, bytes sent" "their payload"
+    CollectiveReceivedBytes collective_received_bytes Bytes "messages" "collectives, bytes received" "their payload"
+    CollectiveReadBytes collective_read_bytes Bytes "messages" "collectives, bytes read"
+        "bytes that this rank read from memory of ranks of its host, without a message"
+
+    WaitPage wait_page Wait "waits" "gets, puts and pins" "calls that waited for pages, and syncs"
+    WaitFault wait_fault Wait "waits" "loads and stores" "loads and stores that waited for their page"
+    WaitBarrier wait_barrier Wait "waits" "barriers" "waits for other ranks at barriers"
+    WaitCollective wait_collective Wait "waits" "collectives" "waits for collectives"
+    WaitCredit wait_credit Wait "waits" "credit for messages"
+        "requests that waited until their target had handled earlier ones"
+    WaitMessage wait_message Wait "waits" "messages" "waits for an Active Message"
+    WaitFlush wait_flush Wait "waits" "write-back at barriers"
+        "without cooperative caching: waits for dirty pages to be written back at barriers"
+    WaitSpace wait_space Wait "waits" "space on the disk" "times in which writes found the disk full"
+    WaitEnd wait_end Wait "waits" "end of other ranks" "waits for the programs of other ranks to end"
+}
+
+/// How many rows there are.
+pub const ROW_COUNT: usize = ROWS.len();
+
+/// How many of them are timed.
+pub const TIMED_COUNT: usize = timed_before(ROW_COUNT);
+
+/// How many of the first so many rows are timed.
+const fn timed_before(end: usize) -> usize {
+    let (mut timed, mut at) = (0, 0);
+    while at < end {
+        timed += ROWS[at].kind.is_timed() as usize;
+        at += 1;
+    }
+    timed
+}
+
+impl Row {
+    /// Its declaration.
+    pub const fn declared(self) -> &'static Declared {
+        &ROWS[self as usize]
+    }
+
+    /// Its place among the rows that are timed.
+    pub const fn timed_index(self) -> usize {
+        timed_before(self as usize)
+    }
+
+    /// The rows of a section, in order.
+    pub fn of_section(section: &str) -> impl Iterator<Item = &'static Declared> {
+        ROWS.iter().filter(move |declared| declared.section == section)
+    }
+}
+
+/// The sections, in order.
+pub fn sections() -> Vec<&'static str> {
+    let mut sections = Vec::new();
+    for declared in ROWS {
+        if !sections.contains(&declared.section) {
+            sections.push(declared.section);
+        }
+    }
+    sections
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn rows_are_where_they_are_looked_for() {
+        for (at, declared) in ROWS.iter().enumerate() {
+            assert_eq!(declared.row as usize, at);
+            assert!(declared.label.len() <= 30 && !declared.meaning.ends_with('.'), "{declared:?}");
+        }
+        let names: BTreeSet<_> = ROWS.iter().map(|declared| declared.name).collect();
+        assert_eq!(names.len(), ROW_COUNT);
+        let timed: Vec<_> = ROWS.iter().filter(|declared| declared.kind.is_timed()).collect();
+        assert!(timed.iter().enumerate().all(|(at, declared)| declared.row.timed_index() == at));
+        assert_eq!(timed.len(), TIMED_COUNT);
+    }
+}

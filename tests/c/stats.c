@@ -1,0 +1,176 @@
+/* What vgasnet_stats tells of accesses whose kind is known, and jobs for what is shown at their end. */
+#include "check.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+static vgasnet_node_t me;
+static volatile sig_atomic_t signals;
+static int handled;
+
+static vgasnet_stats_t now(void) {
+    vgasnet_stats_t stats;
+    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
+    CHECK_EQ(stats.size_bytes, sizeof stats);
+    return stats;
+}
+
+static char *own(size_t page) { return (char *)at(me, page * page_bytes()); }
+
+/* Gets and puts one byte at a time. */
+static void get(vgasnet_node_t rank, size_t page) {
+    char byte;
+    vgasnet_get(&byte, rank, at(rank, page * page_bytes()), 1);
+}
+static void put(size_t page) { vgasnet_put(me, own(page), &me, 1); }
+
+static void check_off(void) {
+    vgasnet_stats_t stats;
+    memset(&stats, 7, sizeof stats);
+    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_ERR_NOT_READY);
+    CHECK_EQ(stats.size_bytes, UINT64_C(0x0707070707070707));
+}
+
+static void check_sizes(void) {
+    struct { vgasnet_stats_t stats; uint64_t later; } longer;
+    uint64_t words[3] = {0, 0, 42};
+    CHECK(vgasnet_stats((vgasnet_stats_t *)words, 2 * sizeof *words) == VGASNET_OK);
+    CHECK(words[0] == 2 * sizeof *words && words[1] > 0 && words[2] == 42);
+    longer.later = 42;
+    CHECK(vgasnet_stats(&longer.stats, sizeof longer) == VGASNET_OK);
+    CHECK(longer.stats.size_bytes == sizeof longer.stats && longer.later == 42);
+    CHECK_EQ(longer.stats.page_size, page_bytes());
+    CHECK_EQ(longer.stats.pool_size, pool_bytes());
+    CHECK(vgasnet_stats(NULL, sizeof longer) == VGASNET_ERR_BAD_ARG);
+    CHECK(vgasnet_stats(&longer.stats, 7) == VGASNET_ERR_BAD_ARG);
+}
+
+/* Pages that nobody has written, hits, and the right to write. */
+static void check_hits(void) {
+    vgasnet_stats_t before = now();
+    put(0);
+    vgasnet_stats_t after = now();
+    CHECK_EQ(after.miss_zeros.count - before.miss_zeros.count, 1);
+    CHECK_EQ(after.hit_puts, before.hit_puts);
+    for (int i = 0; i < 100; ++i) put(0), get(me, 0), get(me, 0);
+    vgasnet_stats_t last = now();
+    CHECK_EQ(last.hit_puts - after.hit_puts, 100);
+    CHECK_EQ(last.hit_gets - after.hit_gets, 200);
+    CHECK_EQ(last.put_bytes - before.put_bytes, 101);
+    CHECK_EQ(last.get_bytes - before.get_bytes, 200);
+    CHECK_EQ(last.miss_zeros.count, after.miss_zeros.count);
+}
+
+/* More pages than the pool has, from the disk; every other one, which is no stream. */
+static void check_disk(void) {
+    size_t pages = 4 * pool_bytes() / page_bytes();
+    for (size_t page = 0; page < pages; ++page) put(page);
+    vgasnet_stats_t before = now();
+    for (size_t page = 0; page < pages; page += 2) get(me, page);
+    vgasnet_stats_t after = now();
+    uint64_t read = after.miss_own_disk.count - before.miss_own_disk.count;
+    CHECK(read >= pages / 4 && read <= pages / 2);
+    CHECK(after.disk_read_bytes - before.disk_read_bytes >= read * page_bytes());
+    CHECK_EQ(after.disk_read_bytes, after.disk_read.count * page_bytes());
+    CHECK(after.evicted_dirty > 0 && after.disk_write.count > 0 && after.disk_busy > 0);
+    CHECK(after.miss_own_disk.p50_ns > 0 && after.miss_own_disk.p50_ns <= after.miss_own_disk.p99_ns);
+    CHECK(after.miss_own_disk.p99_ns <= after.miss_own_disk.max_ns);
+    CHECK(after.wait_page.count > 0 && after.wait_page.sum_ns >= after.wait_page.max_ns && after.threads == 1);
+    /* Those that were evicted last. */
+    CHECK(after.refetched_4 > before.refetched_4 && after.refetched_4 >= after.refetched_2);
+}
+
+/* A stream is read ahead. What is read ahead and neither used nor evicted is in neither row. */
+static void check_ahead(void) {
+    size_t pages = 4 * pool_bytes() / page_bytes();
+    for (size_t page = 0; page < pages; ++page) put(page);
+    vgasnet_stats_t before = now();
+    for (size_t page = 0; page < pages; ++page) get(me, page);
+    vgasnet_stats_t after = now();
+    uint64_t fetched = after.ahead_fetched - before.ahead_fetched;
+    CHECK(fetched > 0 && after.ahead_used > before.ahead_used);
+    CHECK(after.ahead_used + after.ahead_wasted <= after.ahead_fetched);
+}
+
+static void check_faults(void) {
+    volatile char *byte = own(1);
+    vgasnet_stats_t before = now();
+    *byte = 1;
+    vgasnet_stats_t after = now();
+    CHECK_EQ(after.fault_write - before.fault_write, 1);
+    CHECK(after.wait_fault.count > before.wait_fault.count);
+    CHECK(*byte == 1);
+    CHECK_EQ(now().fault_read, after.fault_read);
+}
+
+static void on_message(vgasnet_token_t token) { (void)token, ++handled; }
+
+static void check_messages(void) {
+    vgasnet_stats_t before = now();
+    barrier();
+    if (me == 0) {
+        for (int i = 0; i < 10; ++i) CHECK(vgasnet_AMRequestShort0(1, 200) == VGASNET_OK);
+        CHECK_EQ(now().active_sent - before.active_sent, 10);
+    } else if (me == 1) {
+        while (handled < 10) vgasnet_AMPoll();
+        CHECK_EQ(now().active_received - before.active_received, 10);
+    }
+    barrier();
+    vgasnet_stats_t after = now();
+    CHECK(after.protocol_sent > before.protocol_sent && after.protocol_received > before.protocol_received);
+}
+
+/* Rank 0 reads what is at rank 1, whose program may be over. */
+static int serve(void) {
+    size_t pages = 16;
+    if (me == 1) for (size_t page = 0; page < pages; ++page) put(page);
+    barrier();
+    if (me == 0) {
+        for (size_t page = 0; page < pages; page += 2) get(1, page);
+        for (size_t page = 1; page < pages; page += 2) get(1, page);
+    }
+    return 0;
+}
+
+static void count_signal(int signal) { (void)signal, ++signals; }
+
+/* The table is read from the place of stderr. */
+static void check_signal(void) {
+    char text[4096];
+    size_t len = 0;
+    int ends[2];
+    CHECK(pipe(ends) == 0 && dup2(ends[1], 2) == 2);
+    CHECK(raise(SIGUSR2) == 0);
+    do {
+        ssize_t more = read(ends[0], text + len, sizeof text - 1 - len);
+        if (more <= 0) exit(1);
+        len += (size_t)more;
+        text[len] = 0;
+    } while (strstr(text, "% of the time") == NULL);
+    if (strstr(text, "vgasnet: statistics of rank ") != text) exit(1);
+}
+
+int main(int argc, char **argv) {
+    const char *part = argc > 1 ? argv[1] : "";
+    vgasnet_handlerentry_t table[1] = {{200, (void (*)())on_message}};
+    if (strcmp(part, "handler") == 0) signal(SIGUSR2, count_signal);
+    if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
+    CHECK(vgasnet_attach(table, 1, 4 * pool_bytes() + page_bytes(), 0) == VGASNET_OK);
+    me = vgasnet_mynode();
+    if (strcmp(part, "off") == 0) check_off();
+    if (strcmp(part, "sizes") == 0) check_sizes();
+    if (strcmp(part, "hits") == 0) check_hits();
+    if (strcmp(part, "disk") == 0) check_disk();
+    if (strcmp(part, "ahead") == 0) check_ahead();
+    if (strcmp(part, "faults") == 0) check_faults();
+    if (strcmp(part, "messages") == 0) check_messages();
+    if (strcmp(part, "signal") == 0) check_signal();
+    if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);
+    if (strcmp(part, "serve") == 0) return serve();
+    barrier();
+    if (strcmp(part, "fail") == 0) vgasnet_exit(3);
+    if (strcmp(part, "return") == 0) return 0;
+    if (strcmp(part, "early") == 0 && me > 0) pause();
+    vgasnet_exit(0);
+    return 1;
+}

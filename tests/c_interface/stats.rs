@@ -1,0 +1,111 @@
+//! Statistics: what `vgasnet_stats` tells, and what jobs show when they end.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, run_with};
+use serde_json::Value;
+use std::path::Path;
+
+const ON: (&str, &str) = ("VGASNET_STATS", "1");
+
+const fn setup(ranks: u32, peer_memory: bool) -> Setup {
+    Setup { ranks, page_bytes: 64 << 10, pool_pages: 8, peer_memory, cooperative: true }
+}
+
+fn job(part: &str, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
+    run_with(&compile::program("stats", Language::C99, Linking::Shared), &[part], setup, more)
+}
+
+/// Runs a part of the program; what the job has written as JSON.
+fn file_of(name: &str, part: &str, setup: Setup, more: &[(&'static str, &str)]) -> (Ended, Value) {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stats-{name}.json"));
+    let text_path = path.to_str().expect("a path in UTF-8");
+    let ended = job(part, setup, &[more, &[("VGASNET_STATS_FILE", text_path)]].concat());
+    ended.expect(0);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{ended}\n{error}"));
+    std::fs::remove_file(&path).expect("a file of ours");
+    (ended, serde_json::from_str(&text).expect("JSON"))
+}
+
+/// A number of a rank.
+fn of(rank: usize, name: &str, file: &Value) -> u64 {
+    file["by_rank"][rank][name].as_u64().unwrap_or_else(|| panic!("{name} in {file}"))
+}
+
+#[test]
+fn accesses_are_counted_by_their_kind() {
+    for part in ["sizes", "hits", "disk", "ahead", "faults"] {
+        for setup in [setup(1, true), setup(2, true), setup(2, false)] {
+            job(part, setup, &[ON]).expect(0);
+        }
+    }
+    let cxx = compile::program("stats", Language::Cxx17, Linking::Shared);
+    run_with(&cxx, &["hits"], setup(1, true), &[ON]).expect(0);
+    for ranks in [2, 3] {
+        job("messages", setup(ranks, true), &[ON]).expect(0);
+    }
+}
+
+#[test]
+fn nothing_is_counted_or_said_unless_asked() {
+    let ended = job("off", setup(2, true), &[]);
+    assert_eq!(ended.expect(0).stderr, "");
+    assert_eq!(job("off", setup(2, true), &[("VGASNET_STATS", "0")]).expect(0).stderr, "");
+}
+
+#[test]
+fn a_job_shows_a_table_and_writes_a_file_when_it_ends() {
+    for (name, part) in [("exit", "disk"), ("return", "return")] {
+        let (ended, file) = file_of(name, part, setup(4, true), &[ON]);
+        let lines: Vec<_> = ended.stderr.lines().collect();
+        assert!(lines[0].starts_with("vgasnet: statistics of 4 ranks over "), "{ended}");
+        let headings: Vec<_> = lines[1].split_whitespace().collect();
+        assert_eq!(headings, ["all", "rank", "0", "rank", "1", "rank", "2", "rank", "3"], "{ended}");
+        assert!(lines.iter().all(|line| line.len() <= 100) || part == "disk", "{ended}");
+        let last = *lines.last().expect("lines");
+        assert!(last.contains(" % of the time went into ") && file["advice"] == last, "{ended}");
+        assert_eq!(ended.stderr.matches("statistics of").count(), 1, "{ended}");
+        let puts = (0..4).map(|rank| of(rank, "put_bytes", &file)).sum::<u64>();
+        assert_eq!(file["all"]["put_bytes"], puts);
+        assert_eq!((&file["ranks"], file["by_rank"].as_array().map(Vec::len)), (&4.into(), Some(4)));
+    }
+}
+
+#[test]
+fn a_file_alone_comes_without_a_table() {
+    let (ended, file) = file_of("alone", "return", setup(2, true), &[]);
+    assert_eq!((&*ended.stderr, &file["ranks"]), ("", &2.into()));
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_named() {
+    let ended = job("return", setup(2, true), &[("VGASNET_STATS_FILE", "/nowhere/stats.json")]);
+    let line = "vgasnet: rank 0: statistics: cannot write /nowhere/stats.json: ";
+    assert!(ended.expect(0).stderr.starts_with(line), "{ended}");
+}
+
+#[test]
+fn what_a_rank_serves_after_its_program_counts() {
+    let (ended, file) = file_of("serve", "serve", setup(2, false), &[]);
+    let served = of(1, "served_pool", &file) + of(1, "served_disk", &file);
+    let name = if file["by_rank"][0]["miss_neighbour"]["count"] == 0 { "miss_other_host" } else { "miss_neighbour" };
+    assert_eq!((served, &file["by_rank"][0][name]["count"]), (16, &16.into()), "{ended}\n{file}");
+}
+
+#[test]
+fn a_job_that_fails_shows_nothing() {
+    let ended = job("fail", setup(2, true), &[ON]);
+    assert!(!ended.expect(3).stderr.contains("statistics"), "{ended}");
+}
+
+#[test]
+fn a_rank_that_ends_the_job_early_shows_its_own() {
+    let ended = job("early", setup(2, true), &[ON]);
+    assert!(ended.stderr.starts_with("vgasnet: statistics of rank 0 so far: "), "{ended}");
+}
+
+#[test]
+fn a_running_rank_answers_sigusr2_where_the_program_does_not() {
+    job("signal", setup(2, true), &[ON]).expect(0);
+    let ended = job("handler", setup(2, true), &[ON]);
+    assert!(!ended.expect(0).stderr.contains("so far"), "{ended}");
+}
