@@ -39,7 +39,7 @@ use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{self, Barrier};
 use vgasnet_protocol::coherence::{Action, Event, FrameId, Outgoing, PageId, Protocol, Waiter};
-use vgasnet_protocol::replacement::Reserve;
+use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -97,20 +97,22 @@ pub struct Pending {
 }
 
 impl Engine {
-    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
+    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`;
+    /// `policy` chooses the frames to evict.
     pub fn new(
         conduit: Arc<dyn Conduit>,
         space: Arc<AddressSpace>,
         protocol: Protocol,
         storage: StorageServer,
         receiver: Arc<dyn Receiver>,
+        policy: PolicyKind,
     ) -> Engine {
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             receiver,
-            frames: Frames::new(Arc::clone(&space), frames),
+            frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
             pins: PinSet::new(frames),
@@ -206,6 +208,7 @@ impl Engine {
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
+        self.frames.retry_victims();
         self.handle_events();
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
@@ -308,11 +311,12 @@ impl Engine {
             }
             Action::Open { page, frame, access, waiters } => {
                 let is_wanted = !waiters.is_empty();
-                self.frames.fill(frame);
                 let slot = self.space.slots.of(page);
                 self.space.own.table.open(slot, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
-                if self.prefetch.on_opened(page) && !is_wanted {
+                let ahead = self.prefetch.on_opened(page) && !is_wanted;
+                self.frames.fill(frame, page, is_wanted, ahead);
+                if ahead {
                     self.space.own.table.mark_ahead(slot);
                 }
                 if is_wanted {

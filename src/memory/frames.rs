@@ -1,26 +1,27 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages, PageTable, Slot, mapping_refused};
+use super::{AddressSpace, LargePages, mapping_refused};
 use crate::error::UserError;
 use std::sync::Arc;
-use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::Lru;
+use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
+use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
 
 /// The frames of a rank's pool, as its engine has them.
 #[derive(Debug)]
 pub struct Frames {
     space: Arc<AddressSpace>,
-    order: Lru,
+    replacement: Replacement,
     /// Frames that have held a page. The memory of the others is zeros.
     filled: Box<[bool]>,
     large_pages: Arc<LargePages>,
 }
 
 impl Frames {
-    /// `frames` frames, none of them used yet.
-    pub fn new(space: Arc<AddressSpace>, frames: u32) -> Frames {
+    /// `frames` frames, none of them used yet, whose victims `policy` chooses.
+    pub fn new(space: Arc<AddressSpace>, frames: u32, policy: PolicyKind) -> Frames {
         let large_pages = Arc::new(LargePages::new(space.own.pool, frames));
-        Frames { order: Lru::new(frames), filled: vec![false; frames as usize].into(), large_pages, space }
+        let replacement = Replacement::new(policy.make(frames), frames);
+        Frames { replacement, filled: vec![false; frames as usize].into(), large_pages, space }
     }
 
     /// How much of the pool's memory has been prepared.
@@ -28,8 +29,9 @@ impl Frames {
         &self.large_pages
     }
 
-    /// Prepares the frame's memory for a page that will come.
-    pub fn reserve(&self, frame: FrameId) {
+    /// Prepares the frame's memory for a page that will come. The one that it had is gone.
+    pub fn reserve(&mut self, frame: FrameId) {
+        self.replacement.on_freed(frame);
         self.large_pages.on_use(frame);
     }
 
@@ -38,34 +40,23 @@ impl Frames {
         !self.filled[frame.0 as usize]
     }
 
-    /// Notes that the frame has a page, which is used now.
-    pub fn fill(&mut self, frame: FrameId) {
-        self.space.own.pool.touch(frame);
-        self.filled[frame.0 as usize] = true;
-    }
-
-    /// The least recently used frame that `suits`.
-    pub fn least_recent(&mut self, suits: impl FnMut(FrameId) -> bool) -> Option<FrameId> {
-        let pool = &self.space.own.pool;
-        self.order.find(|frame| pool.last_use(frame), suits)
-    }
-
-    /// The least recently used frame whose page, named by `page_in`, nobody uses now and `suits`.
-    pub fn least_recent_unused(
-        &mut self,
-        page_in: impl Fn(FrameId) -> Option<PageId>,
-        suits: impl Fn(&PageTable, Slot) -> bool,
-    ) -> Option<FrameId> {
-        let (space, table) = (Arc::clone(&self.space), self.space.own.table);
-        let is_unused = |slot: Slot| !table.is_pinned(slot) && suits(&table, slot);
-        self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
-    }
-
-    /// Unmaps the pages that were mapped first, so that their next use is seen. Called when frames are needed.
-    pub fn age_mapped(&self) {
-        if let Some(view) = &self.space.view {
-            view.age();
+    /// Notes that the frame has a page: for its use now, `ahead` of that, or because it is open again.
+    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, ahead: bool) {
+        if is_used {
+            self.space.own.pool.touch(frame);
         }
+        self.filled[frame.0 as usize] = true;
+        self.replacement.on_filled(frame, page, ahead);
+    }
+
+    /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
+    pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
+        self.replacement.victim(&mut Uses { space: &self.space, cache, is_pinned }, need)
+    }
+
+    /// Something may have changed for frames of which none could be evicted.
+    pub fn retry_victims(&mut self) {
+        self.replacement.retry();
     }
 
     /// Unmaps a page that is closed and not pinned, if it is mapped in the segment.
@@ -75,5 +66,38 @@ impl Frames {
     pub fn unmap(&self, page: PageId, frame: FrameId) -> Result<(), UserError> {
         let unmapped = self.space.view.as_ref().map_or(Ok(()), |view| view.unmap(page, frame));
         unmapped.map_err(|errno| mapping_refused("unmap", errno))
+    }
+}
+
+/// The uses of frames, for one search.
+struct Uses<'a> {
+    space: &'a AddressSpace,
+    cache: &'a Cache,
+    is_pinned: &'a dyn Fn(PageId) -> bool,
+}
+
+impl FrameUse for Uses<'_> {
+    fn standing(&self, frame: FrameId) -> Standing {
+        let page = self.cache.page_in(frame).filter(|page| self.cache.evictable(frame) && !(self.is_pinned)(*page));
+        match page {
+            None => Standing::Held,
+            Some(page) if self.space.own.table.is_pinned(self.space.slots.of(page)) => Standing::InUse,
+            Some(_) => Standing::Idle,
+        }
+    }
+
+    fn is_ahead(&self, frame: FrameId) -> bool {
+        self.cache.page_in(frame).is_some_and(|page| self.space.own.table.is_ahead(self.space.slots.of(page)))
+    }
+
+    /// A mapped page is unmapped: its next use leaves a mark.
+    fn take_used(&mut self, frame: FrameId) -> bool {
+        let was_used = self.space.own.pool.take_used(frame);
+        let page = self.cache.page_in(frame);
+        let was_mapped = match (&self.space.view, page) {
+            (Some(view), Some(page)) => view.unmap_unused(page, frame),
+            _ => false,
+        };
+        was_used || was_mapped
     }
 }

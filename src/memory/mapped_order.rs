@@ -1,8 +1,7 @@
 //! Which frames are mapped in the segment, in the order in which they were mapped.
 //!
-//! Mapped pages are used without a trace, so their order of use is unknown. Two bounds make up for that. No more pages
-//! are mapped than the system has mappings for. When frames are needed, the pages that were mapped first are unmapped.
-//! An unmapped page stays in its frame, and the next access maps it again, which dates it.
+//! No more pages are mapped than the system has mappings for: those that were mapped first make room. An unmapped page
+//! stays in its frame, and the next access maps it again.
 
 use super::page_mapper::PageMapper;
 use crate::sys::futex::Lock;
@@ -91,9 +90,15 @@ impl MappedOrder {
         if order.by_frame[frame.0 as usize].page == NONE { Ok(()) } else { self.unmap_in(&mut order, frame.0) }
     }
 
-    /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left.
-    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
-        self.unmap_oldest(&mut self.order.lock(), count, may_unmap);
+    /// Unmaps a frame, if it is mapped and `may_unmap` allows its page. Returns whether it was mapped.
+    pub(super) fn unmap_if(&self, frame: FrameId, may_unmap: &dyn Fn(u32) -> bool) -> bool {
+        let mut order = self.order.lock();
+        let page = order.by_frame[frame.0 as usize].page;
+        if page != NONE && may_unmap(page) {
+            // A page that the system cannot unmap now counts as used, which it may be.
+            let _ = self.unmap_in(&mut order, frame.0);
+        }
+        page != NONE
     }
 
     /// Whether some frame is mapped as page `index`.
@@ -210,8 +215,10 @@ mod tests {
         assert_eq!(noted.mapped.lock().expect("no panics").last(), Some(&(13, FrameId(3), Access::Write)));
         mapped.unmap(FrameId(3)).expect("mapped");
         mapped.unmap(FrameId(3)).expect("unmapped already");
-        mapped.shrink(1, &|_| true);
-        assert_eq!((pages(&noted), mapped.count()), (vec![14], 1));
+        let unmapped =
+            [(1, 11), (4, 14), (4, 0)].map(|(frame, kept)| mapped.unmap_if(FrameId(frame), &|page| page != kept));
+        assert_eq!((unmapped, pages(&noted), mapped.count()), ([true, true, true], vec![11], 1));
+        assert!(!mapped.unmap_if(FrameId(4), &|_| true));
     }
 
     #[test]

@@ -154,10 +154,9 @@ impl SegmentView {
         if page.home == self.rank { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
-    /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.
-    /// Called when frames are needed.
-    pub(super) fn age(&self) {
-        self.mapped.shrink(self.frames - self.frames / 4, &|index| self.may_unmap(index));
+    /// Unmaps the page of a frame, if it is mapped and not pinned. Returns whether it was mapped.
+    pub(super) fn unmap_unused(&self, page: PageId, frame: FrameId) -> bool {
+        page.home == self.rank && self.mapped.unmap_if(frame, &|index| self.may_unmap(index))
     }
 
     /// How many pages are mapped.

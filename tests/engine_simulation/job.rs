@@ -17,6 +17,7 @@ use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, RankSizes};
 use vgasnet_sim::{Hub, Settings};
 
@@ -35,6 +36,7 @@ pub struct Shape {
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
     pub mapper: mapper::Settings,
+    pub policy: PolicyKind,
 }
 
 /// Refuses all messages: nobody here sends Active Messages.
@@ -269,7 +271,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);
     Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf)),
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), shape.policy),
         space,
         conduit,
         completions: Completions::default(),
