@@ -208,3 +208,42 @@ fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
         assert_eq!(gone.count(), 8, "{kind:?}");
     }
 }
+
+/// The part of the pages that the last round of a cyclic scan finds, where pages are fetched ahead whenever the last of
+/// those has been used, as for loads of a program that computes in between.
+fn kept_of_scan(frames: u32, window: u32) -> f64 {
+    const ROUNDS: u32 = 6;
+    let pages = 2 * frames;
+    let mut pool = Pool::new(PolicyKind::ClockPro, frames, false);
+    let (mut frame_of, mut page_in, mut fetched) = (vec![None; pages as usize], vec![None; frames as usize], 0);
+    for at in 0..ROUNDS * pages {
+        let page = at % pages;
+        if frame_of[page as usize].is_none() {
+            for wanted in (page..=page + window).filter(|page| *page < pages) {
+                if frame_of[wanted as usize].is_some() {
+                    continue;
+                }
+                let victim = pool.victim(Need::Now).expect("all are idle");
+                if let Some(gone) = page_in[victim.0 as usize].replace(wanted) {
+                    frame_of[gone as usize] = None;
+                }
+                frame_of[wanted as usize] = Some(victim);
+                pool.replacement.on_filled(victim, PageId { home: Rank(1), index: wanted }, wanted != page);
+                let ahead = wanted != page;
+                *pool.known(victim) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true };
+                fetched += u32::from(at >= (ROUNDS - 1) * pages);
+            }
+        }
+        let frame: FrameId = frame_of[page as usize].expect("it was fetched");
+        *pool.known(frame) = Known { ahead: false, used: true, ..*pool.known(frame) };
+    }
+    1.0 - f64::from(fetched) / f64::from(pages)
+}
+
+#[test]
+fn a_scan_that_is_read_ahead_keeps_four_tenths_of_twice_the_pool() {
+    for (frames, window) in [(16, 2), (32, 2), (64, 4), (128, 5), (512, 21), (2048, 85)] {
+        let kept = kept_of_scan(frames, window);
+        assert!(kept >= 0.4, "{kept:.3} with {frames} frames, {window} pages ahead");
+    }
+}

@@ -134,16 +134,23 @@ impl ClockPro {
 
     /// Makes a cold page hot that was last used at `used_at` before now, if a hot page was not used for longer.
     fn promote(&mut self, frame: FrameId, search: &mut Search<'_>, used_at: u64) -> bool {
-        let has_place = self.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, used_at);
+        let has_place =
+            self.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
         if has_place {
             self.make_hot(frame);
         }
         has_place
     }
 
+    /// Times are known roughly only.
+    fn clearly_before(&self, used_at: u64) -> u64 {
+        used_at.saturating_sub(self.apart_min / 2)
+    }
+
     /// A page that stands for others, which are forgotten, has become hot. Their places are for the pages after it.
     fn vacate(&mut self, search: &mut Search<'_>, stands_for: u32, used_at: u64) {
-        let cooled = (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, used_at)).count();
+        let cooled =
+            (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
         self.vacant = (self.vacant + cooled as u32).min(self.hot_max);
     }
 

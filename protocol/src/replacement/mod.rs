@@ -94,8 +94,8 @@ pub enum Need {
     Now,
 }
 
-/// Searches that find a page still unused after which it counts as used: it was fetched in vain.
-const AHEAD_LOOKS_MAX: u8 = 4;
+/// A page that nobody uses while pages come to one of so many frames counts as used: it was fetched in vain.
+const AHEAD_PART: u64 = 2;
 
 /// Frames of each queue that a search looks at.
 const LOOKS_ASIDE: u32 = 2;
@@ -107,8 +107,9 @@ pub struct Replacement {
     /// Frames that are not the policy's at present.
     aside: Lists<2>,
     pages: Box<[Option<PageId>]>,
-    /// How often a search has found the page of each frame fetched ahead and unused.
-    ahead_looks: Box<[u8]>,
+    /// Pages that have come so far, and that had when the page of each frame came.
+    fills: u64,
+    filled_at: Box<[u64]>,
     /// The last search for this need has found nothing, and nothing has changed since.
     fruitless: Option<Need>,
     steps: u64,
@@ -121,7 +122,8 @@ impl Replacement {
             policy,
             aside: Lists::new(frames),
             pages: vec![None; frames as usize].into(),
-            ahead_looks: vec![0; frames as usize].into(),
+            fills: 0,
+            filled_at: vec![0; frames as usize].into(),
             fruitless: None,
             steps: 0,
         }
@@ -134,8 +136,9 @@ impl Replacement {
         }
         self.on_freed(frame);
         self.pages[frame.0 as usize] = Some(page);
+        self.fills += 1;
+        self.filled_at[frame.0 as usize] = self.fills;
         if ahead {
-            self.ahead_looks[frame.0 as usize] = 0;
             self.aside.push_back(AHEAD, frame);
         } else {
             self.policy.on_filled(frame, page);
@@ -194,11 +197,11 @@ impl Replacement {
     /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
     fn admit_used(&mut self, frames: &dyn FrameUse) {
         let mut waiting = 0;
+        let patience = (self.pages.len() as u64).div_ceil(AHEAD_PART);
         while let Some(frame) = self.aside.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
             self.steps += 1;
-            let looks = &mut self.ahead_looks[frame.0 as usize];
-            *looks += 1;
-            if frames.is_ahead(frame) && *looks < AHEAD_LOOKS_MAX {
+            let is_new = self.fills - self.filled_at[frame.0 as usize] < patience;
+            if is_new && frames.is_ahead(frame) {
                 waiting += 1;
                 self.aside.push_back(AHEAD, frame);
             } else {
