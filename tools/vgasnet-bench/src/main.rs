@@ -6,7 +6,9 @@
 
 mod arrays;
 mod baseline;
+mod blocks;
 mod cgroup;
+mod cycle;
 mod disk;
 mod false_sharing;
 mod faults;
@@ -21,6 +23,7 @@ mod plot;
 mod progress;
 mod rank;
 mod reads;
+mod replacement;
 mod report;
 mod targets;
 mod triad;

@@ -28,6 +28,10 @@ pub enum Workload {
     MappedTriad,
     Fault,
     Messages,
+    Loop,
+    Blocks,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedBlocks,
 }
 
 impl Workload {

@@ -1,7 +1,7 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, false_sharing, faults, hit, messages, reads, triad};
+use crate::{Stop, blocks, cycle, false_sharing, faults, hit, messages, reads, triad};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -32,6 +32,10 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         triad::mapped::serve(&spec);
         return Ok(0);
     }
+    if spec.workload == Workload::MappedBlocks {
+        blocks::serve(&spec);
+        return Ok(0);
+    }
     let rank = Rank::start(&spec)?;
     match spec.workload {
         Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
@@ -40,6 +44,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),
         Workload::Fault => rank.report(&spec, faults::run(&rank, &spec)),
         Workload::Messages => rank.report(&spec, messages::run(&rank, &spec)),
+        Workload::Loop => rank.report(&spec, cycle::run(&rank, &spec)),
+        Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
     }
     job::exit(0)
 }

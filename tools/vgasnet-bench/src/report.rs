@@ -2,12 +2,14 @@
 
 mod fault;
 mod hit;
+mod kept;
 mod messages;
 mod reads;
 mod sharing;
 mod triad;
 
 pub use hit::HitReport;
+pub use kept::BlockFigures;
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
@@ -199,11 +201,16 @@ pub struct Verdict {
 
 impl Verdict {
     /// A job whose figures are not complete has not reached all targets.
-    fn new(targets: Vec<Target>, is_complete: bool) -> Verdict {
+    pub fn new(targets: Vec<Target>, is_complete: bool) -> Verdict {
         Verdict { reached_all: is_complete && targets.iter().all(|target| target.reached), targets }
     }
 
-    fn table(&self) -> String {
+    /// The status to exit with. `check` makes a missed target an error.
+    pub fn status(&self, check: bool) -> u8 {
+        u8::from(check && !self.reached_all)
+    }
+
+    pub fn table(&self) -> String {
         let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
         for target in &self.targets {
             let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };
