@@ -54,7 +54,11 @@ impl Streams {
         if self.window == 0 {
             return None;
         }
-        let known = self.streams.iter().position(|stream| stream.space == page.space && stream.next == page.index);
+        // First uses of pages that were fetched ahead may be told late, so the stream may be further on than is known.
+        let is_next = |stream: &Stream| {
+            stream.space == page.space && (stream.next..=stream.ahead.max(stream.next)).contains(&page.index)
+        };
+        let known = self.streams.iter().position(is_next);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
             None => Stream { space: page.space, next: page.index, misses: 0, ahead: page.index + 1 },
@@ -121,6 +125,16 @@ mod tests {
         assert_eq!(ahead.on_use(page(7), 100), Some(9..=9));
         assert_eq!(ahead.on_use(page(8), 100), Some(10..=10));
         assert_eq!(ahead.on_use(page(8), 100), None, "nothing twice");
+    }
+
+    #[test]
+    fn a_miss_behind_the_window_carries_the_stream_on_before_its_uses_are_told() {
+        let mut ahead = Streams::new(PAGE_BYTES, 4);
+        (4..6).for_each(|index| assert_eq!(ahead.on_miss(page(index), 100), None));
+        assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
+        assert_eq!(ahead.on_miss(page(9), 100), Some(10..=11));
+        assert_eq!(ahead.on_use(page(7), 100), None, "it is told late");
+        assert_eq!(ahead.on_use(page(10), 100), Some(12..=12));
     }
 
     #[test]

@@ -252,9 +252,8 @@ impl Driver {
                 self.engine().complete(Event::Closed(page));
                 return true;
             }
-            Work::Age => {
-                self.view().expect("only what is mapped ages").age();
-                self.engine().on_aged();
+            Work::UnmapUnused { page, frame } => {
+                self.view().expect("only a rank with a segment has mapped pages").unmap_unused(page, frame);
                 return true;
             }
             Work::Put(transfer) => self.conduit.put(&transfer),

@@ -2,38 +2,26 @@
 
 use super::{Engine, Work};
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
+use vgasnet_protocol::replacement::Need;
 
 impl Engine {
     /// The frame to evict now, if any: because a page awaits a frame, or ahead of that.
     pub(super) fn next_eviction(&mut self) -> Option<FrameId> {
-        if self.protocol.cache.wants_frame() {
-            self.reserve.on_shortage();
-            return self.victim();
-        }
-        if !self.reserve.wants_more(self.protocol.cache.frames_coming_free()) {
+        let cache = &self.protocol.cache;
+        let need = if cache.wants_frame() { Need::Now } else { Need::Later };
+        if need == Need::Later && !self.reserve.wants_more(cache.frames_coming_free()) {
             return None;
         }
-        // A page that was fetched ahead is not evicted before its use.
-        let cache = &self.protocol.cache;
-        let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
-        self.frames.least_recent_unused(page_in, |table, slot| !table.is_ahead(slot))
-    }
-
-    /// The frame for a page that awaits one: the least recently used that nobody uses now, else the least recently
-    /// used.
-    fn victim(&mut self) -> Option<FrameId> {
-        if !self.is_aging && self.frames.is_to_age() {
-            self.is_aging = true;
-            self.work.push_back(Work::Age);
-        }
-        let (cache, pins, space) = (&self.protocol.cache, &self.pins, Arc::clone(&self.space));
-        let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
-        let unused = self.frames.least_recent_unused(page_in, |_, _| true);
+        let (pins, space) = (&self.pins, &self.space);
         // A page in use is unpinned soon; one that the client has pinned may never be.
-        let is_pinned = |page: PageId| space.is_own(page) && pins.has(page.index);
-        unused.or_else(|| self.frames.least_recent(|frame| page_in(frame).is_some_and(|page| !is_pinned(page))))
+        let victim = self.frames.victim(need, cache, &|page| space.is_own(page) && pins.has(page.index));
+        let is_clean = |frame| cache.page_in(frame).is_some_and(|page| cache.dirty_frame(page).is_none());
+        if need == Need::Now && !victim.is_some_and(is_clean) {
+            self.reserve.on_shortage();
+        }
+        self.work.extend(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
+        victim
     }
 
     /// Evicts pages of the own segment, which will not be needed, unless they are in use.

@@ -44,7 +44,7 @@ use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{self, Barrier};
 use vgasnet_protocol::coherence::{Action, Event, FrameId, Outgoing, PageId, Protocol, Waiter};
-use vgasnet_protocol::replacement::Reserve;
+use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -79,8 +79,6 @@ pub struct Engine {
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
-    /// Pages are being unmapped because they were mapped first.
-    is_aging: bool,
     /// An event has happened for which threads may wait, other than the completion of an operation.
     has_event: bool,
     /// Why the job has to end.
@@ -107,20 +105,22 @@ pub struct Pending {
 }
 
 impl Engine {
-    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
+    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`;
+    /// `policy` chooses the frames to evict.
     pub fn new(
         conduit: Arc<dyn Conduit>,
         space: Arc<AddressSpace>,
         protocol: Protocol,
         storage: StorageServer,
         receiver: Arc<dyn Receiver>,
+        policy: PolicyKind,
     ) -> Engine {
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
             receiver,
-            frames: Frames::new(Arc::clone(&space), frames),
+            frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
             pins: PinSet::new(frames),
@@ -138,7 +138,6 @@ impl Engine {
             arrived: Vec::new(),
             work: VecDeque::new(),
             refused: Vec::new(),
-            is_aging: false,
             has_event: false,
             broken: None,
         }
@@ -216,12 +215,6 @@ impl Engine {
         self.handle(event);
     }
 
-    /// The pages that were mapped first are unmapped: [`Work::Age`] is done.
-    pub fn on_aged(&mut self) {
-        self.is_aging = false;
-        self.handle_events();
-    }
-
     /// Handles everything that has arrived. Returns whether there was anything.
     ///
     /// # Errors
@@ -232,6 +225,7 @@ impl Engine {
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
+        self.frames.retry_victims();
         self.handle_events();
         self.storage.advance(&mut self.work);
         if !worked && self.work.is_empty() {
@@ -342,11 +336,12 @@ impl Engine {
             }
             Action::Open { page, frame, access, waiters } => {
                 let is_wanted = !waiters.is_empty();
-                self.frames.fill(frame);
                 let slot = self.space.slots.of(page);
                 self.space.own.table.open(slot, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
-                if self.prefetch.on_opened(page) {
+                let is_ahead = self.prefetch.on_opened(page);
+                self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);
+                if is_ahead {
                     if !is_wanted {
                         self.space.own.table.mark_ahead(slot);
                     }

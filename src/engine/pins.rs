@@ -144,6 +144,9 @@ impl Engine {
         for index in closing {
             self.close(self.space.own_page(index));
         }
+        // A page may have awaited a frame that only these pages can give.
+        self.frames.retry_victims();
+        self.handle_events();
         true
     }
 }

@@ -8,6 +8,12 @@ use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Event, PageId};
 use vgasnet_protocol::streams::Streams;
 
+/// One frame in so many is for pages of a stream that nobody has used yet.
+const POOL_PART: u32 = 24;
+
+/// Pages of a stream that come ahead in small pools, where that is no more than a quarter of them.
+const AHEAD_MIN: u32 = 4;
+
 /// The pages that are fetched ahead, and the streams that call for them.
 pub(super) struct Prefetch {
     streams: Streams,
@@ -18,8 +24,9 @@ pub(super) struct Prefetch {
 
 impl Prefetch {
     pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
-        // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn.
-        let frames_ahead = (frames / 4).min(frames.saturating_sub(FRAMES_MIN));
+        // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn, nor
+        // what is used again and again.
+        let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead);
         Prefetch { streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }

@@ -39,8 +39,13 @@ pub enum Work {
         /// The frame that it was in.
         frame: FrameId,
     },
-    /// Unmap the pages that were mapped first, then tell the engine.
-    Age,
+    /// Unmap a page of the own segment, if nobody has it pinned: its next use leaves a mark.
+    UnmapUnused {
+        /// The page.
+        page: PageId,
+        /// The frame that it was in.
+        frame: FrameId,
+    },
     /// Start a put.
     Put(Transfer),
     /// Start a get.

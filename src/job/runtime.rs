@@ -77,7 +77,8 @@ impl Runtime {
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
         let messages = Arc::new(Messages::new(&*conduit));
         let spin_us = default_spin_us(&*conduit);
-        let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _);
+        let engine =
+            Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, config.replacement);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
         driver.set_spin(spin_us);
         if let Some(view) = view {

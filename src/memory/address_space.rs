@@ -203,18 +203,18 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let is_own = conduit.rank().index() == rank;
         let rank = Rank(rank as u32);
         let (pool, table) = (conduit.pool(rank)?, conduit.table(rank)?);
-        let stamp_bytes = Pool::stamp_bytes(shape.frames + staging_frames(page_bytes));
-        let stamps = Region { address: table.address, len_bytes: stamp_bytes };
-        let words = Region { address: table.address + stamp_bytes, len_bytes: slots.table_bytes() };
-        let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, stamps, page_bytes) };
+        let mark_bytes = Pool::mark_bytes(shape.frames + staging_frames(page_bytes));
+        let marks = Region { address: table.address, len_bytes: mark_bytes };
+        let words = Region { address: table.address + mark_bytes, len_bytes: slots.table_bytes() };
+        let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, marks, page_bytes) };
         (is_own || share).then_some(memory)
     };
     shapes.iter().enumerate().map(memory).collect()
 }
 
-/// Bytes of shared memory that a rank's page table and stamps take.
+/// Bytes of shared memory that a rank's page table and marks take.
 pub fn table_bytes(shapes: &[Shape], own: Shape, page_bytes: usize) -> usize {
-    Pool::stamp_bytes(own.frames + staging_frames(page_bytes))
+    Pool::mark_bytes(own.frames + staging_frames(page_bytes))
         + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
 }
 

@@ -1,25 +1,33 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages, PageTable, Slot};
+use super::{AddressSpace, LargePages};
 use std::sync::Arc;
-use vgasnet_protocol::coherence::{FrameId, PageId};
-use vgasnet_protocol::replacement::Lru;
+use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
+use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
 
 /// The frames of a rank's pool, as its engine has them.
 #[derive(Debug)]
 pub struct Frames {
     space: Arc<AddressSpace>,
-    order: Lru,
+    replacement: Replacement,
     /// Frames that have held a page. The memory of the others is zeros.
     filled: Box<[bool]>,
+    passed_mapped: Vec<(PageId, FrameId)>,
     large_pages: Arc<LargePages>,
 }
 
 impl Frames {
-    /// `frames` frames, none of them used yet.
-    pub fn new(space: Arc<AddressSpace>, frames: u32) -> Frames {
+    /// `frames` frames, none of them used yet, whose victims `policy` chooses.
+    pub fn new(space: Arc<AddressSpace>, frames: u32, policy: PolicyKind) -> Frames {
         let large_pages = Arc::new(LargePages::new(space.own.pool, frames));
-        Frames { order: Lru::new(frames), filled: vec![false; frames as usize].into(), large_pages, space }
+        let replacement = Replacement::new(policy.make(frames), frames);
+        Frames {
+            replacement,
+            filled: vec![false; frames as usize].into(),
+            passed_mapped: Vec::new(),
+            large_pages,
+            space,
+        }
     }
 
     /// How much of the pool's memory has been prepared.
@@ -27,8 +35,9 @@ impl Frames {
         &self.large_pages
     }
 
-    /// Prepares the frame's memory for a page that will come.
-    pub fn reserve(&self, frame: FrameId) {
+    /// Prepares the frame's memory for a page that will come. The one that it had is gone.
+    pub fn reserve(&mut self, frame: FrameId) {
+        self.replacement.on_freed(frame);
         self.large_pages.on_use(frame);
     }
 
@@ -37,36 +46,69 @@ impl Frames {
         !self.filled[frame.0 as usize]
     }
 
-    /// Notes that the frame has a page, which is used now.
-    pub fn fill(&mut self, frame: FrameId) {
-        self.space.own.pool.touch(frame);
+    /// Notes that the frame has a page: for its use now, `ahead` of that, or because it is open again.
+    pub fn fill(&mut self, frame: FrameId, page: PageId, is_used: bool, ahead: bool) {
+        if is_used {
+            self.space.own.pool.touch(frame);
+        }
         self.filled[frame.0 as usize] = true;
+        self.replacement.on_filled(frame, page, ahead);
     }
 
-    /// The least recently used frame that `suits`.
-    pub fn least_recent(&mut self, suits: impl FnMut(FrameId) -> bool) -> Option<FrameId> {
-        let pool = &self.space.own.pool;
-        self.order.find(|frame| pool.last_use(frame), suits)
+    /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
+    pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
+        let passed_mapped = &mut self.passed_mapped;
+        self.replacement.victim(&mut Uses { space: &self.space, cache, is_pinned, passed_mapped }, need)
     }
 
-    /// The least recently used frame whose page, named by `page_in`, nobody uses now and `suits`.
-    pub fn least_recent_unused(
-        &mut self,
-        page_in: impl Fn(FrameId) -> Option<PageId>,
-        suits: impl Fn(&PageTable, Slot) -> bool,
-    ) -> Option<FrameId> {
-        let (space, table) = (Arc::clone(&self.space), self.space.own.table);
-        let is_unused = |slot: Slot| !table.is_pinned(slot) && suits(&table, slot);
-        self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
+    /// The mapped frames that the last search has passed, each with its page. They are to be unmapped without the engine's
+    /// lock: mapped pages are used without a trace.
+    pub fn passed_mapped(&mut self) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
+        self.passed_mapped.drain(..)
     }
 
-    /// Whether so many pages are mapped that some are to be unmapped, so that their next use is seen.
-    pub fn is_to_age(&self) -> bool {
-        self.space.view.as_ref().is_some_and(|view| view.is_to_age())
+    /// Something may have changed for frames of which none could be evicted.
+    pub fn retry_victims(&mut self) {
+        self.replacement.retry();
     }
 
     /// Whether a page that is closed may be mapped in the segment.
     pub fn is_mapped(&self, page: PageId, frame: FrameId) -> bool {
-        self.space.view.as_ref().is_some_and(|view| view.is_mapped(page, frame))
+        is_mapped(&self.space, page, frame)
     }
+}
+
+/// The uses of frames, for one search.
+struct Uses<'a> {
+    space: &'a AddressSpace,
+    cache: &'a Cache,
+    is_pinned: &'a dyn Fn(PageId) -> bool,
+    passed_mapped: &'a mut Vec<(PageId, FrameId)>,
+}
+
+impl FrameUse for Uses<'_> {
+    fn standing(&self, frame: FrameId) -> Standing {
+        let page = self.cache.page_in(frame).filter(|page| self.cache.evictable(frame) && !(self.is_pinned)(*page));
+        match page {
+            None => Standing::Held,
+            Some(page) if self.space.own.table.is_pinned(self.space.slots.of(page)) => Standing::InUse,
+            Some(_) => Standing::Idle,
+        }
+    }
+
+    fn is_ahead(&self, frame: FrameId) -> bool {
+        self.cache.page_in(frame).is_some_and(|page| self.space.own.table.is_ahead(self.space.slots.of(page)))
+    }
+
+    /// A mapped page counts as used. It is unmapped soon, so that its next use leaves a mark.
+    fn take_used(&mut self, frame: FrameId) -> bool {
+        let was_used = self.space.own.pool.take_used(frame);
+        let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
+        self.passed_mapped.extend(mapped.map(|page| (page, frame)));
+        was_used || mapped.is_some()
+    }
+}
+
+fn is_mapped(space: &AddressSpace, page: PageId, frame: FrameId) -> bool {
+    space.view.as_ref().is_some_and(|view| view.is_mapped(page, frame))
 }

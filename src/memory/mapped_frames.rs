@@ -92,6 +92,14 @@ impl MappedFrames {
         mapping.map_or(Ok(()), |as_what| self.unmap_locked(frame, as_what, &mut mapping))
     }
 
+    /// Unmaps a frame, if it is mapped and `may_unmap` allows its page. A frame that the system cannot unmap stays mapped.
+    pub(super) fn unmap_if(&self, frame: FrameId, may_unmap: &dyn Fn(u32) -> bool) {
+        let mut mapping = self.frames[frame.0 as usize].mapping.lock();
+        if let Some(as_what) = mapping.filter(|as_what| may_unmap(as_what.page)) {
+            let _ = self.unmap_locked(frame, as_what, &mut mapping);
+        }
+    }
+
     /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left. Frames that other threads
     /// map or unmap just now are left as they are.
     pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
@@ -199,6 +207,12 @@ mod tests {
         mapped.shrink(1, &|_| true);
         // The one that could not be unmapped counts as mapped last.
         assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
+        for (frame, kept) in [(1, 11), (4, 0)] {
+            mapped.unmap_if(FrameId(frame), &|page| page != kept);
+        }
+        assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
+        mapped.unmap_if(FrameId(1), &|_| true);
+        assert_eq!(mapped.count(), 0);
     }
 
     #[test]

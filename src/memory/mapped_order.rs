@@ -1,8 +1,7 @@
 //! The order in which frames were mapped in the segment.
 //!
-//! Mapped pages are used without a trace, so their order of use is unknown. Two bounds make up for that. No more pages
-//! are mapped than the system has mappings for. When frames are needed, the pages that were mapped first are unmapped.
-//! An unmapped page stays in its frame, and the next access maps it again, which dates it.
+//! No more pages are mapped than the system has mappings for: those that were mapped first make room. An unmapped page
+//! stays in its frame, and the next access maps it again.
 
 use vgasnet_protocol::coherence::FrameId;
 

@@ -1,33 +1,33 @@
-//! The memory of a pool's frames, and a stamp of the last use of each.
+//! The memory of a pool's frames, and a mark of each that was used.
 //!
-//! Stamps are in shared memory. They come from a clock that ticks when another frame is used than before, so using the
-//! same frame again costs a load of the clock and one of the stamp.
+//! Marks are in shared memory, a byte a frame. A use sets the mark only if it is clear, so using the same frame again costs
+//! a load, and writes nothing that others share.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::FrameId;
 
-/// Bytes before the first stamp: the clock, in a cache line of its own.
-const HEADER_BYTES: usize = 64;
+/// What the place and the size of the marks are multiples of, so that nothing else is in their cache lines.
+const ALIGN_BYTES: usize = 64;
 
-/// A rank's frames and their stamps: this rank's own or a neighbour's.
+/// A rank's frames and their marks: this rank's own or a neighbour's.
 #[derive(Clone, Copy, Debug)]
 pub struct Pool {
     memory: Region,
-    stamps: Region,
+    marks: Region,
     page_bytes: usize,
 }
 
 impl Pool {
-    /// Memory that the stamps of `frames` frames need, in bytes; a multiple of 64.
-    pub(super) fn stamp_bytes(frames: u32) -> usize {
-        (HEADER_BYTES + frames as usize * size_of::<AtomicU64>()).next_multiple_of(64)
+    /// Memory that the marks of `frames` frames need, in bytes; a multiple of 64.
+    pub(super) fn mark_bytes(frames: u32) -> usize {
+        (frames as usize * size_of::<AtomicU8>()).next_multiple_of(ALIGN_BYTES)
     }
 
-    /// A pool of frames of `page_bytes` in `memory`, with its stamps in `stamps`, which is zero at first.
-    pub fn new(memory: Region, stamps: Region, page_bytes: usize) -> Pool {
-        assert!(stamps.address % HEADER_BYTES == 0 && page_bytes.is_power_of_two());
-        Pool { memory, stamps, page_bytes }
+    /// A pool of frames of `page_bytes` in `memory`, with its marks in `marks`, which is zero at first.
+    pub fn new(memory: Region, marks: Region, page_bytes: usize) -> Pool {
+        assert!(marks.address % ALIGN_BYTES == 0 && page_bytes.is_power_of_two());
+        Pool { memory, marks, page_bytes }
     }
 
     /// The offset of a frame in the pool.
@@ -51,30 +51,42 @@ impl Pool {
     /// Notes that the frame is being used.
     #[inline]
     pub fn touch(&self, frame: FrameId) {
-        let (clock, stamp) = (self.clock(), self.stamp(frame));
-        let seen = stamp.load(Ordering::Relaxed);
-        // The clock starts at 0 too, which is the stamp of a frame that was never used.
-        if seen == 0 || seen != clock.load(Ordering::Relaxed) {
-            stamp.store(clock.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let mark = self.mark(frame);
+        if mark.load(Ordering::Relaxed) == 0 {
+            mark.store(1, Ordering::Relaxed);
         }
     }
 
-    /// The stamp of the frame's last use; it only grows.
-    pub(super) fn last_use(&self, frame: FrameId) -> u64 {
-        self.stamp(frame).load(Ordering::Relaxed)
+    /// Whether the frame was used since this was asked last.
+    pub(super) fn take_used(&self, frame: FrameId) -> bool {
+        let mark = self.mark(frame);
+        // A use that comes between the two calls is as good as one before them.
+        mark.load(Ordering::Relaxed) != 0 && mark.swap(0, Ordering::Relaxed) != 0
     }
 
-    fn clock(&self) -> &AtomicU64 {
-        // SAFETY: the header is inside the region, aligned, mapped until the process ends, and only used as this
-        // atomic.
-        unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.stamps.address)) }
+    #[inline]
+    fn mark(&self, frame: FrameId) -> &AtomicU8 {
+        debug_assert!((frame.0 as usize) < self.marks.len_bytes);
+        // SAFETY: frames of this pool have a mark inside the region (`mark_bytes`), which is mapped until the process ends
+        // and only used as these atomics.
+        unsafe { AtomicU8::from_ptr(std::ptr::with_exposed_provenance_mut(self.marks.address + frame.0 as usize)) }
     }
+}
 
-    fn stamp(&self, frame: FrameId) -> &AtomicU64 {
-        let offset_bytes = HEADER_BYTES + frame.0 as usize * size_of::<AtomicU64>();
-        debug_assert!(offset_bytes < self.stamps.len_bytes);
-        // SAFETY: frames of this pool have a stamp inside the region (`stamp_bytes`). It is 64-byte aligned, mapped
-        // until the process ends, and from the header on only used as these atomics.
-        unsafe { AtomicU64::from_ptr(std::ptr::with_exposed_provenance_mut(self.stamps.address + offset_bytes)) }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_use_is_seen_once() {
+        let marks = vec![0_u128; 12].leak();
+        let address = marks.as_mut_ptr().expose_provenance().next_multiple_of(ALIGN_BYTES);
+        let region = Region { address, len_bytes: Pool::mark_bytes(65) };
+        assert_eq!(region.len_bytes, 128);
+        let pool = Pool::new(region, region, 4096);
+        pool.touch(FrameId(64));
+        pool.touch(FrameId(64));
+        let seen: Vec<bool> = [63, 64, 64].map(|frame| pool.take_used(FrameId(frame))).into();
+        assert_eq!(seen, [false, true, false]);
     }
 }

@@ -159,18 +159,11 @@ impl SegmentView {
         if page.space == Space::of_segment(self.rank) { self.mapped.unmap(frame) } else { Ok(()) }
     }
 
-    /// Whether so many pages are mapped that [`SegmentView::age`] unmaps some.
-    pub fn is_to_age(&self) -> bool {
-        self.mapped.count() > self.unaged_max()
-    }
-
-    /// Unmaps the pages that were mapped first, until a quarter of the pool is not mapped: its uses leave a trace.
-    pub fn age(&self) {
-        self.mapped.shrink(self.unaged_max(), &|index| self.may_unmap(index));
-    }
-
-    fn unaged_max(&self) -> u32 {
-        self.frames - self.frames / 4
+    /// Unmaps the page of a frame, if it is mapped so and not pinned: its next use leaves a mark.
+    pub fn unmap_unused(&self, page: PageId, frame: FrameId) {
+        if page.space == Space::of_segment(self.rank) {
+            self.mapped.unmap_if(frame, &|index| index == page.index && self.may_unmap(index));
+        }
     }
 
     /// How many pages are mapped.

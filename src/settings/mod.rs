@@ -13,6 +13,7 @@ use crate::error::UserError;
 use edit_distance::edit_distance;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
+use vgasnet_protocol::replacement::PolicyKind;
 
 /// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
 pub const PAGE_BYTES_MIN: u64 = 64 << 10;
@@ -73,6 +74,8 @@ pub struct Config {
     pub cooperative: bool,
     /// Whether ranks of one host use each other's frames directly.
     pub peer_memory: bool,
+    /// Which page gives up its frame.
+    pub replacement: PolicyKind,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
@@ -113,6 +116,7 @@ struct Settings {
     segment_limit_bytes: Option<u64>,
     cooperative: Option<bool>,
     peer_memory: Option<bool>,
+    replacement: Option<PolicyKind>,
     io_fault: Option<IoFault>,
     strict: Option<bool>,
     stats: Option<bool>,
@@ -134,7 +138,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-const VARIABLES: [Variable; 16] = [
+const VARIABLES: [Variable; 17] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -183,6 +187,14 @@ const VARIABLES: [Variable; 16] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_REPLACEMENT",
+        audience: Audience::Users,
+        meaning: "which page gives up its frame; clock-pro keeps what is used again and again while other pages pass through",
+        allowed: "clock-pro or clock",
+        default: "clock-pro",
+        set: |settings, value| parse_policy(value).map(|policy| settings.replacement = Some(policy)),
     },
     Variable {
         name: "VGASNET_CHECK",
@@ -322,6 +334,7 @@ impl Config {
             memory_share_bytes: share_bytes,
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
+            replacement: settings.replacement.unwrap_or_default(),
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
             stats: settings.stats.unwrap_or(false),
@@ -451,6 +464,14 @@ fn parse_switch(value: &str) -> Result<bool, String> {
         "0" => Ok(false),
         "1" => Ok(true),
         _ => Err("is neither 0 nor 1".into()),
+    }
+}
+
+fn parse_policy(value: &str) -> Result<PolicyKind, String> {
+    match value {
+        "clock-pro" => Ok(PolicyKind::ClockPro),
+        "clock" => Ok(PolicyKind::Clock),
+        _ => Err("is not a policy".into()),
     }
 }
 

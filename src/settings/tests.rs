@@ -27,6 +27,7 @@ fn defaults() {
             memory_share_bytes: 8 * GIB,
             cooperative: true,
             peer_memory: true,
+            replacement: PolicyKind::ClockPro,
             io_fault: None,
             strict: false,
             stats: false,
@@ -54,6 +55,7 @@ fn every_variable_is_taken() {
         ("VGASNET_MAX_SEGSIZE", "1T"),
         ("VGASNET_COOPERATIVE", "0"),
         ("VGASNET_PEER_MEMORY", "0"),
+        ("VGASNET_REPLACEMENT", "clock"),
         ("VGASNET_CHECK", "1"),
         ("VGASNET_STATS", "1"),
         ("VGASNET_STATS_FILE", "/tmp/stats"),
@@ -76,6 +78,7 @@ fn every_variable_is_taken() {
             memory_share_bytes: GIB,
             cooperative: false,
             peer_memory: false,
+            replacement: PolicyKind::Clock,
             io_fault: Some(IoFault::once(IoDirection::Write, 3)),
             strict: true,
             stats: true,
@@ -108,6 +111,7 @@ fn refuses_malformed_values() {
     for value in ["", "yes", "2", "01", "true"] {
         assert!(refused("VGASNET_COOPERATIVE", value).ends_with("allowed: 0 or 1"));
     }
+    assert!(refused("VGASNET_REPLACEMENT", "lru").ends_with("allowed: clock-pro or clock"));
     for value in ["", "SMP", "pigeon"] {
         assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));
     }

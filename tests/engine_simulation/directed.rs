@@ -10,6 +10,7 @@ use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::coherence::{
     Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
 };
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, Rank, RankSizes};
 use vgasnet_sim::{Settings, Traffic};
 
@@ -24,6 +25,7 @@ pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
         cooperative: true,
         disk_depth: 4,
         mapper: mapper::Settings::WIDE,
+        policy: PolicyKind::default(),
     };
     Job::new(shape, &mut Rng::with_seed(1))
 }
@@ -98,7 +100,8 @@ fn a_put_by_the_owner_costs_nothing() {
 fn neighbours_share_one_copy() {
     let network = Settings::immediate(3);
     let ranks = vec![memory::Shape { pages: 2, frames: 2 }; 3];
-    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, mapper: mapper::Settings::WIDE };
+    let (mapper, policy) = (mapper::Settings::WIDE, PolicyKind::default());
+    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, mapper, policy };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     cost(&mut job, 1, What::Put, LINE);
     for rank in [0, 2] {

@@ -15,6 +15,7 @@ use vgasnet_protocol::barrier::{BarrierMessage, Name};
 use vgasnet_protocol::coherence::{
     Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome,
 };
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim::Settings;
 
 /// Steps of a job, if no rank refuses a message before.
@@ -105,6 +106,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         cooperative: random.u32(0..4) > 0,
         disk_depth: 2,
         mapper: mapper::Settings::WIDE,
+        policy: PolicyKind::default(),
     };
     let mut job = Job::new(shape, random);
     // Peers that do not keep the protocol may cost bytes.

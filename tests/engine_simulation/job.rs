@@ -17,6 +17,7 @@ use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, RankSizes};
 use vgasnet_sim::{Hub, Settings};
 
@@ -35,6 +36,7 @@ pub struct Shape {
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
     pub mapper: mapper::Settings,
+    pub policy: PolicyKind,
 }
 
 /// Refuses all messages: nobody here sends Active Messages.
@@ -110,8 +112,10 @@ pub enum Task {
         frame: FrameId,
     },
     Closed(PageId),
-    Age,
-    Aged,
+    UnmapUnused {
+        page: PageId,
+        frame: FrameId,
+    },
     Put(Transfer),
     Get(Transfer),
 }
@@ -184,7 +188,7 @@ impl Job {
             Work::Clear { page, frame } => Task::Clear { page, frame },
             Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
             Work::Unmap { page, frame } => Task::Unmap { page, frame },
-            Work::Age => Task::Age,
+            Work::UnmapUnused { page, frame } => Task::UnmapUnused { page, frame },
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -256,12 +260,8 @@ impl Job {
                 node.engine.complete(Event::Closed(page));
                 None
             }
-            Task::Age => {
-                node.view().age();
-                Some(Task::Aged)
-            }
-            Task::Aged => {
-                node.engine.on_aged();
+            Task::UnmapUnused { page, frame } => {
+                node.view().unmap_unused(page, frame);
                 None
             }
             Task::Put(transfer) => {
@@ -313,7 +313,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);
     Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf)),
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), shape.policy),
         space,
         conduit,
         completions: Completions::default(),

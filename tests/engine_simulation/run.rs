@@ -12,6 +12,7 @@ use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::Access;
+use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim::Settings;
 
 /// More steps than any run needs: a run that takes more does not end.
@@ -123,7 +124,9 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
         steps,
     };
-    Shape { ranks: shapes, network, cooperative: random.u32(0..4) > 0, disk_depth: random.usize(1..=4), mapper }
+    let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
+    let policy = if random.u32(0..4) > 0 { PolicyKind::ClockPro } else { PolicyKind::Clock };
+    Shape { ranks: shapes, network, cooperative, disk_depth, mapper, policy }
 }
 
 /// Runs a seed. Panics when something is wrong.

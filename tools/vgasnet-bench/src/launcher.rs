@@ -4,16 +4,16 @@ use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::SEGMENT_POOLS;
 use crate::options::{
-    Benchmark, CollectiveOptions, FaultOptions, HitOptions, ListOptions, MessageOptions, ReadOptions, Setup,
-    SharingOptions, StreamOptions, TriadOptions,
+    Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
+    ReadOptions, Setup, SharingOptions, StreamOptions, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
-    AheadFigures, CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output, ReadFigures, Report, Run,
-    SharingFigures, StreamFigures, ThreadFigures, TriadFigures,
+    AheadFigures, BlockFigures, CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output,
+    ReadFigures, Report, Run, SharingFigures, StreamFigures, ThreadFigures, TriadFigures,
 };
 use crate::threads::DATA_POOLS;
-use crate::{Stop, ahead, input, plot};
+use crate::{Stop, ahead, blocks, cycle, input, plot, replacement};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -55,6 +55,9 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Messages(options) => messages(options),
         Benchmark::Lists(options) => lists(options),
         Benchmark::Collectives(options) => collectives(options),
+        Benchmark::Loop(options) => cyclic(options),
+        Benchmark::Blocks(options) => shuffled_blocks(options),
+        Benchmark::Replacement(options) => replacement::run(options),
     }
 }
 
@@ -261,6 +264,57 @@ fn collectives(options: &CollectiveOptions) -> Result<u8, Stop> {
     let jobs = jobs.collect::<Result<Vec<_>, _>>()?;
     jobs.iter().try_for_each(Job::check_space)?;
     show(&jobs, run_all(&jobs, CollectiveFigures::new)?, &output, options.judging.check, plot::collectives)
+}
+
+fn cyclic(options: &LoopOptions) -> Result<u8, Stop> {
+    const SIZES: [(u64, u64); 6] = [
+        (8 << 20, 64 << 10),
+        (32 << 20, 64 << 10),
+        (128 << 20, 64 << 10),
+        (64 << 20, 4 << 20),
+        (128 << 20, 4 << 20),
+        (256 << 20, 4 << 20),
+    ];
+    let output = Output::open(&options.setup.json, &None)?;
+    let is_chosen = options.setup.pool.is_some() || options.setup.page.is_some();
+    let chosen = SIZES.map(|(pool, page)| Setup { pool: Some(pool), page: Some(page), ..options.setup.clone() });
+    let setups = if is_chosen { vec![options.setup.clone()] } else { chosen.into() };
+    let mut jobs = Vec::new();
+    for setup in setups {
+        let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Loop, &setup))?;
+        refuse_few_frames(&job, cycle::FRAMES_MIN)?;
+        job.spec.data_bytes = cycle::SEGMENT_POOLS * job.config.pool_bytes;
+        job.check_space()?;
+        jobs.push(job);
+    }
+    let report = Report::new(&jobs, run_all(&jobs, |_, found: cycle::Found| found)?);
+    output.show(&report, &report.table(), || Ok(String::new()))?;
+    Ok(report.status(options.check))
+}
+
+fn shuffled_blocks(options: &BlockOptions) -> Result<u8, Stop> {
+    const PAGE_BYTES: u64 = 64 << 10;
+    let output = Output::open(&options.setup.json, &None)?;
+    let mut jobs = Vec::new();
+    for pool in &options.pools {
+        let page = options.setup.page.or(Some(PAGE_BYTES));
+        let setup = Setup { pool: Some(*pool), page, ..options.setup.clone() };
+        let mut job = Job::new(1, true, true, &setup, Spec::new(Workload::Blocks, &setup))?;
+        refuse_few_frames(&job, cycle::FRAMES_MIN)?;
+        job.spec.data_bytes = options.size.max(1).next_multiple_of(blocks::UNIT_BYTES.max(job.config.page_bytes));
+        job.check_space()?;
+        jobs.push(job);
+    }
+    let (mut runs, mut smaller): (Vec<Run<BlockFigures>>, _) = (Vec::new(), None);
+    for job in &mut jobs {
+        let _limit = limit_memory(job);
+        let run = Run::new(job, BlockFigures::new(job, run_job(job)?, smaller));
+        smaller = Some(run.figures.seconds);
+        runs.push(run);
+    }
+    let report = Report::new(&jobs, runs);
+    output.show(&report, &report.table(), || Ok(String::new()))?;
+    Ok(report.status(options.check))
 }
 
 /// Loads and stores need one frame more than the `frames` that are measured.

@@ -7,8 +7,10 @@
 mod ahead;
 mod arrays;
 mod baseline;
+mod blocks;
 mod cgroup;
 mod collectives;
+mod cycle;
 mod disk;
 mod false_sharing;
 mod faults;
@@ -24,6 +26,7 @@ mod plot;
 mod progress;
 mod rank;
 mod reads;
+mod replacement;
 mod report;
 mod stream;
 mod targets;

@@ -52,6 +52,12 @@ pub enum Benchmark {
     Lists(ListOptions),
     /// Collectives of large blocks among ranks of one host: bytes that come to all ranks, beside a copy by one thread
     Collectives(CollectiveOptions),
+    /// A cyclic scan over twice the pool, by gets and by loads: how many pages a round does not read from the disk
+    Loop(LoopOptions),
+    /// Loads of shuffled blocks of 1 MiB, with several pools, beside a mapped file in as much memory
+    Blocks(BlockOptions),
+    /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
+    Replacement(ReplacementOptions),
 }
 
 #[derive(Args, Clone)]
@@ -246,6 +252,17 @@ pub struct ListOptions {
     pub check: bool,
 }
 
+/// Without --pool and --page, several pools with pages of 64K and of 4M are measured one after the other.
+#[derive(Args, Clone)]
+pub struct LoopOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
 #[derive(Args, Clone)]
 pub struct CollectiveOptions {
     #[command(flatten)]
@@ -265,6 +282,46 @@ pub struct CollectiveOptions {
 
     #[command(flatten)]
     pub judging: Judging,
+}
+
+#[derive(Args, Clone)]
+#[command(mut_arg("pool", |pool| pool.hide(true)), mut_arg("page", |page| page.help("Page size [default: 64K]")))]
+#[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
+pub struct BlockOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// DRAM cache of the rank; several sizes are measured one after the other, in ascending order
+    #[arg(long, value_name = "SIZE", default_value = "32M,128M,512M,2G", value_delimiter = ',', value_parser = parse_size)]
+    pub pools: Vec<u64>,
+
+    /// Data, in whole blocks
+    #[arg(long, value_name = "SIZE", default_value = "1G", value_parser = parse_size)]
+    pub size: u64,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Args, Clone)]
+pub struct ReplacementOptions {
+    /// Pages that each trace uses, about
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 4096,
+          value_parser = clap::value_parser!(u32).range(256..=1_000_000))]
+    pub pages: u32,
+
+    /// Seed of the random traces
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+
+    /// Write the results there in JSON; - is stdout, and the table goes to stderr then
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// One value of a mode, or both one after the other.

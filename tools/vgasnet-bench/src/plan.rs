@@ -33,6 +33,10 @@ pub enum Workload {
     Collectives,
     Stream,
     Ahead,
+    Loop,
+    Blocks,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedBlocks,
 }
 
 impl Workload {

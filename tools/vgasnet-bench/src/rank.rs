@@ -1,7 +1,9 @@
 //! A rank of the job, and its operations that all benchmarks share.
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
-use crate::{Stop, ahead, collectives, false_sharing, faults, hit, lists, messages, reads, stream, threads, triad};
+use crate::{
+    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, reads, stream, threads, triad,
+};
 use serde::Serialize;
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -32,6 +34,10 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         triad::mapped::serve(&spec);
         return Ok(0);
     }
+    if spec.workload == Workload::MappedBlocks {
+        blocks::serve(&spec);
+        return Ok(0);
+    }
     let rank = Rank::start(&spec)?;
     match spec.workload {
         Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
@@ -45,6 +51,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Collectives => rank.report(&spec, collectives::run(&rank, &spec)),
         Workload::Stream => rank.report(&spec, stream::run(&rank, &spec)),
         Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),
+        Workload::Loop => rank.report(&spec, cycle::run(&rank, &spec)),
+        Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
     }
     job::exit(0)
 }

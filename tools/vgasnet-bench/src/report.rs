@@ -3,6 +3,7 @@
 mod collectives;
 mod fault;
 mod hit;
+mod kept;
 mod lists;
 mod messages;
 mod reads;
@@ -13,6 +14,7 @@ mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
 pub use hit::HitReport;
+pub use kept::BlockFigures;
 pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};
 pub use reads::ReadFigures;
@@ -207,11 +209,16 @@ pub struct Verdict {
 
 impl Verdict {
     /// A job whose figures are not complete has not reached all targets.
-    fn new(targets: Vec<Target>, is_complete: bool) -> Verdict {
+    pub fn new(targets: Vec<Target>, is_complete: bool) -> Verdict {
         Verdict { reached_all: is_complete && targets.iter().all(|target| target.reached), targets }
     }
 
-    fn table(&self) -> String {
+    /// The status to exit with. `check` makes a missed target an error.
+    pub fn status(&self, check: bool) -> u8 {
+        u8::from(check && !self.reached_all)
+    }
+
+    pub fn table(&self) -> String {
         let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
         for target in &self.targets {
             let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };

@@ -3,9 +3,10 @@
 use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};
 use crate::plan::Job;
-use crate::report::{AheadFigures, CollectiveThroughput, ListKind, Measured, Rate, Ratio, Throughput};
+use crate::replacement::Row;
+use crate::report::{AheadFigures, BlockFigures, CollectiveThroughput, ListKind, Measured, Rate, Ratio, Throughput};
 use crate::stream::Way;
-use crate::{faults, hit};
+use crate::{cycle, faults, hit};
 use Bound::{AtLeast, AtMost};
 use serde::Serialize;
 
@@ -173,4 +174,42 @@ pub fn judge_collectives(collectives: &[CollectiveThroughput]) -> Vec<Target> {
         Some(target(name, meaning, one.to_memcpy, AtLeast, 0.5))
     });
     judged.collect()
+}
+
+/// The targets of `loop`: of every round that counts.
+pub fn judge_loop(found: &cycle::Found) -> Vec<Target> {
+    const KEPT_MIN: f64 = 0.4;
+    let least = |rounds: &cycle::Rounds| rounds.kept_each.iter().copied().fold(1.0, f64::min);
+    vec![
+        target("gets_kept_min", "pages not read from the disk, by gets", least(&found.gets), AtLeast, KEPT_MIN),
+        target("loads_kept_min", "pages not read from the disk, by loads", least(&found.loads), AtLeast, KEPT_MIN),
+    ]
+}
+
+/// The targets of `blocks`: faster than the kernel's own paging, and not slower than with a smaller pool. Times of the same
+/// work differ by a few percent.
+pub fn judge_blocks(found: &BlockFigures) -> Vec<Target> {
+    const NOISE: f64 = 1.1;
+    let mapped = found
+        .mapped_seconds
+        .map(|mapped| target("blocks_to_mmap", "mmap in as much memory to this", mapped / found.seconds, AtLeast, 1.0));
+    let smaller = found.smaller_pool_seconds.map(|smaller| {
+        target("to_smaller_pool", "time to that with the smaller pool", found.seconds / smaller, AtMost, NOISE)
+    });
+    mapped.into_iter().chain(smaller).collect()
+}
+
+/// The targets of `replacement`, of the default policy.
+pub fn judge_replacement(rows: &[Row]) -> Vec<Target> {
+    let least = |trace: &str, ratio: &dyn Fn(&Row) -> f64| {
+        rows.iter().filter(|row| row.trace == trace).map(ratio).fold(f64::INFINITY, f64::min)
+    };
+    let to_lru = least("zipf", &|row| row.default_ratio() / row.lru_ratio());
+    let to_share = least("loop", &|row| row.default_ratio() * f64::from(row.pages) / row.frames as f64);
+    let behind = rows.iter().map(|row| row.best_other() - row.default_ratio()).fold(0.0, f64::max);
+    vec![
+        target("zipf_to_lru", "zipf: hits to those of LRU, least", to_lru, AtLeast, 0.995),
+        target("loop_to_frames", "loop: hits a round to frames, least", to_share, AtLeast, 0.89),
+        target("behind_best", "hit ratio behind the best other, most", behind, AtMost, 0.02),
+    ]
 }

@@ -2,6 +2,7 @@
 
 mod folder;
 mod refusals;
+mod victims;
 
 use folder::{Folder, number, say_not_run, text};
 use nix::mount::{MsFlags, mount};

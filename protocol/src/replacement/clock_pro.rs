@@ -1,0 +1,322 @@
+//! CLOCK-Pro: pages that are used again soon enough are hot and stay; a scan passes through the few frames of the others.
+//!
+//! Jiang, Chen and Zhang, "CLOCK-Pro" (2005), with two queues in place of one ring. The clock counts pages that come.
+//!
+//! ```text
+//!            comes                               comes back, or is used again after a while,
+//!   page ──────────▶ cold ──not used──▶ history  and since longer ago than that the first hot page is unused
+//!                     ▲ │                  │                │
+//!                     │ └──────────────────┴────────────────┴──▶ hot
+//!                     └──────────── unused for the longest ──────┘
+//! ```
+//!
+//! A page has its test period from when it was used last to when the first hot page was seen used. It becomes hot if it is
+//! used in that time, and takes the place of the first hot page, which was not. In a cyclic scan each page comes back after
+//! as many others as lie between two uses of any hot page, so none takes the place of another: what is hot once stays, and
+//! is hit in each round.
+//!
+//! Where a page takes a hot page's place that was evicted shortly before, more frames go to cold pages; where a page that
+//! comes back finds all hot pages used, fewer.
+//!
+//! The first look at a cold page tells nothing: its mark is from the use that it came for, which may still go on.
+
+use super::history::History;
+use super::search::{Look, Search};
+use super::{Lists, Policy};
+use crate::coherence::{FrameId, PageId};
+use alloc::boxed::Box;
+use alloc::vec;
+
+const COLD: usize = 0;
+const HOT: usize = 1;
+
+/// One frame in so many is for cold pages at least.
+const COLD_PART: u32 = 10;
+
+/// Frames for cold pages in small pools, where that is no more than half of them.
+const COLD_MIN: u32 = 3;
+
+/// Hot pages that are looked at for one page that may take their place.
+const RIVALS: u32 = 2;
+
+/// What is known of a frame's page.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    page: Option<PageId>,
+    is_hot: bool,
+    /// The hand has not come since the page has.
+    is_fresh: bool,
+    /// When the page came.
+    came_at: u64,
+    /// When it was seen used last; of a page that has come back, before it was evicted.
+    used_at: u64,
+    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
+    came_back: u32,
+    /// It was evicted so lately that it would have stayed among a few more cold pages.
+    is_soon: bool,
+}
+
+/// The hot and the cold pages of a pool.
+#[derive(Debug)]
+pub struct ClockPro {
+    queues: Lists<2>,
+    entries: Box<[Entry]>,
+    history: History,
+    /// Pages that have come so far.
+    now: u64,
+    /// How many pages may be hot at present, and at most and at least at any time.
+    hot_now: u32,
+    hot_max: u32,
+    hot_min: u32,
+    /// How many pages that come next may be hot at once.
+    vacant: u32,
+    /// Uses of a page within so many others are one use.
+    apart_min: u64,
+}
+
+impl ClockPro {
+    /// A pool of `frames` frames, none of them filled.
+    pub fn new(frames: u32) -> ClockPro {
+        let entry =
+            Entry { page: None, is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
+        let cold = (frames / COLD_PART).max(COLD_MIN.min(frames / 2));
+        ClockPro {
+            queues: Lists::new(frames),
+            entries: vec![entry; frames as usize].into(),
+            history: History::new(frames),
+            now: 0,
+            vacant: 0,
+
+            hot_now: frames - cold,
+            hot_max: frames - cold,
+            hot_min: cold.min(frames - cold),
+            apart_min: u64::from(2 * cold),
+        }
+    }
+
+    fn entry(&mut self, frame: FrameId) -> &mut Entry {
+        &mut self.entries[frame.0 as usize]
+    }
+
+    fn make_hot(&mut self, frame: FrameId) {
+        let now = self.now;
+        let entry = self.entry(frame);
+        (entry.is_hot, entry.used_at) = (true, now);
+        self.queues.push_back(HOT, frame);
+    }
+
+    fn make_cold(&mut self, frame: FrameId) {
+        let entry = self.entry(frame);
+        (entry.is_hot, entry.is_fresh, entry.came_back) = (false, false, 0);
+        self.queues.push_back(COLD, frame);
+    }
+
+    /// Looks at hot pages, at `looks` at most, for one that is unused and was seen used before `before`. That is cold then.
+    fn cool_one(&mut self, search: &mut Search<'_>, looks: u32, before: u64) -> bool {
+        for _ in 0..looks {
+            let Some(frame) = self.queues.front(HOT) else { return false };
+            if self.entry(frame).used_at >= before {
+                return false;
+            }
+            match search.look(frame) {
+                Look::Held => {
+                    self.queues.remove(frame);
+                }
+                Look::InUse | Look::Used => self.make_hot(frame),
+                Look::Unused => {
+                    self.make_cold(frame);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Makes a cold page hot that was last used at `used_at` before now, if a hot page was not used for longer.
+    fn promote(&mut self, frame: FrameId, search: &mut Search<'_>, used_at: u64) -> bool {
+        let has_place =
+            self.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
+        if has_place {
+            self.make_hot(frame);
+        }
+        has_place
+    }
+
+    /// Times are known roughly only.
+    fn clearly_before(&self, used_at: u64) -> u64 {
+        used_at.saturating_sub(self.apart_min / 2)
+    }
+
+    /// A page that stands for others, which are forgotten, has become hot. Their places are for the pages after it.
+    fn vacate(&mut self, search: &mut Search<'_>, stands_for: u32, used_at: u64) {
+        let cooled =
+            (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
+        self.vacant = (self.vacant + cooled as u32).min(self.hot_max);
+    }
+
+    /// The hand passes a cold page. Returns whether the page stays.
+    fn pass(&mut self, frame: FrameId, is_used: bool, search: &mut Search<'_>) -> bool {
+        let now = self.now;
+        let Entry { is_fresh, came_at, used_at, came_back, is_soon, .. } = *self.entry(frame);
+        let is_again = came_back > 0 || (is_used && !is_fresh && now - came_at >= self.apart_min);
+        if is_again && self.promote(frame, search, used_at) {
+            if came_back > 0 && is_soon {
+                self.hot_now = (self.hot_now - 1).max(self.hot_min);
+            }
+            self.vacate(search, came_back, used_at);
+            return true;
+        }
+        if is_fresh && self.vacant > 0 && self.queues.len(HOT) < self.hot_now {
+            self.vacant -= 1;
+            self.make_hot(frame);
+            return true;
+        }
+        if came_back > 0 {
+            self.hot_now = (self.hot_now + 1).min(self.hot_max);
+        }
+        let entry = self.entry(frame);
+        (entry.is_fresh, entry.came_back) = (false, 0);
+        if is_used || came_back > 0 {
+            entry.used_at = now;
+        }
+        if is_fresh || (is_used && search.gives_chance()) {
+            self.queues.push_back(COLD, frame);
+            return true;
+        }
+        false
+    }
+
+    fn evict(&mut self, frame: FrameId) {
+        self.queues.remove(frame);
+        let Entry { page, used_at, .. } = *self.entry(frame);
+        if let Some(page) = page {
+            self.history.on_evicted(page, used_at, self.now);
+        }
+    }
+
+    /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was a hot page.
+    fn cool_any(&mut self, search: &mut Search<'_>) -> bool {
+        self.cool_one(search, 2 * RIVALS, u64::MAX)
+            || self.queues.front(HOT).map(|frame| self.make_cold(frame)).is_some()
+    }
+}
+
+impl Policy for ClockPro {
+    fn on_filled(&mut self, frame: FrameId, page: PageId) {
+        self.now += 1;
+        let now = self.now;
+        let known = self.history.take(page);
+        let (came_back, used_at) = known.map_or((0, now), |gone| (gone.stands_for, gone.used_at));
+        let is_soon = known.is_some_and(|gone| now - gone.evicted_at <= self.apart_min);
+        *self.entry(frame) =
+            Entry { page: Some(page), is_hot: false, is_fresh: true, came_at: now, used_at, came_back, is_soon };
+        if now <= self.entries.len() as u64 && self.queues.len(HOT) < self.hot_now {
+            self.make_hot(frame);
+        } else {
+            self.queues.push_back(COLD, frame);
+        }
+    }
+
+    fn on_freed(&mut self, frame: FrameId) {
+        self.queues.remove(frame);
+        self.entry(frame).page = None;
+    }
+
+    fn put_back(&mut self, frame: FrameId) {
+        let list = if self.entry(frame).is_hot { HOT } else { COLD };
+        self.queues.push_back(list, frame);
+    }
+
+    fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId> {
+        let mut in_use = 0;
+        if self.queues.len(HOT) > self.hot_now {
+            self.cool_one(search, RIVALS, u64::MAX);
+        }
+        for _ in 0..=2 * (self.queues.len(COLD) + self.queues.len(HOT)) {
+            if in_use >= self.queues.len(COLD) && !self.cool_any(search) {
+                return None;
+            }
+            let frame = self.queues.front(COLD)?;
+            match search.look(frame) {
+                Look::Held => {
+                    self.queues.remove(frame);
+                }
+                Look::InUse if search.is_over() => return None,
+                Look::InUse => {
+                    in_use += 1;
+                    self.queues.push_back(COLD, frame);
+                }
+                look => {
+                    in_use = 0;
+                    if !self.pass(frame, look == Look::Used, search) {
+                        self.evict(frame);
+                        return Some(frame);
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FrameUse, Need, Replacement, Standing};
+    use super::*;
+    use crate::Rank;
+    use std::collections::HashMap;
+    use std::vec::Vec;
+
+    struct Marks(Vec<bool>);
+
+    impl FrameUse for Marks {
+        fn standing(&self, _frame: FrameId) -> Standing {
+            Standing::Idle
+        }
+
+        fn is_ahead(&self, _frame: FrameId) -> bool {
+            false
+        }
+
+        fn take_used(&mut self, frame: FrameId) -> bool {
+            core::mem::take(&mut self.0[frame.0 as usize])
+        }
+    }
+
+    /// The hits of a cyclic scan of `pages` pages in its last round.
+    fn hits_of_last_round(frames: u32, pages: u32, uses: u32) -> u32 {
+        let mut pool = Replacement::new(Box::new(ClockPro::new(frames)), frames);
+        let (mut marks, mut frame_of, mut hits) = (Marks(std::vec![false; frames as usize]), HashMap::new(), 0);
+        let mut page_in = std::vec![None; frames as usize];
+        for at in 0..6 * pages {
+            let page = PageId::of_segment(Rank(0), at % pages);
+            for _ in 0..uses {
+                if let Some(FrameId(frame)) = frame_of.get(&page) {
+                    marks.0[*frame as usize] = true;
+                    hits += u32::from(at >= 5 * pages);
+                    continue;
+                }
+                let frame =
+                    if at < frames { FrameId(at) } else { pool.victim(&mut marks, Need::Now).expect("all are idle") };
+                if let Some(gone) = page_in[frame.0 as usize].replace(page) {
+                    frame_of.remove(&gone);
+                }
+                frame_of.insert(page, frame);
+                pool.on_filled(frame, page, false);
+                marks.0[frame.0 as usize] = true;
+            }
+        }
+        hits
+    }
+
+    #[test]
+    fn a_cyclic_scan_keeps_what_fits_whatever_its_length() {
+        for (frames, pages) in [(16, 32), (32, 64), (128, 256), (1024, 2048), (1000, 1100), (1000, 1500), (1000, 5000)]
+        {
+            let hits = hits_of_last_round(frames, pages, 1);
+            assert!(hits >= frames * 8 / 10, "{hits} of {pages} pages in {frames} frames");
+            let missed = pages - hits;
+            assert_eq!(hits_of_last_round(frames, pages, 3), 3 * pages - missed, "several uses of a page are one");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The frame to give up, and the time to do so.
+//!
+//! [`Replacement`] chooses victims for a driver. The driver says which page a frame has got, and answers three questions
+//! about a frame ([`FrameUse`]): whether it can be evicted now, whether it was used since that was asked last, and whether
+//! its page was fetched ahead and waits for its first use. A [`Policy`] orders the frames that were used. Frames that
+//! cannot be evicted, and pages that wait for their first use, are in queues of their own, so no search passes over them
+//! again and again: of each queue a search looks at two of them only.
+
+mod clock;
+mod clock_pro;
+mod history;
+mod lists;
+mod reserve;
+mod search;
+
+pub use clock::Clock;
+pub use clock_pro::ClockPro;
+pub use history::History;
+pub use lists::Lists;
+pub use reserve::Reserve;
+pub use search::{Look, Search};
+
+use crate::coherence::{FrameId, PageId};
+use alloc::boxed::Box;
+use alloc::vec;
+use core::fmt::Debug;
+use search::{AHEAD, HELD};
+
+/// Whether a frame can be evicted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It can, and nobody uses it.
+    Idle,
+    /// It can as soon as an access under way has ended.
+    InUse,
+    /// It cannot, and may not for long: the client has pinned it, or its page is on its way.
+    Held,
+}
+
+/// What a driver knows of the frames of its pool.
+pub trait FrameUse {
+    /// Whether a frame can be evicted.
+    fn standing(&self, frame: FrameId) -> Standing;
+
+    /// Whether the page was fetched ahead and nobody has used it yet.
+    fn is_ahead(&self, frame: FrameId) -> bool;
+
+    /// Whether the frame was used since this was asked last. A page that is used without a trace counts as used, and its
+    /// next use leaves one.
+    fn take_used(&mut self, frame: FrameId) -> bool;
+}
+
+/// An order of the frames whose pages were used.
+pub trait Policy: Debug + Send {
+    /// A page has come to a frame that is in none of the policy's queues, and is used for the first time.
+    fn on_filled(&mut self, frame: FrameId, page: PageId);
+
+    /// A frame has lost its page, other than by [`Policy::pick`].
+    fn on_freed(&mut self, frame: FrameId);
+
+    /// A frame comes back that was [`Look::Held`], with the same page.
+    fn put_back(&mut self, frame: FrameId);
+
+    /// Takes the frame to evict out of the policy's queues; `None` if no frame suits.
+    fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId>;
+}
+
+/// The policies to choose from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyKind {
+    /// [`ClockPro`].
+    #[default]
+    ClockPro,
+    /// [`Clock`].
+    Clock,
+}
+
+impl PolicyKind {
+    /// The policy for a pool of `frames` frames.
+    pub fn make(self, frames: u32) -> Box<dyn Policy> {
+        match self {
+            PolicyKind::ClockPro => Box::new(ClockPro::new(frames)),
+            PolicyKind::Clock => Box::new(Clock::new(frames)),
+        }
+    }
+}
+
+/// For whom a frame is freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Need {
+    /// Nobody yet: the reserve. Pages in use, and pages that wait for their first use, stay.
+    Later,
+    /// A page awaits it. Where there is nothing else, any page gives way that the client has not pinned.
+    Now,
+}
+
+/// A page that nobody uses while pages come to one of so many frames counts as used: it was fetched in vain.
+const AHEAD_PART: u64 = 2;
+
+/// Frames of each queue that a search looks at.
+const LOOKS_ASIDE: u32 = 2;
+
+/// The frames of a pool, and the next one to give up.
+#[derive(Debug)]
+pub struct Replacement {
+    policy: Box<dyn Policy>,
+    /// Frames that are not the policy's at present.
+    aside: Lists<2>,
+    pages: Box<[Option<PageId>]>,
+    /// Pages that have come so far, and that had when the page of each frame came.
+    fills: u64,
+    filled_at: Box<[u64]>,
+    /// The last search for this need has found nothing, and nothing has changed since.
+    fruitless: Option<Need>,
+    steps: u64,
+}
+
+impl Replacement {
+    /// A pool of `frames` frames without pages.
+    pub fn new(policy: Box<dyn Policy>, frames: u32) -> Replacement {
+        Replacement {
+            policy,
+            aside: Lists::new(frames),
+            pages: vec![None; frames as usize].into(),
+            fills: 0,
+            filled_at: vec![0; frames as usize].into(),
+            fruitless: None,
+            steps: 0,
+        }
+    }
+
+    /// A page is in a frame, `ahead` of its first use or for one. Again for the same page changes nothing.
+    pub fn on_filled(&mut self, frame: FrameId, page: PageId, ahead: bool) {
+        if self.pages[frame.0 as usize] == Some(page) {
+            return;
+        }
+        self.on_freed(frame);
+        self.pages[frame.0 as usize] = Some(page);
+        self.fills += 1;
+        self.filled_at[frame.0 as usize] = self.fills;
+        if ahead {
+            self.aside.push_back(AHEAD, frame);
+        } else {
+            self.policy.on_filled(frame, page);
+        }
+    }
+
+    /// A frame has lost its page, if it had one.
+    pub fn on_freed(&mut self, frame: FrameId) {
+        self.fruitless = None;
+        if self.pages[frame.0 as usize].take().is_some() {
+            self.aside.remove(frame);
+            self.policy.on_freed(frame);
+        }
+    }
+
+    /// Frames may suit that did not suit at the last search.
+    pub fn retry(&mut self) {
+        self.fruitless = None;
+    }
+
+    /// The frame to evict now. It is not named again before another page has come to it.
+    pub fn victim(&mut self, frames: &mut dyn FrameUse, need: Need) -> Option<FrameId> {
+        if self.fruitless >= Some(need) {
+            return None;
+        }
+        self.release_held(frames, LOOKS_ASIDE);
+        self.admit_used(frames);
+        let mut found = self.find(frames, need);
+        if found.is_none() && self.release_held(frames, u32::MAX) {
+            found = self.find(frames, need);
+        }
+        match found {
+            Some(frame) => self.pages[frame.0 as usize] = None,
+            None => self.fruitless = Some(need),
+        }
+        found
+    }
+
+    /// Frames that searches have looked at so far: what victims cost.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn find(&mut self, frames: &mut dyn FrameUse, need: Need) -> Option<FrameId> {
+        let found = self.pick(frames, false);
+        if found.is_some() || need == Need::Later {
+            return found;
+        }
+        self.first_ahead(frames).or_else(|| self.pick(frames, true))
+    }
+
+    fn pick(&mut self, frames: &mut dyn FrameUse, takes_in_use: bool) -> Option<FrameId> {
+        self.policy.pick(&mut Search::new(frames, &mut self.aside, &mut self.steps, takes_in_use))
+    }
+
+    /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
+    fn admit_used(&mut self, frames: &dyn FrameUse) {
+        let mut waiting = 0;
+        let patience = (self.pages.len() as u64).div_ceil(AHEAD_PART);
+        while let Some(frame) = self.aside.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
+            self.steps += 1;
+            let is_new = self.fills - self.filled_at[frame.0 as usize] < patience;
+            if is_new && frames.is_ahead(frame) {
+                waiting += 1;
+                self.aside.push_back(AHEAD, frame);
+            } else {
+                self.admit(frame);
+            }
+        }
+    }
+
+    /// Hands a page that was fetched ahead to the policy.
+    fn admit(&mut self, frame: FrameId) {
+        self.aside.remove(frame);
+        if let Some(page) = self.pages[frame.0 as usize] {
+            self.policy.on_filled(frame, page);
+        }
+    }
+
+    /// The page that waits for its first use the longest.
+    fn first_ahead(&mut self, frames: &dyn FrameUse) -> Option<FrameId> {
+        for _ in 0..self.aside.len(AHEAD) {
+            let frame = self.aside.front(AHEAD)?;
+            self.steps += 1;
+            if frames.standing(frame) == Standing::Idle && frames.is_ahead(frame) {
+                self.aside.remove(frame);
+                return Some(frame);
+            }
+            self.admit(frame);
+        }
+        None
+    }
+
+    /// Gives frames that can be evicted again back to the policy, after `looks` looks at most. Returns whether there were
+    /// any.
+    fn release_held(&mut self, frames: &dyn FrameUse, looks: u32) -> bool {
+        let mut any = false;
+        for _ in 0..looks.min(self.aside.len(HELD)) {
+            let Some(frame) = self.aside.front(HELD) else { break };
+            self.steps += 1;
+            if frames.standing(frame) == Standing::Held {
+                self.aside.push_back(HELD, frame);
+            } else {
+                self.aside.remove(frame);
+                self.policy.put_back(frame);
+                any = true;
+            }
+        }
+        any
+    }
+}

@@ -1,0 +1,65 @@
+//! How many frames are kept free, and for how long.
+
+/// The most frames that are kept free.
+const RESERVE_FRAMES_MAX: u32 = 32;
+/// The most bytes of such frames.
+const RESERVE_BYTES_MAX: usize = 32 << 20;
+
+/// The frames to keep free: evictions run ahead of need, so that a miss finds a free frame and dirty pages are written
+/// back several at a time.
+///
+/// A page that finds no free frame shows that the pool is smaller than the working set. Then evictions run ahead for
+/// twice as many pages as the reserve has frames: each page that takes a frame starts evictions until the whole reserve
+/// is free or being evicted. A working set that fits the pool has no such page, and one burst beyond the pool costs few
+/// pages.
+#[derive(Debug)]
+pub struct Reserve {
+    /// How large it is.
+    frames: u32,
+    /// Pages that may still start evictions.
+    pages_left: u32,
+}
+
+impl Reserve {
+    /// The reserve of a pool of `frames` frames: an eighth of them at most.
+    pub fn new(frames: u32, page_bytes: usize) -> Reserve {
+        let frames = (frames / 8).min((RESERVE_BYTES_MAX / page_bytes) as u32).min(RESERVE_FRAMES_MAX);
+        Reserve { frames, pages_left: 0 }
+    }
+
+    /// A page found no free frame.
+    pub fn on_shortage(&mut self) {
+        self.pages_left = 2 * self.frames;
+    }
+
+    /// A page took a frame.
+    pub fn on_taken(&mut self) {
+        self.pages_left = self.pages_left.saturating_sub(1);
+    }
+
+    /// Whether another eviction is to be started, where `free` frames are free or being evicted.
+    pub fn wants_more(&self, free: u32) -> bool {
+        self.pages_left > 0 && free < self.frames
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evictions_run_ahead_only_after_a_shortage() {
+        let mut reserve = Reserve::new(64, 4 << 20);
+        assert!(!reserve.wants_more(0), "there was no shortage yet");
+        reserve.on_shortage();
+        assert!(reserve.wants_more(7) && !reserve.wants_more(8));
+        (0..15).for_each(|_| reserve.on_taken());
+        assert!(reserve.wants_more(0));
+        reserve.on_taken();
+        assert!(!reserve.wants_more(0), "it may fit by now");
+        let mut small = Reserve::new(7, 4 << 20);
+        small.on_shortage();
+        assert!(!small.wants_more(0), "a small pool needs all its frames");
+        assert_eq!(Reserve::new(1 << 20, 64 << 10).frames, RESERVE_FRAMES_MAX);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a policy learns of a frame while it looks for a victim, and how long it may look.
+
+use super::{FrameUse, Lists, Standing};
+use crate::coherence::FrameId;
+
+/// Frames used since the hand came last that one search passes over. So a search ends soon even if all are used all the
+/// time.
+const CHANCES: u32 = 16;
+
+/// Frames in use that one search passes over.
+const IN_USE_MAX: u32 = 32;
+
+/// The queue of frames that the policy has handed over because they cannot be evicted now.
+pub const HELD: usize = 0;
+
+/// The queue of frames with pages that were fetched ahead and that nobody has used.
+pub const AHEAD: usize = 1;
+
+/// What a policy finds at a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// It cannot be evicted. The policy takes it out of its queues, and gets it back by
+    /// [`Policy::put_back`](super::Policy::put_back).
+    Held,
+    /// Somebody uses it at this moment.
+    InUse,
+    /// It was used since the last look.
+    Used,
+    /// It was not.
+    Unused,
+}
+
+/// One search for a victim.
+pub struct Search<'a> {
+    frames: &'a mut dyn FrameUse,
+    aside: &'a mut Lists<2>,
+    steps: &'a mut u64,
+    takes_in_use: bool,
+    chances: u32,
+    in_use: u32,
+}
+
+impl<'a> Search<'a> {
+    /// A search among these frames, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
+    /// in use.
+    pub(super) fn new(
+        frames: &'a mut dyn FrameUse,
+        aside: &'a mut Lists<2>,
+        steps: &'a mut u64,
+        takes_in_use: bool,
+    ) -> Search<'a> {
+        Search { frames, aside, steps, takes_in_use, chances: CHANCES, in_use: 0 }
+    }
+
+    /// Looks at a frame, which counts as unused from now on.
+    pub fn look(&mut self, frame: FrameId) -> Look {
+        *self.steps += 1;
+        match self.frames.standing(frame) {
+            Standing::Held => {
+                self.aside.push_back(HELD, frame);
+                Look::Held
+            }
+            Standing::InUse if self.takes_in_use => Look::Unused,
+            Standing::InUse => {
+                self.in_use += 1;
+                Look::InUse
+            }
+            Standing::Idle if self.frames.take_used(frame) => Look::Used,
+            Standing::Idle => Look::Unused,
+        }
+    }
+
+    /// Whether another frame that was used may be passed over.
+    pub fn gives_chance(&mut self) -> bool {
+        self.chances = self.chances.saturating_sub(1);
+        self.chances > 0
+    }
+
+    /// Whether so many frames were in use that the search gives up.
+    pub fn is_over(&self) -> bool {
+        self.in_use >= IN_USE_MAX
+    }
+}

@@ -1,0 +1,249 @@
+//! Properties of the policies, on pools that a seed makes: pinned, used, read ahead and freed at random.
+
+use fastrand::Rng;
+use std::collections::HashSet;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
+
+const KINDS: [PolicyKind; 2] = [PolicyKind::ClockPro, PolicyKind::Clock];
+
+/// Looks at frames that a victim may cost, on average.
+const STEPS_PER_VICTIM: u64 = 40;
+
+/// What a driver knows of each frame.
+struct Frames(Vec<Known>);
+
+#[derive(Clone, Copy)]
+struct Known {
+    standing: Standing,
+    ahead: bool,
+    used: bool,
+    is_filled: bool,
+}
+
+impl FrameUse for Frames {
+    fn standing(&self, frame: FrameId) -> Standing {
+        self.0[frame.0 as usize].standing
+    }
+
+    fn is_ahead(&self, frame: FrameId) -> bool {
+        self.0[frame.0 as usize].ahead
+    }
+
+    fn take_used(&mut self, frame: FrameId) -> bool {
+        std::mem::take(&mut self.0[frame.0 as usize].used)
+    }
+}
+
+struct Pool {
+    replacement: Replacement,
+    frames: Frames,
+    pages: u32,
+}
+
+impl Pool {
+    /// A pool that is full.
+    fn new(kind: PolicyKind, frames: u32, ahead: bool) -> Pool {
+        let empty = Known { standing: Standing::Idle, ahead: false, used: false, is_filled: false };
+        let replacement = Replacement::new(kind.make(frames), frames);
+        let mut pool = Pool { replacement, frames: Frames(vec![empty; frames as usize]), pages: 0 };
+        (0..frames).for_each(|frame| pool.fill(FrameId(frame), ahead));
+        pool
+    }
+
+    /// Another page comes to a frame.
+    fn fill(&mut self, frame: FrameId, ahead: bool) {
+        self.pages += 1;
+        self.replacement.on_freed(frame);
+        self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), ahead);
+        *self.known(frame) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true };
+    }
+
+    fn known(&mut self, frame: FrameId) -> &mut Known {
+        &mut self.frames.0[frame.0 as usize]
+    }
+
+    fn victim(&mut self, need: Need) -> Option<FrameId> {
+        let victim = self.replacement.victim(&mut self.frames, need)?;
+        assert!(self.known(victim).is_filled, "{victim:?} is named twice, or has no page");
+        self.known(victim).is_filled = false;
+        Some(victim)
+    }
+
+    /// Finds `count` victims, and fills their frames as `ahead` says.
+    fn turn_over(&mut self, count: u64, ahead: bool) -> u64 {
+        let before = self.replacement.steps();
+        for _ in 0..count {
+            let victim = self.victim(Need::Now).expect("some frame suits");
+            self.fill(victim, ahead);
+        }
+        self.replacement.steps() - before
+    }
+}
+
+#[test]
+fn victims_suit_and_are_named_once() {
+    for seed in 0..if cfg!(miri) { 2 } else { 60 } {
+        for kind in KINDS {
+            let mut random = Rng::with_seed(seed);
+            let frames = random.u32(1..40);
+            let mut pool = Pool::new(kind, frames, random.bool());
+            for _ in 0..if cfg!(miri) { 100 } else { 2000 } {
+                act(&mut pool, &mut random, frames, &format!("{kind:?}, seed {seed}"));
+            }
+        }
+    }
+}
+
+/// One thing that happens to a pool.
+fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
+    const STANDINGS: [Standing; 4] = [Standing::Idle, Standing::Idle, Standing::InUse, Standing::Held];
+    let frame = FrameId(random.u32(0..frames));
+    match random.u32(0..6) {
+        0 => {
+            *pool.known(frame) = Known { used: true, ahead: false, ..*pool.known(frame) };
+        }
+        1 if pool.known(frame).is_filled => {
+            pool.known(frame).standing = STANDINGS[random.usize(0..4)];
+            pool.replacement.retry();
+        }
+        2 if pool.known(frame).is_filled => {
+            pool.replacement.on_freed(frame);
+            pool.known(frame).is_filled = false;
+        }
+        3 if !pool.known(frame).is_filled => pool.fill(frame, random.bool()),
+        _ => {
+            let need = if random.bool() { Need::Now } else { Need::Later };
+            match pool.victim(need) {
+                Some(victim) => {
+                    let standing = pool.known(victim).standing;
+                    let may_be_in_use = need == Need::Now;
+                    assert_ne!(standing, Standing::Held, "{run}");
+                    assert!(standing == Standing::Idle || may_be_in_use, "{run}: the reserve takes a frame in use");
+                }
+                None if need == Need::Now => {
+                    let suits = |known: &Known| known.is_filled && known.standing != Standing::Held;
+                    assert!(!pool.frames.0.iter().any(suits), "{run}: a frame suits, and is not found");
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn a_victim_costs_the_same_whatever_the_others_are() {
+    const FRAMES: u32 = 4000;
+    for kind in KINDS {
+        let steps = |what: &str, make: &dyn Fn(&mut Pool), ahead: bool| {
+            let mut pool = Pool::new(kind, FRAMES, ahead);
+            make(&mut pool);
+            let warm_up = pool.turn_over(u64::from(FRAMES), ahead);
+            let steps = pool.turn_over(4 * u64::from(FRAMES), ahead);
+            let most = STEPS_PER_VICTIM * u64::from(FRAMES);
+            assert!(warm_up <= most && steps <= 4 * most, "{kind:?}, {what}: {warm_up} steps, then {steps}");
+        };
+        steps("used once", &|_| {}, false);
+        steps("read ahead", &|_| {}, true);
+        let most_pinned = |pool: &mut Pool| {
+            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
+        };
+        steps("pinned by the client", &most_pinned, false);
+        steps("pinned by the client, and the others read ahead", &most_pinned, true);
+        let in_use = |pool: &mut Pool| {
+            (0..FRAMES - 8).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::InUse);
+        };
+        steps("in use", &in_use, false);
+    }
+}
+
+#[test]
+fn a_victim_costs_the_same_where_all_frames_are_used_all_the_time() {
+    const FRAMES: u32 = 2000;
+    for kind in KINDS {
+        let mut pool = Pool::new(kind, FRAMES, false);
+        let mut steps = 0;
+        for _ in 0..FRAMES {
+            pool.frames.0.iter_mut().for_each(|known| known.used = true);
+            steps += pool.turn_over(1, false);
+        }
+        assert!(steps <= STEPS_PER_VICTIM * u64::from(FRAMES), "{kind:?}: {steps}");
+    }
+}
+
+#[test]
+fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
+    for kind in KINDS {
+        let mut pool = Pool::new(kind, 1000, false);
+        pool.frames.0.iter_mut().for_each(|known| known.standing = Standing::Held);
+        assert_eq!(pool.victim(Need::Now), None);
+        let before = pool.replacement.steps();
+        assert!((0..100).all(|_| pool.victim(Need::Now).is_none()));
+        assert_eq!(pool.replacement.steps(), before);
+        pool.known(FrameId(700)).standing = Standing::Idle;
+        pool.replacement.retry();
+        assert_eq!(pool.victim(Need::Now), Some(FrameId(700)));
+    }
+}
+
+#[test]
+fn pages_that_wait_for_their_first_use_stay_while_others_can_go() {
+    for kind in KINDS {
+        let mut pool = Pool::new(kind, 64, false);
+        let ahead: HashSet<FrameId> = (0..8).map(|frame| FrameId(8 * frame)).collect();
+        ahead.iter().for_each(|frame| pool.fill(*frame, true));
+        for _ in 0..8 {
+            let victim = pool.victim(Need::Later).expect("56 pages are idle");
+            assert!(!ahead.contains(&victim), "{kind:?}");
+            pool.fill(victim, false);
+        }
+        // A page that is never used goes in the end.
+        let gone = (0..1000).filter(|_| {
+            let victim = pool.victim(Need::Now).expect("all are idle");
+            let was_ahead = pool.known(victim).ahead;
+            pool.fill(victim, false);
+            was_ahead
+        });
+        assert_eq!(gone.count(), 8, "{kind:?}");
+    }
+}
+
+/// The part of the pages that the last round of a cyclic scan finds, where pages are fetched ahead whenever the last of
+/// those has been used, as for loads of a program that computes in between.
+fn kept_of_scan(frames: u32, window: u32) -> f64 {
+    const ROUNDS: u32 = 6;
+    let pages = 2 * frames;
+    let mut pool = Pool::new(PolicyKind::ClockPro, frames, false);
+    let (mut frame_of, mut page_in, mut fetched) = (vec![None; pages as usize], vec![None; frames as usize], 0);
+    for at in 0..ROUNDS * pages {
+        let page = at % pages;
+        if frame_of[page as usize].is_none() {
+            for wanted in (page..=page + window).filter(|page| *page < pages) {
+                if frame_of[wanted as usize].is_some() {
+                    continue;
+                }
+                let victim = pool.victim(Need::Now).expect("all are idle");
+                if let Some(gone) = page_in[victim.0 as usize].replace(wanted) {
+                    frame_of[gone as usize] = None;
+                }
+                frame_of[wanted as usize] = Some(victim);
+                pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), wanted != page);
+                let ahead = wanted != page;
+                *pool.known(victim) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true };
+                fetched += u32::from(at >= (ROUNDS - 1) * pages);
+            }
+        }
+        let frame: FrameId = frame_of[page as usize].expect("it was fetched");
+        *pool.known(frame) = Known { ahead: false, used: true, ..*pool.known(frame) };
+    }
+    1.0 - f64::from(fetched) / f64::from(pages)
+}
+
+#[test]
+fn a_scan_that_is_read_ahead_keeps_four_tenths_of_twice_the_pool() {
+    for (frames, window) in [(16, 2), (32, 2), (64, 4), (128, 5), (512, 21), (2048, 85)] {
+        let kept = kept_of_scan(frames, window);
+        assert!(kept >= 0.4, "{kept:.3} with {frames} frames, {window} pages ahead");
+    }
+}

@@ -1,0 +1,80 @@
+//! A cyclic scan over twice the pool, by gets and by loads: how many pages each round finds in the pool.
+
+use crate::plan::Spec;
+use crate::rank::{Rank, disk_bytes, fail};
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Rounds before the first that counts: the pool is full, and the policy knows the scan.
+const ROUNDS_BEFORE: u32 = 2;
+
+/// The scan is over so many pools.
+pub const SEGMENT_POOLS: u64 = 2;
+
+/// Frames that the scan needs, besides one.
+pub const FRAMES_MIN: u64 = 7;
+
+/// The size of a get.
+const GET_BYTES: usize = 64 << 10;
+
+/// Measurements, round by round.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Found {
+    pub gets: Rounds,
+    pub loads: Rounds,
+}
+
+/// Rounds of one way to read.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Rounds {
+    /// The part of the pages that was not read from the disk.
+    pub kept_each: Vec<f64>,
+    pub seconds_each: Vec<f64>,
+}
+
+pub fn run(rank: &Rank, spec: &Spec) -> Found {
+    let page = vec![1; rank.page_bytes];
+    for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
+        rank.put(0, offset, &page);
+    }
+    rank.write_back();
+    let mut buffer = vec![0; GET_BYTES];
+    let gets = rounds(spec, || {
+        for offset in (0..spec.data_bytes).step_by(GET_BYTES) {
+            rank.get(0, offset, &mut buffer);
+        }
+    });
+    // SAFETY: the segment begins with the data, which nobody writes any more.
+    let loads = rounds(spec, || unsafe { load(rank.own_segment(), spec.data_bytes as usize) });
+    Found { gets, loads }
+}
+
+fn rounds(spec: &Spec, mut scan: impl FnMut()) -> Rounds {
+    let mut found = Rounds::default();
+    for round in 0..ROUNDS_BEFORE + spec.repeat {
+        let ([read_before, _], start) = (disk_bytes(), Instant::now());
+        scan();
+        let seconds = start.elapsed().as_secs_f64();
+        let read_bytes = disk_bytes()[0] - read_before;
+        if round == 0 && read_bytes == 0 {
+            fail("the kernel does not count what this process reads from the disk; use a --storage-dir on a disk");
+        }
+        if round >= ROUNDS_BEFORE {
+            found.kept_each.push(1.0 - read_bytes as f64 / spec.data_bytes as f64);
+            found.seconds_each.push(seconds);
+        }
+    }
+    found
+}
+
+/// Loads a word of each cache line.
+///
+/// # Safety
+/// So many bytes from `start` may be read, and nobody writes them.
+pub unsafe fn load(start: *const u8, len_bytes: usize) {
+    const LINE_BYTES: usize = 64;
+    for offset in (0..len_bytes).step_by(LINE_BYTES) {
+        // SAFETY: the word lies in the range, and is aligned.
+        unsafe { start.add(offset).cast::<u64>().read_volatile() };
+    }
+}

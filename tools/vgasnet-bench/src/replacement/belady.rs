@@ -1,0 +1,26 @@
+//! The optimum: the page goes that is used next the latest. Belady, "A study of replacement algorithms" (1966).
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Hits of the optimum on a trace with so many frames, from the access `first` on.
+pub fn hits(trace: &[u32], frames: usize, first: usize) -> usize {
+    let mut next_use = vec![usize::MAX; trace.len()];
+    let mut seen = HashMap::new();
+    for (at, page) in trace.iter().enumerate().rev() {
+        next_use[at] = seen.insert(*page, at).unwrap_or(usize::MAX);
+    }
+    let (mut by_next, mut next_of, mut hits) = (BTreeSet::new(), HashMap::new(), 0);
+    for (at, page) in trace.iter().enumerate() {
+        if let Some(next) = next_of.remove(page) {
+            by_next.remove(&(next, *page));
+            hits += usize::from(at >= first);
+        } else if next_of.len() == frames
+            && let Some((_, victim)) = by_next.pop_last()
+        {
+            next_of.remove(&victim);
+        }
+        by_next.insert((next_use[at], *page));
+        next_of.insert(*page, next_use[at]);
+    }
+    hits
+}
