@@ -260,7 +260,7 @@ impl Driver {
                 self.map_and_pin(page, frame, access);
             }
         }
-        if own.table.unpin(self.space.slots.of(page)) {
+        if own.table.unpin(frame) {
             self.notify_unpinned();
         }
         let finished = parts.into_iter().fold(false, |finished, part| self.complete(part.completion) | finished);

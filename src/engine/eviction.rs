@@ -18,7 +18,7 @@ impl Engine {
         // A page that was fetched ahead is not evicted before its use.
         let cache = &self.protocol.cache;
         let page_in = |frame| cache.page_in(frame).filter(|_| cache.evictable(frame));
-        self.frames.least_recent_unused(page_in, |table, slot| !table.is_ahead(slot))
+        self.frames.least_recent_unused(page_in, |table, frame| !table.is_ahead(frame))
     }
 
     /// The frame for a page that awaits one: the least recently used that nobody uses now, else the least recently
@@ -35,8 +35,8 @@ impl Engine {
 
     /// Evicts pages of the own segment, which will not be needed, unless they are in use.
     pub fn discard(&mut self, pages: &RangeInclusive<u32>) {
-        for (page, frame) in self.own_copies(pages) {
-            let in_use = self.space.own.table.is_pinned(self.space.slots.of(page));
+        for (_, frame) in self.own_copies(pages) {
+            let in_use = self.space.own.table.is_pinned(frame);
             if !in_use && self.protocol.cache.evictable(frame) {
                 self.handle(Event::Evict(frame));
             }

@@ -1,6 +1,6 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages, PageTable, Slot, mapping_refused};
+use super::{AddressSpace, LargePages, PageTable, mapping_refused};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{FrameId, PageId};
@@ -46,19 +46,25 @@ impl Frames {
 
     /// The least recently used frame that `suits`.
     pub fn least_recent(&mut self, suits: impl FnMut(FrameId) -> bool) -> Option<FrameId> {
-        let pool = &self.space.own.pool;
-        self.order.find(|frame| pool.last_use(frame), suits)
+        let (table, pool) = (self.space.own.table, self.space.own.pool);
+        let last_use = |frame: FrameId| {
+            // Reads without a pin leave no other trace. They count as uses of now.
+            if table.take_used(frame) {
+                pool.touch(frame);
+            }
+            pool.last_use(frame)
+        };
+        self.order.find(last_use, suits)
     }
 
     /// The least recently used frame whose page, named by `page_in`, nobody uses now and `suits`.
     pub fn least_recent_unused(
         &mut self,
         page_in: impl Fn(FrameId) -> Option<PageId>,
-        suits: impl Fn(&PageTable, Slot) -> bool,
+        suits: impl Fn(&PageTable, FrameId) -> bool,
     ) -> Option<FrameId> {
-        let (space, table) = (Arc::clone(&self.space), self.space.own.table);
-        let is_unused = |slot: Slot| !table.is_pinned(slot) && suits(&table, slot);
-        self.least_recent(|frame| page_in(frame).is_some_and(|page| is_unused(space.slots.of(page))))
+        let table = self.space.own.table;
+        self.least_recent(|frame| page_in(frame).is_some() && !table.is_pinned(frame) && suits(&table, frame))
     }
 
     /// Unmaps the pages that were mapped first, so that their next use is seen. Called when frames are needed.

@@ -54,7 +54,7 @@ impl MappedOrder {
         index: u32,
         frame: FrameId,
         access: Access,
-        may_unmap: &dyn Fn(u32) -> bool,
+        may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let mut order = self.order.lock();
         let entry = order.by_frame[frame.0 as usize];
@@ -92,7 +92,7 @@ impl MappedOrder {
     }
 
     /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left.
-    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
+    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         self.unmap_oldest(&mut self.order.lock(), count, may_unmap);
     }
 
@@ -106,13 +106,13 @@ impl MappedOrder {
         self.order.lock().count
     }
 
-    fn unmap_oldest(&self, order: &mut Order, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
+    fn unmap_oldest(&self, order: &mut Order, count: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let mut looked_at = order.count;
         while order.count > count && looked_at > 0 {
             looked_at -= 1;
             let frame = order.oldest;
             let page = order.by_frame[frame as usize].page;
-            if !may_unmap(page) || self.unmap_in(order, frame).is_err() {
+            if !may_unmap(FrameId(frame)) || self.unmap_in(order, frame).is_err() {
                 order.remove(frame);
                 order.append(frame, page);
             }
@@ -202,7 +202,7 @@ mod tests {
     fn the_page_that_was_mapped_first_makes_room() {
         let (mapped, noted) = mapped(8, 3);
         for frame in 0..5 {
-            mapped.map(10 + frame, FrameId(frame), Access::Read, &|page| page != 11).expect("room");
+            mapped.map(10 + frame, FrameId(frame), Access::Read, &|frame| frame != FrameId(1)).expect("room");
         }
         assert_eq!(pages(&noted), [11, 13, 14]);
         mapped.map(13, FrameId(3), Access::Write, &|_| true).expect("more rights");

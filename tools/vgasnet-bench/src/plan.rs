@@ -43,7 +43,10 @@ pub struct Spec {
     pub workload: Workload,
     /// The data on rank 0; for [`Workload::Hit`] on each rank.
     pub data_bytes: u64,
-    /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    /// Of [`Workload::Hit`]: only gets at random places.
+    #[serde(default)]
+    pub only_random: bool,
+    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
     pub repeat: u32,
     pub seed: u64,
@@ -70,6 +73,7 @@ impl Spec {
         Spec {
             workload,
             data_bytes: 0,
+            only_random: false,
             count: 0,
             repeat: setup.repeat,
             seed: setup.seed,
