@@ -71,12 +71,12 @@ impl Directory {
 
     fn place(&self, page: PageId, pool: usize, frame: FrameId) -> (&'static [AtomicU64], u64) {
         let (set, tag) = self.set(page);
-        (set, tag << 48 | (pool as u64 + 1 & 0xffff) << 32 | u64::from(frame.0))
+        (set, tag << 48 | ((pool as u64 + 1) & 0xffff) << 32 | u64::from(frame.0))
     }
 
     fn set(&self, page: PageId) -> (&'static [AtomicU64], u64) {
         let scattered = Key::from(page).scattered();
-        let below = |part: u64, count: usize| ((part & 0xffff_ffff) * count as u64 >> 32) as usize;
+        let below = |part: u64, count: usize| (((part & 0xffff_ffff) * count as u64) >> 32) as usize;
         let part = self.parts[below(scattered, self.parts.len())];
         let set = below(scattered.wrapping_mul(0xd134_2543_de82_ef95) >> 20, part.len() / WAYS);
         (&part[set * WAYS..][..WAYS], scattered >> 7 & 0xffff)

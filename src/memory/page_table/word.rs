@@ -143,7 +143,7 @@ impl Entry {
         assert!(seen & PINS == 0, "a closed page is not pinned");
         self.key.store(key.0, Ordering::Relaxed);
         let version = (seen & VERSIONS).wrapping_add(VERSION);
-        self.word.store(version | added | u64::from(pin) * PIN, Ordering::Release);
+        self.word.store(version | added | (u64::from(pin) * PIN), Ordering::Release);
         true
     }
 
@@ -151,7 +151,7 @@ impl Entry {
     pub(super) fn close(&self) -> Closed {
         let closed = |before: u64| {
             let version = (before & VERSIONS).wrapping_add(VERSION);
-            Some(version | if before & PINS == 0 { 0 } else { before & PINS | CLOSING })
+            Some(version | if before & PINS == 0 { 0 } else { (before & PINS) | CLOSING })
         };
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
         // A reader without a pin that sees a later byte of the frame, or its next page, sees the new version too.
