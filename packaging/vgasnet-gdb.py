@@ -8,9 +8,10 @@ import struct
 
 import gdb
 
-VERSION = 1
+VERSION = 2
 FIELDS = (
-    "version rank segment segment_bytes page_bytes words frames readable frame_shift scratch scratch_bytes code"
+    "version rank segment segment_bytes page_bytes entries entry_bytes entry_count key frames readable scratch scratch_bytes"
+    " code"
 ).split()
 ERR_NOT_READY = 10004
 UNANSWERED = 1 << 63
@@ -61,9 +62,15 @@ class Segment:
                 % (count, address, self.rank, self.segment, self.segment + self.segment_bytes)
             )
 
-    def words_of(self, first, count):
-        raw = bytes(gdb.selected_inferior().read_memory(self.words + WORD_BYTES * first, WORD_BYTES * count))
-        return struct.unpack("=%dQ" % count, raw)
+    def pages_here(self):
+        """The frames of the segment's pages that may be read here, by page."""
+        raw = bytes(gdb.selected_inferior().read_memory(self.entries, self.entry_bytes * self.entry_count))
+        found = {}
+        for frame in range(self.entry_count):
+            word, key = struct.unpack_from("=QQ", raw, frame * self.entry_bytes)
+            if word & self.readable and 0 <= key - self.key < self.segment_bytes // self.page_bytes:
+                found[key - self.key] = frame
+        return found
 
     def read(self, address, count):
         """The bytes, page by page."""
@@ -72,9 +79,9 @@ class Segment:
         while count > 0:
             page, offset = divmod(address - self.segment, self.page_bytes)
             length = min(count, self.page_bytes - offset)
-            word = self.words_of(page, 1)[0]
-            if word & self.readable:
-                place = self.frames + (word >> self.frame_shift) * self.page_bytes + offset
+            frame = self.pages_here().get(page)
+            if frame is not None:
+                place = self.frames + frame * self.page_bytes + offset
                 parts.append(bytes(gdb.selected_inferior().read_memory(place, length)))
             else:
                 parts.append(self.fetch(page, address, length))
@@ -249,8 +256,7 @@ class Pages(gdb.Command):
             segment.check(address, count)
             first = (address - segment.segment) // segment.page_bytes
             behind = (address + max(count, 1) - 1 - segment.segment) // segment.page_bytes + 1
-        words = segment.words_of(first, behind - first)
-        here = [first + at for at, word in enumerate(words) if word & segment.readable]
+        here = sorted(page for page in segment.pages_here() if first <= page < behind)
         for begin, end in ranges(here):
             start, stop = (segment.segment + page * segment.page_bytes for page in (begin, end))
             print("%#x to %#x: pages %d to %d" % (start, stop, begin, end - 1))

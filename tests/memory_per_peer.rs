@@ -106,7 +106,7 @@ impl Conduit for Lone {
 fn busy_rank(ranks: u32) -> Runtime {
     let shapes = vec![SHAPE; ranks as usize];
     let pool = region((SHAPE.frames + vgasnet::memory::staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES);
-    let table = region(table_bytes(&shapes, SHAPE, PAGE_BYTES));
+    let table = region(table_bytes(SHAPE, PAGE_BYTES));
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
     let config = Config { page_bytes: PAGE_BYTES as u64, ..config.expect("the defaults are valid") };
     let size_bytes = SHAPE.pages as usize * PAGE_BYTES;

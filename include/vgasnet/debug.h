@@ -16,19 +16,22 @@ extern "C" {
 #endif
 
 /*
- * Where the pages of the rank's own segment are, from vgasnet_attach on. Each page has a word of 64 bits: the page may be
- * read here if any bit of readable is set, and its bytes are in the frame with the number word >> frame_shift.
+ * Where the pages of the rank's own segment are, from vgasnet_attach on. Each frame has an
+ * entry that begins with a word and a key of 64 bits each: the frame has the page number key - layout.key of the segment, which
+ * may be read here if any bit of readable is set in the word.
  */
 typedef struct {
-    uint64_t version; /* of this structure: 1; 0 before vgasnet_attach */
+    uint64_t version; /* of this structure: 2; 0 before vgasnet_attach */
     uint64_t rank;
     uint64_t segment; /* the first address */
     uint64_t segment_bytes;
     uint64_t page_bytes;
-    uint64_t words;  /* the address of the first page's word */
+    uint64_t entries; /* the address of the first frame's entry */
+    uint64_t entry_bytes;
+    uint64_t entry_count;
+    uint64_t key;    /* of the segment's first page */
     uint64_t frames; /* the address of the first frame */
     uint64_t readable;
-    uint64_t frame_shift;
     uint64_t scratch; /* the address of a buffer for vgasnet_debug_read */
     uint64_t scratch_bytes;
     uint64_t code; /* what vgasnet_debug_read has returned last */

@@ -4,13 +4,13 @@ use super::boundary::{Refusal, attached, enter};
 use super::{ERR_NOT_READY, ERR_RESOURCE, OK};
 use crate::error::UserError;
 use crate::job::{self, Unread};
-use crate::memory::AddressSpace;
+use crate::memory::{AddressSpace, PageTable};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_protocol::coherence::FrameId;
 
 /// The version of [`Layout`].
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// `vgasnet_debug_layout_t`.
 #[repr(C)]
@@ -21,10 +21,12 @@ pub struct Layout {
     segment: AtomicU64,
     segment_bytes: AtomicU64,
     page_bytes: AtomicU64,
-    words: AtomicU64,
+    entries: AtomicU64,
+    entry_bytes: AtomicU64,
+    entry_count: AtomicU64,
+    key: AtomicU64,
     frames: AtomicU64,
     readable: AtomicU64,
-    frame_shift: AtomicU64,
     scratch: AtomicU64,
     scratch_bytes: AtomicU64,
     code: AtomicU64,
@@ -39,10 +41,12 @@ pub static vgasnet_debug_layout: Layout = Layout {
     segment: AtomicU64::new(0),
     segment_bytes: AtomicU64::new(0),
     page_bytes: AtomicU64::new(0),
-    words: AtomicU64::new(0),
+    entries: AtomicU64::new(0),
+    entry_bytes: AtomicU64::new(0),
+    entry_count: AtomicU64::new(0),
+    key: AtomicU64::new(0),
     frames: AtomicU64::new(0),
     readable: AtomicU64::new(0),
-    frame_shift: AtomicU64::new(0),
     scratch: AtomicU64::new(0),
     scratch_bytes: AtomicU64::new(0),
     code: AtomicU64::new(0),
@@ -58,13 +62,15 @@ pub(super) fn note_layout(space: &AddressSpace) {
     set(&layout.rank, space.rank.index());
     set(&layout.page_bytes, space.page_bytes());
     if segment.size_bytes > 0 {
-        let (words, readable, frame_shift) = space.own.table.format(space.slots.of(space.own_page(0)));
+        let format = space.own.table.format();
         set(&layout.segment, segment.base);
         set(&layout.segment_bytes, segment.size_bytes);
-        set(&layout.words, words);
+        set(&layout.entries, format.entries);
+        set(&layout.entry_bytes, format.entry_bytes);
+        set(&layout.entry_count, format.count);
+        layout.key.store(PageTable::key(space.own_page(0)), Ordering::Relaxed);
         set(&layout.frames, space.own.pool.frame(FrameId(0)).addr());
-        set(&layout.frame_shift, frame_shift as usize);
-        layout.readable.store(readable, Ordering::Relaxed);
+        layout.readable.store(format.readable, Ordering::Relaxed);
     }
     set(&layout.scratch, SCRATCH.as_ptr().addr());
     set(&layout.scratch_bytes, size_of_val(&SCRATCH));

@@ -1,8 +1,9 @@
 //! Gets, puts and memsets: blocking, with explicit and with implicit handles, and by value.
 
-use super::boundary::{Refusal, attached, entry_points};
+use super::boundary::{Refusal, attached, enter, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
 use crate::error::UserError;
+use crate::job;
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
 
@@ -49,6 +50,60 @@ fn at(rank: u32, address: *mut c_void, len_bytes: usize) -> Remote {
     Remote { rank, address: address.addr(), len_bytes }
 }
 
+/// Does a get of a number that hits, with nothing else on the way. Returns whether it did.
+///
+/// # Safety
+/// `to` is valid for `len_bytes` bytes, or null.
+#[inline(always)]
+unsafe fn get_at_once(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize) -> bool {
+    let Some(runtime) = job::runtime() else { return false };
+    // SAFETY: `to` is valid for `len_bytes` bytes, or null.
+    len_bytes == VALUE_BYTES && unsafe { runtime.space().translations().get_to::<u64>(to.cast(), node, from.addr()) }
+}
+
+/// Does any get.
+///
+/// # Safety
+/// `to` is valid for `len_bytes` bytes, or null.
+#[inline(never)]
+unsafe fn get_slowly(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize, call: &'static str) {
+    // SAFETY: `to` is valid for `len_bytes` bytes, or null.
+    enter(call, || unsafe { transfer((Operation::Get(to.cast()), at(node, from, len_bytes))) });
+}
+
+/// Defines blocking gets.
+macro_rules! gets {
+    ($($name:ident)*) => {$(
+        /// See `include/vgasnet.h`.
+        ///
+        /// # Safety
+        /// `to` is null, or valid for `len` bytes.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+            // SAFETY: `to` is null, or valid for `len` bytes.
+            unsafe {
+                if !get_at_once(to, node, from, len) {
+                    get_slowly(to, node, from, len, stringify!($name));
+                }
+            }
+        }
+    )*};
+}
+
+gets! { vgasnet_get vgasnet_get_bulk }
+
+entry_points! {
+    unsafe fn vgasnet_get_nb | vgasnet_get_nb_bulk(
+        to: *mut c_void, node: u32, from: *mut c_void, len: usize,
+    ) -> OperationPointer {
+        start((Operation::Get(to.cast()), at(node, from, len)))
+    }
+
+    unsafe fn vgasnet_get_nbi | vgasnet_get_nbi_bulk(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+        start_implicit((Operation::Get(to.cast()), at(node, from, len)))
+    }
+}
+
 /// Defines the blocking, the explicit and the implicit function of each transfer. The body is the transfer.
 macro_rules! transfers {
     ($($blocking:ident, $explicit:ident, $implicit:ident($($argument:ident: $type:ty),* $(,)?) $transfer:block)*) => {
@@ -73,16 +128,6 @@ pub(super) use transfers;
 
 // Blocking puts may be `PutNow`, too: they are complete when they return.
 transfers! {
-    vgasnet_get, vgasnet_get_nb, vgasnet_get_nbi(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
-        (Operation::Get(to.cast()), at(node, from, len))
-    }
-
-    vgasnet_get_bulk, vgasnet_get_nb_bulk, vgasnet_get_nbi_bulk(
-        to: *mut c_void, node: u32, from: *mut c_void, len: usize,
-    ) {
-        (Operation::Get(to.cast()), at(node, from, len))
-    }
-
     vgasnet_put, vgasnet_put_nb, vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
         (Operation::PutNow(from.cast()), at(node, to, len))
     }
@@ -105,6 +150,9 @@ transfers! {
 
 entry_points! {
     unsafe fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
+        if len == VALUE_BYTES && let Some(value) = attached()?.space().translations().get(node, from.addr()) {
+            return Ok(value);
+        }
         let mut value = 0;
         transfer((Operation::Get(low_order_bytes(&raw mut value, len)?), at(node, from, len)))?;
         Ok(value)

@@ -276,7 +276,7 @@ impl Driver {
                 self.map_and_pin(page, frame, access);
             }
         }
-        if own.table.unpin(self.space.slots.of(page)) {
+        if own.table.unpin(frame) {
             self.notify_unpinned();
         }
         let mut happened = Happened::default();

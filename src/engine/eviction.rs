@@ -26,8 +26,8 @@ impl Engine {
 
     /// Evicts pages of the own segment, which will not be needed, unless they are in use.
     pub fn discard(&mut self, pages: &RangeInclusive<u32>) {
-        for (page, frame) in self.own_copies(pages) {
-            let in_use = self.space.own.table.is_pinned(self.space.slots.of(page));
+        for (_, frame) in self.own_copies(pages) {
+            let in_use = self.space.own.table.is_pinned(frame);
             if !in_use && self.protocol.cache.evictable(frame) {
                 self.handle(Event::Evict(frame));
             }

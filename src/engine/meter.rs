@@ -179,7 +179,8 @@ impl Meter {
     }
 
     fn is_unused(&self, page: PageId) -> bool {
-        self.space.own.table.is_ahead(self.space.slots.of(page))
+        let table = &self.space.own.table;
+        table.find(page).is_some_and(|frame| table.is_ahead(frame))
     }
 
     fn begin_disk(&mut self, page: PageId, row: Row, peer: Rank, served: Row) {

@@ -281,7 +281,7 @@ impl Engine {
         let before = self.closing.len();
         let closing = std::mem::take(&mut self.closing);
         for page in closing {
-            match self.space.own.table.poll_closed(self.space.slots.of(page)) {
+            match self.space.poll_closed(page) {
                 Some(frame) => self.on_closed(page, frame),
                 None => self.closing.push(page),
             }
@@ -336,14 +336,13 @@ impl Engine {
             }
             Action::Open { page, frame, access, waiters } => {
                 let is_wanted = !waiters.is_empty();
-                let slot = self.space.slots.of(page);
-                self.space.own.table.open(slot, frame, access, is_wanted);
+                self.space.open(page, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
                 let is_ahead = self.prefetch.on_opened(page);
                 self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);
                 if is_ahead {
                     if !is_wanted {
-                        self.space.own.table.mark_ahead(slot);
+                        self.space.own.table.mark_ahead(frame);
                     }
                     self.meter.on_ahead(page, is_wanted);
                 }
@@ -402,7 +401,7 @@ impl Engine {
 
     /// Closes a page, at once or when it is unpinned.
     fn close(&mut self, page: PageId) {
-        match self.space.own.table.close(self.space.slots.of(page)) {
+        match self.space.close(page) {
             Closing::Done(frame) => self.on_closed(page, frame),
             Closing::Pinned => self.closing.push(page),
         }

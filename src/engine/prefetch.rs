@@ -77,9 +77,7 @@ impl Engine {
                 return;
             }
             let page = PageId { space, index };
-            let slot = self.space.slots.of(page);
-            let is_here = self.space.memories.iter().flatten().any(|memory| memory.table.is_readable(slot));
-            if !is_here && !self.protocol.cache.contains(page) {
+            if !self.space.is_on_host(page) && !self.protocol.cache.contains(page) {
                 self.prefetch.under_way.insert(page);
                 self.handle(Event::Prefetch(page));
             }

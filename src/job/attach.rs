@@ -27,7 +27,7 @@ impl Job {
         let size_bytes = shape.pages as usize * page_bytes;
         let sizes = RegionSizes {
             pool_bytes: (shape.frames + staging_frames(page_bytes)) as usize * page_bytes,
-            table_bytes: table_bytes(&shapes, shape, page_bytes),
+            table_bytes: table_bytes(shape, page_bytes),
         };
         conduit.attach(sizes).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
         if !conduit.capabilities().second_mapping && conduit.rank().0 == 0 {
@@ -43,7 +43,7 @@ impl Job {
             ));
         }
         let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
-            is_mapped_whole(conduit, rank, shape, &shapes, page_bytes)
+            is_mapped_whole(conduit, rank, shape, page_bytes)
         });
         let opened = mapped.and_then(|()| self.open_storage(size_bytes as u64));
         let opened = opened.map_err(|line| (FailureClass::Resource, line));
@@ -142,10 +142,10 @@ fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Re
 }
 
 /// Whether the memory of a rank, if it is mapped here, is as large as the rank has told.
-fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, shapes: &[Shape], page_bytes: usize) -> bool {
+fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, page_bytes: usize) -> bool {
     let is_whole = |region: Option<Region>, len_bytes| region.is_none_or(|region| region.len_bytes >= len_bytes);
     is_whole(conduit.pool(rank), (shape.frames + staging_frames(page_bytes)) as usize * page_bytes)
-        && is_whole(conduit.table(rank), table_bytes(shapes, *shape, page_bytes))
+        && is_whole(conduit.table(rank), table_bytes(*shape, page_bytes))
 }
 
 fn bad_table(bad: BadEntry) -> UserError {

@@ -7,7 +7,7 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, RemapMapper, Segment, SegmentView, Shape, Slots, guard_end, mapped_max, memories, staging_frames,
+    AddressSpace, RemapMapper, Segment, SegmentView, Shape, guard_end, mapped_max, memories, staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
@@ -24,6 +24,7 @@ use vgasnet_protocol::{Limits, RankSizes};
 
 /// A rank that has attached.
 pub struct Runtime {
+    space: Arc<AddressSpace>,
     driver: Arc<Driver>,
     ops: Arc<Ops>,
     am: Arc<Am>,
@@ -67,8 +68,7 @@ impl Runtime {
         let rank = conduit.rank();
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
-        let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
-        let space = AddressSpace::new(rank, segments, slots, memories);
+        let space = AddressSpace::new(rank, segments, memories);
         let view = open_view(&*conduit, &space, own.frames)?;
         let space = Arc::new(space.with_view(view.clone()));
         let staging = (own.frames..own.frames + staging_frames(space.page_bytes())).map(FrameId).collect();
@@ -98,13 +98,13 @@ impl Runtime {
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
         driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));
-        Runtime { driver, ops, am, coll }
+        Runtime { space: Arc::clone(driver.space()), driver, ops, am, coll }
     }
 
     /// The job's address space.
     #[inline]
     pub fn space(&self) -> &AddressSpace {
-        self.ops.space()
+        &self.space
     }
 
     /// The driver of this rank's engine, and waiting.
@@ -139,8 +139,7 @@ fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result
     let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
     let mapper = RemapMapper::new(segment, space.page_bytes(), pool, frames)
         .map_err(|error| refused("map the pool a second time", &error))?;
-    let slots = space.slots.clone();
-    let view = SegmentView::new(space.rank, segment, space.own, slots, frames, Box::new(mapper), mapped_max());
+    let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), mapped_max());
     Ok(Some(Arc::new(view)))
 }
 

@@ -1,10 +1,11 @@
 //! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
 
-use super::{PageTable, Pool, SegmentView, Slots};
+use super::page_table::part_bytes;
+use super::{Closing, Directory, PageTable, Pinned, Pool, SegmentView, Translations};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region};
-use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space, Spaces};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -68,6 +69,8 @@ pub struct RankMemory {
     pub table: PageTable,
     /// Its frames.
     pub pool: Pool,
+    /// Its part of the host's directory.
+    pub hints: Region,
 }
 
 /// The job's segments, and the memory of ranks that is mapped here.
@@ -79,14 +82,20 @@ pub struct AddressSpace {
     pub segments: Box<[Segment]>,
     /// The spaces of the job's pages, and their homes.
     pub spaces: Spaces,
-    /// The slots of pages in a page table.
-    pub slots: Slots,
     /// This rank's own memory.
     pub own: RankMemory,
     /// The memory of each rank that is mapped here, the own included.
     pub memories: Box<[Option<RankMemory>]>,
     /// The own segment as memory, if this rank can have it so.
     pub view: Option<Arc<SegmentView>>,
+    /// Which page is in which pool of this host.
+    directory: Directory,
+    /// Where pages were found last.
+    translations: Translations,
+    /// The ranks whose memory is mapped here, which have the pools of the host by number.
+    ranks: Box<[usize]>,
+    /// The number of the own pool.
+    own_pool: usize,
     page_shift: u32,
 }
 
@@ -112,16 +121,30 @@ impl Piece {
 
 impl AddressSpace {
     /// An address space of these segments and memories, one a rank; `memories[rank]` is this rank's own.
-    pub fn new(
-        rank: Rank,
-        segments: Box<[Segment]>,
-        slots: Slots,
-        memories: Box<[Option<RankMemory>]>,
-    ) -> AddressSpace {
+    pub fn new(rank: Rank, segments: Box<[Segment]>, memories: Box<[Option<RankMemory>]>) -> AddressSpace {
         let own = memories[rank.index()].expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
         let spaces = Spaces::new(segments.iter().map(|segment| (segment.size_bytes >> page_shift) as u32));
-        AddressSpace { rank, segments, spaces, slots, own, memories, view: None, page_shift }
+        let ranks: Box<[usize]> = (0..memories.len()).filter(|rank| memories[*rank].is_some()).collect();
+        let mapped = || memories.iter().flatten();
+        AddressSpace {
+            rank,
+            spaces,
+            own,
+            view: None,
+            directory: Directory::new(mapped().map(|memory| memory.hints)),
+            translations: Translations::new(
+                mapped().map(|memory| (&memory.table, &memory.pool)),
+                &segments,
+                segments[rank.index()],
+                page_shift,
+            ),
+            own_pool: ranks.iter().position(|mapped| *mapped == rank.index()).expect("the own memory is mapped"),
+            ranks,
+            segments,
+            memories,
+            page_shift,
+        }
     }
 
     /// The same, with the own segment as memory.
@@ -170,6 +193,67 @@ impl AddressSpace {
         })
     }
 
+    /// Where pages were found last.
+    #[inline]
+    pub fn translations(&self) -> &Translations {
+        &self.translations
+    }
+
+    /// The rank and the memory of a pool of this host.
+    #[inline]
+    pub fn pool(&self, pool: usize) -> (usize, &RankMemory) {
+        let rank = self.ranks[pool];
+        (rank, self.memories[rank].as_ref().expect("pools of the host are mapped"))
+    }
+
+    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers that it was.
+    #[inline]
+    pub fn pin_in(&self, pool: usize, frame: FrameId, page: PageId, access: Access) -> Option<Pinned> {
+        let pinned = self.pool(pool).1.table.pin_in(frame, page, access)?;
+        // SAFETY: the frame has an entry in that pool's table, so the pool has it.
+        unsafe { self.translations.note(page, pool, frame) };
+        Some(pinned)
+    }
+
+    /// The number of the own pool on the host.
+    #[inline]
+    pub fn own_pool(&self) -> usize {
+        self.own_pool
+    }
+
+    /// The pools of neighbours that may have the page, each with its frame.
+    pub fn elsewhere(&self, page: PageId) -> impl Iterator<Item = (usize, FrameId)> + use<'_> {
+        let is_other = |(pool, _): &(usize, FrameId)| *pool != self.own_pool && *pool < self.ranks.len();
+        self.directory.find(page).filter(is_other)
+    }
+
+    /// Whether the page may be read in some pool of this host.
+    pub fn is_on_host(&self, page: PageId) -> bool {
+        let in_frame = |(pool, frame)| self.pool(pool).1.table.is_open_in(frame, page, Access::Read);
+        self.own.table.is_open(page, Access::Read) || self.elsewhere(page).any(in_frame)
+    }
+
+    /// Opens a page in the own pool as [`PageTable::open`] does, and tells the neighbours. The engine's.
+    pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
+        self.own.table.open(page, frame, access, pin);
+        self.directory.note(page, self.own_pool, frame);
+    }
+
+    /// Closes a page in the own pool as [`PageTable::close`] does. The engine's.
+    pub fn close(&self, page: PageId) -> Closing {
+        let closing = self.own.table.close(page);
+        if let Closing::Done(frame) = closing {
+            self.directory.forget(page, self.own_pool, frame);
+        }
+        closing
+    }
+
+    /// Ends the closing of a page as [`PageTable::poll_closed`] does. The engine's.
+    pub fn poll_closed(&self, page: PageId) -> Option<FrameId> {
+        let closed = self.own.table.poll_closed(page);
+        closed.inspect(|frame| self.directory.forget(page, self.own_pool, *frame))
+    }
+
     /// The frame of a rank, if its memory is mapped here.
     pub fn frame(&self, rank: Rank, frame: FrameId) -> Option<*mut u8> {
         self.memories[rank.index()].map(|memory| memory.pool.frame(frame))
@@ -198,24 +282,23 @@ impl AddressSpace {
 
 /// The memory of every rank that is mapped here, after the conduit has attached.
 pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, share: bool) -> Box<[Option<RankMemory>]> {
-    let slots = Slots::new(shapes.iter().map(|shape| shape.pages));
     let memory = |(rank, shape): (usize, &Shape)| {
         let is_own = conduit.rank().index() == rank;
         let rank = Rank(rank as u32);
         let (pool, table) = (conduit.pool(rank)?, conduit.table(rank)?);
         let mark_bytes = Pool::mark_bytes(shape.frames + staging_frames(page_bytes));
         let marks = Region { address: table.address, len_bytes: mark_bytes };
-        let words = Region { address: table.address + mark_bytes, len_bytes: slots.table_bytes() };
-        let memory = RankMemory { table: PageTable::new(words), pool: Pool::new(pool, marks, page_bytes) };
-        (is_own || share).then_some(memory)
+        let entries = Region { address: table.address + mark_bytes, len_bytes: PageTable::bytes(shape.frames) };
+        let hints = Region { address: entries.address + entries.len_bytes, len_bytes: part_bytes(shape.frames) };
+        let table = PageTable::new(entries, shape.frames);
+        (is_own || share).then_some(RankMemory { table, pool: Pool::new(pool, marks, page_bytes), hints })
     };
     shapes.iter().enumerate().map(memory).collect()
 }
 
-/// Bytes of shared memory that a rank's page table and marks take.
-pub fn table_bytes(shapes: &[Shape], own: Shape, page_bytes: usize) -> usize {
-    Pool::mark_bytes(own.frames + staging_frames(page_bytes))
-        + Slots::new(shapes.iter().map(|shape| shape.pages)).table_bytes()
+/// Bytes of shared memory that a rank gives for its marks, its page table and the host's directory.
+pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
+    Pool::mark_bytes(own.frames + staging_frames(page_bytes)) + PageTable::bytes(own.frames) + part_bytes(own.frames)
 }
 
 /// Iterates over the pages of a range.
@@ -253,10 +336,13 @@ mod tests {
     const BASE: usize = 1 << 40;
 
     fn space() -> AddressSpace {
-        let region = Region { address: 4096, len_bytes: 4096 };
-        let memory = RankMemory { table: PageTable::new(region), pool: Pool::new(region, region, PAGE) };
+        let memory = vec![0u128; 1024].leak();
+        let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(64);
+        let region = Region { address, len_bytes: 4096 };
+        let memory =
+            RankMemory { table: PageTable::new(region, 4), pool: Pool::new(region, region, PAGE), hints: region };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
-        AddressSpace::new(Rank(0), segments.into(), Slots::new([4, 0]), [Some(memory), None].into())
+        AddressSpace::new(Rank(0), segments.into(), [Some(memory), None].into())
     }
 
     #[test]

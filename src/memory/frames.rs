@@ -1,6 +1,6 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
-use super::{AddressSpace, LargePages};
+use super::{AddressSpace, LargePages, RankMemory};
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
@@ -91,18 +91,20 @@ impl FrameUse for Uses<'_> {
         let page = self.cache.page_in(frame).filter(|page| self.cache.evictable(frame) && !(self.is_pinned)(*page));
         match page {
             None => Standing::Held,
-            Some(page) if self.space.own.table.is_pinned(self.space.slots.of(page)) => Standing::InUse,
+            Some(_) if self.space.own.table.is_pinned(frame) => Standing::InUse,
             Some(_) => Standing::Idle,
         }
     }
 
     fn is_ahead(&self, frame: FrameId) -> bool {
-        self.cache.page_in(frame).is_some_and(|page| self.space.own.table.is_ahead(self.space.slots.of(page)))
+        self.space.own.table.is_ahead(frame)
     }
 
     /// A mapped page counts as used. It is unmapped soon, so that its next use leaves a mark.
     fn take_used(&mut self, frame: FrameId) -> bool {
-        let was_used = self.space.own.pool.take_used(frame);
+        let RankMemory { table, pool, .. } = &self.space.own;
+        // Uses with a pin mark the frame, reads without one its entry.
+        let was_used = pool.take_used(frame) | table.take_used(frame);
         let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
         self.passed_mapped.extend(mapped.map(|page| (page, frame)));
         was_used || mapped.is_some()

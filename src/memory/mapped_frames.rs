@@ -51,7 +51,7 @@ impl MappedFrames {
         index: u32,
         frame: FrameId,
         access: Access,
-        may_unmap: &dyn Fn(u32) -> bool,
+        may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let state = &self.frames[frame.0 as usize];
         let mut mapping = state.mapping.lock();
@@ -92,25 +92,25 @@ impl MappedFrames {
         mapping.map_or(Ok(()), |as_what| self.unmap_locked(frame, as_what, &mut mapping))
     }
 
-    /// Unmaps a frame, if it is mapped and `may_unmap` allows its page. A frame that the system cannot unmap stays mapped.
-    pub(super) fn unmap_if(&self, frame: FrameId, may_unmap: &dyn Fn(u32) -> bool) {
+    /// Unmaps a frame, if it is mapped as page `index` and `may_unmap` allows it. A frame that the system cannot unmap stays
+    /// mapped.
+    pub(super) fn unmap_if(&self, frame: FrameId, index: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let mut mapping = self.frames[frame.0 as usize].mapping.lock();
-        if let Some(as_what) = mapping.filter(|as_what| may_unmap(as_what.page)) {
+        if let Some(as_what) = mapping.filter(|as_what| as_what.page == index && may_unmap(frame)) {
             let _ = self.unmap_locked(frame, as_what, &mut mapping);
         }
     }
 
     /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left. Frames that other threads
     /// map or unmap just now are left as they are.
-    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(u32) -> bool) {
+    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
         let looks = self.count();
         for _ in 0..looks {
             let Some(frame) = self.order.lock().oldest_above(count) else { return };
             let mapping = self.frames[frame.0 as usize].mapping.try_lock();
             let is_unmapped = mapping.is_some_and(|mut mapping| {
-                mapping.is_some_and(|as_what| {
-                    may_unmap(as_what.page) && self.unmap_locked(frame, as_what, &mut mapping).is_ok()
-                })
+                mapping
+                    .is_some_and(|as_what| may_unmap(frame) && self.unmap_locked(frame, as_what, &mut mapping).is_ok())
             });
             if !is_unmapped {
                 self.order.lock().renew(frame);
@@ -196,7 +196,7 @@ mod tests {
     fn the_page_that_was_mapped_first_makes_room() {
         let (mapped, noted) = mapped(8, 3);
         for frame in 0..5 {
-            mapped.map(10 + frame, FrameId(frame), Access::Read, &|page| page != 11).expect("room");
+            mapped.map(10 + frame, FrameId(frame), Access::Read, &|frame| frame != FrameId(1)).expect("room");
         }
         assert_eq!(pages(&noted), [11, 13, 14]);
         mapped.map(13, FrameId(3), Access::Write, &|_| true).expect("more rights");
@@ -207,11 +207,11 @@ mod tests {
         mapped.shrink(1, &|_| true);
         // The one that could not be unmapped counts as mapped last.
         assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
-        for (frame, kept) in [(1, 11), (4, 0)] {
-            mapped.unmap_if(FrameId(frame), &|page| page != kept);
-        }
+        mapped.unmap_if(FrameId(1), 11, &|_| false);
+        mapped.unmap_if(FrameId(1), 12, &|_| true);
+        mapped.unmap_if(FrameId(4), 14, &|_| true);
         assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
-        mapped.unmap_if(FrameId(1), &|_| true);
+        mapped.unmap_if(FrameId(1), 11, &|_| true);
         assert_eq!(mapped.count(), 0);
     }
 

@@ -11,6 +11,7 @@ mod page_table;
 mod pool;
 mod reservation;
 mod segment_view;
+mod translations;
 
 pub use address_space::{
     AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, memories, staging_frames, table_bytes,
@@ -18,7 +19,8 @@ pub use address_space::{
 pub use frames::Frames;
 pub use large_pages::LargePages;
 pub use page_mapper::{PageMapper, RemapMapper, mapped_max};
-pub use page_table::{Closing, PageTable, Pinned, Slot, Slots};
+pub use page_table::{Closing, Directory, PageTable, Pinned};
 pub use pool::Pool;
 pub use reservation::{Reservation, guard_end};
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};
+pub use translations::Translations;

@@ -6,7 +6,7 @@
 
 use super::mapped_frames::MappedFrames;
 use super::page_mapper::PageMapper;
-use super::page_table::{Pinned, Slot, Slots};
+use super::page_table::Pinned;
 use super::{RankMemory, Segment};
 use crate::error::UserError;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
@@ -32,7 +32,6 @@ pub struct SegmentView {
     page_shift: u32,
     frames: u32,
     memory: RankMemory,
-    slots: Slots,
     mapped: MappedFrames,
 }
 
@@ -66,14 +65,13 @@ impl SegmentView {
         rank: Rank,
         segment: Segment,
         memory: RankMemory,
-        slots: Slots,
         frames: u32,
         mapper: Box<dyn PageMapper>,
         mapped_max: u32,
     ) -> SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
         let mapped = MappedFrames::new(mapper, frames, mapped_max);
-        SegmentView { rank, segment, page_shift, frames, memory, slots, mapped }
+        SegmentView { rank, segment, page_shift, frames, memory, mapped }
     }
 
     /// The range.
@@ -104,10 +102,10 @@ impl SegmentView {
 
     /// Pins and maps a page, if it is open for this access. Runs in signal handlers.
     pub fn access(&self, index: u32, access: Access) -> PageAccess {
-        let slot = self.slot(index);
-        let Some(Pinned { frame, ahead }) = self.memory.table.pin(slot, access) else { return PageAccess::Missed };
+        let table = &self.memory.table;
+        let Some(Pinned { frame, ahead }) = table.pin(self.page(index), access) else { return PageAccess::Missed };
         self.memory.pool.touch(frame);
-        let first_use = ahead && self.memory.table.take_ahead(slot);
+        let first_use = ahead && table.take_ahead(frame);
         match self.map(index, frame, access) {
             Ok(crowded) => PageAccess::Pinned { crowded, first_use },
             Err(errno) => PageAccess::Refused(errno),
@@ -116,7 +114,7 @@ impl SegmentView {
 
     /// Pins a page, if it may be read. Returns where its frame is.
     pub fn pin_to_read(&self, index: u32) -> Option<*const u8> {
-        let pinned = self.memory.table.pin(self.slot(index), Access::Read)?;
+        let pinned = self.memory.table.pin(self.page(index), Access::Read)?;
         Some(self.memory.pool.frame(pinned.frame).cast_const())
     }
 
@@ -127,13 +125,13 @@ impl SegmentView {
 
     /// Whether somebody waits for a page that the caller has pinned.
     pub fn is_wanted(&self, index: u32) -> bool {
-        self.memory.table.is_closing(self.slot(index))
+        self.memory.table.is_closing(self.pinned(index))
     }
 
     /// Undoes one pin. Returns whether the engine waits for it: then the caller notifies it.
     #[must_use]
     pub fn unpin(&self, index: u32) -> bool {
-        self.memory.table.unpin(self.slot(index))
+        self.memory.table.unpin(self.pinned(index))
     }
 
     /// Maps a page that the caller has pinned, and adds a pin for somebody else.
@@ -142,7 +140,7 @@ impl SegmentView {
     /// The system's error number, if it refuses a mapping.
     pub fn map_and_pin(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
         self.map(index, frame, access)?;
-        self.memory.table.pin_again(self.slot(index));
+        self.memory.table.pin_again(frame);
         Ok(())
     }
 
@@ -162,7 +160,7 @@ impl SegmentView {
     /// Unmaps the page of a frame, if it is mapped so and not pinned: its next use leaves a mark.
     pub fn unmap_unused(&self, page: PageId, frame: FrameId) {
         if page.space == Space::of_segment(self.rank) {
-            self.mapped.unmap_if(frame, &|index| index == page.index && self.may_unmap(index));
+            self.mapped.unmap_if(frame, page.index, &|frame| self.may_unmap(frame));
         }
     }
 
@@ -174,15 +172,16 @@ impl SegmentView {
     /// Maps a page that is pinned. Returns whether others were unmapped to make room.
     fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
         // A page that is open for writing is mapped for writing at once: it counts as dirty already.
-        let access = if self.memory.table.is_writable(self.slot(index)) { Access::Write } else { access };
-        self.mapped.map(index, frame, access, &|index| self.may_unmap(index))
+        let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
+        self.mapped.map(index, frame, access, &|frame| self.may_unmap(frame))
     }
 
-    fn may_unmap(&self, index: u32) -> bool {
-        !self.memory.table.is_pinned(self.slot(index))
+    fn may_unmap(&self, frame: FrameId) -> bool {
+        !self.memory.table.is_pinned(frame)
     }
 
-    fn slot(&self, index: u32) -> Slot {
-        self.slots.of(self.page(index))
+    /// The frame of a page that is pinned.
+    fn pinned(&self, index: u32) -> FrameId {
+        self.memory.table.find_pinned(self.page(index))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
+use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::Access;
 
 /// Bytes that go through the buffer at a time.
@@ -37,6 +38,7 @@ impl Ops {
         let mut copied = 0;
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
             copied = from.len_bytes.min(to.len_bytes);
+            stats::add(Row::HitPins, 2);
             // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. The bytes may
             // overlap.
             unsafe {

@@ -1,102 +1,131 @@
 //! Hits: pages that are open in this rank's pool, or in the pool of a neighbour.
 //!
-//! The hit path is [`Ops::hit`]: no lock, no message, no system call.
+//! The hit path is [`Ops::hit`], and `Translations::get` before it: no lock, no message, no system call.
 
-use super::Ops;
-use crate::memory::{Piece, Pinned, Slot};
+use super::{Ops, Remote};
+use crate::memory::{Piece, Pinned, RankMemory};
 use crate::request::Copy;
 use crate::stats::{self, Row};
-use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
+
+/// Gets of fewer bytes try to do without a pin. For more the second copy costs more than the pin.
+const SMALL_BYTES_MAX: usize = 256;
 
 /// A page that is pinned in the memory of some rank of this host.
 pub(super) struct PinnedPage {
-    rank: usize,
+    pub(super) rank: usize,
     page: PageId,
-    slot: Slot,
+    in_frame: FrameId,
     /// It was fetched ahead, and this is its first use.
     first_use: bool,
     pub(super) frame: *mut u8,
 }
 
 impl Ops {
+    /// Gets up to [`SMALL_BYTES_MAX`] bytes from one page without a pin.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes, or null.
+    #[inline(always)]
+    pub(super) unsafe fn get_small(&self, to: *mut u8, remote: Remote) -> bool {
+        let Remote { rank, address, len_bytes } = remote;
+        // SAFETY: the client's memory is valid for as many bytes, or null.
+        unsafe {
+            match len_bytes {
+                8 => self.space.translations().get_to::<u64>(to, rank, address),
+                4 => self.space.translations().get_to::<u32>(to, rank, address),
+                0 | SMALL_BYTES_MAX.. => false,
+                _ => self.get_few(to, remote),
+            }
+        }
+    }
+
+    /// As [`Ops::get_small`], of any length.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes, or null.
+    #[inline(never)]
+    unsafe fn get_few(&self, to: *mut u8, Remote { rank, address, len_bytes }: Remote) -> bool {
+        if to.is_null() || self.space.own_segment().overlaps(to.addr(), len_bytes) {
+            return false;
+        }
+        let Some((page, offset_bytes)) = self.space.translations().locate(rank, address, len_bytes) else {
+            return false;
+        };
+        let mut few = [0; SMALL_BYTES_MAX];
+        // SAFETY: the bytes lie inside the page.
+        let is_read = unsafe { self.space.translations().read_few(page, offset_bytes, &mut few[..len_bytes]) };
+        if is_read {
+            // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null.
+            unsafe { std::ptr::copy_nonoverlapping(few.as_ptr(), to, len_bytes) };
+        }
+        is_read
+    }
+
     /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.
     ///
     /// # Safety
     /// The client's memory in `copy` is valid for the piece's length.
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
-        let own = self.space.rank.index();
-        // SAFETY: the client's memory in `copy` is valid for the piece's length.
-        unsafe { self.use_page(own, piece, copy) || self.hit_at_neighbour(piece, copy) }
-    }
-
-    /// Does the copy of one piece in a neighbour's pool: the home's, then any other's.
-    ///
-    /// # Safety
-    /// The client's memory in `copy` is valid for the piece's length.
-    unsafe fn hit_at_neighbour(&self, piece: &Piece, copy: &Copy) -> bool {
-        let home = self.space.spaces.home(piece.page).index();
-        // SAFETY: the client's memory in `copy` is valid for the piece's length, whichever rank has the page.
-        let found = |rank: usize| unsafe { self.use_page(rank, piece, copy) };
-        let is_elsewhere = home != self.space.rank.index();
-        is_elsewhere && found(home) || self.neighbours.iter().any(|rank| *rank != home && found(*rank))
-    }
-
-    /// Does the copy of one piece in the pool of a rank of this host, if the page is open there.
-    ///
-    /// # Safety
-    /// The client's memory in `copy` is valid for the piece's length.
-    #[inline]
-    unsafe fn use_page(&self, rank: usize, piece: &Piece, copy: &Copy) -> bool {
-        let space = &self.space;
-        let Some(memory) = &space.memories[rank] else { return false };
-        let slot = space.slots.of(piece.page);
-        let Some(Pinned { frame, ahead }) = memory.table.pin(slot, copy.access()) else { return false };
-        memory.pool.touch(frame);
+        let Some(page) = self.pin_anywhere(piece.page, copy.access()) else { return false };
         // SAFETY: the page is pinned for the access that the copy needs, so it stays in that frame. The client's memory
         // in `copy` is valid for the piece's length.
-        unsafe { copy.run(memory.pool.frame(frame), piece) };
+        unsafe { copy.run(page.frame, piece) };
         if stats::is_on() {
-            self.count_hit(rank, piece, copy);
+            self.count_hit(page.rank, copy.access(), piece.len_bytes);
+        } else if matches!(copy, Copy::Get(_)) && piece.len_bytes < SMALL_BYTES_MAX {
+            // The next one does without a pin. It would not be counted.
+            self.space.memories[page.rank].as_ref().inspect(|memory| memory.table.touch(page.in_frame));
         }
-        let first_use = ahead && memory.table.take_ahead(slot);
-        if memory.table.unpin(slot) {
-            self.driver.notify_unpinned_at(rank);
-        }
-        if first_use {
-            self.driver.prefetch_after_use(piece.page);
-        }
+        self.unpin_page(page);
         true
     }
 
     #[cold]
-    fn count_hit(&self, rank: usize, piece: &Piece, copy: &Copy) {
-        let (bytes, row, elsewhere) = match copy.access() {
+    pub(super) fn count_hit(&self, rank: usize, access: Access, len_bytes: usize) {
+        let (bytes, row, elsewhere) = match access {
             Access::Read => (Row::GetBytes, Row::HitGets, Row::HitGetsNeighbour),
             Access::Write => (Row::PutBytes, Row::HitPuts, Row::HitPutsNeighbour),
         };
         stats::count(if rank == self.space.rank.index() { row } else { elsewhere });
-        stats::add(bytes, piece.len_bytes as u64);
+        stats::add(bytes, len_bytes as u64);
     }
 
     /// Pins a page in this rank's pool or in a neighbour's, if it is open there.
+    #[inline]
     pub(super) fn pin_anywhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
-        let space = &self.space;
-        let slot = space.slots.of(page);
-        let own = space.rank.index();
-        let ranks = [own, space.spaces.home(page).index()].into_iter().chain(self.neighbours.iter().copied());
-        ranks.filter_map(|rank| Some((rank, space.memories[rank].as_ref()?))).find_map(|(rank, memory)| {
-            let Pinned { frame, ahead } = memory.table.pin(slot, access)?;
-            memory.pool.touch(frame);
-            stats::count(Row::HitPins);
-            let first_use = ahead && memory.table.take_ahead(slot);
-            Some(PinnedPage { rank, page, slot, first_use, frame: memory.pool.frame(frame) })
-        })
+        let (pool, frame) = self.space.translations().last(page);
+        if let Some(pinned) = self.pin_in(pool, frame, page, access) {
+            return Some(pinned);
+        }
+        let own = self.space.own_pool();
+        let found = self.space.own.table.find(page).and_then(|frame| self.pin_in(own, frame, page, access));
+        found.or_else(|| self.pin_elsewhere(page, access))
     }
 
+    /// Pins a page in a neighbour's pool: the home's, or with cooperative caching any.
+    fn pin_elsewhere(&self, page: PageId, access: Access) -> Option<PinnedPage> {
+        self.space.elsewhere(page).find_map(|(pool, frame)| self.pin_in(pool, frame, page, access))
+    }
+
+    /// Pins a page in a frame of a pool of this host, if it is open there, and remembers that it was.
+    #[inline]
+    fn pin_in(&self, pool: usize, frame: FrameId, page: PageId, access: Access) -> Option<PinnedPage> {
+        let (rank, RankMemory { table, pool: frames, .. }) = self.space.pool(pool);
+        if pool != self.space.own_pool() && !self.cooperative && rank != self.space.spaces.home(page).index() {
+            return None;
+        }
+        let Pinned { frame, ahead } = self.space.pin_in(pool, frame, page, access)?;
+        frames.touch(frame);
+        let first_use = ahead && table.take_ahead(frame);
+        Some(PinnedPage { rank, page, in_frame: frame, first_use, frame: frames.frame(frame) })
+    }
+
+    #[inline]
     pub(super) fn unpin_page(&self, page: PinnedPage) {
         let memory = self.space.memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped");
-        if memory.table.unpin(page.slot) {
+        if memory.table.unpin(page.in_frame) {
             self.driver.notify_unpinned_at(page.rank);
         }
         if page.first_use {

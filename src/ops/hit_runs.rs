@@ -2,7 +2,7 @@
 
 use super::hit::PinnedPage;
 use super::{Direction, Ops, Run};
-use vgasnet_protocol::coherence::Access;
+use crate::stats;
 
 /// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
 /// that another rank wants is let go after as many.
@@ -87,6 +87,9 @@ impl Ops {
             // SAFETY: the page is pinned for this direction, and the run lies in it. The local side is valid, not null and not
             // in the own segment, so it does not overlap the frame.
             unsafe { copy_run(direction, place.page.frame.add(run.remote - place.start), run) };
+            if stats::is_on() {
+                self.count_hit(place.page.rank, direction.access(), run.len_bytes);
+            }
             done += 1;
         }
         batch.first += done;
@@ -99,11 +102,7 @@ impl Ops {
         if piece.len_bytes != run.len_bytes {
             return None;
         }
-        let access = match direction {
-            Direction::Get => Access::Read,
-            Direction::Put => Access::Write,
-        };
-        let page = self.pin_anywhere(piece.page, access)?;
+        let page = self.pin_anywhere(piece.page, direction.access())?;
         Some(HeldPage { page, start: run.remote - piece.offset_bytes })
     }
 }

@@ -10,6 +10,7 @@ use super::hit_runs::Batch;
 use super::{Operation, Ops, Remote, Run};
 use crate::error::UserError;
 use crate::request::{Completion, CompletionId, Handle, Part};
+use vgasnet_protocol::coherence::Access;
 
 /// Parts of one transfer that may wait for their pages at a time. A transfer with more misses is started when all but
 /// the last so many are complete.
@@ -31,6 +32,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// The access to the rank's pages.
+    pub(super) fn access(self) -> Access {
+        match self {
+            Direction::Get => Access::Read,
+            Direction::Put => Access::Write,
+        }
+    }
+
     fn operation(self, local: usize) -> Operation {
         match self {
             Direction::Get => Operation::Get(std::ptr::with_exposed_provenance_mut(local)),

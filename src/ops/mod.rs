@@ -29,8 +29,8 @@ const COPIES_BYTES: usize = 16 << 20;
 pub struct Ops {
     driver: Arc<Driver>,
     space: Arc<AddressSpace>,
-    /// The ranks of this host that may have a page, apart from its home: none without cooperative caching.
-    neighbours: Box<[usize]>,
+    /// Pages are used in the pools of other neighbours than their home, too.
+    cooperative: bool,
     /// Room for the copies of bytes that non-blocking puts have still to write.
     copies: Budget,
     /// A transfer in the own memory outside the segment is refused.
@@ -42,10 +42,7 @@ impl Ops {
     /// segment.
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool) -> Ops {
         let space = Arc::clone(driver.space());
-        let own = space.rank.index();
-        let is_neighbour = |rank: &usize| cooperative && *rank != own && space.memories[*rank].is_some();
-        let neighbours = (0..space.memories.len()).filter(is_neighbour).collect();
-        Ops { driver, space, neighbours, copies: Budget::new(COPIES_BYTES), strict }
+        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict }
     }
 
     /// The job's address space.

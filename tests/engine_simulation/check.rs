@@ -53,21 +53,21 @@ impl Job {
     /// The page table lets those pages be pinned that the protocol has opened, and has exactly the pins of their users.
     fn check_words(&self, rank: usize) {
         let node = &self.nodes[rank];
-        let (table, slots) = (&node.space.own.table, &node.space.slots);
+        let table = &node.space.own.table;
         let copies: BTreeMap<PageId, (FrameId, Access)> =
             node.engine.protocol().cache.copies().map(|(page, frame, access)| (page, (frame, access))).collect();
         let untaken = node.engine.pending().work > 0;
         let pins = self.pins_at(rank);
         for page in self.pages() {
-            let slot = slots.of(page);
             for access in [Access::Read, Access::Write] {
-                let Some(pinned) = table.pin(slot, access) else { continue };
-                assert!(!table.unpin(slot), "an open page is not closing");
+                let Some(pinned) = table.pin(page, access) else { continue };
+                assert!(!table.unpin(pinned.frame), "an open page is not closing");
                 let copy = copies.get(&page).copied();
                 let allowed = copy.is_some_and(|(frame, most)| frame == pinned.frame && most >= access);
                 assert!(allowed, "r{rank} lets {access:?} {page:?} in {:?}, but has {copy:?}", pinned.frame);
             }
-            let (found, known) = (table.pins(slot), pins.get(&page).copied().unwrap_or(0));
+            let (found, known) =
+                (table.find(page).map_or(0, |frame| table.pins(frame)), pins.get(&page).copied().unwrap_or(0));
             let is_right = if untaken { found >= known } else { found == known };
             assert!(is_right, "{page:?} is pinned {found} times at r{rank}, by {known} users");
         }
@@ -194,7 +194,7 @@ impl Job {
                     "{page:?} is not r{rank}'s"
                 );
                 assert_eq!(protocol.cache.dirty_frame(page).is_some(), dirty_owner, "who accounts for {page:?}");
-                assert!(node.space.own.table.is_readable(node.space.slots.of(page)), "{page:?} is not open at r{rank}");
+                assert!(node.space.own.table.is_open(page, Access::Read), "{page:?} is not open at r{rank}");
             }
         }
         self.check_unpinned();

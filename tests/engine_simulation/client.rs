@@ -123,7 +123,7 @@ impl Job {
             Stage::Look(piece, mut candidates) => match candidates.pop_front() {
                 Some(candidate) => {
                     let memory = node.space.memories[candidate].expect("candidates have their memory mapped");
-                    let pinned = memory.table.pin(node.space.slots.of(piece.page), access);
+                    let pinned = memory.table.pin(piece.page, access);
                     let using = |Pinned { frame, ahead }| Use { rank: candidate, frame, piece, access, ahead };
                     operation.stage = pinned.map_or(Stage::Look(piece, candidates), |p| Stage::Pinned(using(p)));
                 }
@@ -161,7 +161,7 @@ impl Job {
         // and the operation's memory is as long as its range.
         unsafe { self.model.copy(copy, memory.pool.frame(using.frame), &using.piece) };
         self.seen.at_neighbours += u64::from(using.rank != rank);
-        if using.ahead && memory.table.take_ahead(space.slots.of(using.piece.page)) {
+        if using.ahead && memory.table.take_ahead(using.frame) {
             self.seen.ahead += 1;
             self.nodes[rank].engine.prefetch_after_use(using.piece.page);
             self.rouse(rank);
@@ -190,10 +190,9 @@ impl Job {
 
 /// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
 fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
-    let (own, home) = (space.rank.index(), space.spaces.home(piece.page).index());
-    let is_neighbour = |at: &usize| *at != own && space.memories[*at].is_some();
-    let others = (0..space.memories.len()).filter(|at| cooperative && *at != home);
-    [own].into_iter().chain([home].into_iter().chain(others).filter(is_neighbour)).collect()
+    let home = space.spaces.home(piece.page).index();
+    let neighbours = space.elsewhere(piece.page).map(|(pool, _)| space.pool(pool).0);
+    [space.rank.index()].into_iter().chain(neighbours.filter(|rank| cooperative || *rank == home)).collect()
 }
 
 /// Checks that the pieces are the range, in order, and that none leaves its page.

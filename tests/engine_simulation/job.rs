@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES_MIN, Segment, SegmentView, Slots, staging_frames};
+use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
@@ -133,7 +133,7 @@ impl Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
             pool_bytes: (own.frames + staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES,
-            table_bytes: memory::table_bytes(&shape.ranks, *own, PAGE_BYTES),
+            table_bytes: memory::table_bytes(*own, PAGE_BYTES),
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
         let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
@@ -284,7 +284,7 @@ impl Job {
     /// Undoes a pin of `page` in the pool of `rank`.
     pub fn unpin(&mut self, rank: usize, page: PageId) {
         let space = &self.nodes[rank].space;
-        if space.own.table.unpin(space.slots.of(page)) {
+        if space.own.table.unpin(space.own.table.find_pinned(page)) {
             self.seen.notices += 1;
             space.own.table.notify_unpinned();
         }
@@ -295,16 +295,15 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
     let own = shape.ranks[rank.index()];
     let memories = memory::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
-    let slots = Slots::new(shape.ranks.iter().map(|rank| rank.pages));
     let segments = shape
         .ranks
         .iter()
         .enumerate()
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
-    let space = AddressSpace::new(rank, segments.collect(), slots.clone(), memories);
-    let mapper = Mapper::new(rank, space.own, slots.clone(), shape.mapper);
+    let space = AddressSpace::new(rank, segments.collect(), memories);
+    let mapper = Mapper::new(rank, space.own, shape.mapper);
     let (segment, mapped_max) = (space.segments[rank.index()], shape.mapper.mapped_max);
-    let view = SegmentView::new(rank, segment, space.own, slots, own.frames, Box::new(mapper.clone()), mapped_max);
+    let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), mapped_max);
     let space = Arc::new(space.with_view(Some(Arc::new(view))));
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));

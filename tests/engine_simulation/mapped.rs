@@ -2,7 +2,7 @@
 
 use crate::job::Job;
 use vgasnet_protocol::Space;
-use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::coherence::PageId;
 
 impl Job {
     /// A mapped page is in its frame, with the rights of the mapping. A page that is pinned for an instruction is
@@ -23,10 +23,8 @@ impl Job {
         let table = &node.space.own.table;
         for (page, access, is_unpinning) in self.client_pins(rank) {
             assert!(node.mapper.allows(page.index, access), "{page:?} is pinned at r{rank}, but not for {access:?}");
-            let slot = node.space.slots.of(page);
-            let is_open = if access == Access::Write { table.is_writable(slot) } else { table.is_readable(slot) };
             assert!(
-                is_open || is_unpinning,
+                table.is_open(page, access) || is_unpinning,
                 "{page:?} is pinned by the client of r{rank}, but closed to its operations"
             );
         }

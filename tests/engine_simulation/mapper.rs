@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::memory::{RankMemory, Slots};
+use vgasnet::memory::RankMemory;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -36,7 +36,6 @@ pub struct Mapper(Arc<Inner>);
 struct Inner {
     rank: Rank,
     memory: RankMemory,
-    slots: Slots,
     settings: Settings,
     state: Mutex<State>,
 }
@@ -50,8 +49,8 @@ struct State {
 }
 
 impl Mapper {
-    pub fn new(rank: Rank, memory: RankMemory, slots: Slots, settings: Settings) -> Mapper {
-        Mapper(Arc::new(Inner { rank, memory, slots, settings, state: Mutex::default() }))
+    pub fn new(rank: Rank, memory: RankMemory, settings: Settings) -> Mapper {
+        Mapper(Arc::new(Inner { rank, memory, settings, state: Mutex::default() }))
     }
 
     /// The mapping that a load or store at page `index` finds.
@@ -84,7 +83,8 @@ impl Mapper {
     }
 
     fn is_pinned(&self, index: u32) -> bool {
-        self.0.memory.table.is_pinned(self.0.slots.of(PageId::of_segment(self.0.rank, index)))
+        let table = &self.0.memory.table;
+        table.find(PageId::of_segment(self.0.rank, index)).is_some_and(|frame| table.is_pinned(frame))
     }
 }
 

@@ -41,7 +41,7 @@ fn a_page_waits_for_the_frame_of_one_in_use_rather_than_of_one_pinned_by_the_cli
     node.engine.add_pins(0..=0).expect("one page may be pinned");
     assert!(node.engine.pin_now(0, Access::Write), "it is in the pool");
     for index in 1..FRAMES {
-        let pinned = node.space.own.table.pin(node.space.slots.of(page(index)), Access::Read);
+        let pinned = node.space.own.table.pin(page(index), Access::Read);
         node.space.own.pool.touch(pinned.expect("it is in the pool").frame);
     }
     let piece = Piece { page: page(FRAMES), offset_bytes: 0, len_bytes: 1, start_bytes: 0 };

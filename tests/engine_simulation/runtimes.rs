@@ -75,7 +75,7 @@ pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime>
     let hub = Hub::new(settings.clone());
     let sizes = RegionSizes {
         pool_bytes: (FRAMES + memory::staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES,
-        table_bytes: memory::table_bytes(&shapes, shapes[0], PAGE_BYTES),
+        table_bytes: memory::table_bytes(shapes[0], PAGE_BYTES),
     };
     hub.attach_all(&vec![sizes; ranks]);
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });

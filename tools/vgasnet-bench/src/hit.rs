@@ -1,5 +1,9 @@
 //! The subjects of the targets: hits, misses, progress without calls, memory.
 
+mod random;
+
+pub use random::{RandomHits, data_bytes};
+
 use crate::baseline::Copies;
 use crate::disk::{Buffers, PlainFile};
 use crate::memory::pss_bytes;
@@ -35,6 +39,7 @@ const SOURCES_MAX: u64 = 16;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Found {
     pub segment_bytes: u64,
+    pub random_hits: Vec<RandomHits>,
     pub get_8_bytes_hit_ns_each: Vec<f64>,
     pub get_4_mib_hit_one_source_seconds_each: Vec<f64>,
     pub copy_4_mib_one_source_seconds_each: Vec<f64>,
@@ -53,8 +58,12 @@ pub struct Found {
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
+    let random_hits = random::run(rank, spec);
+    if spec.only_random {
+        return Found { segment_bytes: spec.data_bytes, random_hits, ..Found::default() };
+    }
     let pss_bytes_all_ranks = touch_everything(rank, spec);
-    let mut found = Found { segment_bytes: spec.data_bytes, pss_bytes_all_ranks, ..Found::default() };
+    let mut found = Found { segment_bytes: spec.data_bytes, random_hits, pss_bytes_all_ranks, ..Found::default() };
     let bar = progress::bar(rank.is_first(), "hits and misses", u64::from(2 * spec.repeat));
     if rank.is_first() {
         for _ in 0..spec.repeat {

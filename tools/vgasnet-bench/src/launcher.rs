@@ -2,7 +2,7 @@
 
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
-use crate::hit::SEGMENT_POOLS;
+use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
     ReadOptions, Setup, SharingOptions, StreamOptions, TriadOptions,
@@ -47,7 +47,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Sequential(options) => reads(Workload::Sequential, options),
         Benchmark::Random(options) => reads(Workload::Random, options),
         Benchmark::FalseSharing(options) => false_sharing(options),
-        Benchmark::Hit(options) => hit(options),
+        Benchmark::Hit(options) => hits(options),
         Benchmark::Triad(options) => triad(options),
         Benchmark::Fault(options) => fault(options),
         Benchmark::Stream(options) => stream(options),
@@ -99,13 +99,18 @@ fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, false, plot::sharing)
 }
 
-fn hit(options: &HitOptions) -> Result<u8, Stop> {
+fn hits(options: &HitOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &None)?;
     let mut job = Job::new(options.ranks, true, true, &options.setup, Spec::new(Workload::Hit, &options.setup))?;
     if job.config.pool_bytes < 2 * BLOCK_BYTES {
         return Err(Stop::usage("--pool is too small for this benchmark; give it at least 8M"));
     }
-    job.spec.data_bytes = SEGMENT_POOLS * job.config.pool_bytes;
+    if !options.only_random && options.ranks < 2 {
+        return Err(Stop::usage("-n 1 is for --only-random; the other measurements need two ranks"));
+    }
+    let all = SEGMENT_POOLS * job.config.pool_bytes;
+    job.spec.data_bytes = if options.only_random { hit::data_bytes(job.config.pool_bytes) } else { all };
+    (job.spec.only_random, job.spec.count) = (options.only_random, options.threads);
     job.check_space()?;
     let jobs = [job];
     let report = Report::new(&jobs, run_all(&jobs, |_, found| found)?);

@@ -165,8 +165,16 @@ pub struct HitOptions {
 
     /// How many ranks
     #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
-          value_parser = clap::value_parser!(u32).range(2..=i64::from(RANKS_MAX)))]
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
     pub ranks: u32,
+
+    /// How many threads of each rank get at random places, besides one
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub threads: u32,
+
+    /// Measure gets at random places only
+    #[arg(long)]
+    pub only_random: bool,
 
     /// Exit with status 1 if a target is missed
     #[arg(long)]

@@ -52,7 +52,10 @@ pub struct Spec {
     pub workload: Workload,
     /// The data on rank 0; for [`Workload::Hit`] on each rank; for [`Workload::Collectives`] the bytes that each rank gets.
     pub data_bytes: u64,
-    /// Rounds of [`Workload::FalseSharing`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
+    /// Of [`Workload::Hit`]: only gets at random places.
+    #[serde(default)]
+    pub only_random: bool,
+    /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
     pub count: u32,
     /// How many threads load, of [`Workload::FaultThreads`].
     pub threads: Vec<u32>,
@@ -81,6 +84,7 @@ impl Spec {
         Spec {
             workload,
             data_bytes: 0,
+            only_random: false,
             count: 0,
             threads: Vec::new(),
             repeat: setup.repeat,

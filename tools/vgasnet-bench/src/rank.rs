@@ -13,7 +13,7 @@ use vgasnet::job::Runtime;
 use vgasnet::job::{self, Failure};
 use vgasnet::ops::{Operation, Remote};
 use vgasnet_protocol::barrier::Name;
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{Access, PageId};
 
 /// The name that errors of this program are reported under.
 const CALL: &str = "vgasnet-bench";
@@ -146,7 +146,7 @@ impl Rank {
     pub fn is_open_at(&self, rank: u32, offset: u64) -> Option<bool> {
         let space = self.runtime.space();
         let page = PageId::of_segment(vgasnet_conduit::Rank(0), (offset / self.page_bytes as u64) as u32);
-        space.memories[rank as usize].map(|memory| memory.table.is_readable(space.slots.of(page)))
+        space.memories[rank as usize].map(|memory| memory.table.is_open(page, Access::Read))
     }
 
     /// Writes all dirty pages of this rank back, and keeps them.

@@ -39,6 +39,29 @@ fn target(name: &'static str, meaning: &'static str, measured: f64, bound: Bound
 
 /// The targets of `hit`.
 pub fn judge_hit(job: &Job, found: &hit::Found) -> Vec<Target> {
+    let mut targets = judge_random_hits(&found.random_hits);
+    if !job.spec.only_random {
+        targets.extend(judge_one_place(job, found));
+    }
+    targets
+}
+
+/// Random gets, each kind where it is worst.
+fn judge_random_hits(hits: &[hit::RandomHits]) -> Vec<Target> {
+    const OVER_LOAD_NS: f64 = 20.0;
+    let kinds = [
+        (false, "random_get_8_bytes_over_load_ns", "random 8-byte get over a load, own pool, ns"),
+        (true, "random_get_8_bytes_neighbour_over_load_ns", "the same, neighbour's pool, ns"),
+    ];
+    let judged = kinds.into_iter().filter_map(|(neighbour, name, meaning)| {
+        let of_kind = hits.iter().filter(|hits| hits.neighbour == neighbour);
+        let worst = of_kind.map(hit::RandomHits::over_load_ns).max_by(f64::total_cmp)?;
+        Some(target(name, meaning, worst, AtMost, OVER_LOAD_NS))
+    });
+    judged.collect()
+}
+
+fn judge_one_place(job: &Job, found: &hit::Found) -> Vec<Target> {
     let hit = |copies: &[f64], gets: &[f64]| median(copies) / median(gets);
     let one = hit(&found.copy_4_mib_one_source_seconds_each, &found.get_4_mib_hit_one_source_seconds_each);
     let turns = hit(&found.copy_4_mib_sources_in_turn_seconds_each, &found.get_4_mib_hit_sources_in_turn_seconds_each);

@@ -1,11 +1,13 @@
 //! Results of `hit`.
 
 use super::{Figures, Report, Run, Setting, Verdict, not_direct};
+use crate::baseline::median;
 use crate::hit::Found;
 use crate::plan::{Job, Workload};
 use crate::targets::judge_hit;
 use serde::Serialize;
 use std::path::Path;
+use vgasnet::settings::format_size;
 
 /// The one job of the benchmark, without a list of jobs.
 #[derive(Serialize)]
@@ -28,10 +30,23 @@ impl Figures for Found {
     }
 
     fn rows(&self, _setting: &Setting) -> String {
-        String::new()
+        let mut text = String::new();
+        for hits in &self.random_hits {
+            text += &format!(
+                "random 8-byte gets, {:>4}, {} threads, {:<9} pool: {:6.1} ns, a load {:6.1}, over it {:6.1}\n",
+                format_size(hits.working_set_bytes),
+                hits.threads,
+                if hits.neighbour { "neighbour" } else { "own" },
+                median(&hits.get_ns_each),
+                median(&hits.load_ns_each),
+                hits.over_load_ns(),
+            );
+        }
+        text
     }
 
     fn remarks(runs: &[Run<Found>]) -> String {
-        not_direct(runs[0].figures.plain_is_direct, "", "reads")
+        let found = &runs[0].figures;
+        if found.plain_bytes == 0 { String::new() } else { not_direct(found.plain_is_direct, "", "reads") }
     }
 }

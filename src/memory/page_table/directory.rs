@@ -1,0 +1,117 @@
+//! Which page is in whose pool: hints that all ranks of a host share.
+//!
+//! A rank's engine notes the pages that it opens and forgets those that it closes. Hints lie in sets of eight. Where a set
+//! is full a hint takes the place of another one, so hints may be lost. They may also be old. Who follows one looks into the
+//! entry of the frame. Each rank gives memory for twice as many hints as its pool has frames.
+
+use super::word::Key;
+use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_conduit::Region;
+use vgasnet_protocol::coherence::{FrameId, PageId};
+
+/// Hints of a set: a cache line.
+const WAYS: usize = 8;
+
+/// The hints of a host. A hint has 16 bits of the page's scattered key, 16 for the pool with 1 added, and the frame.
+#[derive(Debug)]
+pub struct Directory {
+    /// The memory that each rank gives, with as many hints as a multiple of [`WAYS`].
+    parts: Box<[&'static [AtomicU64]]>,
+}
+
+/// Bytes of the part that a rank with so many frames gives; a multiple of 64.
+pub(in crate::memory) fn part_bytes(frames: u32) -> usize {
+    (frames as usize * 2).next_multiple_of(WAYS).max(WAYS) * size_of::<AtomicU64>()
+}
+
+impl Directory {
+    /// The hints in these parts, which all ranks of the host have in the same order, one a pool.
+    pub fn new(parts: impl Iterator<Item = Region>) -> Directory {
+        let hints = |part: Region| {
+            assert!(part.address % 64 == 0);
+            // SAFETY: the region stays mapped until the process ends, is aligned, and is only used as these atomics.
+            unsafe {
+                let first = std::ptr::with_exposed_provenance(part.address);
+                std::slice::from_raw_parts(first, part.len_bytes / size_of::<AtomicU64>())
+            }
+        };
+        Directory { parts: parts.map(hints).collect() }
+    }
+
+    /// Notes that a page is in a frame of the pool with this number on the host.
+    pub fn note(&self, page: PageId, pool: usize, frame: FrameId) {
+        let (set, hint) = self.place(page, pool, frame);
+        let load = |way: &AtomicU64| way.load(Ordering::Relaxed);
+        if set.iter().any(|way| load(way) == hint) {
+            return;
+        }
+        let way = set.iter().find(|way| load(way) == 0).unwrap_or(&set[frame.0 as usize % WAYS]);
+        way.store(hint, Ordering::Relaxed);
+    }
+
+    /// Forgets what [`Directory::note`] has noted, if it is still there.
+    pub fn forget(&self, page: PageId, pool: usize, frame: FrameId) {
+        let (set, hint) = self.place(page, pool, frame);
+        for way in set {
+            if way.load(Ordering::Relaxed) == hint {
+                let _ = way.compare_exchange(hint, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// The pools and frames that may have the page.
+    pub fn find(&self, page: PageId) -> impl Iterator<Item = (usize, FrameId)> + use<'_> {
+        let (set, tag) = self.set(page);
+        let hints = set.iter().map(|way| way.load(Ordering::Relaxed));
+        hints.filter(move |hint| hint >> 48 == tag).filter_map(|hint| {
+            let pool = (hint as usize >> 32 & 0xffff).checked_sub(1)?;
+            Some((pool, FrameId(hint as u32)))
+        })
+    }
+
+    fn place(&self, page: PageId, pool: usize, frame: FrameId) -> (&'static [AtomicU64], u64) {
+        let (set, tag) = self.set(page);
+        (set, tag << 48 | ((pool as u64 + 1) & 0xffff) << 32 | u64::from(frame.0))
+    }
+
+    fn set(&self, page: PageId) -> (&'static [AtomicU64], u64) {
+        let scattered = Key::from(page).scattered();
+        let below = |part: u64, count: usize| (((part & 0xffff_ffff) * count as u64) >> 32) as usize;
+        let part = self.parts[below(scattered, self.parts.len())];
+        let set = below(scattered.wrapping_mul(0xd134_2543_de82_ef95) >> 20, part.len() / WAYS);
+        (&part[set * WAYS..][..WAYS], scattered >> 7 & 0xffff)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use vgasnet_protocol::Rank;
+
+    fn directory(frames: &[u32]) -> Directory {
+        Directory::new(frames.iter().map(|frames| {
+            let len_bytes = part_bytes(*frames);
+            let memory = vec![0u64; len_bytes / 8 + 8].leak();
+            let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(64);
+            Region { address, len_bytes }
+        }))
+    }
+
+    #[test]
+    fn most_pages_of_full_pools_are_found() {
+        let directory = directory(&[256, 256, 128]);
+        let pages: Vec<_> = [256, 256, 128].into_iter().enumerate().collect();
+        let each = |of: &mut dyn FnMut(PageId, usize, FrameId)| {
+            for (pool, frames) in &pages {
+                (0..*frames)
+                    .for_each(|at| of(PageId::of_segment(Rank(7), at * 3 + *pool as u32 * 1000), *pool, FrameId(at)));
+            }
+        };
+        each(&mut |page, pool, frame| directory.note(page, pool, frame));
+        let mut found = 0;
+        each(&mut |page, pool, frame| found += u32::from(directory.find(page).any(|one| one == (pool, frame))));
+        assert!(found >= 640 * 9 / 10, "{found} of 640");
+        each(&mut |page, pool, frame| directory.forget(page, pool, frame));
+        each(&mut |page, _, _| assert_eq!(directory.find(page).count(), 0));
+    }
+}

@@ -1,0 +1,166 @@
+//! The page table under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs this.
+
+use super::*;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicU64;
+use loom::thread;
+use vgasnet_protocol::Rank;
+
+const PAGE: PageId = PageId::of_segment(Rank(0), 0);
+const FRAME: FrameId = FrameId(0);
+
+/// A page table, the bytes of its first frame as pins guard them, and as reads without a pin see them.
+struct Pool {
+    table: PageTable,
+    frame: UnsafeCell<u64>,
+    bytes: [AtomicU64; 2],
+}
+
+// SAFETY: the model checker reports conflicting accesses to the frame.
+unsafe impl Sync for Pool {}
+
+/// A table of so many frames, in one chain.
+fn pool(frames: usize) -> Arc<Pool> {
+    let links = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>().leak();
+    let table = PageTable {
+        unpin_counter: Box::leak(Box::new(AtomicU32::new(0))),
+        entries: (0..frames).map(|_| Entry::new()).collect::<Vec<_>>().leak(),
+        index: Index { buckets: links(1), next: links(frames) },
+    };
+    Arc::new(Pool { table, frame: UnsafeCell::new(0), bytes: [AtomicU64::new(0), AtomicU64::new(0)] })
+}
+
+/// Uses the page if it is open, and notifies the engine if that waits for the last pin.
+fn access(pool: &Pool, access: Access) {
+    let Some(Pinned { frame, .. }) = pool.table.pin(PAGE, access) else { return };
+    match access {
+        // SAFETY: the checker tells if anybody writes meanwhile.
+        Access::Read => pool.frame.with(|bytes| unsafe { std::hint::black_box(*bytes) }),
+        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        Access::Write => pool.frame.with_mut(|bytes| unsafe {
+            *bytes += 1;
+            *bytes
+        }),
+    };
+    if pool.table.unpin(frame) {
+        pool.table.notify_unpinned();
+    }
+}
+
+/// Closes the page as the engine does, which looks again only when it is notified. Then the frame is the engine's alone.
+fn close(pool: &Pool) {
+    if pool.table.close(PAGE) == Closing::Pinned {
+        let mut seen = 0;
+        while pool.table.poll_closed(PAGE).is_none() {
+            while pool.table.unpin_notices() == seen {
+                thread::yield_now();
+            }
+            seen = pool.table.unpin_notices();
+        }
+    }
+    // SAFETY: the checker tells if anybody else uses it meanwhile.
+    pool.frame.with_mut(|bytes| unsafe { *bytes = 7 });
+}
+
+#[test]
+fn model_a_closed_page_is_the_engines_alone() {
+    loom::model(|| {
+        let pool = pool(1);
+        // SAFETY: nobody else has it yet.
+        pool.frame.with_mut(|bytes| unsafe { *bytes = 1 });
+        pool.table.open(PAGE, FRAME, Access::Write, false);
+        let client = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                access(&pool, Access::Write);
+                access(&pool, Access::Read);
+            }
+        });
+        close(&pool);
+        client.join().unwrap();
+    });
+}
+
+#[test]
+fn model_readers_share_a_page_until_it_closes() {
+    loom::model(|| {
+        let pool = pool(1);
+        pool.table.open(PAGE, FRAME, Access::Read, false);
+        let readers = [0, 1].map(|_| {
+            let pool = pool.clone();
+            thread::spawn(move || access(&pool, Access::Read))
+        });
+        close(&pool);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}
+
+/// A client finds in an open page what the engine wrote before it opened the page.
+#[test]
+fn model_an_opened_page_is_complete() {
+    loom::model(|| {
+        let pool = pool(1);
+        let client = thread::spawn({
+            let pool = pool.clone();
+            move || access(&pool, Access::Read)
+        });
+        // SAFETY: the checker tells if anybody else uses it meanwhile.
+        pool.frame.with_mut(|bytes| unsafe { *bytes = 9 });
+        pool.table.open(PAGE, FRAME, Access::Read, false);
+        client.join().unwrap();
+    });
+}
+
+/// A read without a pin gets bytes of its page, and of one version of it, while the frame goes to another page and back.
+#[test]
+fn model_a_read_without_a_pin_is_of_one_page() {
+    let other = PageId::of_segment(Rank(1), 5);
+    loom::model(move || {
+        let pool = pool(1);
+        let write = |pool: &Pool, value| pool.bytes.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
+        write(&pool, 1);
+        pool.table.open(PAGE, FRAME, Access::Read, false);
+        pool.table.touch(FRAME);
+        let reader = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                let entry = &pool.table.entries[0];
+                let begun = entry.begin_read(PAGE.into())?;
+                let read = [0, 1].map(|at| pool.bytes[at].load(Ordering::Relaxed));
+                entry.was_open(begun).then_some(read)
+            }
+        });
+        for (page, value) in [(other, 2), (PAGE, 3)] {
+            let before = if value == 2 { PAGE } else { other };
+            assert_eq!(pool.table.close(before), Closing::Done(FRAME));
+            write(&pool, value);
+            pool.table.open(page, FRAME, Access::Read, false);
+            pool.table.touch(FRAME);
+        }
+        let read = reader.join().unwrap();
+        assert!(matches!(read, None | Some([1, 1] | [3, 3])), "{read:?}");
+    });
+}
+
+/// Whoever pins by the index while it changes pins that page, and what is pinned is found.
+#[test]
+fn model_the_index_leads_to_the_page_or_nowhere() {
+    let page = |index| PageId::of_segment(Rank(0), index);
+    loom::model(move || {
+        let pool = pool(2);
+        (0..2).for_each(|at| pool.table.open(page(at), FrameId(at), Access::Read, false));
+        let client = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                let Some(Pinned { frame, .. }) = pool.table.pin(page(0), Access::Read) else { return };
+                assert!(frame == FrameId(0) && pool.table.entries[0].is_of(page(0).into()));
+                assert!(!pool.table.unpin(frame), "nobody closes it");
+            }
+        });
+        assert_eq!(pool.table.close(page(1)), Closing::Done(FrameId(1)));
+        pool.table.open(page(2), FrameId(1), Access::Read, false);
+        assert_eq!(pool.table.find(page(2)), Some(FrameId(1)));
+        client.join().unwrap();
+    });
+}

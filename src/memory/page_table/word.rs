@@ -1,0 +1,219 @@
+//! An entry of the page table: which page a frame holds, and one atomic word that says whether operations may use it.
+//!
+//! ```text
+//!  63          32 31  29   28     27     26      25     24  23            0
+//! ┌──────────────┬──────┬─────┬───────┬───────┬──────┬──────┬─────────────┐
+//! │   version    │      │quick│ ahead │closing│write │ read │    pins     │
+//! └──────────────┴──────┴─────┴───────┴───────┴──────┴──────┴─────────────┘
+//! ```
+//!
+//! The version changes whenever the frame's page is opened or closed. The page changes only while it is closed. So a word
+//! that has the same version before and after, and is open, belongs to one page all the time between.
+
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(all(loom, test)))]
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+use vgasnet_protocol::coherence::{Access, PageId};
+
+const PIN: u64 = 1;
+const PINS: u64 = (1 << 24) - 1;
+pub(super) const READ: u64 = 1 << 24;
+const WRITE: u64 = 1 << 25;
+const CLOSING: u64 = 1 << 26;
+/// The page was fetched ahead and nobody has used it yet.
+const AHEAD: u64 = 1 << 27;
+/// The page may be read without a pin since the engine looked last. Only an open page has this, and none with AHEAD.
+const QUICK: u64 = 1 << 28;
+const VERSION: u64 = 1 << 32;
+const VERSIONS: u64 = !(VERSION - 1);
+
+/// A page as a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(pub(super) u64);
+
+impl From<PageId> for Key {
+    #[inline(always)]
+    fn from(page: PageId) -> Key {
+        Key(u64::from(page.space.number()) << 32 | u64::from(page.index))
+    }
+}
+
+impl Key {
+    /// The key of this number.
+    #[inline(always)]
+    pub(in crate::memory) fn of(number: u64) -> Key {
+        Key(number)
+    }
+
+    /// The number. That of the next page of a space is one more.
+    pub(in crate::memory) fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// The outcome of [`Entry::close`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    Now,
+    WhenUnpinned,
+}
+
+/// What the table knows of one frame. All zeros: it has held no page.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Entry {
+    word: AtomicU64,
+    key: AtomicU64,
+}
+
+#[inline(always)]
+fn rights(access: Access) -> u64 {
+    match access {
+        Access::Read => READ,
+        Access::Write => READ | WRITE,
+    }
+}
+
+impl Entry {
+    /// Pins the frame if it holds this page, open for this access. Returns whether the page was fetched ahead.
+    #[inline]
+    pub(super) fn pin(&self, key: Key, access: Access) -> Option<bool> {
+        let needed = rights(access);
+        let mut seen = self.word.load(Ordering::Acquire);
+        loop {
+            // Where the page is another one by now, the version is too, and the exchange fails.
+            if seen & needed != needed || !self.is_of(key) {
+                return None;
+            }
+            match self.word.compare_exchange_weak(seen, seen + PIN, Ordering::Acquire, Ordering::Acquire) {
+                Ok(_) => return Some(seen & AHEAD != 0),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Undoes one pin. Returns whether the engine waits for it.
+    #[inline]
+    pub(super) fn unpin(&self) -> bool {
+        let before = self.word.fetch_sub(PIN, Ordering::Release);
+        debug_assert!(before & PINS != 0);
+        before & (PINS | CLOSING) == PIN | CLOSING
+    }
+
+    /// Adds a pin to those that there are.
+    pub(super) fn pin_again(&self) {
+        let before = self.word.fetch_add(PIN, Ordering::Relaxed);
+        debug_assert!(before & PINS != 0);
+    }
+
+    /// Begins to read this page without a pin, if it is open, is not marked as fetched ahead, and is marked as read so since
+    /// the engine looked. What is read means something only if [`Entry::was_open`] says so afterwards.
+    #[inline(always)]
+    pub(in crate::memory) fn begin_read(&self, key: Key) -> Option<u64> {
+        let word = self.word.load(Ordering::Acquire);
+        (word & QUICK != 0 && self.is_of(key)).then_some(word)
+    }
+
+    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now.
+    #[inline(always)]
+    pub(in crate::memory) fn was_open(&self, begun: u64) -> bool {
+        // Reads before this happen before the word is read again.
+        fence(Ordering::Acquire);
+        (self.word.load(Ordering::Relaxed) ^ begun) & VERSIONS == 0
+    }
+
+    /// Whether the frame holds this page, or held it last.
+    #[inline(always)]
+    pub(super) fn is_of(&self, key: Key) -> bool {
+        self.key.load(Ordering::Relaxed) == key.0
+    }
+
+    /// Opens the page in this frame, or adds rights to it, and pins it if `pin`. Returns whether it was closed.
+    pub(super) fn open(&self, key: Key, access: Access, pin: bool) -> bool {
+        let seen = self.word.load(Ordering::Relaxed);
+        assert!(seen & CLOSING == 0, "a closing page is not opened");
+        let added = rights(access);
+        if seen & READ != 0 {
+            assert!(self.is_of(key), "an open frame holds another page");
+            let opened = |before: u64| Some((before + u64::from(pin) * PIN) | added);
+            let _ = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, opened);
+            return false;
+        }
+        assert!(seen & PINS == 0, "a closed page is not pinned");
+        self.key.store(key.0, Ordering::Relaxed);
+        let version = (seen & VERSIONS).wrapping_add(VERSION);
+        self.word.store(version | added | (u64::from(pin) * PIN), Ordering::Release);
+        true
+    }
+
+    /// Closes the page: from now on nobody pins it.
+    pub(super) fn close(&self) -> Closed {
+        let closed = |before: u64| {
+            let version = (before & VERSIONS).wrapping_add(VERSION);
+            Some(version | if before & PINS == 0 { 0 } else { (before & PINS) | CLOSING })
+        };
+        let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
+        // A reader without a pin that sees a later byte of the frame, or its next page, sees the new version too.
+        fence(Ordering::Release);
+        if before & PINS == 0 { Closed::Now } else { Closed::WhenUnpinned }
+    }
+
+    /// Ends the closing once nobody has the page pinned. Returns whether that is so.
+    pub(super) fn poll_closed(&self) -> bool {
+        let seen = self.word.load(Ordering::Acquire);
+        assert!(seen & CLOSING != 0, "the page was not closing");
+        if seen & PINS != 0 {
+            return false;
+        }
+        self.word.store(seen & VERSIONS, Ordering::Release);
+        true
+    }
+
+    pub(super) fn mark_ahead(&self) {
+        let marked = |before: u64| Some((before | AHEAD) & !QUICK);
+        let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, marked);
+    }
+
+    pub(super) fn is_ahead(&self) -> bool {
+        self.has(AHEAD)
+    }
+
+    /// Takes the mark off. Returns whether it was there.
+    pub(super) fn take_ahead(&self) -> bool {
+        self.has(AHEAD) && self.word.fetch_and(!AHEAD, Ordering::Relaxed) & AHEAD != 0
+    }
+
+    /// Marks the page as one that may be read without a pin.
+    pub(super) fn touch(&self) {
+        let marked = |before: u64| (before & (READ | AHEAD | QUICK) == READ).then_some(before | QUICK);
+        let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, marked);
+    }
+
+    /// Takes that mark off. Returns whether it was there.
+    pub(super) fn take_used(&self) -> bool {
+        self.has(QUICK) && self.word.fetch_and(!QUICK, Ordering::Relaxed) & QUICK != 0
+    }
+
+    pub(super) fn may(&self, access: Access) -> bool {
+        let needed = rights(access);
+        self.word.load(Ordering::Relaxed) & needed == needed
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.has(CLOSING)
+    }
+
+    pub(super) fn pins(&self) -> u32 {
+        (self.word.load(Ordering::Relaxed) & PINS) as u32
+    }
+
+    fn has(&self, mark: u64) -> bool {
+        self.word.load(Ordering::Relaxed) & mark != 0
+    }
+
+    #[cfg(all(loom, test))]
+    pub(super) fn new() -> Entry {
+        Entry { word: AtomicU64::new(0), key: AtomicU64::new(0) }
+    }
+}

@@ -1,0 +1,148 @@
+//! Gets of 8 bytes at random places of pages that are in a pool, against plain loads of the same pattern.
+
+use crate::baseline::median;
+use crate::memory::Memory;
+use crate::plan::Spec;
+use crate::rank::Rank;
+use serde::{Deserialize, Serialize};
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::time::Instant;
+
+// As programs call it.
+unsafe extern "C" {
+    fn vgasnet_get(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize);
+}
+
+/// Bytes of the places. Those that a pool cannot keep are left out.
+const WORKING_SETS: [u64; 2] = [16 << 20, 128 << 20];
+
+/// Gets of a thread in one measurement.
+const GETS: usize = 1 << 18;
+
+/// The time of a get and of a load with so many threads a rank, all ranks at once; means of all ranks, round by round.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RandomHits {
+    pub working_set_bytes: u64,
+    pub threads: u32,
+    pub neighbour: bool,
+    pub get_ns_each: Vec<f64>,
+    pub load_ns_each: Vec<f64>,
+}
+
+impl RandomHits {
+    /// What a get takes more than a load, in ns.
+    pub fn over_load_ns(&self) -> f64 {
+        median(&self.get_ns_each) - median(&self.load_ns_each)
+    }
+}
+
+/// The largest working set of a pool.
+pub fn data_bytes(pool_bytes: u64) -> u64 {
+    fitting(pool_bytes).max().unwrap_or(0)
+}
+
+fn fitting(pool_bytes: u64) -> impl Iterator<Item = u64> {
+    WORKING_SETS.into_iter().filter(move |bytes| *bytes <= pool_bytes / 2)
+}
+
+/// Measures with one thread and with `spec.count`. Collective.
+pub fn run(rank: &Rank, spec: &Spec) -> Vec<RandomHits> {
+    let mut found = Vec::new();
+    let threads: &[u32] = if spec.count > 1 { &[1, spec.count] } else { &[1] };
+    let pools: &[bool] = if rank.ranks > 1 { &[false, true] } else { &[false] };
+    for working_set_bytes in fitting(rank.pool_bytes) {
+        let mut memory = Memory::allocated(working_set_bytes as usize, true);
+        memory.bytes().fill(1);
+        let start = memory.start().expose_provenance();
+        // Every rank's pages come into its own pool, where its neighbour finds them.
+        for offset in (0..working_set_bytes).step_by(rank.page_bytes) {
+            rank.get(rank.me, offset, &mut [0; 8]);
+        }
+        rank.barrier();
+        for &neighbour in pools {
+            for &threads in threads {
+                let mut hits = RandomHits { working_set_bytes, threads, neighbour, ..RandomHits::default() };
+                for round in 0..=spec.repeat {
+                    let load_ns = mean_of_ranks(rank, threads, |seed| loads(start, working_set_bytes, seed));
+                    let get_ns = mean_of_ranks(rank, threads, |seed| gets(rank, neighbour, working_set_bytes, seed));
+                    // The first round finds the pages.
+                    if round > 0 {
+                        hits.load_ns_each.push(load_ns);
+                        hits.get_ns_each.push(get_ns);
+                    }
+                }
+                found.push(hits);
+            }
+        }
+    }
+    found
+}
+
+/// Runs `work` in so many threads of each rank at once. Returns the mean of what they return.
+fn mean_of_ranks(rank: &Rank, threads: u32, work: impl Fn(u64) -> f64 + Sync) -> f64 {
+    rank.barrier();
+    let start = std::sync::Barrier::new(threads as usize);
+    let seed = |thread: u32| u64::from(rank.me * 64 + thread + 1);
+    let total: f64 = std::thread::scope(|scope| {
+        let begin = |thread| {
+            let (start, work) = (&start, &work);
+            scope.spawn(move || {
+                start.wait();
+                work(seed(thread))
+            })
+        };
+        let threads: Vec<_> = (0..threads).map(begin).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it only measures")).sum()
+    });
+    let all = rank.gather([(total / f64::from(threads)).to_bits(), 0, 0, 0]);
+    all.iter().map(|told| f64::from_bits(told[0])).sum::<f64>() / f64::from(rank.ranks)
+}
+
+/// Multiples of 8 below `bytes`, a power of two, which do not depend on what is loaded there.
+struct Places {
+    state: u64,
+    mask: u64,
+}
+
+impl Places {
+    fn new(seed: u64, bytes: u64) -> Places {
+        Places { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), mask: bytes - 8 }
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> usize {
+        self.state = self.state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.state >> 29 & self.mask) as usize
+    }
+}
+
+fn loads(memory: usize, bytes: u64, seed: u64) -> f64 {
+    let mut places = Places::new(seed, bytes);
+    let start = Instant::now();
+    let mut sum = 0u64;
+    for _ in 0..GETS {
+        // SAFETY: the place is aligned and inside the memory, which nobody writes.
+        sum = sum
+            .wrapping_add(unsafe { std::ptr::with_exposed_provenance::<u64>(memory + places.next()).read_volatile() });
+    }
+    black_box(sum);
+    start.elapsed().as_secs_f64() * 1e9 / GETS as f64
+}
+
+fn gets(rank: &Rank, neighbour: bool, bytes: u64, seed: u64) -> f64 {
+    let from = if neighbour { (rank.me + 1) % rank.ranks } else { rank.me };
+    let base = rank.runtime.space().segments[from as usize].base;
+    let mut places = Places::new(seed, bytes);
+    let start = Instant::now();
+    let mut sum = 0u64;
+    for _ in 0..GETS {
+        let mut value = 0u64;
+        let place = std::ptr::with_exposed_provenance_mut::<c_void>(base + places.next());
+        // SAFETY: the value is valid for its length.
+        unsafe { vgasnet_get((&raw mut value).cast(), from, place, size_of::<u64>()) };
+        sum = sum.wrapping_add(value);
+    }
+    black_box(sum);
+    start.elapsed().as_secs_f64() * 1e9 / GETS as f64
+}
