@@ -296,6 +296,32 @@ fn every_kind_of_fault_is_measured() {
 }
 
 #[test]
+fn streams_are_compared_with_plain_io() {
+    let folder = Folder::new("stream");
+    let results = folder.results(&["stream", "--size", "40M", "--page", "1M", "--pool", "16M", "--repeat", "2"]);
+    let run = &results["runs"][0];
+    assert_eq!((&run["data_bytes"], &run["page_bytes"]), (&(40 << 20).into(), &(1 << 20).into()));
+    check_targets(run, &["cold_gets_to_plain", "cold_loads_to_plain", "puts_to_plain", "stores_to_plain"], true);
+    if run["plain_is_direct"] == true {
+        let read: Vec<f64> =
+            run["passes"].as_array().unwrap().iter().map(|passes| number(passes, "disk_read_bytes")).collect();
+        assert_eq!(read[0], f64::from(40 << 20), "the pool was empty, and no page is read twice");
+        assert_eq!(read[2], 0.0, "pages that are overwritten whole are not read");
+    }
+}
+
+#[test]
+fn misses_are_measured_beside_read_ahead() {
+    let folder = Folder::new("ahead");
+    let results = folder.results(&["ahead", "--size", "128M", "--page", "64K", "--repeat", "2"]);
+    let run = &results["runs"][0];
+    assert_eq!(run["ahead_bytes"], 128 << 20);
+    check_targets(run, &["miss_beside_read_ahead_to_idle"], true);
+    let ratio = number(run, "beside_us") / number(run, "idle_us");
+    assert!((ratio / number(run, "beside_to_idle") - 1.0).abs() < 1e-9 && ratio > 0.0, "{run}");
+}
+
+#[test]
 fn messages_are_measured_beside_the_kernel_and_memcpy() {
     let folder = Folder::new("messages");
     let plot = folder.path("plot.svg");
