@@ -169,3 +169,79 @@ impl Sleepers {
 pub(super) fn time_left(end: Option<Instant>) -> Option<Duration> {
     end.map(|end| end.saturating_duration_since(Instant::now()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    /// Threads that each wait for many things in turn, which only drivers bring about. Whoever drives stops as soon as its own
+    /// has come, so driving goes from hand to hand; if an offer were lost, all would sleep for ever.
+    #[test]
+    fn driving_is_handed_on_until_nobody_waits() {
+        const THREADS: usize = 6;
+        const ROUNDS: u32 = 3_000;
+        let sleepers = Sleepers::default();
+        let asked: [AtomicBool; THREADS] = std::array::from_fn(|_| AtomicBool::new(false));
+        // Two of the threads share a bed.
+        let bed = |thread: usize| Awaited::page((thread % (THREADS - 1)) as u32);
+        // The driver serves one other thread, then itself.
+        let drive = |own: usize, random: &mut fastrand::Rng| {
+            let other = random.usize(0..THREADS);
+            for served in [other, own] {
+                if asked[served].swap(false, Ordering::SeqCst) {
+                    let mut happened = Happened::default();
+                    happened.add(bed(served));
+                    sleepers.wake(happened);
+                }
+            }
+        };
+        let wait = |own: usize, random: &mut fastrand::Rng| {
+            asked[own].store(true, Ordering::SeqCst);
+            let done = || !asked[own].load(Ordering::SeqCst);
+            let signals = SignalGuard::new();
+            let mut has_offer = false;
+            while !done() {
+                if sleepers.try_drive(bed(own)) {
+                    has_offer = false;
+                    drive(own, random);
+                    sleepers.stop_driving();
+                    sleepers.offer(bed(own));
+                } else {
+                    has_offer |= sleepers.sleep(bed(own), &done, None, &signals);
+                }
+            }
+            if has_offer {
+                sleepers.offer(bed(own));
+            }
+        };
+        std::thread::scope(|scope| {
+            for own in 0..THREADS {
+                let wait = &wait;
+                scope.spawn(move || {
+                    let mut random = fastrand::Rng::with_seed(own as u64);
+                    (0..ROUNDS).for_each(|_| wait(own, &mut random));
+                });
+            }
+        });
+        assert!(!sleepers.has_any() && !sleepers.has_driver());
+    }
+
+    #[test]
+    fn a_driver_is_told_of_what_it_waits_for_only() {
+        let sleepers = Sleepers::default();
+        let [own, other] = [3, 4].map(Awaited::page);
+        assert!(!sleepers.wake(Happened::EVENT) && sleepers.try_drive(own) && !sleepers.try_drive(other));
+        let happened = |awaited| {
+            let mut happened = Happened::default();
+            happened.add(awaited);
+            happened
+        };
+        assert!(sleepers.wake(happened(own)) && !sleepers.wake(happened(other)) && !sleepers.wake(Happened::EVENT));
+        sleepers.stop_driving();
+        assert!(!sleepers.offer(own), "nobody sleeps");
+        // A thread that waits for anything may wait for any completion, but not for a page.
+        assert!(sleepers.try_drive(Awaited::ANY));
+        assert!(sleepers.wake(Happened::EVENT) && !sleepers.wake(happened(own)) && Happened::default().is_nothing());
+    }
+}

@@ -1,6 +1,6 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! A page that is open is mapped at once, under no lock but that of the order of mapped pages. For other pages there
+//! A page that is open is mapped at once, under no lock but those of the frame and of the order of mapped pages. For other pages there
 //! are two ways:
 //!
 //! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch.

@@ -1,10 +1,13 @@
 //! Frames of the pool, mapped a second time where their pages lie in the segment.
 //!
 //! Each frame has two spare mappings besides the pool's: one to read and one to write, outside the segment, which
-//! nobody accesses. To map a frame in the segment, the page table entries of its spare mapping are moved there by
+//! nobody accesses. To map a large frame in the segment, the page table entries of its spare mapping are moved there by
 //! `mremap`; to unmap it, they are moved back. Entries that were filled in once are never lost. So mapping a page costs
 //! microseconds, where a fresh mapping costs a minor fault for each 4 KiB that is touched. Page tables move as a whole,
 //! because frames and pages are aligned alike.
+//!
+//! Small frames are mapped anew, which is one system call to map and one to unmap, where moving entries takes two to unmap, and
+//! interrupts other processors twice as often. One minor fault then fills in the entries of 64 KiB.
 //!
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.

@@ -322,6 +322,25 @@ fn misses_are_measured_beside_read_ahead() {
 }
 
 #[test]
+fn threads_that_miss_are_measured_beside_plain_reads() {
+    let folder = Folder::new("threads");
+    let plot = folder.path("plot.svg");
+    let args = ["fault", "--threads", "1,16", "--page", "64K", "--pool", "4M", "--repeat", "1", "--plot", &plot];
+    let results = folder.results(&args);
+    let run = &results["runs"][0];
+    let plain = number(run, "plain_pages_per_second");
+    let threads = run["threads"].as_array().unwrap();
+    assert_eq!(threads.iter().map(|rate| number(rate, "threads")).collect::<Vec<_>>(), [1.0, 16.0]);
+    for rate in threads {
+        let to_plain = number(rate, "pages_per_second") / plain;
+        assert!((to_plain / number(rate, "to_plain") - 1.0).abs() < 1e-9 && to_plain > 0.0, "{rate}");
+        assert!(number(rate, "processor_us_each") > 0.0, "{rate}");
+    }
+    check_targets(run, &["threads_to_plain"], true);
+    assert!(fs::read_to_string(plot).unwrap().contains("16 threads"));
+}
+
+#[test]
 fn messages_are_measured_beside_the_kernel_and_memcpy() {
     let folder = Folder::new("messages");
     let plot = folder.path("plot.svg");
