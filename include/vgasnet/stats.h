@@ -47,6 +47,7 @@ typedef struct {
     vgasnet_stats_times_t miss_frame; /* pages that found no free frame: the part of their wait until they had one,
      * mostly for dirty pages to be written */
     vgasnet_stats_times_t miss_late; /* pages that another thread had fetched before the engine looked */
+    uint64_t overwritten; /* pages that one put overwrote: they were neither read nor sent */
     uint64_t refetched_2; /* pages that were fetched, also ahead, and had been evicted so lately that a pool of twice
      * the size would still have them */
     uint64_t refetched_4; /* likewise, four times the size, those of twice the size included; pools of more than
@@ -85,6 +86,7 @@ typedef struct {
     uint64_t collective_received; /* messages of collectives from other ranks */
     uint64_t collective_sent_bytes; /* their payload */
     uint64_t collective_received_bytes; /* their payload */
+    uint64_t collective_read_bytes; /* bytes that this rank read from memory of ranks of its host, without a message */
     vgasnet_stats_times_t wait_page; /* calls that waited for pages, and syncs */
     vgasnet_stats_times_t wait_fault; /* loads and stores that waited for their page */
     vgasnet_stats_times_t wait_barrier; /* waits for other ranks at barriers */

@@ -236,7 +236,11 @@ impl Engine {
 
     /// Takes the next piece of work, to be done without the lock, in order.
     pub fn take_work(&mut self) -> Option<Work> {
-        self.work.pop_front()
+        let work = self.work.pop_front();
+        if let Some(Work::UnmapUnused { frame, .. }) = &work {
+            self.frames.on_unmapping(*frame);
+        }
+        work
     }
 
     /// Takes back a transfer for which the conduit had no room. It is work again from the next drive on, and holds up no other

@@ -13,6 +13,8 @@ pub struct Frames {
     /// Frames that have held a page. The memory of the others is zeros.
     filled: Box<[bool]>,
     passed_mapped: Vec<(PageId, FrameId)>,
+    /// The mapped frames that are to be unmapped, so that none is so twice.
+    is_passed: Box<[bool]>,
     large_pages: Arc<LargePages>,
 }
 
@@ -25,6 +27,7 @@ impl Frames {
             replacement,
             filled: vec![false; frames as usize].into(),
             passed_mapped: Vec::new(),
+            is_passed: vec![false; frames as usize].into(),
             large_pages,
             space,
         }
@@ -57,14 +60,19 @@ impl Frames {
 
     /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
-        let passed_mapped = &mut self.passed_mapped;
-        self.replacement.victim(&mut Uses { space: &self.space, cache, is_pinned, passed_mapped }, need)
+        let (passed_mapped, is_passed) = (&mut self.passed_mapped, &mut self.is_passed);
+        self.replacement.victim(&mut Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed }, need)
     }
 
     /// The mapped frames that the last search has passed, each with its page. They are to be unmapped without the engine's
     /// lock: mapped pages are used without a trace.
     pub fn passed_mapped(&mut self) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
         self.passed_mapped.drain(..)
+    }
+
+    /// The frame is about to be unmapped, as [`Frames::passed_mapped`] has asked for.
+    pub fn on_unmapping(&mut self, frame: FrameId) {
+        self.is_passed[frame.0 as usize] = false;
     }
 
     /// Something may have changed for frames of which none could be evicted.
@@ -84,6 +92,7 @@ struct Uses<'a> {
     cache: &'a Cache,
     is_pinned: &'a dyn Fn(PageId) -> bool,
     passed_mapped: &'a mut Vec<(PageId, FrameId)>,
+    is_passed: &'a mut [bool],
 }
 
 impl FrameUse for Uses<'_> {
@@ -106,7 +115,9 @@ impl FrameUse for Uses<'_> {
         // Uses with a pin mark the frame, reads without one its entry.
         let was_used = pool.take_used(frame) | table.take_used(frame);
         let mapped = self.cache.page_in(frame).filter(|page| is_mapped(self.space, *page, frame));
-        self.passed_mapped.extend(mapped.map(|page| (page, frame)));
+        if let Some(page) = mapped.filter(|_| !std::mem::replace(&mut self.is_passed[frame.0 as usize], true)) {
+            self.passed_mapped.push((page, frame));
+        }
         was_used || mapped.is_some()
     }
 }
