@@ -107,7 +107,12 @@ fn gdb_stops_at_a_wild_access_and_core_files_say_what_they_lack() {
     let load = format!("core-file {}", core.display());
     let said = gdb(
         &debugged(),
-        &[&load, "vgasnet pages", "vgasnet print *(unsigned long *) (base + 15 * 65536)", "vgasnet read base 8"],
+        &[
+            &load,
+            "vgasnet pages",
+            "vgasnet print *(unsigned long *) (base + 15 * 65536)",
+            "vgasnet read base+7*65536 8",
+        ],
     );
     std::fs::remove_file(&core).expect("gdb has written it");
     assert!(said.contains("\n1015\n") && said.contains("so it is not in the core file"), "{said}");
