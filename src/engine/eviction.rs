@@ -34,6 +34,17 @@ impl Engine {
         }
     }
 
+    /// Evicts every page that nobody uses just now. Returns whether the pool is empty, and nothing is on its way to it.
+    pub fn discard_all(&mut self) -> bool {
+        let frames: Vec<FrameId> = self.protocol.cache.copies().map(|(_, frame, _)| frame).collect();
+        for frame in frames {
+            if !self.space.own.table.is_pinned(frame) && self.protocol.cache.evictable(frame) {
+                self.handle(Event::Evict(frame));
+            }
+        }
+        self.protocol.cache.is_empty()
+    }
+
     /// Writes dirty pages of the own segment back and keeps them: they will hardly be written.
     pub fn clean(&mut self, pages: &RangeInclusive<u32>) {
         for (page, _) in self.own_copies(pages) {

@@ -117,13 +117,11 @@ pub struct Job {
     pub spec: Spec,
 }
 
-/// The layout of a segment: the data, the mail (rank 0 only), the scratch pages.
+/// The layout of a segment: the data, the mail (rank 0 only).
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// A place for each rank's word to rank 0.
     pub mail_offset: u64,
-    /// As many pages as the pool has frames, never written. Reading them all displaces everything else from the pool.
-    pub scratch_offset: u64,
     pub segment_bytes: u64,
 }
 
@@ -139,8 +137,8 @@ impl Layout {
             (is_first && spec.workload != Workload::Collectives) || spec.workload == Workload::Hit,
             spec.data_bytes,
         );
-        let scratch_offset = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
-        Layout { mail_offset, scratch_offset, segment_bytes: scratch_offset + config.pool_bytes }
+        let end = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
+        Layout { mail_offset, segment_bytes: end.max(config.page_bytes) }
     }
 }
 

@@ -64,7 +64,6 @@ pub struct Rank {
     pub ranks: u32,
     pub page_bytes: usize,
     pub pool_bytes: u64,
-    layout: Layout,
     first_layout: Layout,
 }
 
@@ -85,7 +84,7 @@ impl Rank {
         let table = if spec.workload == Workload::Messages { &mut handlers[..] } else { &mut [] };
         let runtime = job::attach_with(layout.segment_bytes, table).map_err(stop)?;
         let page_bytes = config.page_bytes as usize;
-        Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, layout, first_layout })
+        Ok(Rank { runtime, me, ranks, page_bytes, pool_bytes: config.pool_bytes, first_layout })
     }
 
     pub fn is_first(&self) -> bool {
@@ -156,11 +155,10 @@ impl Rank {
         driver.wait_until(&|| driver.engine().protocol().cache.flushed());
     }
 
-    /// Displaces everything from this rank's pool, which writes its dirty pages back.
+    /// Evicts everything from this rank's pool, which writes its dirty pages back.
     pub fn empty_pool(&self) {
-        for page in (0..self.pool_bytes).step_by(self.page_bytes) {
-            self.get(self.me, self.layout.scratch_offset + page, &mut [0]);
-        }
+        let driver = self.runtime.driver();
+        driver.wait_until(&|| driver.engine().discard_all());
     }
 
     /// Gives every rank the words of each. Collective.

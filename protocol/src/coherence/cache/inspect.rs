@@ -11,6 +11,11 @@ impl Cache {
         self.pages.contains_key(&page)
     }
 
+    /// Whether no page is in a frame, on its way to one, or waits for one.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
     /// How many frames the pool has; at least 1.
     pub fn frames(&self) -> u32 {
         self.frames.len() as u32

@@ -23,7 +23,7 @@ fn nonsense_is_one_line_that_names_it() {
         (&["random", "--plot", "x.png"], ".svg"),
         (&["false-sharing", "--rounds", "0"], "'0'"),
         (&["false-sharing", "--cooperative", "maybe"], "'maybe'"),
-        (&["hit", "-n", "1"], "'1'"),
+        (&["hit", "-n", "1"], "--only-random"),
         (&["hit", "--pool", "4M"], "8M"),
         (&["triad", "--size", "0"], "--size 0"),
         (&["triad", "--size", "16777215T"], "--size"),
