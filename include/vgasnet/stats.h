@@ -97,6 +97,8 @@ typedef struct {
      * barriers */
     vgasnet_stats_times_t wait_space; /* times in which writes found the disk full */
     vgasnet_stats_times_t wait_end; /* waits for the programs of other ranks to end */
+    uint64_t fault_borrowed; /* loads that found their page in the pool of another rank of the host, which was mapped
+     * and not copied */
 } vgasnet_stats_t;
 
 /*

@@ -1,6 +1,6 @@
 //! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
 
-use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
+use super::{Engine, TAG_BARRIER, TAG_FAREWELL, loans, storage_server};
 use crate::error::UserError;
 use crate::stats::{self, Row};
 use vgasnet_conduit::{Arrival, Token};
@@ -34,6 +34,8 @@ pub(super) enum Arrived {
     Protocol(Rank, CoherenceMessage),
     Barrier(Rank, BarrierMessage),
     Farewell(Rank, BarrierMessage),
+    /// A neighbour wants the frame back that is mapped as this page.
+    AskedBack(Rank, u32),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -56,7 +58,8 @@ impl Engine {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
-        if matches!(arrived, Arrived::Protocol(..) | Arrived::Barrier(..) | Arrived::Farewell(..)) {
+        use Arrived::{AskedBack, Barrier, Farewell, Protocol};
+        if matches!(arrived, Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..)) {
             stats::count(Row::ProtocolReceived);
         }
         match arrived {
@@ -71,6 +74,9 @@ impl Engine {
                 let taken = self.farewell.on_message(from, message, &mut self.outbox.for_barrier(TAG_FAREWELL));
                 taken.map_err(refused)?;
                 self.look_at_barriers();
+            }
+            Arrived::AskedBack(from, index) => {
+                self.on_asked_back(index).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
@@ -102,6 +108,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let known = match bytes.first().copied().unwrap_or_default() {
         TAG_BARRIER => BarrierMessage::decode(bytes).map(|message| Arrived::Barrier(from, message)).ok(),
         TAG_FAREWELL => BarrierMessage::decode(bytes).map(|message| Arrived::Farewell(from, message)).ok(),
+        loans::TAG_ASKED_BACK => loans::decode(bytes).map(|index| Arrived::AskedBack(from, index)),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,

@@ -256,6 +256,10 @@ impl Driver {
                 self.view().expect("only a rank with a segment has mapped pages").unmap_unused(page, frame);
                 return true;
             }
+            Work::GiveBack { index } => {
+                self.give_back(index);
+                return true;
+            }
             Work::Put(transfer) => self.conduit.put(&transfer),
             Work::Get(transfer) => self.conduit.get(&transfer),
         };
@@ -330,6 +334,13 @@ impl Driver {
     fn unmap(&self, page: PageId, frame: FrameId) {
         let view = self.view().expect("pages are mapped only in a rank that has a segment");
         if let Err(errno) = view.unmap(page, frame) {
+            self.fail("engine", &mapping_refused("unmap", errno));
+        }
+    }
+
+    /// Unmaps a page of the own segment whose frame a neighbour has lent, if it is one, and gives that back.
+    pub fn give_back(&self, index: u32) {
+        if let Some(Err(errno)) = self.view().map(|view| view.give_back(index)) {
             self.fail("engine", &mapping_refused("unmap", errno));
         }
     }

@@ -21,6 +21,8 @@ impl Engine {
             self.reserve.on_shortage();
         }
         self.work.extend(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
+        let asked_back: Vec<PageId> = self.frames.asked_back().collect();
+        asked_back.into_iter().for_each(|page| self.send_asking(page));
         victim
     }
 

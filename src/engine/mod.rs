@@ -9,6 +9,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod job_barrier;
+mod loans;
 mod meter;
 mod outbox;
 mod pins;
@@ -403,11 +404,14 @@ impl Engine {
         parts
     }
 
-    /// Closes a page, at once or when it is unpinned.
+    /// Closes a page, at once or when it is unpinned and given back.
     fn close(&mut self, page: PageId) {
         match self.space.close(page) {
             Closing::Done(frame) => self.on_closed(page, frame),
-            Closing::Pinned => self.closing.push(page),
+            Closing::Pinned => {
+                self.ask_back_lent(page);
+                self.closing.push(page);
+            }
         }
     }
 

@@ -46,6 +46,11 @@ pub enum Work {
         /// The frame that it was in.
         frame: FrameId,
     },
+    /// Unmap a page of the own segment whose frame a neighbour has lent, and give that back.
+    GiveBack {
+        /// The number of the page.
+        index: u32,
+    },
     /// Start a put.
     Put(Transfer),
     /// Start a get.

@@ -168,11 +168,10 @@ fn on_client_handler() {
     }
 }
 
-fn count(accessed: PageAccess, access: Access) {
-    stats::count(match (accessed, access) {
-        (PageAccess::Pinned { .. } | PageAccess::Refused(_), _) => Row::FaultMapped,
-        (PageAccess::Missed, Access::Read) => Row::FaultRead,
-        (PageAccess::Missed, Access::Write) => Row::FaultWrite,
+fn count_miss(access: Access) {
+    stats::count(match access {
+        Access::Read => Row::FaultRead,
+        Access::Write => Row::FaultWrite,
     });
 }
 
@@ -235,33 +234,17 @@ impl Scene {
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             self.driver.note_first_use(index);
         }
-        count(accessed, access);
+        if accessed != PageAccess::Missed {
+            stats::count(Row::FaultMapped);
+        }
         match accessed {
             // A page that was there is unpinned at once; if it is lost before the instruction, that misses it. But if
             // others were unmapped to make room, the page stays pinned: the instruction might need those too.
             PageAccess::Pinned { crowded: false, .. } if !single_step::is_under_way() => self.unpin(index),
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
-            PageAccess::Missed => {
-                single_step::release_pages().for_each(|index| self.unpin(index));
-                single_step::take_turn();
-                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-                let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
-                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-                if !unsafe { self.fetch(address, access, may_drive, context) } {
-                    // The instruction runs again, and finds the page or asks for it again.
-                    return;
-                }
-                // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-                unsafe {
-                    let is_first = may_drive && !repeated_fault::is_repeated(context, address);
-                    if is_first && !single_step::is_under_way() && !self.view.is_wanted(index) {
-                        self.unpin(index);
-                    } else {
-                        self.keep(index, context);
-                    }
-                }
-            }
+            // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
+            PageAccess::Missed => unsafe { self.on_miss(address, access, context) },
             PageAccess::Refused(_) => {
                 self.unpin(index);
                 self.refuse(
@@ -270,6 +253,46 @@ impl Scene {
                 );
             }
         }
+    }
+
+    /// A load or store whose page is not in the own pool, or lacks the right to write.
+    ///
+    /// # Safety
+    /// `context` is the ucontext of the signal handler that calls this.
+    unsafe fn on_miss(&self, address: usize, access: Access, context: *mut c_void) {
+        let index = self.view.index_of(address);
+        // SAFETY: `context` is the ucontext of the calling handler.
+        let is_repeated = unsafe { repeated_fault::is_repeated(context, address) };
+        if self.is_lent(index, access, is_repeated) {
+            return stats::count(Row::FaultBorrowed);
+        }
+        count_miss(access);
+        single_step::release_pages().for_each(|index| self.unpin(index));
+        single_step::take_turn();
+        // SAFETY: as above.
+        let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
+        // SAFETY: as above.
+        if !unsafe { self.fetch(address, access, may_drive, context) } {
+            // The instruction runs again, and finds the page or asks for it again.
+            return;
+        }
+        let is_first = may_drive && !is_repeated;
+        if is_first && !single_step::is_under_way() && !self.view.is_wanted(index) {
+            self.unpin(index);
+        } else {
+            // SAFETY: as above.
+            unsafe { self.keep(index, context) };
+        }
+    }
+
+    /// Maps a page that missed where a neighbour has it, for a load. A load that is repeated has lost such a page, and gets one
+    /// that stays; a store needs a page of its own. Returns whether it is mapped.
+    fn is_lent(&self, index: u32, access: Access, is_repeated: bool) -> bool {
+        if access == Access::Read && !is_repeated {
+            return self.driver.space().borrow(index);
+        }
+        self.driver.give_back(index);
+        false
     }
 
     /// Waits until a page has come. A thread that waits for long ends its single step and lets signals in. Returns whether

@@ -7,7 +7,8 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, RemapMapper, Segment, SegmentView, Shape, guard_end, mapped_max, memories, staging_frames,
+    AddressSpace, Loans, PageMapper, RemapMapper, Segment, SegmentView, Shape, guard_end, mapped_max, memories,
+    staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
@@ -52,6 +53,9 @@ impl CallerWork for Calls {
     }
 }
 
+/// The own frames have half of the system's mappings, and loans so much less.
+const LOANS_PART: u32 = 4;
+
 impl Runtime {
     /// Starts the engine, the threads and the rooms above of a rank whose conduit has attached with these shapes.
     ///
@@ -69,7 +73,8 @@ impl Runtime {
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
         let space = AddressSpace::new(rank, segments, memories);
-        let view = open_view(&*conduit, &space, own.frames)?;
+        let lenders = if config.cooperative { shapes } else { &[] };
+        let view = open_view(&conduit, &space, own.frames, lenders)?;
         let space = Arc::new(space.with_view(view.clone()));
         let staging = (own.frames..own.frames + staging_frames(space.page_bytes())).map(FrameId).collect();
         let server = StorageServer::new(Arc::clone(&space), storage, staging);
@@ -130,8 +135,14 @@ impl Runtime {
     }
 }
 
-/// The own segment as memory, where the conduit lets the pool be mapped a second time.
-fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result<Option<Arc<SegmentView>>, UserError> {
+/// The own segment as memory, where the conduit lets the pool be mapped a second time. Neighbours with these shapes lend
+/// frames.
+fn open_view(
+    conduit: &Arc<dyn Conduit>,
+    space: &AddressSpace,
+    frames: u32,
+    lenders: &[Shape],
+) -> Result<Option<Arc<SegmentView>>, UserError> {
     let segment = space.own_segment();
     if segment.size_bytes == 0 || !conduit.capabilities().second_mapping || is_under_valgrind() {
         return Ok(None);
@@ -139,8 +150,14 @@ fn open_view(conduit: &dyn Conduit, space: &AddressSpace, frames: u32) -> Result
     let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
     let mapper = RemapMapper::new(segment, space.page_bytes(), pool, frames)
         .map_err(|error| refused("map the pool a second time", &error))?;
+    let lenders = space.lenders(|rank| {
+        let mapper = mapper.of_neighbour(conduit.pool(rank)?, lenders.get(rank.index())?.frames);
+        // Where that pool cannot be mapped again, its pages are copied.
+        mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
+    });
+    let loans = Loans::new(Arc::clone(conduit), lenders, frames, mapped_max() / LOANS_PART);
     let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), mapped_max());
-    Ok(Some(Arc::new(view)))
+    Ok(Some(Arc::new(view.with_loans(loans))))
 }
 
 /// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor.

@@ -1,7 +1,7 @@
 //! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
 
 use super::page_table::part_bytes;
-use super::{Closing, Directory, PageTable, Pinned, Pool, SegmentView, Translations};
+use super::{Closing, Directory, Lender, PageMapper, PageTable, Pinned, Pool, SegmentView, Translations};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region};
@@ -225,6 +225,22 @@ impl AddressSpace {
     pub fn elsewhere(&self, page: PageId) -> impl Iterator<Item = (usize, FrameId)> + use<'_> {
         let is_other = |(pool, _): &(usize, FrameId)| *pool != self.own_pool && *pool < self.ranks.len();
         self.directory.find(page).filter(is_other)
+    }
+
+    /// The neighbours that lend frames, by the numbers of their pools: those for which there is a mapper.
+    pub fn lenders(&self, mapper: impl Fn(Rank) -> Option<Box<dyn PageMapper>>) -> Box<[Option<Lender>]> {
+        let lender = |rank: &usize| {
+            let memory = self.memories[*rank].filter(|_| *rank != self.rank.index())?;
+            let rank = Rank(*rank as u32);
+            Some(Lender { rank, table: memory.table, pool: memory.pool, mapper: mapper(rank)? })
+        };
+        self.ranks.iter().map(lender).collect()
+    }
+
+    /// Maps a page of the own segment for loads where a neighbour has it open. Returns whether it did. Runs in signal
+    /// handlers.
+    pub fn borrow(&self, index: u32) -> bool {
+        self.view.as_ref().is_some_and(|view| view.borrow(index, self.elsewhere(self.own_page(index))))
     }
 
     /// Whether the page may be read in some pool of this host.

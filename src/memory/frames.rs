@@ -1,6 +1,7 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
 use super::{AddressSpace, LargePages, RankMemory};
+use std::cell::RefCell;
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
@@ -15,6 +16,7 @@ pub struct Frames {
     passed_mapped: Vec<(PageId, FrameId)>,
     /// The mapped frames that are to be unmapped, so that none is so twice.
     is_passed: Box<[bool]>,
+    asked_back: Vec<PageId>,
     large_pages: Arc<LargePages>,
 }
 
@@ -28,6 +30,7 @@ impl Frames {
             filled: vec![false; frames as usize].into(),
             passed_mapped: Vec::new(),
             is_passed: vec![false; frames as usize].into(),
+            asked_back: Vec::new(),
             large_pages,
             space,
         }
@@ -61,7 +64,14 @@ impl Frames {
     /// The frame to evict, of those that `cache` allows. Pages that `is_pinned` names stay.
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
         let (passed_mapped, is_passed) = (&mut self.passed_mapped, &mut self.is_passed);
-        self.replacement.victim(&mut Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed }, need)
+        let asked_back = RefCell::new(&mut self.asked_back);
+        let mut uses = Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed, asked_back };
+        self.replacement.victim(&mut uses, need)
+    }
+
+    /// The pages whose frames the last search has found lent, and wants back. Each is named once until it has come back.
+    pub fn asked_back(&mut self) -> impl Iterator<Item = PageId> + '_ {
+        self.asked_back.drain(..)
     }
 
     /// The mapped frames that the last search has passed, each with its page. They are to be unmapped without the engine's
@@ -93,6 +103,22 @@ struct Uses<'a> {
     is_pinned: &'a dyn Fn(PageId) -> bool,
     passed_mapped: &'a mut Vec<(PageId, FrameId)>,
     is_passed: &'a mut [bool],
+    asked_back: RefCell<&'a mut Vec<PageId>>,
+}
+
+impl Uses<'_> {
+    /// A frame that is lent stays while there are others. It is asked back, so that its next use leaves a mark.
+    fn is_lent(&self, page: PageId, frame: FrameId) -> bool {
+        let table = &self.space.own.table;
+        if !table.is_lent(frame) {
+            table.allow_loans(frame);
+            return false;
+        }
+        if table.ask_back(frame) {
+            self.asked_back.borrow_mut().push(page);
+        }
+        true
+    }
 }
 
 impl FrameUse for Uses<'_> {
@@ -100,6 +126,7 @@ impl FrameUse for Uses<'_> {
         let page = self.cache.page_in(frame).filter(|page| self.cache.evictable(frame) && !(self.is_pinned)(*page));
         match page {
             None => Standing::Held,
+            Some(page) if self.is_lent(page, frame) => Standing::Held,
             Some(_) if self.space.own.table.is_pinned(frame) => Standing::InUse,
             Some(_) => Standing::Idle,
         }

@@ -6,7 +6,7 @@
 use super::mapped_order::MappedOrder;
 use super::page_mapper::PageMapper;
 use crate::sys::futex::Lock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// As what a frame is mapped.
@@ -28,17 +28,21 @@ struct Frame {
 pub(super) struct MappedFrames {
     mapper: Box<dyn PageMapper>,
     frames: Box<[Frame]>,
+    /// A bit for each page that is mapped, or about to be.
+    pages: Box<[AtomicU64]>,
     order: Lock<MappedOrder>,
     count_max: u32,
 }
 
 impl MappedFrames {
-    /// A mapper that has mapped nothing yet, and never maps more than `count_max` of `frames` frames, at least one, unless none
-    /// of them may be unmapped.
-    pub(super) fn new(mapper: Box<dyn PageMapper>, frames: u32, count_max: u32) -> MappedFrames {
+    /// A mapper that has mapped nothing yet of a segment of `pages` pages, and never maps more than `count_max` of `frames`
+    /// frames, at least one, unless none of them may be unmapped.
+    pub(super) fn new(mapper: Box<dyn PageMapper>, pages: usize, frames: u32, count_max: u32) -> MappedFrames {
         let unmapped = |_| Frame { mapping: Lock::new(None), is_mapped: AtomicBool::new(false) };
         let order = Lock::new(MappedOrder::new(frames));
-        MappedFrames { mapper, frames: (0..frames).map(unmapped).collect(), order, count_max: count_max.max(1) }
+        let pages = (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let frames = (0..frames).map(unmapped).collect();
+        MappedFrames { mapper, frames, pages, order, count_max: count_max.max(1) }
     }
 
     /// Maps a frame as page `index` with at least these rights, for which the caller has the page pinned. Pages that
@@ -66,6 +70,7 @@ impl MappedFrames {
         if crowded {
             self.shrink(self.count_max, may_unmap);
         }
+        self.note_page(index, true);
         let mut mapped = self.mapper.map(index, frame, access, instead);
         if mapped.is_err() {
             crowded = true;
@@ -77,7 +82,10 @@ impl MappedFrames {
                 *mapping = Some(Mapping { page: index, access });
                 state.is_mapped.store(true, Ordering::Release);
             }
-            Err(_) if instead.is_none() => self.order.lock().remove(frame),
+            Err(_) if instead.is_none() => {
+                self.note_page(index, false);
+                self.order.lock().remove(frame);
+            }
             Err(_) => {}
         }
         mapped.map(|()| crowded)
@@ -123,9 +131,18 @@ impl MappedFrames {
         self.frames[frame.0 as usize].is_mapped.load(Ordering::Acquire)
     }
 
-    /// Whether some frame is mapped as page `index`.
+    /// Whether some frame is mapped as page `index`, or about to be. Waits for nobody.
     pub(super) fn is_page_mapped(&self, index: u32) -> bool {
-        self.frames.iter().any(|frame| frame.mapping.lock().is_some_and(|mapping| mapping.page == index))
+        self.pages[index as usize / 64].load(Ordering::Acquire) & (1 << (index % 64)) != 0
+    }
+
+    fn note_page(&self, index: u32, is_mapped: bool) {
+        let (word, bit) = (&self.pages[index as usize / 64], 1 << (index % 64));
+        if is_mapped {
+            word.fetch_or(bit, Ordering::AcqRel);
+        } else {
+            word.fetch_and(!bit, Ordering::AcqRel);
+        }
     }
 
     /// How many frames are mapped, or about to be.
@@ -143,6 +160,7 @@ impl MappedFrames {
     fn unmap_locked(&self, frame: FrameId, mapped: Mapping, mapping: &mut Option<Mapping>) -> Result<(), i32> {
         self.mapper.unmap(mapped.page, frame, mapped.access)?;
         *mapping = None;
+        self.note_page(mapped.page, false);
         self.frames[frame.0 as usize].is_mapped.store(false, Ordering::Release);
         self.order.lock().remove(frame);
         Ok(())
@@ -185,7 +203,7 @@ mod tests {
 
     fn mapped(room: usize, count_max: u32) -> (MappedFrames, Noted) {
         let noted = Noted { mapped: Arc::default(), room };
-        (MappedFrames::new(Box::new(noted.clone()), 8, count_max), noted)
+        (MappedFrames::new(Box::new(noted.clone()), 200, 8, count_max), noted)
     }
 
     fn pages(noted: &Noted) -> Vec<u32> {
@@ -199,6 +217,8 @@ mod tests {
             mapped.map(10 + frame, FrameId(frame), Access::Read, &|frame| frame != FrameId(1)).expect("room");
         }
         assert_eq!(pages(&noted), [11, 13, 14]);
+        let known: Vec<u32> = (0..200).filter(|page| mapped.is_page_mapped(*page)).collect();
+        assert_eq!(known, [11, 13, 14]);
         mapped.map(13, FrameId(3), Access::Write, &|_| true).expect("more rights");
         mapped.map(13, FrameId(3), Access::Read, &|_| true).expect("fewer rights than it has");
         assert_eq!(noted.mapped.lock().expect("no panics").last(), Some(&(13, FrameId(3), Access::Write)));

@@ -4,6 +4,7 @@
 mod address_space;
 mod frames;
 mod large_pages;
+mod loans;
 mod mapped_frames;
 mod mapped_order;
 mod page_mapper;
@@ -18,6 +19,7 @@ pub use address_space::{
 };
 pub use frames::Frames;
 pub use large_pages::LargePages;
+pub use loans::{Lender, Loans};
 pub use page_mapper::{PageMapper, RemapMapper, mapped_max};
 pub use page_table::{Closing, Directory, PageTable, Pinned};
 pub use pool::Pool;

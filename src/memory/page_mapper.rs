@@ -42,7 +42,8 @@ pub trait PageMapper: Send + Sync {
 pub struct RemapMapper {
     segment: Segment,
     page_bytes: usize,
-    /// The first frame's spare mappings, to read and to write; those of the other frames come after them.
+    /// The first frame's spare mappings, to read and to write; those of the other frames come after them. There is none to
+    /// write of a neighbour's frames.
     spare: [usize; 2],
     /// Mappings are made by moving the page table entries of spare ones. Small pages have too few entries for that to be
     /// worth it. Kernels before 5.13 cannot do it with a shared mapping and leave the mapping behind. There each is made anew.
@@ -93,11 +94,28 @@ impl RemapMapper {
         Ok(mapper)
     }
 
+    /// As this one, for the pool of a neighbour: it maps frames to read only.
+    ///
+    /// # Errors
+    /// The pool cannot be mapped again.
+    pub fn of_neighbour(&self, pool: Region, frames: u32) -> io::Result<RemapMapper> {
+        let RemapMapper { segment, page_bytes, moves_entries, .. } = *self;
+        let len_bytes = frames as usize * page_bytes;
+        assert!(len_bytes <= pool.len_bytes, "{frames} frames of {page_bytes} bytes in a pool of {}", pool.len_bytes);
+        Ok(RemapMapper {
+            segment,
+            page_bytes,
+            spare: [make_spare(pool.address, len_bytes, Access::Read)?, 0],
+            moves_entries,
+        })
+    }
+
     fn page(&self, index: u32) -> usize {
         self.segment.base + index as usize * self.page_bytes
     }
 
     fn spare_of(&self, frame: FrameId, access: Access) -> usize {
+        debug_assert!(self.spare[usize::from(access == Access::Write)] != 0, "a neighbour's frame is mapped to write");
         self.spare[usize::from(access == Access::Write)] + frame.0 as usize * self.page_bytes
     }
 

@@ -4,6 +4,7 @@
 //! `mapped_frames.rs` keeps which are. A page must be pinned to be mapped. It is unmapped after it is closed and before
 //! the protocol learns of that: what is stored in a mapped page is never lost.
 
+use super::loans::Loans;
 use super::mapped_frames::MappedFrames;
 use super::page_mapper::PageMapper;
 use super::page_table::Pinned;
@@ -33,6 +34,7 @@ pub struct SegmentView {
     frames: u32,
     memory: RankMemory,
     mapped: MappedFrames,
+    loans: Option<Loans>,
 }
 
 impl std::fmt::Debug for SegmentView {
@@ -70,8 +72,18 @@ impl SegmentView {
         mapped_max: u32,
     ) -> SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
-        let mapped = MappedFrames::new(mapper, frames, mapped_max);
-        SegmentView { rank, segment, page_shift, frames, memory, mapped }
+        let mapped = MappedFrames::new(mapper, segment.size_bytes >> page_shift, frames, mapped_max);
+        SegmentView { rank, segment, page_shift, frames, memory, mapped, loans: None }
+    }
+
+    /// The same, with neighbours' frames mapped for loads.
+    pub fn with_loans(self, loans: Loans) -> SegmentView {
+        SegmentView { loans: Some(loans), ..self }
+    }
+
+    /// The neighbours' frames that are mapped, if any may be.
+    pub fn loans(&self) -> Option<&Loans> {
+        self.loans.as_ref()
     }
 
     /// The range.
@@ -112,6 +124,25 @@ impl SegmentView {
         }
     }
 
+    /// Maps the frame of a neighbour for loads, from the first of these pools of the host and frames that lends it. Returns
+    /// whether the page is mapped. Runs in signal handlers.
+    pub(super) fn borrow(&self, index: u32, mut places: impl Iterator<Item = (usize, FrameId)>) -> bool {
+        let Some(loans) = &self.loans else { return false };
+        let mut set = loans.set_of(index).lock();
+        // A page that was closed is mapped until the driver has unmapped it.
+        let is_free = !self.mapped.is_page_mapped(index);
+        set.find(index).is_some()
+            || is_free && places.any(|(pool, frame)| loans.borrow(&mut set, self.page(index), pool, frame))
+    }
+
+    /// Unmaps a page and gives its frame back, if a neighbour has lent it.
+    ///
+    /// # Errors
+    /// The system's error number.
+    pub fn give_back(&self, index: u32) -> Result<(), i32> {
+        self.loans.as_ref().map_or(Ok(()), |loans| loans.give_back(&mut loans.set_of(index).lock(), index))
+    }
+
     /// Pins a page, if it may be read. Returns where its frame is.
     pub fn pin_to_read(&self, index: u32) -> Option<*const u8> {
         let pinned = self.memory.table.pin(self.page(index), Access::Read)?;
@@ -120,7 +151,8 @@ impl SegmentView {
 
     /// The access that a fault was about, for processors that do not tell: a mapped page must lack the right to write.
     pub fn more_than_mapped(&self, index: u32) -> Access {
-        if self.mapped.is_page_mapped(index) { Access::Write } else { Access::Read }
+        let is_lent = self.loans.as_ref().is_some_and(|loans| loans.has(index));
+        if is_lent || self.mapped.is_page_mapped(index) { Access::Write } else { Access::Read }
     }
 
     /// Whether somebody waits for a page that the caller has pinned.
@@ -173,7 +205,11 @@ impl SegmentView {
     fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
         // A page that is open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
-        self.mapped.map(index, frame, access, &|frame| self.may_unmap(frame))
+        let may_unmap = |frame| self.may_unmap(frame);
+        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, &may_unmap) };
+        let mut set = loans.set_of(index).lock();
+        loans.give_back(&mut set, index)?;
+        self.mapped.map(index, frame, access, &may_unmap)
     }
 
     fn may_unmap(&self, frame: FrameId) -> bool {

@@ -105,7 +105,8 @@ fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
 /// How much of the pages that came was used, in percent, and the size of a page that fits; `None` where loads and stores
 /// leave that unknown.
 fn used(sum: &Snapshot) -> Option<(u64, u64)> {
-    let faults: u64 = [Row::FaultMapped, Row::FaultRead, Row::FaultWrite].iter().map(|row| sum.get(*row)).sum();
+    let faults: u64 =
+        [Row::FaultMapped, Row::FaultRead, Row::FaultWrite, Row::FaultBorrowed].iter().map(|row| sum.get(*row)).sum();
     let missed = [Row::MissOwnDisk, Row::MissNeighbour, Row::MissOtherHost];
     let came = missed.iter().map(|row| sum.get(*row)).sum::<u64>() + sum.get(Row::AheadFetched);
     let asked_bytes = sum.get(Row::GetBytes).saturating_add(sum.get(Row::PutBytes));

@@ -172,6 +172,8 @@ rows! {
         "without cooperative caching: waits for dirty pages to be written back at barriers"
     WaitSpace wait_space Wait "waits" "space on the disk" "times in which writes found the disk full"
     WaitEnd wait_end Wait "waits" "end of other ranks" "waits for the programs of other ranks to end"
+    FaultBorrowed fault_borrowed Count "faults" "neighbour's page mapped"
+        "loads that found their page in the pool of another rank of the host, which was mapped and not copied"
 }
 
 /// How many rows there are.

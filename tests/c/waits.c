@@ -1,6 +1,6 @@
-/* A load that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the load for
+/* A store that waits for very long: the client's handlers run meanwhile, may miss other pages, and may leave the store for
  * good. The last rank holds a page of rank 0 and is stopped. waits jumps|returns [alternate]: whether the last handler
- * leaves the load; on an alternate stack, too. */
+ * leaves the store; on an alternate stack, too. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ static void on_tick(int signal) {
     if (++ticks < TICKS) return;
     raise(SIGQUIT);
     if (jumps) siglongjmp(back, 1);
-    /* The page of the load that is interrupted comes, for this handler, too. */
+    /* The page of the store that is interrupted comes, for this handler, too. */
     CHECK(kill(holder, SIGCONT) == 0);
     CHECK_EQ(load_word(at(0, 0)), 77);
 }
@@ -67,19 +67,21 @@ static void await_stop(pid_t pid) {
     }
 }
 
-/* Loads the page, and leaves the load in the handler, or comes back to it. */
-static void load(void) {
+/* Stores to the page, and leaves the store in the handler, or comes back to it. A load would be done where the page is. */
+static void wait_for_page(void) {
     set_timer(150000);
     if (sigsetjmp(back, 1) == 0) {
-        CHECK_EQ(load_word(at(0, 0)), 77);
+        store_word(at(0, 8), 79);
         CHECK(!jumps);
+        CHECK_EQ(load_word(at(0, 0)), 77);
+        CHECK_EQ(load_word(at(0, 8)), 79);
     }
     set_timer(0);
     CHECK(ticks == TICKS && quits == 1);
     if (jumps) CHECK(kill(holder, SIGCONT) == 0);
 }
 
-/* Stores to the page, once the load of the rank that waits has taken the right to do so. */
+/* Stores to the page, once the store of the rank that waits has taken the right to do so. */
 static void store(void) {
     uint64_t word = 78;
     CHECK(vgasnet_AMPoll() == VGASNET_OK);
@@ -107,9 +109,9 @@ int main(int argc, char **argv) {
     if (is_holder) CHECK(raise(SIGSTOP) == 0);
     if (vgasnet_mynode() == 0) {
         await_stop(holder);
-        load();
+        wait_for_page();
     }
-    /* The page of the load that was left comes, and nobody keeps it: this rank calls nothing but the barrier. */
+    /* The page of the store that was left comes, and nobody keeps it: this rank calls nothing but the barrier. */
     if (is_holder && jumps) store();
     barrier();
     if (vgasnet_mynode() == 0) {

@@ -1,7 +1,7 @@
 //! Loads from and stores to the own segment: the C programs of `tests/c/` that test them, as jobs.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, is_across_hosts, run, say_not_run, some_of};
+use crate::support::run::{Ended, Setup, conduit, is_across_hosts, run, run_with, say_not_run, some_of};
 use nix::sys::statvfs::statvfs;
 use std::path::Path;
 
@@ -91,6 +91,20 @@ fn instructions_that_use_many_pages() {
 #[test]
 fn stores_are_neither_lost_nor_torn() {
     run_in("stores_seen", &[], SETUPS);
+}
+
+#[test]
+fn loads_of_pages_that_neighbours_hold() {
+    run_in("loans", &["seen"], SETUPS);
+    let on = [("VGASNET_STATS", "1")];
+    let setups = [small(2, 4, true, true), small(4, 8, true, true), large(2, 4)];
+    // Elsewhere nothing is lent.
+    let setups = if conduit() == "smp" { &setups[..] } else { &[] };
+    for &setup in setups {
+        run_with(&program("loans"), &["stopped"], setup, &on).expect(0);
+        run_with(&program("loans"), &["killed"], setup, &on).expect(128 + 9);
+        run_with(&program("loans"), &["fork"], setup, &on).expect(0);
+    }
 }
 
 #[test]

@@ -20,6 +20,7 @@ impl Job {
             self.check_bounds(rank);
             self.check_mapped(rank);
         }
+        self.check_lent();
         self.check_directories();
     }
 
@@ -141,8 +142,9 @@ impl Job {
         );
         assert!(pending.closing <= own_frames, "{pending:?}, {own_frames} own frames");
         assert!(pending.ahead <= 2 * own_frames, "{pending:?}, {own_frames} own frames");
-        // An own frame is to be unmapped because its page is closed, and because the policy passed it.
-        assert!(pending.work <= 2 * frames + 3 * own_frames + parts, "{pending:?}, {frames} frames, {parts} parts");
+        // An own frame is to be unmapped because its page is closed, and because the policy passed it; a neighbour's because it
+        // was asked back.
+        assert!(pending.work <= 3 * frames + 3 * own_frames + parts, "{pending:?}, {frames} frames, {parts} parts");
         assert!(pending.messages <= 4 * frames + notices, "{pending:?}, {frames} frames");
     }
 

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
-use vgasnet::memory::{self, AddressSpace, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
+use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::MemoryStorage;
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
@@ -116,6 +116,9 @@ pub enum Task {
         page: PageId,
         frame: FrameId,
     },
+    GiveBack {
+        index: u32,
+    },
     Put(Transfer),
     Get(Transfer),
 }
@@ -189,6 +192,7 @@ impl Job {
             Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
             Work::Unmap { page, frame } => Task::Unmap { page, frame },
             Work::UnmapUnused { page, frame } => Task::UnmapUnused { page, frame },
+            Work::GiveBack { index } => Task::GiveBack { index },
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -264,21 +268,24 @@ impl Job {
                 node.view().unmap_unused(page, frame);
                 None
             }
-            Task::Put(transfer) => {
-                if node.conduit.put(&transfer).is_err() {
-                    self.seen.put_back += 1;
-                    node.engine.put_back(Work::Put(transfer));
-                }
+            Task::GiveBack { index } => {
+                self.seen.asked_back += u64::from(node.mapper.lent_at(index).is_some());
+                node.view().give_back(index).expect("there is room to unmap");
                 None
             }
-            Task::Get(transfer) => {
-                if node.conduit.get(&transfer).is_err() {
-                    self.seen.put_back += 1;
-                    node.engine.put_back(Work::Get(transfer));
-                }
-                None
-            }
+            Task::Put(transfer) => self.transfer(rank, transfer, true),
+            Task::Get(transfer) => self.transfer(rank, transfer, false),
         }
+    }
+
+    fn transfer(&mut self, rank: usize, transfer: Transfer, is_put: bool) -> Option<Task> {
+        let node = &mut self.nodes[rank];
+        let taken = if is_put { node.conduit.put(&transfer) } else { node.conduit.get(&transfer) };
+        if taken.is_err() {
+            self.seen.put_back += 1;
+            node.engine.put_back(if is_put { Work::Put(transfer) } else { Work::Get(transfer) });
+        }
+        None
     }
 
     /// Undoes a pin of `page` in the pool of `rank`.
@@ -304,6 +311,8 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let mapper = Mapper::new(rank, space.own, shape.mapper);
     let (segment, mapped_max) = (space.segments[rank.index()], shape.mapper.mapped_max);
     let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), mapped_max);
+    let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
+    let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));
     let space = Arc::new(space.with_view(Some(Arc::new(view))));
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));

@@ -2,7 +2,7 @@
 
 use crate::job::Job;
 use vgasnet_protocol::Space;
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 impl Job {
     /// A mapped page is in its frame, with the rights of the mapping. A page that is pinned for an instruction is
@@ -27,6 +27,28 @@ impl Job {
                 table.is_open(page, access) || is_unpinning,
                 "{page:?} is pinned by the client of r{rank}, but closed to its operations"
             );
+        }
+    }
+
+    /// A page that a neighbour has lent is there, in that frame, and its lender knows. So nobody writes it elsewhere.
+    pub fn check_lent(&self) {
+        let mut lent = vec![0; self.nodes.len()];
+        for (rank, node) in self.nodes.iter().enumerate() {
+            let loans = node.view().loans().expect("every simulated rank may borrow").all();
+            assert_eq!(loans.len(), node.mapper.lent().len(), "r{rank} does not know what it has borrowed");
+            assert!(loans.len() <= self.shape.ranks[rank].frames as usize, "r{rank} has borrowed {loans:?}");
+            for (index, (lender, frame)) in node.mapper.lent() {
+                lent[lender.index()] += 1;
+                self.check_use(lender.index(), PageId::of_segment(node.space.rank, index), frame, Access::Read);
+                assert!(self.nodes[lender.index()].space.own.table.is_lent(frame), "{frame:?} of {lender:?}");
+            }
+        }
+        for (node, lent) in self.nodes.iter().zip(lent) {
+            let table = &node.space.own.table;
+            assert_eq!(table.lent(), lent, "what {:?} has lent", node.space.rank);
+            let frames = node.engine.protocol().cache.frames();
+            assert!(lent <= frames / 2, "{:?} has lent {lent} of {frames} frames", node.space.rank);
+            assert_eq!((0..frames).filter(|frame| table.is_lent(FrameId(*frame))).count(), lent as usize);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::memory::RankMemory;
+use vgasnet::memory::{PageMapper, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -43,6 +43,8 @@ struct Inner {
 #[derive(Default)]
 struct State {
     pages: BTreeMap<u32, Mapping>,
+    /// The neighbour and its frame that a page is mapped from.
+    lent: BTreeMap<u32, (Rank, FrameId)>,
     has_refused: bool,
     refusals: u64,
     unmapped: u64,
@@ -60,7 +62,23 @@ impl Mapper {
 
     /// Whether a load or store at page `index` does not fault.
     pub fn allows(&self, index: u32, access: Access) -> bool {
-        self.at(index).is_some_and(|mapped| mapped.access >= access)
+        let is_lent = access == Access::Read && self.lent_at(index).is_some();
+        is_lent || self.at(index).is_some_and(|mapped| mapped.access >= access)
+    }
+
+    /// The neighbour's frame that a load at page `index` finds.
+    pub fn lent_at(&self, index: u32) -> Option<(Rank, FrameId)> {
+        self.state().lent.get(&index).copied()
+    }
+
+    /// All pages that are mapped from neighbours.
+    pub fn lent(&self) -> Vec<(u32, (Rank, FrameId))> {
+        self.state().lent.iter().map(|(index, from)| (*index, *from)).collect()
+    }
+
+    /// What maps the frames of a neighbour here.
+    pub fn of_neighbour(&self, lender: Rank) -> Box<dyn PageMapper> {
+        Box::new(LentMapper { mapper: self.clone(), lender })
     }
 
     /// All pages that are mapped.
@@ -93,6 +111,7 @@ impl vgasnet::memory::PageMapper for Mapper {
         let Settings { mapped_max, room, .. } = self.0.settings;
         let mut state = self.state();
         let before = instead.map(|access| Mapping { frame, access });
+        assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
         assert_eq!(state.pages.get(&index).copied(), before, "page {index} is not mapped as its caller believes");
         assert!(self.is_pinned(index), "page {index} is mapped but not pinned, and may be closed at any moment");
         if before.is_none() {
@@ -116,6 +135,28 @@ impl vgasnet::memory::PageMapper for Mapper {
         assert_eq!(state.pages.remove(&index), Some(Mapping { frame, access }), "page {index} is unmapped as another");
         assert!(!self.is_pinned(index), "page {index} is unmapped while it is pinned");
         state.unmapped += 1;
+        Ok(())
+    }
+}
+
+/// Maps a neighbour's frames in the segment of a rank.
+struct LentMapper {
+    mapper: Mapper,
+    lender: Rank,
+}
+
+impl PageMapper for LentMapper {
+    fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
+        assert_eq!((access, instead), (Access::Read, None), "only loads use a neighbour's frame");
+        let mut state = self.mapper.state();
+        assert!(!state.pages.contains_key(&index), "page {index} has a frame of the own pool");
+        assert_eq!(state.lent.insert(index, (self.lender, frame)), None, "page {index} is lent twice");
+        Ok(())
+    }
+
+    fn unmap(&self, index: u32, frame: FrameId, _access: Access) -> Result<(), i32> {
+        let lent = self.mapper.state().lent.remove(&index);
+        assert_eq!(lent, Some((self.lender, frame)), "page {index} is given back as another");
         Ok(())
     }
 }

@@ -42,6 +42,12 @@ counters! {
     crowded,
     /// Faults that the engine served.
     faults,
+    /// Faults for which a neighbour's frame was mapped.
+    borrowed,
+    /// Frames of neighbours that came back because they were asked for.
+    asked_back,
+    /// Loads from a neighbour's frame.
+    lent_loads,
     /// Threads that waited for the turn as long as they may.
     turns_waited,
     /// Faults that were the first use of a page that was fetched ahead.

@@ -8,6 +8,9 @@ use vgasnet::memory::{PageAccess, Piece, SegmentView};
 use vgasnet::request::{Copy, Fault, Part};
 use vgasnet_protocol::coherence::{Access, PageId};
 
+/// Loans that an instruction gets before it waits for pages that stay.
+const ADDRESSES: u32 = 4;
+
 /// The most steps that a thread waits for the turn.
 const TURN_PATIENCE: u32 = 40;
 
@@ -32,6 +35,8 @@ pub struct Thread {
     unpinning: Vec<u32>,
     /// The present instruction has faulted.
     has_faulted: bool,
+    /// How often a neighbour's frame was mapped for it.
+    borrowed: u32,
 }
 
 enum Stage {
@@ -117,6 +122,7 @@ impl Job {
             kept: Vec::new(),
             unpinning: Vec::new(),
             has_faulted: false,
+            borrowed: 0,
         });
     }
 
@@ -157,6 +163,7 @@ impl Job {
             return;
         }
         thread.instructions.pop();
+        thread.borrowed = 0;
         self.seen.silent += u64::from(!std::mem::take(&mut thread.has_faulted));
         // The single step raises SIGTRAP.
         if std::mem::take(&mut thread.is_stepping) {
@@ -179,12 +186,16 @@ impl Job {
     /// Loads or stores bytes of the own segment through the mappings.
     pub fn access(&mut self, rank: usize, range: Range, bytes: &mut [u8], access: Access) {
         for piece in pieces(&self.nodes[rank], range) {
-            let mapped = self.nodes[rank].mapper.at(piece.page.index).filter(|mapped| mapped.access >= access);
-            let frame = mapped.unwrap_or_else(|| panic!("{piece:?} is not mapped for {access:?} at r{rank}")).frame;
-            self.check_use(rank, piece.page, frame, access);
+            let (index, mapper) = (piece.page.index, &self.nodes[rank].mapper);
+            let own = mapper.at(index).filter(|mapped| mapped.access >= access).map(|mapped| (rank, mapped.frame));
+            let lent = mapper.lent_at(index).filter(|_| access == Access::Read);
+            let mapped = own.or(lent.map(|(lender, frame)| (lender.index(), frame)));
+            let (holder, frame) = mapped.unwrap_or_else(|| panic!("{piece:?} is not mapped for {access:?} at r{rank}"));
+            self.seen.lent_loads += u64::from(lent.is_some());
+            self.check_use(holder, piece.page, frame, access);
             let memory = bytes[piece.start_bytes..][..piece.len_bytes].as_mut_ptr();
             let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
-            let frame = self.nodes[rank].space.own.pool.frame(frame);
+            let frame = self.nodes[holder].space.own.pool.frame(frame);
             // SAFETY: the frame lies in the pool and has the page for this access. `bytes` has as many as the piece,
             // and no other thread runs.
             unsafe { self.model.copy(&copy, frame, &piece) };
@@ -211,7 +222,13 @@ impl Job {
                 self.seen.crowded += u64::from(crowded);
                 self.keep(rank, at, index);
             }
+            PageAccess::Missed if access == Access::Read && thread.borrowed < ADDRESSES && node.space.borrow(index) => {
+                self.seen.borrowed += 1;
+                thread.borrowed += 1;
+            }
             PageAccess::Missed => {
+                let view = node.space.view.as_ref().expect("every simulated rank has its segment as memory");
+                view.give_back(index).expect("there is room to unmap");
                 self.seen.faults += 1;
                 thread.unpinning.append(&mut thread.kept);
                 let patience = if steps { random.u32(1..=TURN_PATIENCE) } else { 0 };

@@ -8,6 +8,7 @@
 
 mod directory;
 mod index;
+mod lending;
 #[cfg(all(loom, test))]
 mod model;
 mod word;
@@ -25,13 +26,15 @@ use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use word::Closed;
 
-/// Bytes before the first entry: the unpin counter, in a cache line of its own.
+/// Bytes before the first entry: the unpin counter and the count of frames lent, in a cache line of their own.
 const HEADER_BYTES: usize = 64;
 
 /// A rank's page table: this rank's own or a neighbour's.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTable {
     unpin_counter: &'static AtomicU32,
+    /// Frames that are lent to neighbours.
+    lent: &'static AtomicU32,
     entries: &'static [Entry],
     index: Index,
 }
@@ -79,12 +82,13 @@ impl PageTable {
         assert!(memory.address % HEADER_BYTES == 0 && memory.len_bytes >= PageTable::bytes(frames));
         let frames = frames as usize;
         let links = HEADER_BYTES + frames * size_of::<Entry>();
-        // SAFETY: the counter, the entries and the links lie in the region one behind the other, aligned. The region stays
+        // SAFETY: the counters, the entries and the links lie in the region one behind the other, aligned. The region stays
         // mapped until the process ends, and is only used as these atomics, for which zero is valid.
         unsafe {
             let link = |at: usize| memory.at(links + at * size_of::<AtomicU32>()).cast_const().cast();
             PageTable {
                 unpin_counter: &*memory.at(0).cast(),
+                lent: &*memory.at(size_of::<AtomicU32>()).cast(),
                 entries: std::slice::from_raw_parts(memory.at(HEADER_BYTES).cast_const().cast(), frames),
                 index: Index {
                     next: std::slice::from_raw_parts(link(0), frames),

@@ -25,6 +25,7 @@ fn pool(frames: usize) -> Arc<Pool> {
     let links = |count| (0..count).map(|_| AtomicU32::new(0)).collect::<Vec<_>>().leak();
     let table = PageTable {
         unpin_counter: Box::leak(Box::new(AtomicU32::new(0))),
+        lent: Box::leak(Box::new(AtomicU32::new(0))),
         entries: (0..frames).map(|_| Entry::new()).collect::<Vec<_>>().leak(),
         index: Index { buckets: links(1), next: links(frames) },
     };
@@ -162,5 +163,33 @@ fn model_the_index_leads_to_the_page_or_nowhere() {
         pool.table.open(page(2), FrameId(1), Access::Read, false);
         assert_eq!(pool.table.find(page(2)), Some(FrameId(1)));
         client.join().unwrap();
+    });
+}
+
+/// A borrower loads from a frame without a pin while it has it, and gives it back before the engine uses the frame.
+#[test]
+fn model_a_lent_frame_comes_back_before_its_page_is_closed() {
+    loom::model(|| {
+        // Two frames, so that one may be lent.
+        let pool = pool(2);
+        pool.table.open(PAGE, FRAME, Access::Read, false);
+        let borrower = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                if pool.table.lend(FRAME, PAGE) {
+                    // SAFETY: the checker tells if anybody writes meanwhile.
+                    pool.frame.with(|bytes| unsafe { std::hint::black_box(*bytes) });
+                    if pool.table.give_back(FRAME) {
+                        pool.table.notify_unpinned();
+                    }
+                }
+                access(&pool, Access::Read);
+            }
+        });
+        let is_told = pool.table.ask_back(FRAME);
+        assert!(!is_told || !pool.table.lend(FRAME, PAGE), "it was asked back");
+        close(&pool);
+        borrower.join().unwrap();
+        assert_eq!(pool.table.lent(), 0);
     });
 }

@@ -1,14 +1,16 @@
 //! An entry of the page table: which page a frame holds, and one atomic word that says whether operations may use it.
 //!
 //! ```text
-//!  63          32 31  29   28     27     26      25     24  23            0
-//! ┌──────────────┬──────┬─────┬───────┬───────┬──────┬──────┬─────────────┐
-//! │   version    │      │quick│ ahead │closing│write │ read │    pins     │
-//! └──────────────┴──────┴─────┴───────┴───────┴──────┴──────┴─────────────┘
+//!  63       32 31  30   29    28     27     26      25     24  23         0
+//! ┌───────────┬──┬─────┬────┬─────┬───────┬───────┬──────┬──────┬──────────┐
+//! │  version  │  │asked│lent│quick│ ahead │closing│write │ read │   pins   │
+//! └───────────┴──┴─────┴────┴─────┴───────┴───────┴──────┴──────┴──────────┘
 //! ```
 //!
 //! The version changes whenever the frame's page is opened or closed. The page changes only while it is closed. So a word
 //! that has the same version before and after, and is open, belongs to one page all the time between.
+//!
+//! A frame that is lent counts as pinned once more. Only the home of its page borrows it, so one bit is enough.
 
 #[cfg(all(loom, test))]
 use loom::sync::atomic::{AtomicU64, Ordering, fence};
@@ -25,7 +27,13 @@ const CLOSING: u64 = 1 << 26;
 const AHEAD: u64 = 1 << 27;
 /// The page may be read without a pin since the engine looked last. Only an open page has this, and none with AHEAD.
 const QUICK: u64 = 1 << 28;
+/// The page's home, a neighbour, has the frame mapped in its segment.
+const LENT: u64 = 1 << 29;
+/// The frame is not to be lent: it was asked back since the engine allowed it last.
+const ASKED: u64 = 1 << 30;
 const VERSION: u64 = 1 << 32;
+/// What keeps a page from being closed.
+const USES: u64 = PINS | LENT;
 const VERSIONS: u64 = !(VERSION - 1);
 
 /// A page as a number.
@@ -98,7 +106,38 @@ impl Entry {
     pub(super) fn unpin(&self) -> bool {
         let before = self.word.fetch_sub(PIN, Ordering::Release);
         debug_assert!(before & PINS != 0);
-        before & (PINS | CLOSING) == PIN | CLOSING
+        before & (USES | CLOSING) == PIN | CLOSING
+    }
+
+    /// Lends the frame if it holds this page, open, and may be lent. Returns whether it does.
+    pub(super) fn lend(&self, key: Key) -> bool {
+        let lent = |before: u64| {
+            (before & (READ | LENT | ASKED) == READ && self.is_of(key)).then_some((before | LENT) & !AHEAD)
+        };
+        self.word.fetch_update(Ordering::Acquire, Ordering::Acquire, lent).is_ok()
+    }
+
+    /// Ends the loan. Returns whether the engine waits for that: to close the page, or because it has asked.
+    pub(super) fn give_back(&self) -> bool {
+        let before = self.word.fetch_and(!LENT, Ordering::Release);
+        debug_assert!(before & LENT != 0);
+        before & ASKED != 0 || before & (PINS | CLOSING) == CLOSING
+    }
+
+    /// Notes that the frame is asked back. Returns whether it is lent and was not asked back before.
+    pub(super) fn ask_back(&self) -> bool {
+        self.has(LENT) && self.word.fetch_or(ASKED, Ordering::Relaxed) & (LENT | ASKED) == LENT
+    }
+
+    /// Allows the frame, which is not lent, to be lent again.
+    pub(super) fn allow_loans(&self) {
+        if self.has(ASKED) {
+            self.word.fetch_and(!ASKED, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_lent(&self) -> bool {
+        self.has(LENT)
     }
 
     /// Adds a pin to those that there are.
@@ -140,7 +179,7 @@ impl Entry {
             let _ = self.word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, opened);
             return false;
         }
-        assert!(seen & PINS == 0, "a closed page is not pinned");
+        assert!(seen & USES == 0, "a closed page is not in use");
         self.key.store(key.0, Ordering::Relaxed);
         let version = (seen & VERSIONS).wrapping_add(VERSION);
         self.word.store(version | added | (u64::from(pin) * PIN), Ordering::Release);
@@ -151,19 +190,19 @@ impl Entry {
     pub(super) fn close(&self) -> Closed {
         let closed = |before: u64| {
             let version = (before & VERSIONS).wrapping_add(VERSION);
-            Some(version | if before & PINS == 0 { 0 } else { (before & PINS) | CLOSING })
+            Some(version | if before & USES == 0 { 0 } else { (before & (USES | ASKED)) | CLOSING })
         };
         let before = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, closed).unwrap_or_default();
         // A reader without a pin that sees a later byte of the frame, or its next page, sees the new version too.
         fence(Ordering::Release);
-        if before & PINS == 0 { Closed::Now } else { Closed::WhenUnpinned }
+        if before & USES == 0 { Closed::Now } else { Closed::WhenUnpinned }
     }
 
-    /// Ends the closing once nobody has the page pinned. Returns whether that is so.
+    /// Ends the closing once nobody has the page pinned or borrowed. Returns whether that is so.
     pub(super) fn poll_closed(&self) -> bool {
         let seen = self.word.load(Ordering::Acquire);
         assert!(seen & CLOSING != 0, "the page was not closing");
-        if seen & PINS != 0 {
+        if seen & USES != 0 {
             return false;
         }
         self.word.store(seen & VERSIONS, Ordering::Release);
