@@ -117,7 +117,7 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
     let names = [
         ("own_pool_load_again", "load, page in the own pool, us", 0.0),
         ("own_pool_store_put", "store, page in the own pool, us", 0.0),
-        ("neighbour_load", "load, page of a neighbour, us", copy_us),
+        ("neighbour_load", "load, page of a neighbour, us", 0.0),
         ("neighbour_store", "store, page of a neighbour, us", copy_us),
     ];
     let judged = names.into_iter().filter_map(|(name, meaning, copy_us)| {
