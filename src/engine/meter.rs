@@ -57,9 +57,8 @@ impl Meter {
             Event::Message { from, message } => self.on_message(*from, message),
             Event::LoadFailed(page) => self.forget_disk(*page),
             Event::Loaded(page) => {
-                if self.on_disk(*page, Row::DiskRead) {
-                    stats::add(Row::DiskReadBytes, self.space.page_bytes() as u64);
-                }
+                let pages = u64::from(self.on_disk(*page, Row::DiskRead));
+                stats::add(Row::DiskReadBytes, pages * self.space.page_bytes() as u64);
             }
             // The storage server knows how many bytes of it were written.
             Event::Stored(page) => drop(self.on_disk(*page, Row::DiskWrite)),
