@@ -80,10 +80,7 @@ impl Engine {
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
-                None => {
-                    let outgoing = self.transfers.remove(token.0 as usize / 2);
-                    self.handle(Event::Transferred(outgoing));
-                }
+                None => self.on_transferred(token),
             },
             Arrived::Nonsense(nonsense) => return Err(refused(nonsense)),
             Arrived::Corrupt(what) => return Err(UserError::new(what)),

@@ -271,11 +271,10 @@ impl Driver {
 
     fn copy(&self, page: PageId, frame: FrameId, parts: Vec<Part>) {
         let own = &self.space.own;
-        let memory = own.pool.frame(frame);
         for part in &parts {
             // SAFETY: the engine pinned the page for these parts with the access that they need. The address space cut
             // their pieces, and the client leaves its memory to them until it has synced them.
-            unsafe { part.copy.run(memory, &part.piece) };
+            unsafe { part.copy.run(own, frame, &part.piece) };
             if let Some(access) = part.copy.mapped_access() {
                 self.map_and_pin(page, frame, access);
             }
@@ -294,7 +293,7 @@ impl Driver {
     fn fill(&self, page: PageId, frame: FrameId, part: Part) {
         // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened. The piece is the whole
         // page, and the client leaves its memory to it until it has synced that.
-        unsafe { part.copy.run(self.space.own.pool.frame(frame), &part.piece) };
+        unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
         self.engine().complete(Event::Filled(page));
         if let Some(awaited) = self.complete(part.completion) {
             let mut happened = Happened::default();

@@ -56,8 +56,12 @@ impl Meter {
             }
             Event::Message { from, message } => self.on_message(*from, message),
             Event::LoadFailed(page) => self.forget_disk(*page),
-            Event::Loaded(page) => self.on_disk(*page, Row::DiskRead, Row::DiskReadBytes),
-            Event::Stored(page) => self.on_disk(*page, Row::DiskWrite, Row::DiskWriteBytes),
+            Event::Loaded(page) => {
+                let pages = u64::from(self.on_disk(*page, Row::DiskRead));
+                stats::add(Row::DiskReadBytes, pages * self.space.page_bytes() as u64);
+            }
+            // The storage server knows how many bytes of it were written.
+            Event::Stored(page) => drop(self.on_disk(*page, Row::DiskWrite)),
             _ => {}
         }
     }
@@ -192,11 +196,14 @@ impl Meter {
         self.disk.insert((page, row), now);
     }
 
-    fn on_disk(&mut self, page: PageId, row: Row, bytes: Row) {
-        let Some(since) = self.disk.remove(&(page, row)) else { return };
-        stats::time(row, since);
-        stats::add(bytes, self.space.page_bytes() as u64);
-        self.end_busy();
+    /// An operation of the disk is done. Returns whether its start was seen.
+    fn on_disk(&mut self, page: PageId, row: Row) -> bool {
+        let since = self.disk.remove(&(page, row));
+        if let Some(since) = since {
+            stats::time(row, since);
+            self.end_busy();
+        }
+        since.is_some()
     }
 
     /// A page could not be read.

@@ -44,7 +44,9 @@ use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{self, Barrier};
-use vgasnet_protocol::coherence::{Action, Event, FrameId, Outgoing, PageId, Protocol, Waiter};
+use vgasnet_protocol::coherence::{
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToHome, Waiter,
+};
 use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
@@ -329,10 +331,7 @@ impl Engine {
     fn act(&mut self, action: Action) {
         match action {
             Action::Send { to, message } => {
-                if let Some(frame) = message.frame() {
-                    self.frames.reserve(frame);
-                    self.reserve.on_taken();
-                }
+                self.note_frame(&message);
                 if to == self.space.rank {
                     self.events.push_back(Event::Message { from: to, message });
                 } else {
@@ -362,11 +361,16 @@ impl Engine {
                 }
             }
             Action::Transfer(outgoing) => self.transfer(outgoing),
-            // Memory that nobody has written is zeros already.
-            Action::Clear { page, frame } if self.frames.is_zeros(frame) => {
-                self.events.push_back(Event::Cleared(page));
+            Action::Clear { page, frame } => {
+                // What was never written is zeros in the file too.
+                self.space.own.blocks.clear(frame);
+                // Memory that nobody has written is zeros already.
+                if self.frames.is_zeros(frame) {
+                    self.events.push_back(Event::Cleared(page));
+                } else {
+                    self.work.push_back(Work::Clear { page, frame });
+                }
             }
-            Action::Clear { page, frame } => self.work.push_back(Work::Clear { page, frame }),
             Action::Fill { page, frame, waiter } => {
                 let part = self.parts.remove(waiter.0 as usize);
                 self.work.push_back(Work::Fill { page, frame, part });
@@ -382,6 +386,19 @@ impl Engine {
         }
     }
 
+    /// A message is about to be sent: notes what it means for a frame of this rank.
+    fn note_frame(&mut self, message: &CoherenceMessage) {
+        if let Some(frame) = message.frame() {
+            self.frames.reserve(frame);
+            self.reserve.on_taken();
+        }
+        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) = message.body {
+            // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.
+            let kept = self.protocol.cache.frame_of(message.page);
+            kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));
+        }
+    }
+
     fn transfer(&mut self, outgoing: Outgoing) {
         let pool = &self.space.own.pool;
         // Those of the storage server are odd.
@@ -393,6 +410,20 @@ impl Engine {
             len_bytes: pool.page_bytes(),
             token,
         }));
+    }
+
+    /// A page is in the frame of another rank, which gets to know what of it the file may lack, if it is of this host.
+    pub(super) fn on_transferred(&mut self, token: Token) {
+        let outgoing = self.transfers.remove(token.0 as usize / 2);
+        let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
+        if let Some(its) = self.space.blocks(forward.to) {
+            blocks.pass_on(outgoing.from, its, forward.frame);
+        }
+        if forward.access == Access::Write {
+            // The frame may wait for another copy of the page.
+            blocks.mark_all(outgoing.from);
+        }
+        self.handle(Event::Transferred(outgoing));
     }
 
     /// Takes the parts that waited for a page.

@@ -4,14 +4,18 @@
 //! Those serve for nothing else, so a home can always take in a dirty page, however full its pool is. Stores, which may
 //! wait for space on the disk, leave one of them to loads; what nobody waits for leaves one to what somebody waits for.
 //!
+//! Of a page that is written from its holder's frame only the dirty blocks are written, in a few parts, one after the other.
+//! What passes through a staging frame is written whole: its blocks are not known here.
+//!
 //! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time, because what the
 //! disk has begun it finishes: a page that somebody waits for would wait for them.
 
 use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
 use crate::error::UserError;
-use crate::memory::AddressSpace;
-use crate::storage::{DEPTH_DEFAULT, IoDirection, IoOperation, Storage};
+use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
+use crate::stats::{self, Row};
+use crate::storage::{BLOCK_BYTES, DEPTH_DEFAULT, IoDirection, IoOperation, Storage};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -23,6 +27,12 @@ use vgasnet_protocol::coherence::{Event, FrameId, PageId, Priority};
 /// Bytes of operations that nobody waits for, of those that the storage has at a time; two operations at least, so that the
 /// disk has always the next.
 const BACKGROUND_BYTES: usize = 512 << 10;
+
+/// Clean bytes between dirty ones of which fewer are written along. A disk that writes a few GB/s writes them in the time that
+/// another request takes.
+const GAP_BYTES: usize = 64 << 10;
+
+const _: () = assert!(DIRTY_BLOCK_BYTES % BLOCK_BYTES == 0);
 
 /// The most bytes of pages side by side that go to the storage together.
 const RUN_BYTES_MAX: usize = 1 << 20;
@@ -41,6 +51,8 @@ struct Operation {
     /// What it waits for, while it waits.
     need: Option<Need>,
     staging: Option<FrameId>,
+    /// The bytes of the page that the storage has, or had last.
+    part: Extent,
     /// The storage has it, as one that nobody waits for.
     in_background: bool,
     /// Operations are counted as they come.
@@ -66,6 +78,8 @@ pub struct StorageServer {
     background_left: usize,
     /// Loads that nobody waited for and that have failed.
     forgotten: u64,
+    /// Fewer clean bytes than this between dirty ones are written along.
+    gap_bytes: usize,
 }
 
 impl StorageServer {
@@ -88,7 +102,14 @@ impl StorageServer {
             staging_free: staging,
             background_left,
             forgotten: 0,
+            gap_bytes: GAP_BYTES,
         }
+    }
+
+    /// The same, which writes along what is clean between dirty bytes where that is less than `gap_bytes`.
+    #[must_use]
+    pub fn with_gaps(self, gap_bytes: usize) -> StorageServer {
+        StorageServer { gap_bytes, ..self }
     }
 
     /// The storage.
@@ -152,7 +173,7 @@ impl StorageServer {
             let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
             match (operation.direction, operation.staging, result) {
                 (_, _, Err(_)) if is_ahead => {
-                    self.finish(*id);
+                    self.forget(*id);
                     self.forgotten += 1;
                     events.push_back(Event::LoadFailed(operation.page));
                 }
@@ -160,7 +181,14 @@ impl StorageServer {
                 (IoDirection::Read, Some(staging), Ok(())) => {
                     work.push_back(Work::Put(self.transfer(*id, &operation, staging)));
                 }
-                _ => events.push_back(self.finish(*id)),
+                (IoDirection::Read, None, Ok(())) => events.push_back(self.finish(*id)),
+                (IoDirection::Write, _, Ok(())) => {
+                    stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
+                    match self.next_part(*id) {
+                        Some(_) => self.wait(*id, Need::Nothing),
+                        None => events.push_back(self.finish(*id)),
+                    }
+                }
             }
         }
         Ok(!completed.is_empty())
@@ -182,9 +210,9 @@ impl StorageServer {
         };
         let (staging, number) = (None, self.next);
         self.next += 1;
-        let in_background = false;
+        let (in_background, part) = (false, Extent::NONE);
         let operation =
-            Operation { direction, page, peer, frame, priority, need: None, staging, in_background, number };
+            Operation { direction, page, peer, frame, priority, need: None, staging, part, in_background, number };
         let id = self.operations.insert(operation);
         let before = self.of_page.insert(page.index, id);
         debug_assert!(before.is_none(), "{page:?} has one operation at a time");
@@ -211,10 +239,11 @@ impl StorageServer {
                 Need::Nothing => self.submit(&run),
                 need => usize::from(self.begin_staged(waiting.id, need, work)),
             };
-            for id in &run[..begun] {
+            for (id, part) in &run[..begun] {
                 let waiting = self.waiting_of(*id).expect("it was waiting");
                 self.waiting.remove(&waiting);
-                self.operations[*id].need = None;
+                let operation = &mut self.operations[*id];
+                (operation.need, operation.part) = (None, *part);
             }
             self.turns += begun as u64;
             if begun < run.len() {
@@ -224,12 +253,13 @@ impl StorageServer {
     }
 
     /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
-    /// as urgent.
-    fn run_from(&self, first: &Waiting) -> Vec<usize> {
-        let mut run = vec![first.id];
+    /// as urgent. Each with its next part, which begins in the file where the one before it ends.
+    fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
+        let next_part = |id| self.next_part(id).expect("it is not done");
         if first.need != Need::Nothing {
-            return run;
+            return vec![(first.id, Extent::NONE)];
         }
+        let mut run = vec![(first.id, next_part(first.id))];
         let Operation { direction, page, priority, .. } = self.operations[first.id];
         let is_urgent = priority == Priority::Now;
         let most = RUN_BYTES_MAX / self.space.page_bytes();
@@ -239,8 +269,44 @@ impl StorageServer {
             other.direction == direction && other.need == Some(Need::Nothing) && other.priority == priority
         };
         let behind = (page.index + 1..).map_while(|index| self.of_page.get(&index).copied().filter(goes_with));
-        run.extend(behind.take(most.saturating_sub(1)));
+        for id in behind.take(most.saturating_sub(1)) {
+            let mut part = next_part(id);
+            if !run.last_mut().is_some_and(|(_, before)| self.join(before, &mut part)) {
+                break;
+            }
+            run.push((id, part));
+        }
         run
+    }
+
+    /// Makes two parts of pages side by side one, if little is between them.
+    fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
+        let page_bytes = self.space.page_bytes();
+        let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
+        let is_small = gap_bytes == 0 || gap_bytes < self.gap_bytes;
+        if is_small {
+            (before.end_bytes, behind.start_bytes) = (page_bytes, 0);
+        }
+        is_small
+    }
+
+    fn whole(&self) -> Extent {
+        Extent { start_bytes: 0, end_bytes: self.space.page_bytes() }
+    }
+
+    /// What is to be read or written of a page after the part that was last. Nobody writes to a page meanwhile, so its dirty
+    /// blocks stay the same.
+    fn next_part(&self, id: usize) -> Option<Extent> {
+        let Operation { direction, peer, frame, staging, part, .. } = self.operations[id];
+        let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
+        let extents = match blocks {
+            Some(blocks) => blocks.extents(frame, self.gap_bytes),
+            None => vec![self.whole()],
+        };
+        // The storage has no operations of nothing: where nothing is dirty, it gets a block.
+        let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
+        let extents = if extents.is_empty() { vec![first] } else { extents };
+        extents.into_iter().find(|next| next.start_bytes >= part.end_bytes)
     }
 
     /// The operation to go on with, of those that have what they need.
@@ -266,7 +332,7 @@ impl StorageServer {
             work.push_back(Work::Get(self.transfer(id, &self.operations[id], staging)));
             return true;
         }
-        let has_begun = self.submit(&[id]) == 1;
+        let has_begun = self.submit(&[(id, self.whole())]) == 1;
         if !has_begun {
             self.staging_free.extend(self.operations[id].staging.take());
         }
@@ -274,13 +340,13 @@ impl StorageServer {
     }
 
     /// Hands operations to the storage that lie one behind the other in the file. Returns how many of them it took.
-    fn submit(&mut self, ids: &[usize]) -> usize {
-        let run: Vec<IoOperation> = ids.iter().map(|id| self.io_operation(*id)).collect();
-        // SAFETY: the memory is whole frames that stay mapped until the process ends. A staging frame belongs to its
+    fn submit(&mut self, parts: &[(usize, Extent)]) -> usize {
+        let run: Vec<IoOperation> = parts.iter().map(|(id, part)| self.io_operation(*id, *part)).collect();
+        // SAFETY: the memory lies in frames that stay mapped until the process ends. A staging frame belongs to its
         // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
         // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
         let taken = unsafe { self.storage.start_run(&run) };
-        for id in &ids[..taken] {
+        for (id, _) in &parts[..taken] {
             let operation = &mut self.operations[*id];
             if operation.priority != Priority::Now {
                 operation.in_background = true;
@@ -290,23 +356,31 @@ impl StorageServer {
         taken
     }
 
-    fn io_operation(&self, id: usize) -> IoOperation {
+    fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
         let Operation { direction, page, peer, frame, staging, .. } = self.operations[id];
         let memory = match staging {
             Some(staging) => self.space.own.pool.frame(staging),
             None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
         };
-        let page_bytes = self.space.page_bytes();
-        let offset_bytes = u64::from(page.index) * page_bytes as u64;
-        IoOperation { direction, offset_bytes, memory, len_bytes: page_bytes, token: id as u64 }
+        let page_bytes = self.space.page_bytes() as u64;
+        let offset_bytes = u64::from(page.index) * page_bytes + part.start_bytes as u64;
+        let memory = memory.wrapping_add(part.start_bytes);
+        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token: id as u64 }
     }
 
-    fn finish(&mut self, id: usize) -> Event {
+    fn forget(&mut self, id: usize) -> Operation {
         let operation = self.operations.remove(id);
         self.of_page.remove(&operation.page.index);
         self.staging_free.extend(operation.staging);
         let was_staged = operation.staging.is_some();
         self.stores_left += usize::from(was_staged && operation.direction == IoDirection::Write);
+        operation
+    }
+
+    fn finish(&mut self, id: usize) -> Event {
+        let operation = self.forget(id);
+        // The file has what is in the frame, until the page is open to writers again.
+        self.space.blocks(operation.peer).into_iter().for_each(|blocks| blocks.clear(operation.frame));
         match operation.direction {
             IoDirection::Read => Event::Loaded(operation.page),
             IoDirection::Write => Event::Stored(operation.page),

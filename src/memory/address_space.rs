@@ -1,7 +1,7 @@
 //! The job's address space as this rank sees it: where the segments are, and in whose memory their pages may be.
 
 use super::page_table::part_bytes;
-use super::{Closing, Directory, Lender, PageMapper, PageTable, Pinned, Pool, SegmentView, Translations};
+use super::{Closing, Directory, DirtyBlocks, Lender, PageMapper, PageTable, Pinned, Pool, SegmentView, Translations};
 use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region};
@@ -71,6 +71,8 @@ pub struct RankMemory {
     pub pool: Pool,
     /// Its part of the host's directory.
     pub hints: Region,
+    /// The blocks of its frames that backing files may lack.
+    pub blocks: DirtyBlocks,
 }
 
 /// The job's segments, and the memory of ranks that is mapped here.
@@ -275,6 +277,11 @@ impl AddressSpace {
         self.memories[rank.index()].map(|memory| memory.pool.frame(frame))
     }
 
+    /// The dirty blocks of a rank's frames, if its memory is mapped here.
+    pub fn blocks(&self, rank: Rank) -> Option<&DirtyBlocks> {
+        self.memories[rank.index()].as_ref().map(|memory| &memory.blocks)
+    }
+
     #[cold]
     fn no_such_rank(&self, rank: u32) -> UserError {
         UserError::new(format!("there is no rank {rank}; ranks are 0 to {}", self.segments.len() - 1))
@@ -306,15 +313,24 @@ pub fn memories(conduit: &dyn Conduit, shapes: &[Shape], page_bytes: usize, shar
         let marks = Region { address: table.address, len_bytes: mark_bytes };
         let entries = Region { address: table.address + mark_bytes, len_bytes: PageTable::bytes(shape.frames) };
         let hints = Region { address: entries.address + entries.len_bytes, len_bytes: part_bytes(shape.frames) };
-        let table = PageTable::new(entries, shape.frames);
-        (is_own || share).then_some(RankMemory { table, pool: Pool::new(pool, marks, page_bytes), hints })
+        let block_bytes = DirtyBlocks::bytes(shape.frames, page_bytes);
+        let blocks = Region { address: hints.address + hints.len_bytes, len_bytes: block_bytes };
+        (is_own || share).then(|| RankMemory {
+            table: PageTable::new(entries, shape.frames),
+            pool: Pool::new(pool, marks, page_bytes),
+            hints,
+            blocks: DirtyBlocks::new(blocks, shape.frames, page_bytes),
+        })
     };
     shapes.iter().enumerate().map(memory).collect()
 }
 
-/// Bytes of shared memory that a rank gives for its marks, its page table and the host's directory.
+/// Bytes of shared memory that a rank gives for its marks, its page table, the host's directory and its dirty blocks.
 pub fn table_bytes(own: Shape, page_bytes: usize) -> usize {
-    Pool::mark_bytes(own.frames + staging_frames(page_bytes)) + PageTable::bytes(own.frames) + part_bytes(own.frames)
+    Pool::mark_bytes(own.frames + staging_frames(page_bytes))
+        + PageTable::bytes(own.frames)
+        + part_bytes(own.frames)
+        + DirtyBlocks::bytes(own.frames, page_bytes)
 }
 
 /// Iterates over the pages of a range.
@@ -355,8 +371,12 @@ mod tests {
         let memory = vec![0u128; 1024].leak();
         let address = memory.as_mut_ptr().expose_provenance().next_multiple_of(64);
         let region = Region { address, len_bytes: 4096 };
-        let memory =
-            RankMemory { table: PageTable::new(region, 4), pool: Pool::new(region, region, PAGE), hints: region };
+        let memory = RankMemory {
+            table: PageTable::new(region, 4),
+            pool: Pool::new(region, region, PAGE),
+            hints: region,
+            blocks: DirtyBlocks::new(region, 4, PAGE),
+        };
         let segments = [Segment { base: BASE, size_bytes: 4 * PAGE }, Segment::default()];
         AddressSpace::new(Rank(0), segments.into(), [Some(memory), None].into())
     }

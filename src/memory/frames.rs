@@ -45,6 +45,8 @@ impl Frames {
     pub fn reserve(&mut self, frame: FrameId) {
         self.replacement.on_freed(frame);
         self.large_pages.on_use(frame);
+        // Until it is known where the page comes from.
+        self.space.own.blocks.mark_all(frame);
     }
 
     /// Whether the frame's memory is zeros because it has held no page yet.

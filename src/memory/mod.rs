@@ -2,6 +2,7 @@
 //! mapped in the segment. The hit path ends here, in atomics.
 
 mod address_space;
+mod dirty_blocks;
 mod frames;
 mod large_pages;
 mod loans;
@@ -17,6 +18,7 @@ mod translations;
 pub use address_space::{
     AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, memories, staging_frames, table_bytes,
 };
+pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};
 pub use frames::Frames;
 pub use large_pages::LargePages;
 pub use loans::{Lender, Loans};

@@ -205,6 +205,10 @@ impl SegmentView {
     fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
         // A page that is open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
+        if access == Access::Write {
+            // Stores leave no trace of where they were.
+            self.memory.blocks.mark_all(frame);
+        }
         let may_unmap = |frame| self.may_unmap(frame);
         let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, &may_unmap) };
         let mut set = loans.set_of(index).lock();

@@ -39,6 +39,7 @@ impl Ops {
         if let Some(target) = self.pin_anywhere(to.page, Access::Write) {
             copied = from.len_bytes.min(to.len_bytes);
             stats::add(Row::HitPins, 2);
+            self.mark_dirty(&target, to.offset_bytes, copied);
             // SAFETY: both pages are pinned, the target for writing, and the pieces end inside them. The bytes may
             // overlap.
             unsafe {

@@ -69,14 +69,15 @@ impl Ops {
     #[inline]
     pub(super) unsafe fn hit(&self, piece: &Piece, copy: &Copy) -> bool {
         let Some(page) = self.pin_anywhere(piece.page, copy.access()) else { return false };
+        let memory = self.memory_of(&page);
         // SAFETY: the page is pinned for the access that the copy needs, so it stays in that frame. The client's memory
         // in `copy` is valid for the piece's length.
-        unsafe { copy.run(page.frame, piece) };
+        unsafe { copy.run(memory, page.in_frame, piece) };
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
         } else if matches!(copy, Copy::Get(_)) && piece.len_bytes < SMALL_BYTES_MAX {
             // The next one does without a pin. It would not be counted.
-            self.space.memories[page.rank].as_ref().inspect(|memory| memory.table.touch(page.in_frame));
+            memory.table.touch(page.in_frame);
         }
         self.unpin_page(page);
         true
@@ -122,10 +123,20 @@ impl Ops {
         Some(PinnedPage { rank, page, in_frame: frame, first_use, frame: frames.frame(frame) })
     }
 
+    /// Marks bytes of a page that is pinned for writing as written.
+    #[inline]
+    pub(super) fn mark_dirty(&self, page: &PinnedPage, offset_bytes: usize, len_bytes: usize) {
+        self.memory_of(page).blocks.mark(page.in_frame, offset_bytes, len_bytes);
+    }
+
+    #[inline]
+    fn memory_of(&self, page: &PinnedPage) -> &RankMemory {
+        self.space.memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped")
+    }
+
     #[inline]
     pub(super) fn unpin_page(&self, page: PinnedPage) {
-        let memory = self.space.memories[page.rank].as_ref().expect("a page is pinned in memory that is mapped");
-        if memory.table.unpin(page.in_frame) {
+        if self.memory_of(&page).table.unpin(page.in_frame) {
             self.driver.notify_unpinned_at(page.rank);
         }
         if page.first_use {

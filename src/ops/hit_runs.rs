@@ -84,9 +84,13 @@ impl Ops {
                     held.insert(page)
                 }
             };
+            let offset_bytes = run.remote - place.start;
+            if direction == Direction::Put {
+                self.mark_dirty(&place.page, offset_bytes, run.len_bytes);
+            }
             // SAFETY: the page is pinned for this direction, and the run lies in it. The local side is valid, not null and not
             // in the own segment, so it does not overlap the frame.
-            unsafe { copy_run(direction, place.page.frame.add(run.remote - place.start), run) };
+            unsafe { copy_run(direction, place.page.frame.add(offset_bytes), run) };
             if stats::is_on() {
                 self.count_hit(place.page.rank, direction.access(), run.len_bytes);
             }

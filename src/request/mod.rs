@@ -9,8 +9,8 @@ pub use budget::{Budget, Reserved};
 pub use completions::{CompletionId, Completions, Handle};
 pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
-use crate::memory::Piece;
-use vgasnet_protocol::coherence::{Access, PageId};
+use crate::memory::{Piece, RankMemory};
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// The part of an operation that lies in one page.
 #[derive(Debug)]
@@ -63,6 +63,12 @@ impl Copy {
         }
     }
 
+    /// Whether it writes the bytes of its piece.
+    #[inline]
+    pub fn is_put(&self) -> bool {
+        matches!(self, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_))
+    }
+
     /// The access for which the page is mapped and stays pinned, if it does.
     pub fn mapped_access(&self) -> Option<Access> {
         match self {
@@ -71,18 +77,21 @@ impl Copy {
         }
     }
 
-    /// Carries the copy out in a frame.
+    /// Carries the copy out in a frame of a rank, and marks the blocks that it writes.
     ///
     /// # Safety
-    /// The page in the frame at `frame` is pinned for [`Copy::access`], and the piece is inside that page. The client's
-    /// memory is valid for as many bytes as the piece has.
+    /// The page in the frame is pinned for [`Copy::access`], and the piece is inside that page. The client's memory is
+    /// valid for as many bytes as the piece has.
     #[inline]
-    pub unsafe fn run(&self, frame: *mut u8, piece: &Piece) {
+    pub unsafe fn run(&self, memory: &RankMemory, frame: FrameId, piece: &Piece) {
         let len_bytes = piece.len_bytes;
+        if self.is_put() {
+            memory.blocks.mark(frame, piece.offset_bytes, len_bytes);
+        }
         // SAFETY: the piece is inside the frame, which the pin leaves to this page. The client's memory has as many
         // bytes, and does not overlap the frame: the client has no addresses of the pool.
         unsafe {
-            let place = frame.add(piece.offset_bytes);
+            let place = memory.pool.frame(frame).add(piece.offset_bytes);
             match self {
                 Copy::Get(to) => std::ptr::copy_nonoverlapping(place, *to, len_bytes),
                 Copy::Put(from) => std::ptr::copy_nonoverlapping(*from, place, len_bytes),
@@ -97,8 +106,7 @@ impl Copy {
 impl Part {
     /// Whether the copy writes all bytes of a page of `page_bytes`, and so needs none of them.
     pub fn overwrites(&self, page_bytes: usize) -> bool {
-        let is_put = matches!(self.copy, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_));
-        is_put && self.piece.len_bytes == page_bytes
+        self.copy.is_put() && self.piece.len_bytes == page_bytes
     }
 
     /// Makes a page of the own segment resident for a thread that faulted.

@@ -46,6 +46,15 @@ fn accesses_are_counted_by_their_kind() {
 }
 
 #[test]
+fn a_few_bytes_of_a_page_are_written_without_the_page() {
+    let program = compile::program("blocks", Language::C99, Linking::Shared);
+    for (part, ranks, page_bytes) in [("puts", 1, 4 << 20), ("puts", 2, 1 << 20), ("stores", 1, 1 << 20)] {
+        let setup = Setup { ranks, page_bytes, pool_pages: 8, peer_memory: true, cooperative: true };
+        run_with(&program, &[part], setup, &[ON]).expect(0);
+    }
+}
+
+#[test]
 fn nothing_is_counted_or_said_unless_asked() {
     let ended = job("off", setup(2, true), &[]);
     assert_eq!(ended.expect(0).stderr, "");

@@ -4,6 +4,7 @@ use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
 use crate::model::home_of;
 use std::collections::BTreeMap;
 use vgasnet::engine::Pending;
+use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -33,6 +34,7 @@ impl Job {
                 *copies += 1;
                 *writers += u32::from(access == Access::Write);
                 self.check_frame(rank, frame, page);
+                self.check_blocks(rank, frame, page);
             }
         }
         for (page, (copies, writers)) in seen {
@@ -48,6 +50,15 @@ impl Job {
         if bytes != newest {
             let at = bytes.iter().zip(newest).position(|(byte, new)| byte != new);
             panic!("r{rank} has old bytes of {page:?} in {frame:?} from {at:?} on");
+        }
+    }
+
+    /// What is not marked as dirty is on the disk.
+    fn check_blocks(&self, rank: usize, frame: FrameId, page: PageId) {
+        let (blocks, disk) = (&self.nodes[rank].space.own.blocks, &self.nodes[home_of(page)].disk);
+        for (at, newest) in self.model.page(page).chunks(BLOCK_BYTES).enumerate() {
+            let is_there = blocks.is_marked(frame, at * BLOCK_BYTES) || disk.has_block(page.index, at, newest);
+            assert!(is_there, "block {at} of {page:?} in {frame:?} of r{rank} is clean, but not on the disk");
         }
     }
 
@@ -174,8 +185,9 @@ impl Job {
     }
 
     fn is_on_disk(&self, page: PageId) -> bool {
-        let written = self.nodes[home_of(page)].disk.written(page.index);
-        written.is_some_and(|bytes| bytes == self.model.page(page))
+        let disk = &self.nodes[home_of(page)].disk;
+        let mut blocks = self.model.page(page).chunks(BLOCK_BYTES).enumerate();
+        blocks.all(|(at, newest)| disk.has_block(page.index, at, newest))
     }
 
     /// Checks what holds when nothing can happen: every operation is complete, and every copy is known to its home.
@@ -216,7 +228,7 @@ impl Job {
         for page in self.pages() {
             let home = &self.nodes[home_of(page)];
             assert_eq!(home.engine.protocol().home.dirty_owner(page.index), None, "{page:?} is dirty after a flush");
-            assert!(home.disk.read_block(page.index) == self.model.page(page), "the disk's {page:?} is old");
+            assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
         }
     }
 }

@@ -159,7 +159,7 @@ impl Job {
         memory.pool.touch(using.frame);
         // SAFETY: the page is pinned in that frame for the access that the copy needs. The address space cut the piece,
         // and the operation's memory is as long as its range.
-        unsafe { self.model.copy(copy, memory.pool.frame(using.frame), &using.piece) };
+        unsafe { self.model.copy(copy, &memory, using.frame, &using.piece) };
         self.seen.at_neighbours += u64::from(using.rank != rank);
         if using.ahead && memory.table.take_ahead(using.frame) {
             self.seen.ahead += 1;
@@ -217,14 +217,17 @@ pub fn contents(range: Range, random: &mut Rng) -> Vec<u8> {
     (0..range.len_bytes).map(|_| random.u8(..)).collect()
 }
 
+/// Cache lines of a page.
+const LINES: usize = PAGE_BYTES / 64;
+
 /// A range for an operation: a few bytes, some cache lines, a whole page, or across a page's end.
 pub fn random_range(random: &mut Rng, home: usize, index: u32, pages: u32) -> Range {
     let page = index as usize * PAGE_BYTES;
     let (offset_bytes, len_bytes) = match random.u32(0..8) {
         0..4 => (random.usize(0..PAGE_BYTES - 16), random.usize(1..=16)),
         4..6 => {
-            let line = random.usize(0..64);
-            (line * 64, random.usize(1..=64 - line) * 64)
+            let line = random.usize(0..LINES);
+            (line * 64, random.usize(1..=LINES - line) * 64)
         }
         6 => (0, PAGE_BYTES),
         _ => (PAGE_BYTES - random.usize(1..=64) * 4, PAGE_BYTES),

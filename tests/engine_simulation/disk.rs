@@ -1,5 +1,6 @@
 //! A rank's disk: a storage in memory, into which the test can look.
 
+use crate::job::PAGE_BYTES;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -13,11 +14,13 @@ pub struct Disk(Arc<Mutex<State>>);
 struct State {
     storage: MemoryStorage,
     pending: HashMap<u64, Pending>,
-    /// The blocks that were written, by offset.
+    /// The blocks that were written, by offset. Blocks of pages that were not are zeros.
     written: HashMap<u64, Vec<u8>>,
     failed: Vec<(&'static str, u64)>,
     /// The offsets of all reads that were started.
     reads: Vec<u64>,
+    /// The offsets and lengths of all writes that were started.
+    writes: Vec<(u64, usize)>,
     /// The disk is full, and writes wait.
     is_full: bool,
     /// Writes that wait. They do not count as in flight: a simulation that has nothing else to do ends.
@@ -29,12 +32,12 @@ struct State {
 struct Pending {
     verb: &'static str,
     offset_bytes: u64,
-    /// The address of the bytes of a write.
-    source: Option<usize>,
+    /// The address of the bytes of a write, and how many there are.
+    source: Option<(usize, usize)>,
 }
 
 #[repr(align(4096))]
-struct Block([u8; BLOCK_BYTES]);
+struct Page([u8; PAGE_BYTES]);
 
 impl Disk {
     pub fn new(storage: MemoryStorage) -> Disk {
@@ -45,6 +48,7 @@ impl Disk {
             written,
             failed,
             reads: Vec::new(),
+            writes: Vec::new(),
             is_full: false,
             waiting,
         })))
@@ -78,9 +82,21 @@ impl Disk {
         self.state().reads.clone()
     }
 
-    /// The bytes of a block that was written, as of now.
-    pub fn written(&self, index: u32) -> Option<Vec<u8>> {
-        self.state().written.get(&offset_of(index)).cloned()
+    /// The offsets and lengths of all writes that were started, in order.
+    pub fn writes(&self) -> Vec<(u64, usize)> {
+        self.state().writes.clone()
+    }
+
+    /// How many writes were started that are not whole pages.
+    pub fn partial(&self) -> u64 {
+        self.state().writes.iter().filter(|(_, len_bytes)| *len_bytes < PAGE_BYTES).count() as u64
+    }
+
+    /// Whether a block of a page has these bytes, as of now. One that was never written is zeros.
+    pub fn has_block(&self, index: u32, block: usize, bytes: &[u8]) -> bool {
+        let written = &self.state().written;
+        let block = written.get(&(offset_of(index) + (block * BLOCK_BYTES) as u64));
+        block.map_or_else(|| bytes.iter().all(|byte| *byte == 0), |block| block == bytes)
     }
 
     /// Makes the storage fail.
@@ -88,20 +104,20 @@ impl Disk {
         change(&mut self.state().storage);
     }
 
-    /// Reads a block from the storage, when nothing is in flight. Ends all faults.
-    pub fn read_block(&self, index: u32) -> Vec<u8> {
-        let mut block = Box::new(Block([0xEE; BLOCK_BYTES]));
+    /// Reads a page from the storage, when nothing is in flight. Ends all faults.
+    pub fn read_page(&self, index: u32) -> Vec<u8> {
+        let mut page = Box::new(Page([0xEE; PAGE_BYTES]));
         let storage = &mut self.state().storage;
         assert_eq!(storage.in_flight(), 0);
         storage.heal();
-        let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), block.0.as_mut_ptr());
-        let read = IoOperation { direction, offset_bytes, memory, len_bytes: BLOCK_BYTES, token: 0 };
-        // SAFETY: the block has `BLOCK_BYTES` bytes, and is looked at only after the token has come back.
+        let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), page.0.as_mut_ptr());
+        let read = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0 };
+        // SAFETY: the page has `PAGE_BYTES` bytes, and is looked at only after the token has come back.
         unsafe { storage.start(read) }.expect("nothing is in flight");
         while storage.in_flight() > 0 {
             storage.poll(&mut |_, result| result.expect("the disk is whole"));
         }
-        block.0.to_vec()
+        page.0.to_vec()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -110,7 +126,7 @@ impl Disk {
 }
 
 fn offset_of(index: u32) -> u64 {
-    u64::from(index) * BLOCK_BYTES as u64
+    u64::from(index) * PAGE_BYTES as u64
 }
 
 impl Storage for Disk {
@@ -124,13 +140,18 @@ impl Storage for Disk {
         // hands out.
         unsafe { state.storage.start(operation)? };
         let IoOperation { direction, offset_bytes, memory, len_bytes, token } = operation;
-        assert_eq!(len_bytes, BLOCK_BYTES, "a page is a block here");
+        let page_bytes = PAGE_BYTES as u64;
+        let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
+        assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");
         let (verb, source) = match direction {
             IoDirection::Read => {
                 state.reads.push(offset_bytes);
                 ("read", None)
             }
-            IoDirection::Write => ("write", Some(memory.expose_provenance())),
+            IoDirection::Write => {
+                state.writes.push((offset_bytes, len_bytes));
+                ("write", Some((memory.expose_provenance(), len_bytes)))
+            }
         };
         let before = state.pending.insert(token, Pending { verb, offset_bytes, source });
         assert!(before.is_none(), "a token is used twice");
@@ -143,12 +164,14 @@ impl Storage for Disk {
         storage.poll(&mut |token, result| {
             let Pending { verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
             if result.is_err() {
-                failed.push((verb, offset_bytes));
-            } else if let Some(source) = source {
+                failed.push((verb, offset_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64));
+            } else if let Some((source, len_bytes)) = source {
                 let source = std::ptr::with_exposed_provenance::<u8>(source);
-                // SAFETY: the write's memory has a block and is left alone until the sink below has the token.
-                let bytes = unsafe { std::slice::from_raw_parts(source, BLOCK_BYTES) };
-                written.insert(offset_bytes, bytes.to_vec());
+                // SAFETY: the write's memory is so long and is left alone until the sink below has the token.
+                let bytes = unsafe { std::slice::from_raw_parts(source, len_bytes) };
+                for (at, block) in bytes.chunks(BLOCK_BYTES).enumerate() {
+                    written.insert(offset_bytes + (at * BLOCK_BYTES) as u64, block.to_vec());
+                }
             }
             sink(token, result);
         });

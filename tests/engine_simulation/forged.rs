@@ -104,6 +104,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         ranks: vec![memory::Shape { pages: PAGES, frames: FRAMES }; ranks as usize],
         network,
         cooperative: random.u32(0..4) > 0,
+        gap_bytes: 0,
         disk_depth: 2,
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),

@@ -14,14 +14,15 @@ use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
-use vgasnet::storage::MemoryStorage;
+use vgasnet::storage::{BLOCK_BYTES, MemoryStorage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, RankSizes};
 use vgasnet_sim::{Hub, Settings};
 
-pub const PAGE_BYTES: usize = 4096;
+/// Four blocks.
+pub const PAGE_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// Room of a rank for the copies of bytes that puts have still to write.
 pub const COPIES_BYTES: usize = 64 << 10;
@@ -35,6 +36,8 @@ pub struct Shape {
     pub cooperative: bool,
     /// Operations that a disk takes at a time.
     pub disk_depth: usize,
+    /// Fewer clean bytes than this between dirty ones are written along.
+    pub gap_bytes: usize,
     pub mapper: mapper::Settings,
     pub policy: PolicyKind,
 }
@@ -217,7 +220,7 @@ impl Job {
                 };
                 // SAFETY: the engine pinned the page for this part, whose memory belongs to an operation that waits for
                 // it.
-                unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                unsafe { self.model.copy(&part.copy, &node.space.own, frame, &part.piece) };
                 if let Some(access) = part.copy.mapped_access() {
                     node.view().map_and_pin(page.index, frame, access).expect("there is room for a mapping");
                 }
@@ -249,7 +252,7 @@ impl Job {
                 self.seen.overwritten += 1;
                 // SAFETY: the frame is reserved for a page that has not been opened, and the part is as long as the page. Its memory
                 // belongs to an operation that waits for it.
-                unsafe { self.model.copy(&part.copy, node.space.own.pool.frame(frame), &part.piece) };
+                unsafe { self.model.copy(&part.copy, &node.space.own, frame, &part.piece) };
                 Some(Task::Filled(page, part))
             }
             Task::Filled(page, part) => {
@@ -317,7 +320,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
-    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging);
+    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging).with_gaps(shape.gap_bytes);
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);
     Node {

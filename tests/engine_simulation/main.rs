@@ -8,6 +8,7 @@
 //! A failure prints the command that replays it. `ENGINE_SIM_SEEDS` sets how many seeds a run tries, `ENGINE_SIM_FIRST`
 //! where it begins, `ENGINE_SIM_SEED` runs one.
 
+mod blocks;
 mod busy;
 mod check;
 mod client;

@@ -1,9 +1,9 @@
 //! The model: the newest bytes of every segment.
 
 use crate::job::PAGE_BYTES;
-use vgasnet::memory::Piece;
+use vgasnet::memory::{Piece, RankMemory};
 use vgasnet::request::Copy;
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// The newest bytes of every page, one list a rank.
 pub struct Model {
@@ -28,14 +28,24 @@ impl Model {
         &self.pages[home_of(page)][page.index as usize]
     }
 
-    /// Carries a copy out in the frame at `frame`, compares the bytes that it read, and notes those that it wrote.
+    /// Carries a copy out in a frame, compares the bytes that it read, and notes those that it wrote.
     ///
     /// # Safety
-    /// The page in the frame at `frame` is pinned for [`Copy::access`], and the piece is inside that page. The client's
-    /// memory is valid for as many bytes as the piece has.
-    pub unsafe fn copy(&mut self, copy: &Copy, frame: *mut u8, piece: &Piece) {
+    /// The page in the frame is pinned for [`Copy::access`], and the piece is inside that page. The client's memory is
+    /// valid for as many bytes as the piece has.
+    pub unsafe fn copy(&mut self, copy: &Copy, memory: &RankMemory, frame: FrameId, piece: &Piece) {
         // SAFETY: the page is pinned for the copy, and the client's memory is as long as the piece.
-        unsafe { copy.run(frame, piece) };
+        unsafe {
+            copy.run(memory, frame, piece);
+            self.note(copy, piece);
+        }
+    }
+
+    /// A copy was carried out: compares the bytes that it read, and notes those that it wrote.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes as the piece has.
+    pub unsafe fn note(&mut self, copy: &Copy, piece: &Piece) {
         let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
         let newest = &mut self.pages[home_of(piece.page)][piece.page.index as usize][range];
         // SAFETY: the client's memory is as long as the piece, and no other thread uses it.

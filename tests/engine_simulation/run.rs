@@ -10,6 +10,7 @@ use fastrand::Rng;
 use std::ops::AddAssign;
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
+use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::barrier::Name;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
@@ -126,7 +127,8 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     };
     let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
     let policy = if random.u32(0..4) > 0 { PolicyKind::ClockPro } else { PolicyKind::Clock };
-    Shape { ranks: shapes, network, cooperative, disk_depth, mapper, policy }
+    let gap_bytes = [0, 2 * BLOCK_BYTES, usize::MAX][random.usize(0..3)];
+    Shape { ranks: shapes, network, cooperative, disk_depth, gap_bytes, mapper, policy }
 }
 
 /// Runs a seed. Panics when something is wrong.
@@ -167,6 +169,7 @@ pub fn run(seed: u64) -> Summary {
     for node in &job.nodes {
         summary.seen.refusals += node.mapper.refusals();
         summary.seen.unmapped += node.mapper.unmapped();
+        summary.seen.partial += node.disk.partial();
         summary.forgotten += node.engine.storage().forgotten();
     }
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);

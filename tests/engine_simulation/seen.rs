@@ -62,6 +62,8 @@ counters! {
     deferred_closes,
     /// Pages that were overwritten whole without being read.
     overwritten,
+    /// Writes of some blocks of a page.
+    partial,
     /// Pins that were too many.
     too_many,
 }

@@ -51,6 +51,11 @@ impl Cache {
         self.frames[frame.0 as usize]
     }
 
+    /// The frame that a page is in, or that it is on its way to.
+    pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
+        self.pages.get(&page).and_then(|cached| cached.frame)
+    }
+
     /// Whether every write-back is done that an [`Event::Flush`](super::super::Event::Flush), an
     /// [`Event::WriteBack`](super::super::Event::WriteBack) or a home's recall asked for.
     pub fn flushed(&self) -> bool {

@@ -1,0 +1,52 @@
+/* How many bytes reach the file where a few of each page are written: with "puts" few, with "stores" whole pages. The segment is
+ * eight times the pool. Two rounds: pages that were never written, and pages that come from the file. */
+#include "check.h"
+
+static size_t pages;
+
+static uintptr_t place(size_t page, uint64_t round) {
+    return page * page_bytes() + mixed(page, round, 1) % (page_bytes() / 8) * 8;
+}
+
+static vgasnet_stats_t now(void) {
+    vgasnet_stats_t stats;
+    barrier();
+    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
+    return stats;
+}
+
+static void write_round(int stores, vgasnet_node_t target, uint64_t round) {
+    for (size_t page = 0; page < pages; ++page) {
+        uint64_t word = mixed(page, round, 2);
+        if (stores) *(uint64_t *)at(target, place(page, round)) = word;
+        else vgasnet_put(target, at(target, place(page, round)), &word, sizeof word);
+    }
+}
+
+static void check_round(vgasnet_node_t target, uint64_t round) {
+    for (size_t page = 0; page < pages; ++page) {
+        uint64_t word;
+        vgasnet_get(&word, target, at(target, place(page, round)), sizeof word);
+        CHECK_EQ(word, mixed(page, round, 2));
+    }
+}
+
+int main(int argc, char **argv) {
+    uint64_t rounds = 2;
+    start(&argc, &argv, 8 * pool_bytes());
+    pages = 8 * pool_bytes() / page_bytes();
+    int stores = argc > 1 && strcmp(argv[1], "stores") == 0;
+    vgasnet_node_t me = vgasnet_mynode(), target = stores ? me : (me + 1) % vgasnet_nodes();
+    for (uint64_t round = 0; round < rounds; ++round) {
+        vgasnet_stats_t before = now();
+        write_round(stores, target, round);
+        vgasnet_stats_t after = now();
+        uint64_t written = after.disk_write.count - before.disk_write.count;
+        uint64_t bytes = after.disk_write_bytes - before.disk_write_bytes;
+        CHECK(written >= pages - 2 * pool_bytes() / page_bytes());
+        if (stores) CHECK_EQ(bytes, written * page_bytes());
+        else CHECK(bytes >= written * 4096 && bytes <= written * page_bytes() / 10);
+    }
+    for (uint64_t round = 0; round < rounds; ++round) check_round(me, round);
+    return finish();
+}
