@@ -79,6 +79,15 @@ impl DirtyBlocks {
             return;
         }
         let (first, last) = (offset_bytes >> self.block_shift, (offset_bytes + len_bytes - 1) >> self.block_shift);
+        if first == last {
+            set(&self.words(frame)[first / WORD_BLOCKS], 1 << (first % WORD_BLOCKS));
+        } else {
+            self.mark_blocks(frame, first, last);
+        }
+    }
+
+    #[inline(never)]
+    fn mark_blocks(&self, frame: FrameId, first: usize, last: usize) {
         let words = &self.words(frame)[first / WORD_BLOCKS..=last / WORD_BLOCKS];
         let end = words.len() - 1;
         for (at, word) in words.iter().enumerate() {

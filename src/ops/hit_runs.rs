@@ -2,6 +2,7 @@
 
 use super::hit::PinnedPage;
 use super::{Direction, Ops, Run};
+use crate::memory::DIRTY_BLOCK_BYTES;
 use crate::stats;
 
 /// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
@@ -54,6 +55,8 @@ struct HeldPage {
     page: PinnedPage,
     /// The address of its first byte, as its home has it.
     start: usize,
+    /// The last block that was marked as dirty. It stays so while the page is pinned.
+    marked: Option<usize>,
 }
 
 impl Ops {
@@ -76,7 +79,7 @@ impl Ops {
                 break;
             }
             let is_in = |start: usize| run.remote.wrapping_sub(start) <= page_bytes - run.len_bytes;
-            let place = match &held {
+            let place = match &mut held {
                 Some(held) if is_in(held.start) => held,
                 _ => {
                     held.take().into_iter().for_each(|held| self.unpin_page(held.page));
@@ -86,7 +89,7 @@ impl Ops {
             };
             let offset_bytes = run.remote - place.start;
             if direction == Direction::Put {
-                self.mark_dirty(&place.page, offset_bytes, run.len_bytes);
+                self.mark_run(place, offset_bytes, run.len_bytes);
             }
             // SAFETY: the page is pinned for this direction, and the run lies in it. The local side is valid, not null and not
             // in the own segment, so it does not overlap the frame.
@@ -107,7 +110,18 @@ impl Ops {
             return None;
         }
         let page = self.pin_anywhere(piece.page, direction.access())?;
-        Some(HeldPage { page, start: run.remote - piece.offset_bytes })
+        Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: None })
+    }
+
+    /// Marks the blocks that a run writes. Most runs lie in the block of the one before.
+    #[inline]
+    fn mark_run(&self, held: &mut HeldPage, offset_bytes: usize, len_bytes: usize) {
+        let block = |at: usize| Some(at / DIRTY_BLOCK_BYTES);
+        let last = block((offset_bytes + len_bytes).saturating_sub(1));
+        if held.marked != last || held.marked != block(offset_bytes) {
+            self.mark_dirty(&held.page, offset_bytes, len_bytes);
+            held.marked = last.filter(|_| len_bytes > 0);
+        }
     }
 }
 
