@@ -1,13 +1,14 @@
 //! Which bytes of a page that is written back go to the disk.
 
 use crate::client::{Range, What};
-use crate::directed::{cost, cost_of};
+use crate::directed::{cost, cost_of, settle};
 use crate::job::{Job, PAGE_BYTES, Shape};
 use crate::mapper;
 use crate::touch::Instruction;
 use fastrand::Rng;
 use vgasnet::memory;
 use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim::Settings;
 
@@ -39,6 +40,18 @@ fn written_back(job: &mut Job, rank: usize) -> Vec<(usize, usize)> {
     job.check_disks();
     let writes = job.nodes[0].disk.writes().split_off(before);
     writes.into_iter().map(|(at, len_bytes)| (at as usize / BLOCK_BYTES, len_bytes / BLOCK_BYTES)).collect()
+}
+
+/// The client of `rank` pins a page of its segment, which brings it to the own pool, and unpins it.
+fn pin(job: &mut Job, rank: usize, index: u32) {
+    let mut random = Rng::with_seed(2);
+    job.pin(rank, index..=index, Access::Read);
+    while !job.nodes[rank].pinners.is_empty() {
+        if !job.advance_pinner(rank, 0, &mut random) {
+            settle(job).expect("the disks are whole");
+        }
+    }
+    cost_of(job, |_| {});
 }
 
 #[test]
@@ -76,8 +89,8 @@ fn dirty_blocks_of_a_page_that_was_handed_on_are_written_by_who_has_it() {
     for (hosts, expected) in [([0, 0], vec![(12, 1), (14, 1)]), ([0, 1], vec![(12, 4)])] {
         let mut job = job(hosts, 0);
         cost(&mut job, 1, What::Put, block(3, 0));
-        // A copy for a load, and then the right to write.
-        cost_of(&mut job, |job| job.spawn(0, vec![Instruction::load(block(3, 1))]));
+        // A copy for a client that pins the page, and then the right to write.
+        pin(&mut job, 0, 3);
         cost(&mut job, 0, What::Put, block(3, 2));
         assert_eq!(written_back(&mut job, 0), expected);
     }
