@@ -47,8 +47,12 @@ const THREADS: Checker = Checker {
 /// Programs that look at how SIGSEGV is handled, where the checkers have a handler otherwise.
 const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 
+/// Programs that look at statistics.
+const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
+
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 10] = [
+const ARGUMENTS: [(&str, &[&str]); 12] = [
+    ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
@@ -56,6 +60,7 @@ const ARGUMENTS: [(&str, &[&str]); 10] = [
     ("job", &["answers"]),
     ("masks", &["threads"]),
     ("signals", &["after", "plain"]),
+    ("stats", &["hits"]),
     ("traffic", &["1", "2"]),
     ("waits", &["returns"]),
     ("wild", &["handled"]),
@@ -101,7 +106,9 @@ impl Checker {
         let Some(program) = program else { return };
         let args: Vec<_> = args.iter().map(String::as_str).collect();
         let own = if LOOK_AT_SIGSEGV.contains(&name) { ":handle_segv=0" } else { "" };
-        let ended = run_with(&program, &args, SETUP, &[(self.variable, &format!("{}{own}", self.options))]);
+        let options = format!("{}{own}", self.options);
+        let statistics = if LOOK_AT_STATISTICS.contains(&name) { "1" } else { "0" };
+        let ended = run_with(&program, &args, SETUP, &[(self.variable, &options), ("VGASNET_STATS", statistics)]);
         ended.expect(i32::from(name == "fatal"));
         // Checkers write to stderr, also where a program goes on.
         assert!(!ended.stderr.contains("Sanitizer"), "{ended}");
