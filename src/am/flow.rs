@@ -42,6 +42,8 @@ pub(super) struct Flow {
     owed: Box<[AtomicU64]>,
     /// The ranks that are owed credit, each once. Some may have got it by now.
     creditors: Mutex<Vec<Rank>>,
+    /// Some rank is listed.
+    has_creditors: AtomicBool,
     is_creditor: Box<[AtomicBool]>,
     /// How often credit has come back.
     returns: AtomicU64,
@@ -52,7 +54,14 @@ impl Flow {
     pub(super) fn new(ranks: u32) -> Flow {
         let none = || (0..ranks).map(|_| AtomicU64::new(0)).collect();
         let is_creditor = (0..ranks).map(|_| AtomicBool::new(false)).collect();
-        Flow { sent: none(), owed: none(), creditors: Mutex::new(Vec::new()), is_creditor, returns: AtomicU64::new(0) }
+        Flow {
+            sent: none(),
+            owed: none(),
+            creditors: Mutex::new(Vec::new()),
+            has_creditors: AtomicBool::new(false),
+            is_creditor,
+            returns: AtomicU64::new(0),
+        }
     }
 
     /// Takes credit for a request, if there is some.
@@ -92,20 +101,31 @@ impl Flow {
             return self.pay(from);
         }
         if !self.is_creditor[from.index()].swap(true, Ordering::AcqRel) {
-            Signalproof::lock(&self.creditors).push(from);
+            let mut creditors = Signalproof::lock(&self.creditors);
+            creditors.push(from);
+            self.has_creditors.store(true, Ordering::Release);
         }
         None
     }
 
-    /// Takes all credit that is owed, to be given back when there is nothing else to do.
-    pub(super) fn pay_all(&self) -> Vec<(Rank, Amount)> {
-        let creditors = std::mem::take(&mut *Signalproof::lock(&self.creditors));
-        let pay = |rank: Rank| {
+    /// Takes some credit that is owed, to be given back when there is nothing else to do; `None` if none is.
+    pub(super) fn pay_one(&self) -> Option<(Rank, Amount)> {
+        while self.has_creditors.load(Ordering::Acquire) {
+            let rank = {
+                let mut creditors = Signalproof::lock(&self.creditors);
+                let rank = creditors.pop();
+                if rank.is_none() {
+                    self.has_creditors.store(false, Ordering::Relaxed);
+                }
+                rank
+            }?;
             // In this order: credit that is owed from now on lists the rank again.
             self.is_creditor[rank.index()].store(false, Ordering::Release);
-            Some((rank, self.pay(rank)?))
-        };
-        creditors.into_iter().filter_map(pay).collect()
+            if let Some(amount) = self.pay(rank) {
+                return Some((rank, amount));
+            }
+        }
+        None
     }
 
     fn pay(&self, rank: Rank) -> Option<Amount> {
@@ -153,8 +173,8 @@ mod tests {
         assert_eq!(flow.on_handled(TO, WINDOW_COST), Some(Amount { requests: 1, cost: WINDOW_COST }));
         assert_eq!((flow.on_handled(TO, 3), flow.on_handled(Rank(0), 4)), (None, None));
         let all = [(TO, Amount { requests: 1, cost: 3 }), (Rank(0), Amount { requests: 1, cost: 4 })];
-        let settled = flow.pay_all();
+        let settled: Vec<_> = std::iter::from_fn(|| flow.pay_one()).collect();
         assert!(all.iter().all(|debt| settled.contains(debt)), "{settled:?}");
-        assert!(flow.pay_all().is_empty() && flow.is_settled());
+        assert!(flow.pay_one().is_none() && flow.is_settled());
     }
 }

@@ -45,7 +45,18 @@ fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(),
     Err(UserError::new(line).into())
 }
 
-type Regions<'a> = std::iter::Map<std::slice::Iter<'a, MemoryVector>, fn(&MemoryVector) -> Region>;
+/// The regions of a vector. A type of its own, so that its function is inlined into the loop that pairs two of them.
+struct Regions<'a>(std::slice::Iter<'a, MemoryVector>);
+
+impl Iterator for Regions<'_> {
+    type Item = Region;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Region> {
+        let entry = self.0.next()?;
+        Some(Region { address: entry.address.expose_provenance(), len_bytes: entry.len_bytes })
+    }
+}
 
 /// The regions of two vectors.
 ///
@@ -59,9 +70,7 @@ unsafe fn vectors<'a>(
     let (to, from) = unsafe { (entries("destination", to, to_count)?, entries("source", from, from_count)?) };
     let total = |list: &[MemoryVector]| list.iter().try_fold(0_usize, |sum, entry| sum.checked_add(entry.len_bytes));
     check_totals(total(to), total(from))?;
-    let region: fn(&MemoryVector) -> Region =
-        |entry| Region { address: entry.address.expose_provenance(), len_bytes: entry.len_bytes };
-    Ok((to.iter().map(region), from.iter().map(region)))
+    Ok((Regions(to.iter()), Regions(from.iter())))
 }
 
 /// The number of addresses, the addresses, and the length of the bytes at each.

@@ -46,7 +46,7 @@ pub struct Driver {
     /// How often in a row there was no room for messages or transfers.
     held_up: AtomicU32,
     /// The conduit knows without a poll whether anything has arrived.
-    arrivals_visible: bool,
+    pub(super) arrivals_visible: bool,
     /// Without cooperative caching, a barrier writes dirty pages back.
     pub(super) flushes_at_barriers: bool,
     /// This rank's program is over.

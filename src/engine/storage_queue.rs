@@ -33,20 +33,28 @@ pub(super) struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct StorageQueue {
     queues: [[BTreeMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
+    /// How many there are: each message makes the engine look.
+    len: usize,
 }
 
 impl StorageQueue {
     pub fn push(&mut self, waiting: Waiting) {
         self.queues[waiting.priority as usize][waiting.need as usize].insert(waiting.number, waiting.id);
+        self.len += 1;
     }
 
     /// Takes an operation out. Returns whether it was there.
     pub fn remove(&mut self, waiting: &Waiting) -> bool {
-        self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some()
+        let was_there = self.queues[waiting.priority as usize][waiting.need as usize].remove(&waiting.number).is_some();
+        self.len -= usize::from(was_there);
+        was_there
     }
 
     /// The first operation that `may_go_on`.
     pub fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+        if self.len == 0 {
+            return None;
+        }
         PRIORITIES.into_iter().find_map(|priority| self.oldest_of(priority, &may_go_on))
     }
 

@@ -106,6 +106,13 @@ impl Driver {
         }
     }
 
+    /// As [`Driver::watch`], for so short that a client's condition may wait, which other things may change. Drives nothing.
+    pub(crate) fn glance(&self, done: &dyn Fn() -> bool) -> bool {
+        const LOOKS: u32 = 16;
+        let may_spin = self.arrivals_visible && !self.spin().limit.is_zero() && !self.unfinished.load(Ordering::SeqCst);
+        may_spin && look(LOOKS, &|| done() || self.conduit.has_arrivals())
+    }
+
     /// Drives the engine until `done`, or sleeps while another thread drives it; not much longer than `end`.
     pub(super) fn wait_for_engine(&self, done: &dyn Fn() -> bool, awaited: Awaited, end: Option<Instant>, idle: Spin) {
         // Not every time: a look at the clock takes longer than one at what is waited for.
@@ -221,8 +228,11 @@ fn is_past(end: Option<Instant>) -> bool {
 /// Looks for a moment and keeps the processor: an answer comes sooner than another thread would get to run. Returns
 /// whether there was any.
 fn look_eagerly(has_any: &dyn Fn() -> bool) -> bool {
-    const LOOKS: u32 = 64;
-    (0..LOOKS).any(|_| {
+    look(64, has_any)
+}
+
+fn look(times: u32, has_any: &dyn Fn() -> bool) -> bool {
+    (0..times).any(|_| {
         std::hint::spin_loop();
         has_any()
     })

@@ -1,6 +1,7 @@
 //! Which conduit this process runs on, and its start.
 
 use crate::settings::{self, wanted_transport};
+use crate::sys::let_descendants_read;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, ConduitError, launchers};
@@ -48,7 +49,13 @@ impl Arguments {
 pub fn start(variables: &[(String, String)], arguments: Arguments) -> Result<Arc<dyn Conduit>, ConduitError> {
     let wanted = wanted_transport(variables);
     let conduit: Arc<dyn Conduit> = match wanted.conduit.unwrap_or_else(launched_for) {
-        settings::Conduit::Smp => Arc::new(SmpConduit::start()?),
+        settings::Conduit::Smp => {
+            let conduit = SmpConduit::start()?;
+            if let Some(launcher) = conduit.launcher_process() {
+                let_descendants_read(launcher);
+            }
+            Arc::new(conduit)
+        }
         #[cfg(feature = "mpi")]
         settings::Conduit::Mpi => {
             let network = vgasnet_mpi::MpiNetwork::start()?;

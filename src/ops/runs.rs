@@ -100,6 +100,15 @@ struct Pairs<L, R> {
 impl<L: Iterator<Item = Region>, R: Iterator<Item = Region>> Pairs<L, R> {
     #[inline(always)]
     fn next(&mut self) -> Option<Run> {
+        if self.local.rest.len_bytes | self.remote.rest.len_bytes == 0 {
+            // Mostly the regions of both sides have the same lengths.
+            (self.local.rest, self.remote.rest) = (self.local.regions.next()?, self.remote.regions.next()?);
+            let (local, remote) = (self.local.rest, self.remote.rest);
+            if local.len_bytes == remote.len_bytes && local.len_bytes > 0 {
+                (self.local.rest.len_bytes, self.remote.rest.len_bytes) = (0, 0);
+                return Some(Run { local: local.address, remote: remote.address, len_bytes: local.len_bytes });
+            }
+        }
         let len_bytes = self.local.rest_bytes()?.min(self.remote.rest_bytes()?);
         Some(Run { local: self.local.take(len_bytes), remote: self.remote.take(len_bytes), len_bytes })
     }

@@ -1,18 +1,22 @@
-//! The settings that environment variables make: one table, which is also the help text.
+//! The settings that environment variables make: one table (`variables.rs`), which is also the help text.
 
 mod edit_distance;
 mod io_fault;
 mod machine;
 mod size;
+mod variables;
 
 pub use io_fault::{IoDirection, IoFault};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
+pub use variables::CONDUIT_VARIABLE;
 
 use crate::error::UserError;
-use edit_distance::edit_distance;
 use std::path::PathBuf;
-use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
+use variables::{
+    Audience, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable, parse_conduit,
+    parse_directory, parse_switch, set,
+};
 use vgasnet_protocol::replacement::PolicyKind;
 
 /// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
@@ -87,199 +91,6 @@ pub struct Config {
     /// Variables that begin like those of vgasnet and mean nothing to it, for a warning.
     pub unknown: Vec<String>,
 }
-
-/// A variable: its help text, and what its value does.
-struct Variable {
-    name: &'static str,
-    /// For whom it is.
-    audience: Audience,
-    meaning: &'static str,
-    allowed: &'static str,
-    default: &'static str,
-    /// Takes the value, or says what is wrong with it as the end of a sentence that begins `NAME=VALUE`.
-    set: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Audience {
-    Users,
-    /// The parts of vgasnet among themselves, and tests. Nobody is told of these.
-    Vgasnet,
-}
-
-/// The values that were set, each valid by itself.
-#[derive(Default)]
-struct Settings {
-    storage_dir: Option<PathBuf>,
-    page_bytes: Option<u64>,
-    pool_bytes: Option<u64>,
-    segment_limit_bytes: Option<u64>,
-    cooperative: Option<bool>,
-    peer_memory: Option<bool>,
-    replacement: Option<PolicyKind>,
-    io_fault: Option<IoFault>,
-    strict: Option<bool>,
-    stats: Option<bool>,
-    stats_file: Option<PathBuf>,
-    unknown: Vec<String>,
-}
-
-/// The variable that names the transport.
-pub const CONDUIT_VARIABLE: &str = "VGASNET_CONDUIT";
-
-const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
-
-const PREFIX: &str = "VGASNET_";
-
-/// Names that module systems and package managers set for what is installed.
-const OF_INSTALLATION: [&str; 11] =
-    ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "LIBRARY", "VERSION"];
-
-/// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
-const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
-
-const VARIABLES: [Variable; 17] = [
-    Variable {
-        name: "VGASNET_STORAGE_DIR",
-        audience: Audience::Users,
-        meaning: "directory of the backing files, one per rank, on the node's fastest disk",
-        allowed: "an absolute path",
-        default: "TMPDIR if set, else /var/tmp",
-        set: |settings, value| parse_directory(value).map(|dir| settings.storage_dir = Some(dir)),
-    },
-    Variable {
-        name: "VGASNET_PAGE_SIZE",
-        audience: Audience::Users,
-        meaning: "unit of caching and coherence; the same on every rank",
-        allowed: "a power of two from 64K to 64M",
-        default: "4M",
-        set: |settings, value| parse_page_size(value).map(|bytes| settings.page_bytes = Some(bytes)),
-    },
-    Variable {
-        name: "VGASNET_POOL_SIZE",
-        audience: Audience::Users,
-        meaning: "DRAM cache of each rank, rounded down to whole pages",
-        allowed: "a size of at least one page and at most the rank's share of the host's available memory",
-        default: "half of the rank's share of the host's available memory, at most 64G",
-        set: |settings, value| parse_size(value).map(|bytes| settings.pool_bytes = Some(bytes)),
-    },
-    Variable {
-        name: "VGASNET_MAX_SEGSIZE",
-        audience: Audience::Users,
-        meaning: "largest segment of each rank, rounded down to whole pages",
-        allowed: "a size of at least one page; no more than the free space is ever offered",
-        default: "GASNET_MAX_SEGSIZE, else the program's gasnet_max_segsize, else, of the rank's share of the free space in \
-                  VGASNET_STORAGE_DIR, half; a quarter is offered, and at most 4 times its share of the available memory",
-        set: |settings, value| parse_size(value).map(|bytes| settings.segment_limit_bytes = Some(bytes)),
-    },
-    Variable {
-        name: "VGASNET_COOPERATIVE",
-        audience: Audience::Users,
-        meaning: "whether a page that some rank holds is fetched from there and not from the disk",
-        allowed: "0 or 1",
-        default: "1",
-        set: |settings, value| parse_switch(value).map(|on| settings.cooperative = Some(on)),
-    },
-    Variable {
-        name: PEER_MEMORY_VARIABLE,
-        audience: Audience::Users,
-        meaning: "whether ranks of one host use each other's frames directly; 0 treats them like ranks elsewhere",
-        allowed: "0 or 1",
-        default: "1",
-        set: |settings, value| parse_switch(value).map(|on| settings.peer_memory = Some(on)),
-    },
-    Variable {
-        name: "VGASNET_REPLACEMENT",
-        audience: Audience::Users,
-        meaning: "which page gives up its frame; clock-pro keeps what is used again and again while other pages pass through",
-        allowed: "clock-pro or clock",
-        default: "clock-pro",
-        set: |settings, value| parse_policy(value).map(|policy| settings.replacement = Some(policy)),
-    },
-    Variable {
-        name: "VGASNET_CHECK",
-        audience: Audience::Users,
-        meaning: "whether errors of the program end it that GASNet lets pass unless it is built to check: a second notify \
-                  of a barrier, a wait without one, an unlock of a free lock, transfers in the rank's own memory outside \
-                  its segment",
-        allowed: "0 or 1",
-        default: "0",
-        set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
-    },
-    Variable {
-        name: "VGASNET_STATS",
-        audience: Audience::Users,
-        meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/statistics.md",
-        allowed: "0 or 1",
-        default: "0",
-        set: |settings, value| parse_switch(value).map(|on| settings.stats = Some(on)),
-    },
-    Variable {
-        name: "VGASNET_STATS_FILE",
-        audience: Audience::Users,
-        meaning: "the job counts what its ranks do, and rank 0 writes that there as JSON when the job ends",
-        allowed: "a path",
-        default: "none",
-        set: |settings, value| parse_file(value).map(|path| settings.stats_file = Some(path)),
-    },
-    Variable {
-        name: CONDUIT_VARIABLE,
-        audience: Audience::Users,
-        meaning: "transport between ranks",
-        allowed: CONDUITS,
-        default: "that of the launcher that started the program, else smp",
-        // [`wanted_transport`] takes it.
-        set: |_, value| parse_conduit(value).map(drop),
-    },
-    Variable {
-        name: "VGASNET_TEST_IO_ERROR",
-        audience: Audience::Vgasnet,
-        meaning: "for tests: the N-th read or write of the backing file fails, or COUNT writes find the disk full",
-        allowed: "read:N, write:N or full:N:COUNT, N from 1",
-        default: "none",
-        set: |settings, value| io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
-    },
-    Variable {
-        name: "VGASNET_SMP_JOB",
-        audience: Audience::Vgasnet,
-        meaning: "set by vgasnetrun for the ranks that it starts; not for users",
-        allowed: "what vgasnetrun writes",
-        default: "none",
-        set: |_, _| Ok(()),
-    },
-    Variable {
-        name: "VGASNET_HOST_TIMEOUT",
-        audience: Audience::Users,
-        meaning: "of vgasnetrun, for conduits between hosts: a host that is silent for so many seconds is lost, and the job ends",
-        allowed: "a number from 5 to 3600",
-        default: "30",
-        set: |_, value| parse_host_timeout(value),
-    },
-    Variable {
-        name: "VGASNET_MPIEXEC",
-        audience: Audience::Users,
-        meaning: "of vgasnetrun: the launcher of MPI, and options for it, separated by spaces",
-        allowed: "the mpiexec of MPICH, of Open MPI or of an MPI made from them, or srun",
-        default: "the mpiexec of the MPI that the library was built for",
-        set: |_, _| Ok(()),
-    },
-    Variable {
-        name: "VGASNET_LAUNCHER",
-        audience: Audience::Vgasnet,
-        meaning: "set by vgasnetrun for the agents that look after ranks on all hosts; not for users",
-        allowed: "what vgasnetrun writes",
-        default: "none",
-        set: |_, _| Ok(()),
-    },
-    Variable {
-        name: "VGASNET_AGENT",
-        audience: Audience::Vgasnet,
-        meaning: "set by vgasnetrun's agents for the ranks that they start; not for users",
-        allowed: "what vgasnetrun writes",
-        default: "none",
-        set: |_, _| Ok(()),
-    },
-];
 
 impl Config {
     /// The configuration that `vars` (name, value) describe on a host that has `ranks_on_host` ranks of this job.
@@ -405,90 +216,6 @@ pub fn wanted_transport(vars: &[(String, String)]) -> Transport {
         }
     }
     wanted
-}
-
-fn set(settings: &mut Settings, name: &str, value: &str) -> Result<(), UserError> {
-    let Some(variable) = VARIABLES.iter().find(|variable| variable.name == name) else {
-        return note_unknown(settings, name);
-    };
-    (variable.set)(settings, value)
-        .map_err(|why| UserError::new(format!("{name}={value} {why}; allowed: {}", variable.allowed)))
-}
-
-/// A name that is nearly a known one is a mistake. Any other may have another purpose.
-fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
-    const TYPING_ERRORS: usize = 2;
-    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    if OF_INSTALLATION.contains(&rest) {
-        return Ok(());
-    }
-    let upper = name.to_uppercase();
-    let known = VARIABLES.iter().filter(|variable| variable.audience == Audience::Users).map(|variable| variable.name);
-    // One that is cut off counts as near.
-    let is_cut_off = |known: &str| known.strip_prefix(&upper).is_some_and(|end| end.starts_with('_'));
-    let distance = |known: &'static str| if is_cut_off(known) { 0 } else { edit_distance(&upper, known) };
-    let (distance, nearest) = known.map(|known| (distance(known), known)).min().expect("the table is not empty");
-    if distance <= TYPING_ERRORS {
-        return Err(UserError::new(format!("{name} is not a variable of vgasnet; the nearest is {nearest}")));
-    }
-    settings.unknown.push(name.to_owned());
-    Ok(())
-}
-
-fn parse_directory(value: &str) -> Result<PathBuf, String> {
-    if value.starts_with('/') && !value.contains('\0') {
-        Ok(PathBuf::from(value))
-    } else {
-        Err("is not an absolute path".into())
-    }
-}
-
-fn parse_file(value: &str) -> Result<PathBuf, String> {
-    let is_name = !value.is_empty() && !value.contains('\0');
-    is_name.then(|| PathBuf::from(value)).ok_or_else(|| "is no path".to_owned())
-}
-
-fn parse_page_size(value: &str) -> Result<u64, String> {
-    let bytes = parse_size(value)?;
-    if !bytes.is_power_of_two() {
-        return Err("is not a power of two".into());
-    }
-    if !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&bytes) {
-        return Err("is out of range".into());
-    }
-    Ok(bytes)
-}
-
-fn parse_switch(value: &str) -> Result<bool, String> {
-    match value {
-        "0" => Ok(false),
-        "1" => Ok(true),
-        _ => Err("is neither 0 nor 1".into()),
-    }
-}
-
-fn parse_policy(value: &str) -> Result<PolicyKind, String> {
-    match value {
-        "clock-pro" => Ok(PolicyKind::ClockPro),
-        "clock" => Ok(PolicyKind::Clock),
-        _ => Err("is not a policy".into()),
-    }
-}
-
-fn parse_conduit(value: &str) -> Result<Conduit, String> {
-    match value {
-        "smp" => Ok(Conduit::Smp),
-        #[cfg(feature = "mpi")]
-        "mpi" => Ok(Conduit::Mpi),
-        #[cfg(feature = "gasnet")]
-        "gasnet" => Ok(Conduit::Gasnet),
-        _ => Err("is not a conduit of this library".into()),
-    }
-}
-
-fn parse_host_timeout(value: &str) -> Result<(), String> {
-    let is_allowed = value.parse().is_ok_and(|seconds: u64| HOST_TIMEOUT_S.contains(&seconds));
-    if is_allowed { Ok(()) } else { Err("is not a number of seconds".into()) }
 }
 
 fn require_a_page(name: &str, bytes: u64, page_bytes: u64) -> Result<(), UserError> {

@@ -1,3 +1,4 @@
+use super::edit_distance::edit_distance;
 use super::*;
 use std::path::Path;
 

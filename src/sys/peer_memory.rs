@@ -7,7 +7,7 @@
 use super::errno::last_errno;
 use std::fs;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// What tells a process apart, for those that read its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,14 @@ pub enum ReadError {
 }
 
 static PROOF: AtomicU64 = AtomicU64::new(0);
+
+/// The process of [`let_descendants_read`]; 0 if there is none.
+static ANCESTOR: AtomicU32 = AtomicU32::new(0);
+
+/// Names the process from which all descend that are to read this one's memory. Called before the first [`Process::this`].
+pub fn let_descendants_read(ancestor: u32) {
+    ANCESTOR.store(ancestor, Ordering::SeqCst);
+}
 
 impl Process {
     /// This process. From the first call on others may read, where that takes leave.
@@ -113,15 +121,21 @@ fn random_number() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// Yama lets only ancestors read, unless the process says who else may. It knows no such thing as siblings, so all processes
-/// of the user may, as without Yama.
 fn let_others_read() {
-    const ONLY_ANCESTORS: &str = "1";
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    if scope.trim() == ONLY_ANCESTORS {
+    if let Some(whom) = reader_to_name(&scope, ANCESTOR.load(Ordering::SeqCst)) {
+        // If it fails, nobody is let in.
         // SAFETY: the call only changes who may read.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY) };
+        unsafe { libc::prctl(libc::PR_SET_PTRACER, whom) };
     }
+}
+
+/// Whom this process has to name under a scope of Yama's. In one of them only ancestors read, and what the process names, with
+/// the descendants of that. Without a common ancestor, siblings need leave for all processes of the user, as without Yama.
+fn reader_to_name(scope: &str, ancestor: u32) -> Option<libc::c_ulong> {
+    const ONLY_ANCESTORS: &str = "1";
+    let whom = if ancestor == 0 { libc::PR_SET_PTRACER_ANY } else { libc::c_ulong::from(ancestor) };
+    (scope.trim() == ONLY_ANCESTORS).then_some(whom)
 }
 
 #[cfg(test)]
@@ -150,6 +164,15 @@ mod tests {
             assert_eq!(libc::mprotect(all.byte_add(page), page, libc::PROT_NONE), 0);
             (all.cast(), page)
         }
+    }
+
+    #[test]
+    fn yama_hears_of_the_launcher_and_of_all_only_without_one() {
+        for scope in ["", "0\n", "2\n", "3\n"] {
+            assert_eq!(reader_to_name(scope, 7), None);
+        }
+        assert_eq!(reader_to_name("1\n", 7), Some(7));
+        assert_eq!(reader_to_name("1\n", 0), Some(libc::PR_SET_PTRACER_ANY));
     }
 
     #[test]

@@ -63,10 +63,22 @@ static unsigned char *protect(int protection) {
     return (unsigned char *)bytes;
 }
 
+/* Tells how many bytes rank 0 has read from memory of rank 1: none where the kernel does not let it. */
+static int tell_reads(void) {
+    vgasnet_stats_t stats;
+    unsigned char *from, *to;
+    len = 1 << 20, from = fresh(len), to = fresh(len);
+    vgasnet_coll_broadcast(VGASNET_TEAM_ALL, to, 1, from, len, flags[1] | VGASNET_COLL_LOCAL);
+    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
+    if (me == 0) printf("read %lu\n", (unsigned long)stats.collective_read_bytes);
+    return finish();
+}
+
 int main(int argc, char **argv) {
     size_t segment_bytes = 8u << 20;
     start(&argc, &argv, segment_bytes);
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
+    if (argc > 1 && strcmp(argv[1], "reads") == 0) return tell_reads();
     if (argc > 1) {
         int is_source = strcmp(argv[1], "unreadable") == 0;
         unsigned char *bytes, *other;

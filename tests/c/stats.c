@@ -150,10 +150,20 @@ static void check_signal(void) {
     if (strstr(text, "vgasnet: statistics of rank ") != text) exit(1);
 }
 
+/* Tells the test that all ranks are attached, and waits until it closes the input of rank 0. */
+static void wait_for_test(void) {
+    barrier();
+    if (me == 0) {
+        printf("ready\n"), fflush(stdout);
+        while (getchar() != EOF) continue;
+    }
+    barrier();
+}
+
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     vgasnet_handlerentry_t table[1] = {{200, (void (*)())on_message}};
-    if (strcmp(part, "handler") == 0) signal(SIGUSR2, count_signal);
+    if (strncmp(part, "handler", strlen("handler")) == 0) signal(SIGUSR2, count_signal);
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
     CHECK(vgasnet_attach(table, 1, 4 * pool_bytes() + page_bytes(), 0) == VGASNET_OK);
     me = vgasnet_mynode();
@@ -166,6 +176,8 @@ int main(int argc, char **argv) {
     if (strcmp(part, "messages") == 0) check_messages();
     if (strcmp(part, "signal") == 0) check_signal();
     if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);
+    if (strcmp(part, "launcher") == 0 || strcmp(part, "handler-launcher") == 0) wait_for_test();
+    if (strcmp(part, "handler-launcher") == 0) while (signals == 0) vgasnet_AMPoll();
     if (strcmp(part, "serve") == 0) return serve();
     barrier();
     if (strcmp(part, "fail") == 0) vgasnet_exit(3);

@@ -1,7 +1,7 @@
 //! Statistics: what `vgasnet_stats` tells, and what jobs show when they end.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, is_across_hosts, run_with};
+use crate::support::run::{Ended, Setup, is_across_hosts, read_until, run_beside, run_with, say_not_run};
 use serde_json::Value;
 use std::path::Path;
 
@@ -120,4 +120,31 @@ fn a_running_rank_answers_sigusr2_where_the_program_does_not() {
     job("signal", setup(2, true), &[ON]).expect(0);
     let ended = job("handler", setup(2, true), &[ON]);
     assert!(!ended.expect(0).stderr.contains("so far"), "{ended}");
+}
+
+#[test]
+fn a_signal_to_the_launcher_reaches_all_ranks() {
+    if is_across_hosts() {
+        return say_not_run("SIGUSR2 to vgasnetrun", "it runs on another host");
+    }
+    let program = compile::program("stats", Language::C99, Linking::Shared);
+    let ask = |part: &str, tables: usize| {
+        let mut said = String::new();
+        let ended = run_beside(&program, &[part], setup(3, true), &[ON], |launcher| {
+            read_until(launcher.stdout.as_mut().expect("piped"), "ready", 1);
+            // SAFETY: the call takes numbers, and the launcher is a child that has not been waited for.
+            assert_eq!(unsafe { libc::kill(launcher.id() as i32, libc::SIGUSR2) }, 0);
+            said = read_until(launcher.stderr.as_mut().expect("piped"), "% of the time", tables);
+            drop(launcher.stdin.take());
+        });
+        ended.expect(0);
+        (said, ended)
+    };
+    let (said, ended) = ask("launcher", 3);
+    for rank in 0..3 {
+        assert!(said.contains(&format!("vgasnet: statistics of rank {rank} so far: it still runs")), "{said}{ended}");
+    }
+    assert!(ended.stderr.contains("statistics of 3 ranks"), "{ended}");
+    let (said, ended) = ask("handler-launcher", 0);
+    assert!(!said.contains("so far") && !ended.stderr.contains("so far"), "{said}{ended}");
 }

@@ -51,6 +51,11 @@ impl SmpConduit {
         Job::alone().map(Self::member)
     }
 
+    /// The process that has started this rank and the others, where one has and its number is known here.
+    pub fn launcher_process(&self) -> Option<u32> {
+        self.job.launcher.as_ref().and(self.job.objects.maker)
+    }
+
     /// The conduit of a rank of `job`.
     pub(crate) fn member(job: Job) -> Self {
         let (rank, ranks) = (job.rank, job.ranks);

@@ -62,6 +62,8 @@ pub(crate) struct Objects {
     pub(crate) arena: OwnedFd,
     /// Two eventfds a rank: the caller's, then the helper's.
     pub(crate) doorbells: Vec<OwnedFd>,
+    /// The process that made them, where this one did not and its number is known here.
+    pub(crate) maker: Option<u32>,
 }
 
 impl Objects {
@@ -73,6 +75,7 @@ impl Objects {
         Ok(Objects {
             arena: Control::create(ranks)?,
             doorbells: (0..2 * ranks).map(doorbell).collect::<Result<_, _>>()?,
+            maker: None,
         })
     }
 

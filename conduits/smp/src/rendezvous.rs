@@ -464,8 +464,10 @@ pub(crate) fn ask(address: &[u8], rank: u32, ranks: u32) -> Result<Objects, Stri
     }
     // It fails when the first party is gone, which ends this process, too.
     let _ = stream.write_all(&[GRANTED]);
+    let maker = getsockopt(&stream, PeerCredentials).ok().and_then(|peer| u32::try_from(peer.pid()).ok());
     let arena = received.remove(0);
-    Ok(Objects { arena, doorbells: received })
+    // 0 stands for a process of another PID namespace.
+    Ok(Objects { arena, doorbells: received, maker: maker.filter(|process| *process > 0) })
 }
 
 /// Hands the first party at this [`Rendezvous::address`] a file of a rank's.

@@ -71,6 +71,29 @@ pub fn run(program: &Path, args: &[&str], setup: Setup) -> Ended {
 
 /// As [`run`], with more variables in the environment.
 pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static str, &str)]) -> Ended {
+    run_job(program, args, setup, more, Stdio::null(), |_| {})
+}
+
+/// As [`run_with`], and does something with the launcher while the job runs. Rank 0 reads what is written to the launcher, whose
+/// output may be read up to some line.
+pub fn run_beside(
+    program: &Path,
+    args: &[&str],
+    setup: Setup,
+    more: &[(&'static str, &str)],
+    beside: impl FnOnce(&mut Child),
+) -> Ended {
+    run_job(program, args, setup, more, Stdio::piped(), beside)
+}
+
+fn run_job(
+    program: &Path,
+    args: &[&str],
+    setup: Setup,
+    more: &[(&'static str, &str)],
+    stdin: Stdio,
+    beside: impl FnOnce(&mut Child),
+) -> Ended {
     let storage = fresh_dir();
     let shared_before = shared_memory();
     let mut variables = variables(setup);
@@ -84,9 +107,11 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     // UCX, below MPI, takes the signals of faults before main begins; programs look at what they find.
     command.env("UCX_HANDLE_ERRORS", "none");
     command.args(["-n", &setup.ranks.to_string()]).arg(program).args(args);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
     let begin = Instant::now();
-    let (status, stdout, stderr) = finish(command.spawn().expect("vgasnetrun starts"));
+    let mut child = command.spawn().expect("vgasnetrun starts");
+    beside(&mut child);
+    let (status, stdout, stderr) = finish(child);
     let took_ms = begin.elapsed().as_millis();
     println!("{took_ms} ms: {} {} {setup:?}", program.display(), args.join(" "));
     let settings: String = variables.iter().map(|(name, value)| format!("{name}={value} ")).collect();
@@ -105,6 +130,22 @@ pub fn run_with(program: &Path, args: &[&str], setup: Setup, more: &[(&'static s
     let shared = left_in_memory(&shared_before);
     assert!(shared.is_empty(), "{ended}\nleft in /dev/shm: {shared:?}");
     ended
+}
+
+/// Reads lines until one has been there so often that has this in it, or the stream ends. Returns them.
+pub fn read_until(stream: &mut impl Read, text: &str, times: usize) -> String {
+    let (mut all, mut byte) = (Vec::new(), [0]);
+    loop {
+        let said = String::from_utf8_lossy(&all);
+        let is_whole = all.last().is_none_or(|last| *last == b'\n');
+        if is_whole && said.lines().filter(|line| line.contains(text)).count() >= times {
+            return said.into_owned();
+        }
+        if stream.read(&mut byte).expect("a pipe") == 0 {
+            return said.into_owned();
+        }
+        all.push(byte[0]);
+    }
 }
 
 /// Says that a test was not run, on the real stderr: the test harness hides the output of tests that pass.
