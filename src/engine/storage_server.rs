@@ -357,7 +357,8 @@ impl StorageServer {
     }
 
     fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
-        let Operation { direction, page, peer, frame, staging, .. } = self.operations[id];
+        let Operation { direction, page, peer, frame, staging, priority, .. } = self.operations[id];
+        let (token, is_urgent) = (id as u64, priority == Priority::Now);
         let memory = match staging {
             Some(staging) => self.space.own.pool.frame(staging),
             None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
@@ -365,7 +366,7 @@ impl StorageServer {
         let page_bytes = self.space.page_bytes() as u64;
         let offset_bytes = u64::from(page.index) * page_bytes + part.start_bytes as u64;
         let memory = memory.wrapping_add(part.start_bytes);
-        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token: id as u64 }
+        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
     }
 
     fn forget(&mut self, id: usize) -> Operation {
