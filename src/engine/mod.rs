@@ -5,6 +5,7 @@
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod arrivals;
+mod background;
 mod driver;
 mod eviction;
 mod fault_service;
