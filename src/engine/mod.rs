@@ -349,6 +349,9 @@ impl Engine {
                     if !is_wanted {
                         self.space.own.table.mark_ahead(frame);
                     }
+                if is_wanted {
+                    self.space.own.table.take_ahead(frame);
+                }
                     self.meter.on_ahead(page, is_wanted);
                 }
                 if is_wanted {
