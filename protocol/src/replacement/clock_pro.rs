@@ -125,6 +125,7 @@ impl ClockPro {
                 Look::InUse | Look::Used => self.make_hot(frame),
                 Look::Unused => {
                     self.make_cold(frame);
+                    search.will_go(frame);
                     return true;
                 }
             }
@@ -181,6 +182,9 @@ impl ClockPro {
         }
         if is_fresh || (is_used && search.gives_chance()) {
             self.queues.push_back(COLD, frame);
+            if is_fresh {
+                search.will_go(frame);
+            }
             return true;
         }
         false
