@@ -139,7 +139,7 @@ impl Streams {
 /// Whether the window of a stream that has come to the page `index` moves on, where it does so by `step` pages.
 #[inline]
 pub fn ends_step(index: u32, step: u32) -> bool {
-    (index + 1).is_multiple_of(step)
+    (index + 1) % step == 0
 }
 
 #[cfg(test)]
