@@ -65,7 +65,14 @@ fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
             let Some(&frame) = idle.front() else { break };
             let (offset_bytes, memory) = (next * PAGE_BYTES as u64, frames.frame(frame));
             let direction = if is_write { IoDirection::Write } else { IoDirection::Read };
-            let operation = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: frame as u64 };
+            let operation = IoOperation {
+                direction,
+                offset_bytes,
+                memory,
+                len_bytes: PAGE_BYTES,
+                token: frame as u64,
+                is_urgent: true,
+            };
             // SAFETY: a frame is a page long and stays mapped; it is idle, and not used again before its
             // operation is handed out below.
             let started = unsafe { storage.start(operation) };
@@ -129,7 +136,14 @@ fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
     for frame in 0..FRAMES {
         let start = Instant::now();
         let (offset_bytes, memory) = ((frame * PAGE_BYTES) as u64, frames.frame(frame));
-        let read = IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0 };
+        let read = IoOperation {
+            direction: IoDirection::Read,
+            offset_bytes,
+            memory,
+            len_bytes: PAGE_BYTES,
+            token: 0,
+            is_urgent: true,
+        };
         // SAFETY: the frame is a page long and stays mapped; its operation ends before anything else uses it.
         unsafe { ring.start(read) }.expect("nothing is in flight");
         call_seconds += start.elapsed().as_secs_f64();

@@ -99,6 +99,7 @@ typedef struct {
     vgasnet_stats_times_t wait_end; /* waits for the programs of other ranks to end */
     uint64_t fault_borrowed; /* loads that found their page in the pool of another rank of the host, which was mapped
      * and not copied */
+    uint64_t cleaned_ahead; /* those that were written back because they would be evicted soon */
 } vgasnet_stats_t;
 
 /*

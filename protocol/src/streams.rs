@@ -1,7 +1,7 @@
 //! The pages that will be read next.
 //!
 //! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it. The window
-//! moves on each time a page in it is used for the first time.
+//! moves on when pages in it are used for the first time, by a MiB of small pages at a time.
 
 use crate::Space;
 use crate::coherence::PageId;
@@ -15,7 +15,13 @@ const STREAMS: usize = 8;
 const MISSES_MIN: u32 = 3;
 
 /// Bytes of the window. Of larger pages it has one; where few frames may be used ahead it has fewer pages.
-const WINDOW_BYTES: usize = 8 << 20;
+const WINDOW_BYTES: usize = 16 << 20;
+
+/// Bytes of small pages by which the window moves on, so that a disk has them as one request.
+const STEP_BYTES: usize = 1 << 20;
+
+/// The window has at least so many steps: the next pages are asked for long before they are used.
+const STEPS_MIN: u32 = 4;
 
 /// Pages that are read in order, or a few misses that may become such.
 #[derive(Clone, Copy, Debug)]
@@ -24,15 +30,27 @@ struct Stream {
     /// The index of the page that comes next.
     next: u32,
     misses: u32,
+    /// Pages that were read so far, fetched ahead or not.
+    read: u32,
     /// The index of the first page that is not fetched ahead yet.
     ahead: u32,
+}
+
+impl Stream {
+    /// The page `index` is read, and with it those before it.
+    fn come_to(&mut self, index: u32) {
+        self.read = self.read.saturating_add((index + 1).saturating_sub(self.next));
+        self.next = self.next.max(index + 1);
+    }
 }
 
 /// The streams that one rank reads.
 #[derive(Debug)]
 pub struct Streams {
-    /// In pages; 0 fetches nothing ahead.
+    /// In pages, whole steps; 0 fetches nothing ahead.
     window: u32,
+    /// Pages by which the window moves on.
+    step: u32,
     /// The one that moved on last is at the end.
     streams: Vec<Stream>,
 }
@@ -41,12 +59,20 @@ impl Streams {
     /// Streams of pages of this size, which may have so many frames of the pool for pages that nobody has used yet.
     pub fn new(page_bytes: usize, frames_ahead: u32) -> Streams {
         let window = (WINDOW_BYTES / page_bytes).max(1).min(frames_ahead as usize) as u32;
-        Streams { window, streams: Vec::with_capacity(STREAMS) }
+        let step = (STEP_BYTES / page_bytes).min((window / STEPS_MIN) as usize).max(1) as u32;
+        Streams { window: window - window % step, step, streams: Vec::with_capacity(STREAMS) }
+    }
+
+    /// Pages by which windows move on, at least 1. The first use of a page tells something only where [`ends_step`] holds
+    /// for the page and this.
+    pub fn step(&self) -> u32 {
+        self.step
     }
 
     /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
     pub fn expect(&mut self, page: PageId) {
-        self.remember(Stream { space: page.space, next: page.index, misses: MISSES_MIN - 1, ahead: page.index + 1 });
+        let (misses, read) = (MISSES_MIN - 1, 2 * self.window);
+        self.remember(Stream { space: page.space, next: page.index, misses, read, ahead: page.index + 1 });
     }
 
     /// An access missed `page`, in a space of `pages` pages. Returns the indices of the pages to fetch ahead.
@@ -61,9 +87,9 @@ impl Streams {
         let known = self.streams.iter().position(is_next);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
-            None => Stream { space: page.space, next: page.index, misses: 0, ahead: page.index + 1 },
+            None => Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1 },
         };
-        stream.next = page.index + 1;
+        stream.come_to(page.index);
         stream.misses += 1;
         let range = if stream.misses < MISSES_MIN { None } else { self.extend(&mut stream, page.index, pages) };
         self.remember(stream);
@@ -79,7 +105,7 @@ impl Streams {
         };
         let at = self.streams.iter().position(is_in)?;
         let mut stream = self.streams.remove(at);
-        stream.next = stream.next.max(page.index + 1);
+        stream.come_to(page.index);
         let range = self.extend(&mut stream, page.index, pages);
         self.remember(stream);
         range
@@ -93,16 +119,27 @@ impl Streams {
         self.streams.push(stream);
     }
 
-    /// Moves the window to begin behind `index`. Returns the part that is not fetched yet.
+    /// Moves the window to begin behind `index`. Returns the part that is not fetched yet. At most half as much is fetched
+    /// as was read, so streams that end soon waste little.
     fn extend(&self, stream: &mut Stream, index: u32, pages: u32) -> Option<RangeInclusive<u32>> {
         let first = stream.ahead.max(index + 1);
-        let last = index.saturating_add(self.window).min(pages - 1);
+        let window = self.window.min(stream.read.div_ceil(2));
+        let behind = index.saturating_add(1).saturating_add(window);
+        let whole_steps = behind - behind % self.step;
+        let is_short = window <= self.step && whole_steps <= first;
+        let last = if is_short { behind } else { whole_steps }.min(pages).max(1) - 1;
         if first > last {
             return None;
         }
         stream.ahead = last + 1;
         Some(first..=last)
     }
+}
+
+/// Whether the window of a stream that has come to the page `index` moves on, where it does so by `step` pages.
+#[inline]
+pub fn ends_step(index: u32, step: u32) -> bool {
+    (index + 1) % step == 0
 }
 
 #[cfg(test)]
@@ -118,7 +155,7 @@ mod tests {
 
     #[test]
     fn the_third_miss_in_a_row_starts_a_stream_that_uses_carry_on() {
-        let mut ahead = Streams::new(PAGE_BYTES, 4);
+        let mut ahead = Streams::new(PAGE_BYTES, 2);
         assert_eq!(ahead.on_miss(page(4), 100), None);
         assert_eq!(ahead.on_miss(page(5), 100), None);
         assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
@@ -129,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_miss_behind_the_window_carries_the_stream_on_before_its_uses_are_told() {
-        let mut ahead = Streams::new(PAGE_BYTES, 4);
+        let mut ahead = Streams::new(PAGE_BYTES, 2);
         (4..6).for_each(|index| assert_eq!(ahead.on_miss(page(index), 100), None));
         assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
         assert_eq!(ahead.on_miss(page(9), 100), Some(10..=11));
@@ -139,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_its_segment() {
-        let mut ahead = Streams::new(PAGE_BYTES, 4);
+        let mut ahead = Streams::new(PAGE_BYTES, 2);
         let ranges: Vec<_> = (0..4).map(|index| ahead.on_miss(page(index), 4)).collect();
         assert_eq!(ranges, [None, None, Some(3..=3), None]);
         assert_eq!(ahead.on_use(page(3), 4), None);
@@ -147,7 +184,7 @@ mod tests {
 
     #[test]
     fn streams_that_alternate_are_told_apart() {
-        let mut ahead = Streams::new(PAGE_BYTES, 16);
+        let mut ahead = Streams::new(PAGE_BYTES, 2);
         for index in 0..2 {
             for stream in 0..STREAMS as u32 {
                 assert_eq!(ahead.on_miss(page(stream * 100 + index), 1000), None);
@@ -161,14 +198,51 @@ mod tests {
 
     #[test]
     fn random_reads_and_small_pools_fetch_nothing_ahead() {
-        let mut ahead = Streams::new(PAGE_BYTES, 4);
+        let mut ahead = Streams::new(PAGE_BYTES, 2);
         let mut random = fastrand::Rng::with_seed(1);
         let fetched = (0..1000).filter(|_| ahead.on_miss(page(random.u32(0..1_000_000)), 1_000_000).is_some()).count();
         assert_eq!(fetched, 0);
         let mut none = Streams::new(PAGE_BYTES, 0);
         assert!((0..10).all(|index| none.on_miss(page(index), 100).is_none()));
         let mut small = Streams::new(64 << 10, 16);
-        let ranges: Vec<_> = (0..3).map(|index| small.on_miss(page(index), 1000)).collect();
-        assert_eq!(ranges[2], Some(3..=18), "16 pages of 64 KiB are less than the window");
+        small.expect(page(0));
+        assert_eq!(small.on_miss(page(0), 1000), Some(1..=15), "16 pages of 64 KiB are less than the window");
+    }
+
+    #[test]
+    fn the_window_moves_by_steps_of_small_pages() {
+        let mut ahead = Streams::new(64 << 10, 1000);
+        assert_eq!(ahead.step(), 16);
+        ahead.expect(page(0));
+        assert_eq!(ahead.on_miss(page(0), 10_000), Some(1..=255));
+        for index in 1..1000 {
+            let range = ahead.on_use(page(index), 10_000);
+            let moves_on = ends_step(index, ahead.step());
+            assert_eq!(range, moves_on.then_some(index + 241..=index + 256), "at {index}");
+        }
+        let steps = [(64 << 10, 3), (64 << 10, 9), (4096, 4096), (4 << 20, 64)].map(|(bytes, frames)| {
+            let ahead = Streams::new(bytes, frames);
+            assert_eq!(ahead.window % ahead.step(), 0);
+            ahead.step()
+        });
+        assert_eq!(steps, [1, 2, 256, 1]);
+    }
+    #[test]
+    fn little_is_fetched_for_streams_that_end_soon() {
+        for pages in [4, 16, 64, 256, 1024] {
+            let (mut ahead, mut fetched, mut misses) = (Streams::new(64 << 10, 1000), 0, 0);
+            for index in 0..pages {
+                let is_here = index < fetched;
+                let range = match is_here {
+                    true if ends_step(index, ahead.step()) => ahead.on_use(page(index), 10_000),
+                    true => None,
+                    false => ahead.on_miss(page(index), 10_000),
+                };
+                misses += u32::from(!is_here);
+                fetched = range.map_or(fetched.max(index + 1), |range| range.end() + 1);
+            }
+            assert!(fetched - pages <= pages.div_ceil(2), "{fetched} fetched of {pages}");
+            assert!(misses <= 8, "{misses} of {pages}");
+        }
     }
 }

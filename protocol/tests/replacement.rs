@@ -20,6 +20,8 @@ struct Known {
     ahead: bool,
     used: bool,
     is_filled: bool,
+    /// How often searches told that the page will go, since it came.
+    told: u32,
 }
 
 impl FrameUse for Frames {
@@ -34,6 +36,10 @@ impl FrameUse for Frames {
     fn take_used(&mut self, frame: FrameId) -> bool {
         std::mem::take(&mut self.0[frame.0 as usize].used)
     }
+
+    fn will_go(&mut self, frame: FrameId) {
+        self.0[frame.0 as usize].told += 1;
+    }
 }
 
 struct Pool {
@@ -45,7 +51,7 @@ struct Pool {
 impl Pool {
     /// A pool that is full.
     fn new(kind: PolicyKind, frames: u32, ahead: bool) -> Pool {
-        let empty = Known { standing: Standing::Idle, ahead: false, used: false, is_filled: false };
+        let empty = Known { standing: Standing::Idle, ahead: false, used: false, is_filled: false, told: 0 };
         let replacement = Replacement::new(kind.make(frames), frames);
         let mut pool = Pool { replacement, frames: Frames(vec![empty; frames as usize]), pages: 0 };
         (0..frames).for_each(|frame| pool.fill(FrameId(frame), ahead));
@@ -57,7 +63,7 @@ impl Pool {
         self.pages += 1;
         self.replacement.on_freed(frame);
         self.replacement.on_filled(frame, PageId::of_segment(Rank(0), self.pages), ahead);
-        *self.known(frame) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true };
+        *self.known(frame) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true, told: 0 };
     }
 
     fn known(&mut self, frame: FrameId) -> &mut Known {
@@ -230,7 +236,7 @@ fn kept_of_scan(frames: u32, window: u32) -> f64 {
                 frame_of[wanted as usize] = Some(victim);
                 pool.replacement.on_filled(victim, PageId::of_segment(Rank(1), wanted), wanted != page);
                 let ahead = wanted != page;
-                *pool.known(victim) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true };
+                *pool.known(victim) = Known { standing: Standing::Idle, ahead, used: !ahead, is_filled: true, told: 0 };
                 fetched += u32::from(at >= (ROUNDS - 1) * pages);
             }
         }
@@ -245,5 +251,22 @@ fn a_scan_that_is_read_ahead_keeps_four_tenths_of_twice_the_pool() {
     for (frames, window) in [(16, 2), (32, 2), (64, 4), (128, 5), (512, 21), (2048, 85)] {
         let kept = kept_of_scan(frames, window);
         assert!(kept >= 0.4, "{kept:.3} with {frames} frames, {window} pages ahead");
+    }
+}
+
+#[test]
+fn pages_are_told_of_one_by_one_and_long_before_they_go() {
+    const FRAMES: u32 = 1000;
+    const COLD: usize = 100;
+    let mut pool = Pool::new(PolicyKind::ClockPro, FRAMES, false);
+    pool.turn_over(u64::from(2 * FRAMES), false);
+    let waiting = |pool: &Pool| pool.frames.0.iter().filter(|known| known.is_filled && known.told > 0).count();
+    for _ in 0..FRAMES {
+        let before = waiting(&pool);
+        assert!((COLD / 4..=COLD).contains(&before), "{before} pages were told of and are still here");
+        let victim = pool.victim(Need::Now).expect("all are idle");
+        assert_eq!(pool.known(victim).told, 1);
+        assert!(waiting(&pool) <= before + 4, "many at once keep the disk busy at once and idle before");
+        pool.fill(victim, false);
     }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use vgasnet_conduit::{Busy, Conduit, Urgency};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
+use vgasnet_protocol::streams::ends_step;
 
 /// The first sleep while messages wait for room in the conduit, which does not tell when there is some.
 pub(super) const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
@@ -38,6 +39,8 @@ pub struct Driver {
     /// Readable when the storage has completed something.
     storage_doorbell: Option<OwnedFd>,
     large_pages: Arc<LargePages>,
+    /// Pages by which streams move on.
+    pub(super) stream_step: u32,
     pub(super) sleepers: Sleepers,
     pub(super) spin_us: AtomicU32,
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
@@ -65,6 +68,7 @@ impl Driver {
         let storage_doorbell = doorbell.and_then(|doorbell| doorbell.try_clone_to_owned().ok());
         Driver {
             arrivals_visible: conduit.capabilities().wakes_on_arrival,
+            stream_step: engine.prefetch.step(),
             large_pages: Arc::clone(engine.frames().large_pages()),
             engine: Mutex::new(engine),
             conduit,
@@ -137,8 +141,10 @@ impl Driver {
     /// Fetches what may come after a page that was fetched ahead and is used for the first time.
     #[cold]
     pub fn prefetch_after_use(&self, page: PageId) {
-        self.engine().prefetch_after_use(page);
-        self.step();
+        if ends_step(page.index, self.stream_step) {
+            self.engine().prefetch_after_use(page);
+            self.step();
+        }
     }
 
     /// Drives the engine once and does the work that results. Returns whether anything was done. The caller goes on to

@@ -1,6 +1,7 @@
 //! Which frame is evicted, and when; the client's hints about pages that it will not need.
 
 use super::{Engine, Work};
+use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::replacement::Need;
@@ -23,7 +24,24 @@ impl Engine {
         self.work.extend(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
         let asked_back: Vec<PageId> = self.frames.asked_back().collect();
         asked_back.into_iter().for_each(|page| self.send_asking(page));
+        self.clean_ahead(victim);
         victim
+    }
+
+    /// Has dirty pages written back that the policy gives up soon: their frames are free at once then. Where nothing is evicted
+    /// nothing is written. A page in use is left alone, since it may be written again, and so is the `victim`.
+    fn clean_ahead(&mut self, victim: Option<FrameId>) {
+        let will_go: Vec<FrameId> = self.frames.will_go().collect();
+        for frame in will_go {
+            let cache = &self.protocol.cache;
+            let is_idle = cache.evictable(frame) && !self.space.own.table.is_pinned(frame);
+            let dirty = cache.page_in(frame).filter(|page| cache.dirty_frame(*page).is_some());
+            if let Some(page) = dirty.filter(|_| is_idle && victim != Some(frame)) {
+                stats::count(Row::CleanedAhead);
+                self.cleaned_ahead += 1;
+                self.events.push_back(Event::WriteBack(page));
+            }
+        }
     }
 
     /// Evicts pages of the own segment, which will not be needed, unless they are in use.

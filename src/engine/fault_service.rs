@@ -7,6 +7,7 @@ use crate::request::{Fault, FaultId, Part};
 use crate::sys::SignalGuard;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
+use vgasnet_protocol::streams::ends_step;
 
 /// How long a thread waits for a page before it lets the client's signals in: longer than a page takes, nearly always.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -48,8 +49,10 @@ impl Driver {
     /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the helper
     /// fetches the pages after it, while the thread goes on.
     pub fn note_first_use(&self, index: u32) {
-        self.mailbox.hint(index);
-        self.conduit.wake_helper();
+        if ends_step(index, self.stream_step) {
+            self.mailbox.hint(index);
+            self.conduit.wake_helper();
+        }
     }
 
     /// The body of the helper thread, until the process ends.

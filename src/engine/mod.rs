@@ -5,6 +5,7 @@
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod arrivals;
+mod background;
 mod driver;
 mod eviction;
 mod fault_service;
@@ -67,6 +68,8 @@ pub struct Engine {
     frames: Frames,
     prefetch: Prefetch,
     reserve: Reserve,
+    /// Pages whose write-back was begun because they would be evicted soon.
+    cleaned_ahead: u64,
     pins: PinSet,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
     parts: Slab<Part>,
@@ -126,6 +129,7 @@ impl Engine {
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
+            cleaned_ahead: 0,
             pins: PinSet::new(frames),
             outbox: Outbox::new(Arc::clone(&conduit)),
             meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
@@ -159,6 +163,11 @@ impl Engine {
     /// The frames of the own pool.
     pub fn frames(&self) -> &Frames {
         &self.frames
+    }
+
+    /// How many dirty pages were written back because they would be evicted soon, so far.
+    pub fn cleaned_ahead(&self) -> u64 {
+        self.cleaned_ahead
     }
 
     /// The barrier.
@@ -340,6 +349,9 @@ impl Engine {
             }
             Action::Open { page, frame, access, waiters } => {
                 let is_wanted = !waiters.is_empty();
+                if is_wanted {
+                    self.space.own.table.take_ahead(frame);
+                }
                 self.space.open(page, frame, access, is_wanted);
                 // If operations joined the fetch, they are its first use.
                 let is_ahead = self.prefetch.on_opened(page);

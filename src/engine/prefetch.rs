@@ -36,6 +36,11 @@ impl Prefetch {
         self.under_way.len()
     }
 
+    /// Pages by which streams move on: the first use of one page in so many is to be told.
+    pub(super) fn step(&self) -> u32 {
+        self.streams.step()
+    }
+
     /// A page was opened. Returns whether it had been fetched ahead.
     pub(super) fn on_opened(&mut self, page: PageId) -> bool {
         self.under_way.remove(&page)
@@ -93,6 +98,7 @@ mod tests {
     /// The most pages of a stream that a pool of so many frames has ahead.
     fn window(frames: u32) -> u32 {
         let mut prefetch = Prefetch::new(4096, frames);
+        prefetch.streams.expect(PageId::of_segment(Rank(0), 0));
         let miss = |index| prefetch.streams.on_miss(PageId::of_segment(Rank(0), index), 1 << 20);
         (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
     }

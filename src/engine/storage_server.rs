@@ -7,15 +7,15 @@
 //! Of a page that is written from its holder's frame only the dirty blocks are written, in a few parts, one after the other.
 //! What passes through a staging frame is written whole: its blocks are not known here.
 //!
-//! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time, because what the
-//! disk has begun it finishes: a page that somebody waits for would wait for them.
+//! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time ([`Background`]).
 
+use super::background::Background;
 use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, DEPTH_DEFAULT, IoDirection, IoOperation, Storage};
+use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -23,10 +23,6 @@ use std::sync::Arc;
 use vgasnet_conduit::{Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Priority};
-
-/// Bytes of operations that nobody waits for, of those that the storage has at a time; two operations at least, so that the
-/// disk has always the next.
-const BACKGROUND_BYTES: usize = 512 << 10;
 
 /// Clean bytes between dirty ones of which fewer are written along. A disk that writes a few GB/s writes them in the time that
 /// another request takes.
@@ -36,6 +32,9 @@ const _: () = assert!(DIRTY_BLOCK_BYTES % BLOCK_BYTES == 0);
 
 /// The most bytes of pages side by side that go to the storage together.
 const RUN_BYTES_MAX: usize = 1 << 20;
+
+/// The most bytes that go to the storage with what somebody waits for, where nobody waits for all of them.
+const COMPANY_BYTES_MAX: usize = 256 << 10;
 
 /// After so many operations the oldest one goes first, however urgent others are: none waits for ever.
 const TURNS: u64 = 64;
@@ -53,8 +52,8 @@ struct Operation {
     staging: Option<FrameId>,
     /// The bytes of the page that the storage has, or had last.
     part: Extent,
-    /// The storage has it, as one that nobody waits for.
-    in_background: bool,
+    /// The storage has it, as one that nobody waits for: whether it is the first of its request.
+    in_background: Option<bool>,
     /// Operations are counted as they come.
     number: u64,
 }
@@ -74,8 +73,7 @@ pub struct StorageServer {
     staging_free: Vec<FrameId>,
     /// Stores that may have staging frames besides those that have some.
     stores_left: usize,
-    /// Operations that the storage may have besides those that it has, of those that nobody waits for.
-    background_left: usize,
+    background: Background,
     /// Loads that nobody waited for and that have failed.
     forgotten: u64,
     /// Fewer clean bytes than this between dirty ones are written along.
@@ -89,8 +87,8 @@ impl StorageServer {
     /// If there are fewer than three.
     pub fn new(space: Arc<AddressSpace>, storage: Box<dyn Storage>, staging: Vec<FrameId>) -> StorageServer {
         assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
-        let background_left = (BACKGROUND_BYTES / space.page_bytes()).clamp(2, DEPTH_DEFAULT / 2);
         StorageServer {
+            background: Background::new(space.page_bytes()),
             space,
             storage,
             operations: Slab::new(),
@@ -100,7 +98,6 @@ impl StorageServer {
             turns: 0,
             stores_left: staging.len() - 1,
             staging_free: staging,
-            background_left,
             forgotten: 0,
             gap_bytes: GAP_BYTES,
         }
@@ -150,8 +147,8 @@ impl StorageServer {
         operation.priority = priority;
         if let Some(waiting) = waiting.filter(|waiting| self.waiting.remove(waiting)) {
             self.waiting.push(Waiting { priority, ..waiting });
-        } else if priority == Priority::Now && std::mem::take(&mut operation.in_background) {
-            self.background_left += 1;
+        } else if priority == Priority::Now {
+            operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
         }
     }
 
@@ -168,7 +165,7 @@ impl StorageServer {
         self.storage.poll(&mut |token, result| completed.push((token as usize, result)));
         for (id, result) in &completed {
             let operation = &mut self.operations[*id];
-            self.background_left += usize::from(std::mem::take(&mut operation.in_background));
+            operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
             let operation = *operation;
             let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
             match (operation.direction, operation.staging, result) {
@@ -210,7 +207,10 @@ impl StorageServer {
         };
         let (staging, number) = (None, self.next);
         self.next += 1;
-        let (in_background, part) = (false, Extent::NONE);
+        let (in_background, part) = (None, Extent::NONE);
+        if direction == IoDirection::Read && priority == Priority::Now {
+            self.background.on_missed();
+        }
         let operation =
             Operation { direction, page, peer, frame, priority, need: None, staging, part, in_background, number };
         let id = self.operations.insert(operation);
@@ -253,7 +253,7 @@ impl StorageServer {
     }
 
     /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
-    /// as urgent. Each with its next part, which begins in the file where the one before it ends.
+    /// as urgent or near by. Each with its next part, which begins in the file where the one before it ends.
     fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
         let next_part = |id| self.next_part(id).expect("it is not done");
         if first.need != Need::Nothing {
@@ -263,10 +263,12 @@ impl StorageServer {
         let Operation { direction, page, priority, .. } = self.operations[first.id];
         let is_urgent = priority == Priority::Now;
         let most = RUN_BYTES_MAX / self.space.page_bytes();
-        let most = if is_urgent { most } else { most.min(self.background_left.div_ceil(2)) };
+        let most = if is_urgent { most } else { most.min(self.background.left().div_ceil(2)) };
+        let company = if is_urgent { (COMPANY_BYTES_MAX / self.space.page_bytes()) as u32 } else { 0 };
         let goes_with = |id: &usize| {
             let other = &self.operations[*id];
-            other.direction == direction && other.need == Some(Need::Nothing) && other.priority == priority
+            let is_as_urgent = other.priority == priority || other.page.index - page.index < company;
+            other.direction == direction && other.need == Some(Need::Nothing) && is_as_urgent
         };
         let behind = (page.index + 1..).map_while(|index| self.of_page.get(&index).copied().filter(goes_with));
         for id in behind.take(most.saturating_sub(1)) {
@@ -311,12 +313,12 @@ impl StorageServer {
 
     /// The operation to go on with, of those that have what they need.
     fn next_ready(&self) -> Option<Waiting> {
-        let (free, stores_left) = (self.staging_free.len(), self.stores_left);
+        let (free, stores_left, background) = (self.staging_free.len(), self.stores_left, self.background.left());
         let may_go_on = |priority: Priority, need: Need| match (need, priority) {
             (Need::Nothing, Priority::Now) => true,
-            (Need::Nothing, _) => self.background_left > 0,
+            (Need::Nothing, _) => background > 0,
             (Need::LoadStaging, Priority::Now) => free > 0,
-            (Need::LoadStaging, _) => self.background_left > 0 && free > usize::from(stores_left > 0),
+            (Need::LoadStaging, _) => background > 0 && free > usize::from(stores_left > 0),
             (Need::StoreStaging, Priority::Now) => free > 0 && stores_left > 0,
             (Need::StoreStaging, _) => free > 1 && stores_left > 1,
         };
@@ -346,18 +348,20 @@ impl StorageServer {
         // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
         // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
         let taken = unsafe { self.storage.start_run(&run) };
+        let mut leads = true;
         for (id, _) in &parts[..taken] {
             let operation = &mut self.operations[*id];
             if operation.priority != Priority::Now {
-                operation.in_background = true;
-                self.background_left -= 1;
+                operation.in_background = Some(leads);
+                self.background.on_begun(std::mem::take(&mut leads));
             }
         }
         taken
     }
 
     fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
-        let Operation { direction, page, peer, frame, staging, .. } = self.operations[id];
+        let Operation { direction, page, peer, frame, staging, priority, .. } = self.operations[id];
+        let (token, is_urgent) = (id as u64, priority == Priority::Now);
         let memory = match staging {
             Some(staging) => self.space.own.pool.frame(staging),
             None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
@@ -365,7 +369,7 @@ impl StorageServer {
         let page_bytes = self.space.page_bytes() as u64;
         let offset_bytes = u64::from(page.index) * page_bytes + part.start_bytes as u64;
         let memory = memory.wrapping_add(part.start_bytes);
-        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token: id as u64 }
+        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
     }
 
     fn forget(&mut self, id: usize) -> Operation {

@@ -17,6 +17,7 @@ pub struct Frames {
     /// The mapped frames that are to be unmapped, so that none is so twice.
     is_passed: Box<[bool]>,
     asked_back: Vec<PageId>,
+    will_go: Vec<FrameId>,
     large_pages: Arc<LargePages>,
 }
 
@@ -31,6 +32,7 @@ impl Frames {
             passed_mapped: Vec::new(),
             is_passed: vec![false; frames as usize].into(),
             asked_back: Vec::new(),
+            will_go: Vec::new(),
             large_pages,
             space,
         }
@@ -67,13 +69,19 @@ impl Frames {
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
         let (passed_mapped, is_passed) = (&mut self.passed_mapped, &mut self.is_passed);
         let asked_back = RefCell::new(&mut self.asked_back);
-        let mut uses = Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed, asked_back };
+        let will_go = &mut self.will_go;
+        let mut uses = Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed, asked_back, will_go };
         self.replacement.victim(&mut uses, need)
     }
 
     /// The pages whose frames the last search has found lent, and wants back. Each is named once until it has come back.
     pub fn asked_back(&mut self) -> impl Iterator<Item = PageId> + '_ {
         self.asked_back.drain(..)
+    }
+
+    /// The frames whose pages the policy gives up soon, unless they are used meanwhile. Each is named once.
+    pub fn will_go(&mut self) -> impl Iterator<Item = FrameId> + '_ {
+        self.will_go.drain(..)
     }
 
     /// The mapped frames that the last search has passed, each with its page. They are to be unmapped without the engine's
@@ -106,6 +114,7 @@ struct Uses<'a> {
     passed_mapped: &'a mut Vec<(PageId, FrameId)>,
     is_passed: &'a mut [bool],
     asked_back: RefCell<&'a mut Vec<PageId>>,
+    will_go: &'a mut Vec<FrameId>,
 }
 
 impl Uses<'_> {
@@ -148,6 +157,10 @@ impl FrameUse for Uses<'_> {
             self.passed_mapped.push((page, frame));
         }
         was_used || mapped.is_some()
+    }
+
+    fn will_go(&mut self, frame: FrameId) {
+        self.will_go.push(frame);
     }
 }
 

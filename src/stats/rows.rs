@@ -174,6 +174,8 @@ rows! {
     WaitEnd wait_end Wait "waits" "end of other ranks" "waits for the programs of other ranks to end"
     FaultBorrowed fault_borrowed Count "faults" "neighbour's page mapped"
         "loads that found their page in the pool of another rank of the host, which was mapped and not copied"
+    CleanedAhead cleaned_ahead Count "pool" "of that, ahead of need"
+        "those that were written back because they would be evicted soon"
 }
 
 /// How many rows there are.

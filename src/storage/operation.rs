@@ -21,6 +21,8 @@ pub struct IoOperation {
     pub len_bytes: usize,
     /// Comes back with the result; no other operation in flight has it.
     pub token: u64,
+    /// Somebody waits for it. It goes before others, where operations queue outside of the kernel.
+    pub is_urgent: bool,
 }
 
 // SAFETY: the pointer is used only for this operation, until whose end nothing else accesses the memory
@@ -126,7 +128,10 @@ mod tests {
 
     fn operation(direction: IoDirection, len_bytes: usize) -> Progress {
         let memory = 0x10_0000 as *mut u8;
-        Progress::new(IoOperation { direction, offset_bytes: 8192, memory, len_bytes, token: 7 }, SIZE_BYTES)
+        Progress::new(
+            IoOperation { direction, offset_bytes: 8192, memory, len_bytes, token: 7, is_urgent: true },
+            SIZE_BYTES,
+        )
     }
 
     /// Gives `results` to an operation of four blocks. Returns `(offset, len)` of the requests, and the outcome if it
@@ -190,7 +195,7 @@ mod tests {
         let bad = [(1, 0x1000, 4096), (0, 0x1001, 4096), (0, 0x1000, 0), (0, 0x1000, 100), (SIZE_BYTES, 0x1000, 4096)];
         for (offset_bytes, address, len_bytes) in bad.into_iter().chain([(u64::MAX - 4095, 0x1000, 4096)]) {
             let (direction, memory) = (IoDirection::Read, address as *mut u8);
-            let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token: 0 };
+            let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token: 0, is_urgent: true };
             let made = std::panic::catch_unwind(|| Progress::new(operation, SIZE_BYTES));
             assert!(made.is_err(), "{offset_bytes} {address:#x} {len_bytes}");
         }

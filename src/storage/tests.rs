@@ -11,7 +11,14 @@ const LEN_BYTES: usize = 19 * BLOCK_BYTES;
 struct Block([u8; BLOCK_BYTES]);
 
 fn operation(direction: IoDirection, offset_bytes: u64, blocks: &mut [Block]) -> IoOperation {
-    IoOperation { direction, offset_bytes, memory: blocks.as_mut_ptr().cast(), len_bytes: LEN_BYTES, token: 5 }
+    IoOperation {
+        direction,
+        offset_bytes,
+        memory: blocks.as_mut_ptr().cast(),
+        len_bytes: LEN_BYTES,
+        token: 5,
+        is_urgent: true,
+    }
 }
 
 fn finish(storage: &mut dyn Storage) -> io::Result<()> {
@@ -99,6 +106,7 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
             memory: memory.wrapping_add(place(piece) * BLOCK_BYTES),
             len_bytes: 2 * BLOCK_BYTES,
             token: piece as u64,
+            is_urgent: true,
         };
         (0..PIECES).map(piece).collect()
     };
@@ -119,7 +127,7 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
     // In the file the pieces lie in order.
     let mut first = vec![Block([0xFF; BLOCK_BYTES]); 2];
     let (offset_bytes, memory, len_bytes) = ((4 * BLOCK_BYTES) as u64, first.as_mut_ptr().cast(), 2 * BLOCK_BYTES);
-    go(vec![IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes, token: 9 }]);
+    go(vec![IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes, token: 9, is_urgent: true }]);
     assert!(first.iter().zip(&written[place(0)..]).all(|(read, written)| read.0 == written.0));
 }
 

@@ -1,4 +1,7 @@
 //! The backing file through blocking calls on a few threads, where io_uring is not permitted.
+//!
+//! What somebody waits for goes before what was queued earlier. Operations one behind the other in the file are one piece of
+//! work for a thread.
 
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
@@ -21,7 +24,12 @@ pub struct ThreadStorage {
     workers: Vec<JoinHandle<()>>,
     depth: usize,
     in_flight: usize,
+    /// Runs in flight, each of at least one operation.
+    runs: usize,
 }
+
+/// After so many runs that somebody waits for the first of the others goes: none waits for ever.
+const URGENT_RUNS_MAX: usize = 64;
 
 struct Shared {
     file: BackingFile,
@@ -35,9 +43,38 @@ struct Shared {
 
 #[derive(Default)]
 struct Work {
-    queue: VecDeque<Progress>,
-    completed: Vec<(u64, io::Result<()>)>,
+    urgent: VecDeque<Run>,
+    others: VecDeque<Run>,
+    /// Urgent runs that went since one of the others did.
+    passed: usize,
+    completed: Vec<Completed>,
     is_stopping: bool,
+}
+
+/// Operations that a thread does one after the other.
+type Run = Vec<Progress>;
+
+struct Completed {
+    token: u64,
+    result: io::Result<()>,
+    is_last: bool,
+}
+
+impl Work {
+    fn is_empty(&self) -> bool {
+        self.urgent.is_empty() && self.others.is_empty()
+    }
+
+    fn push(&mut self, run: Run) {
+        let is_urgent = run.iter().any(|progress| progress.operation.is_urgent);
+        if is_urgent { &mut self.urgent } else { &mut self.others }.push_back(run);
+    }
+
+    fn next(&mut self) -> Option<Run> {
+        let urgent = if self.passed < URGENT_RUNS_MAX { self.urgent.pop_front() } else { None };
+        self.passed = if urgent.is_some() { self.passed + 1 } else { 0 };
+        urgent.or_else(|| self.others.pop_front()).or_else(|| self.urgent.pop_front())
+    }
 }
 
 impl Shared {
@@ -66,13 +103,9 @@ impl ThreadStorage {
     ) -> io::Result<ThreadStorage> {
         assert!(depth > 0, "a storage without operations in flight does nothing");
         let doorbell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
-        let work = Mutex::new(Work {
-            queue: VecDeque::with_capacity(depth),
-            completed: Vec::with_capacity(depth),
-            is_stopping: false,
-        });
+        let work = Mutex::new(Work { completed: Vec::with_capacity(depth), ..Work::default() });
         let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
-        let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0 };
+        let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0, runs: 0 };
         // The client's signal handlers belong on the client's threads. A new thread inherits the mask of its creator.
         blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
         Ok(storage)
@@ -90,14 +123,21 @@ impl ThreadStorage {
 
 impl Storage for ThreadStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        let progress = Progress::new(operation, self.shared.file.size_bytes());
-        if self.in_flight == self.depth {
-            return Err(Busy);
+        // SAFETY: the caller has promised what this needs.
+        if unsafe { self.start_run(&[operation]) } == 0 { Err(Busy) } else { Ok(()) }
+    }
+
+    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+        let size_bytes = self.shared.file.size_bytes();
+        let progress: Run = run.iter().map(|operation| Progress::new(*operation, size_bytes)).collect();
+        if self.runs == self.depth || run.is_empty() {
+            return 0;
         }
-        self.in_flight += 1;
-        self.shared.lock().queue.push_back(progress);
+        self.runs += 1;
+        self.in_flight += run.len();
+        self.shared.lock().push(progress);
         self.shared.queued.notify_one();
-        Ok(())
+        run.len()
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
@@ -109,7 +149,8 @@ impl Storage for ThreadStorage {
         self.shared.doorbell.read().expect("the doorbell holds a count while there are completions");
         drop(work);
         self.in_flight -= completed.len();
-        for (token, result) in completed {
+        for Completed { token, result, is_last } in completed {
+            self.runs -= usize::from(is_last);
             sink(token, result);
         }
     }
@@ -129,7 +170,7 @@ impl Drop for ThreadStorage {
     fn drop(&mut self) {
         let mut work = self.shared.lock();
         work.is_stopping = true;
-        work.queue.clear();
+        (work.urgent, work.others) = Default::default();
         drop(work);
         self.shared.queued.notify_all();
         for worker in self.workers.drain(..) {
@@ -143,20 +184,24 @@ fn work(shared: &Shared) {
     loop {
         let mut guard = shared
             .queued
-            .wait_while(shared.lock(), |work| work.queue.is_empty() && !work.is_stopping)
+            .wait_while(shared.lock(), |work| work.is_empty() && !work.is_stopping)
             .expect("nothing panics under this lock");
-        let Some(mut progress) = guard.queue.pop_front() else { return };
+        let Some(run) = guard.next() else { return };
         drop(guard);
-        let result = run(shared, &mut progress);
-        let mut guard = shared.lock();
-        if guard.completed.is_empty() {
-            shared.doorbell.write(1).expect("the doorbell holds at most one count");
+        let mut left = run.len();
+        for mut progress in run {
+            let result = finish(shared, &mut progress);
+            left -= 1;
+            let mut guard = shared.lock();
+            if guard.completed.is_empty() {
+                shared.doorbell.write(1).expect("the doorbell holds at most one count");
+            }
+            guard.completed.push(Completed { token: progress.operation.token, result, is_last: left == 0 });
         }
-        guard.completed.push((progress.operation.token, result));
     }
 }
 
-fn run(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
+fn finish(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
     loop {
         let request = progress.request(shared.request_bytes_max);
         // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
@@ -165,5 +210,40 @@ fn run(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
         if let Step::Complete(result) = progress.advance(result) {
             return result;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::IoDirection;
+
+    fn run(token: u64, is_urgent: bool) -> Run {
+        let memory = std::ptr::null_mut();
+        let operation =
+            IoOperation { direction: IoDirection::Read, offset_bytes: 0, memory, len_bytes: 4096, token, is_urgent };
+        vec![Progress::new(operation, 4096)]
+    }
+
+    fn order(work: &mut Work) -> Vec<u64> {
+        std::iter::from_fn(|| work.next()).map(|run| run[0].operation.token).collect()
+    }
+
+    #[test]
+    fn what_somebody_waits_for_goes_first() {
+        let mut work = Work::default();
+        [false, false, true, false, true]
+            .into_iter()
+            .zip(0..)
+            .for_each(|(urgent, token)| work.push(run(token, urgent)));
+        assert_eq!(order(&mut work), [2, 4, 0, 1, 3]);
+    }
+
+    #[test]
+    fn nothing_waits_for_ever() {
+        let mut work = Work::default();
+        work.push(run(1000, false));
+        (0..100).for_each(|token| work.push(run(token, true)));
+        assert_eq!(order(&mut work).iter().position(|token| *token == 1000), Some(URGENT_RUNS_MAX));
     }
 }

@@ -111,7 +111,7 @@ impl Disk {
         assert_eq!(storage.in_flight(), 0);
         storage.heal();
         let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), page.0.as_mut_ptr());
-        let read = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0 };
+        let read = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0, is_urgent: true };
         // SAFETY: the page has `PAGE_BYTES` bytes, and is looked at only after the token has come back.
         unsafe { storage.start(read) }.expect("nothing is in flight");
         while storage.in_flight() > 0 {
@@ -139,7 +139,7 @@ impl Storage for Disk {
         // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
         unsafe { state.storage.start(operation)? };
-        let IoOperation { direction, offset_bytes, memory, len_bytes, token } = operation;
+        let IoOperation { direction, offset_bytes, memory, len_bytes, token, .. } = operation;
         let page_bytes = PAGE_BYTES as u64;
         let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
         assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");

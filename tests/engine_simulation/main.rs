@@ -11,6 +11,7 @@
 mod blocks;
 mod busy;
 mod check;
+mod cleaning;
 mod client;
 mod crowd;
 mod directed;

@@ -38,6 +38,8 @@ pub struct Summary {
     /// Pages that could not be read ahead.
     pub forgotten: u64,
     pub uncooperative: u64,
+    /// Pages that were written back ahead of need.
+    pub cleaned_ahead: u64,
     /// Runs in which some rank has no memory of some other.
     pub staged: u64,
     pub seen: Seen,
@@ -54,6 +56,7 @@ impl AddAssign for Summary {
         self.forgotten += other.forgotten;
         self.uncooperative += other.uncooperative;
         self.staged += other.staged;
+        self.cleaned_ahead += other.cleaned_ahead;
         self.seen += other.seen;
     }
 }
@@ -64,8 +67,8 @@ impl Summary {
         if seeds < 100 {
             return;
         }
-        let rare =
-            [self.io_errors, self.uncooperative, self.staged, self.barriers].into_iter().chain(self.seen.counts());
+        let rare = [self.io_errors, self.uncooperative, self.staged, self.barriers, self.cleaned_ahead].into_iter();
+        let rare = rare.chain(self.seen.counts());
         assert!({ rare }.all(|count| count >= seeds / 50), "{self:?}");
     }
 }
@@ -171,6 +174,7 @@ pub fn run(seed: u64) -> Summary {
         summary.seen.unmapped += node.mapper.unmapped();
         summary.seen.partial += node.disk.partial();
         summary.forgotten += node.engine.storage().forgotten();
+        summary.cleaned_ahead += node.engine.cleaned_ahead();
     }
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
     summary

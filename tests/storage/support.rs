@@ -102,7 +102,7 @@ impl Pages {
         let len_bytes = self.blocks_per_page * BLOCK_BYTES;
         // SAFETY: the page has `len_bytes` bytes. Tests keep it and leave it alone until the operation has been handed
         // out or the storage dropped.
-        unsafe { storage.start(IoOperation { direction, offset_bytes, memory, len_bytes, token }) }
+        unsafe { storage.start(IoOperation { direction, offset_bytes, memory, len_bytes, token, is_urgent: true }) }
     }
 
     /// Writes a pattern that depends on `key` and on the place of each block in the page.

@@ -18,7 +18,9 @@
 //! Where a page takes a hot page's place that was evicted shortly before, more frames go to cold pages; where a page that
 //! comes back finds all hot pages used, fewer.
 //!
-//! The first look at a cold page tells nothing: its mark is from the use that it came for, which may still go on.
+//! The first look at a cold page tells nothing: its mark is from the use that it came for, which may still go on. Half of the
+//! cold pages have had it and half have not, so each victim costs one first look, and a page has time to be written back
+//! between the first look and the second.
 
 use super::history::History;
 use super::search::{Look, Search};
@@ -29,6 +31,8 @@ use alloc::vec;
 
 const COLD: usize = 0;
 const HOT: usize = 1;
+/// Cold pages that the hand has not come to.
+const FRESH: usize = 2;
 
 /// One frame in so many is for cold pages at least.
 const COLD_PART: u32 = 10;
@@ -59,7 +63,7 @@ struct Entry {
 /// The hot and the cold pages of a pool.
 #[derive(Debug)]
 pub struct ClockPro {
-    queues: Lists<2>,
+    queues: Lists<3>,
     entries: Box<[Entry]>,
     history: History,
     /// Pages that have come so far.
@@ -94,6 +98,10 @@ impl ClockPro {
         }
     }
 
+    fn cold(&self) -> u32 {
+        self.queues.len(COLD) + self.queues.len(FRESH)
+    }
+
     fn entry(&mut self, frame: FrameId) -> &mut Entry {
         &mut self.entries[frame.0 as usize]
     }
@@ -125,6 +133,7 @@ impl ClockPro {
                 Look::InUse | Look::Used => self.make_hot(frame),
                 Look::Unused => {
                     self.make_cold(frame);
+                    search.will_go(frame);
                     return true;
                 }
             }
@@ -181,6 +190,9 @@ impl ClockPro {
         }
         if is_fresh || (is_used && search.gives_chance()) {
             self.queues.push_back(COLD, frame);
+            if is_fresh {
+                search.will_go(frame);
+            }
             return true;
         }
         false
@@ -213,7 +225,7 @@ impl Policy for ClockPro {
         if now <= self.entries.len() as u64 && self.queues.len(HOT) < self.hot_now {
             self.make_hot(frame);
         } else {
-            self.queues.push_back(COLD, frame);
+            self.queues.push_back(FRESH, frame);
         }
     }
 
@@ -223,7 +235,11 @@ impl Policy for ClockPro {
     }
 
     fn put_back(&mut self, frame: FrameId) {
-        let list = if self.entry(frame).is_hot { HOT } else { COLD };
+        let list = match *self.entry(frame) {
+            Entry { is_hot: true, .. } => HOT,
+            Entry { is_fresh: true, .. } => FRESH,
+            _ => COLD,
+        };
         self.queues.push_back(list, frame);
     }
 
@@ -232,11 +248,13 @@ impl Policy for ClockPro {
         if self.queues.len(HOT) > self.hot_now {
             self.cool_one(search, RIVALS, u64::MAX);
         }
-        for _ in 0..=2 * (self.queues.len(COLD) + self.queues.len(HOT)) {
-            if in_use >= self.queues.len(COLD) && !self.cool_any(search) {
+        for _ in 0..=2 * (self.cold() + self.queues.len(HOT)) {
+            if in_use >= self.cold() && !self.cool_any(search) {
                 return None;
             }
-            let frame = self.queues.front(COLD)?;
+            let (cold, fresh) = (self.queues.len(COLD), self.queues.len(FRESH));
+            let list = if fresh > cold || (fresh > 0 && in_use >= cold) { FRESH } else { COLD };
+            let frame = self.queues.front(list)?;
             match search.look(frame) {
                 Look::Held => {
                     self.queues.remove(frame);
@@ -244,7 +262,7 @@ impl Policy for ClockPro {
                 Look::InUse if search.is_over() => return None,
                 Look::InUse => {
                     in_use += 1;
-                    self.queues.push_back(COLD, frame);
+                    self.queues.push_back(list, frame);
                 }
                 look => {
                     in_use = 0;

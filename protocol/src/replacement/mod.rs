@@ -48,6 +48,10 @@ pub trait FrameUse {
     /// Whether the frame was used since this was asked last. A page that is used without a trace counts as used, and its
     /// next use leaves one.
     fn take_used(&mut self, frame: FrameId) -> bool;
+
+    /// A search leaves the page of this frame where it is, and takes it when it comes there again, unless the page is used
+    /// meanwhile: time to write it back. A page is told of once while it is cold.
+    fn will_go(&mut self, _frame: FrameId) {}
 }
 
 /// An order of the frames whose pages were used.

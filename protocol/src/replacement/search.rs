@@ -70,6 +70,11 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Tells the driver of a page that the next search goes for, unless it is used meanwhile.
+    pub fn will_go(&mut self, frame: FrameId) {
+        self.frames.will_go(frame);
+    }
+
     /// Whether another frame that was used may be passed over.
     pub fn gives_chance(&mut self) -> bool {
         self.chances = self.chances.saturating_sub(1);

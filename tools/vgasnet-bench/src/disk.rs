@@ -158,7 +158,7 @@ impl PlainFile {
         let direction = if step.is_write { IoDirection::Write } else { IoDirection::Read };
         let (offset_bytes, len_bytes) = (step.offset_bytes, step.len_bytes);
         let (memory, token) = (self.buffer(buffer), buffer as u64);
-        let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token };
+        let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token, is_urgent: true };
         // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
         // caller gives it to one at a time.
         unsafe { self.storage.start(operation) }.map_err(|Busy| io::ErrorKind::WouldBlock.into())

@@ -27,12 +27,18 @@ impl Cache {
     }
 
     /// Evicts a closed page. The frame of a clean page is free at once, that of a dirty one when the home has written
-    /// it.
+    /// it, for the eviction or, where that was begun, for a write-back.
     pub(super) fn evict(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
         let copy = cached.copy;
         if cached.outgoing > 0 || cached.phase == Phase::Evicting {
+            return;
+        }
+        if cached.flushing {
+            if cached.deferred.evict == Some(Priority::Now) {
+                actions.push(send_home(home, page, ToHome::Hurry));
+            }
             return;
         }
         if cached.dirty {
@@ -96,7 +102,7 @@ impl Cache {
             let home = self.spaces.home(page);
             let cached = self.cached(page);
             cached.deferred.evict = Some(Priority::Now);
-            if cached.phase == Phase::Evicting {
+            if cached.phase == Phase::Evicting || cached.flushing {
                 actions.push(send_home(home, page, ToHome::Hurry));
             }
         }

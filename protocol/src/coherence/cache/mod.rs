@@ -9,6 +9,7 @@
 //!                                                          └── Read or write-back ──────────────────────┘
 //!
 //!   Shared, Owned ──Evict──▶ clean: frame is free;  dirty: Evicting ──Evicted──▶ frame is free
+//!   Shared, being written back ──Evict, Evicted──▶ frame is free
 //!   Shared, Owned, Evicting ──Invalidate──▶ frame is free
 //!   Shared, Owned, Evicting ──Take──▶ Leaving ──Transferred──▶ frame is free
 //! ```
@@ -319,7 +320,11 @@ impl Cache {
             }
             self.free_frame(page, actions);
         } else if cached.flushing {
+            let is_evicted = cached.access_state == AccessState::Closed && cached.deferred.evict.is_some();
             self.mark_clean(page);
+            if is_evicted {
+                self.evict(page, actions);
+            }
         }
         Ok(())
     }

@@ -129,6 +129,5 @@ impl CachedPage {
         matches!(self.phase, Phase::Shared | Phase::Owned)
             && matches!(self.access_state, AccessState::Open(_))
             && self.outgoing == 0
-            && !self.flushing
     }
 }
