@@ -280,15 +280,17 @@ impl Job {
             }
             Task::Put(transfer) => self.transfer(rank, transfer, true),
             Task::Get(transfer) => self.transfer(rank, transfer, false),
-            Task::Read(read) => {
-                self.seen.read_by_threads += 1;
-                Some(Task::EndRead(read.run()))
-            }
+            Task::Read(read) => Some(self.read(read)),
             Task::EndRead(read) => {
                 node.engine.end_read(read).expect("such reads do not fail");
                 None
             }
         }
+    }
+
+    fn read(&mut self, read: PageRead) -> Task {
+        self.seen.read_by_threads += 1;
+        Task::EndRead(read.run())
     }
 
     fn transfer(&mut self, rank: usize, transfer: Transfer, is_put: bool) -> Option<Task> {
