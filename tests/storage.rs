@@ -12,9 +12,9 @@ mod support;
 use std::io;
 use std::thread;
 use std::time::Duration;
-use support::{Pages, each_storage, is_readable, settle};
+use support::{Pages, each_owned, each_storage, is_readable, settle};
 use vgasnet::settings::{IoDirection, IoFault};
-use vgasnet::storage::{Busy, Faulty, MemoryStorage, Storage};
+use vgasnet::storage::{Busy, Faulty, IoOperation, MemoryStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;
@@ -62,6 +62,41 @@ fn bytes_come_back_from_where_they_were_put() {
             assert!((0..count).all(|page| back.is_zero(page)), "pages that were never written are zeros");
         });
     }
+}
+
+#[test]
+fn threads_read_side_by_side_with_blocking_calls() {
+    const COUNT: usize = 24;
+    each_storage(((COUNT + 1) * PAGE_BYTES) as u64, DEPTH, |storage| {
+        let Some(reader) = storage.reader() else { return };
+        let places: Vec<_> = (0..COUNT).map(|page| ((page * PAGE_BYTES) as u64, page)).collect();
+        let mut pages = Pages::new(COUNT, PAGE_BYTES);
+        (0..COUNT).for_each(|page| pages.fill(page, page as u64));
+        run(storage, IoDirection::Write, &mut pages, &places);
+        let mut back = Pages::new(COUNT + 1, PAGE_BYTES);
+        let whole = (0..=COUNT).map(|page| back.operation(IoDirection::Read, (page * PAGE_BYTES) as u64, page));
+        let reads: Vec<IoOperation> = whole.collect();
+        thread::scope(|scope| {
+            for read in reads {
+                let reader = &reader;
+                // SAFETY: each read has a page of its own, which outlives the scope.
+                scope.spawn(move || unsafe { reader.read(&{ read }) }.expect("inside the file"));
+            }
+        });
+        assert!((0..COUNT).all(|page| back.holds(page, page as u64)) && back.is_zero(COUNT));
+        assert_eq!(storage.in_flight(), 0, "they do not count");
+    });
+}
+
+#[test]
+fn reads_that_are_to_fail_are_not_done_by_threads() {
+    each_owned(PAGE_BYTES as u64, 1, |storage| {
+        let has_reader = storage.reader().is_some();
+        let fault = |direction| IoFault { direction, nth: 1, count: 1, errno: libc::EIO };
+        let writes_fail = Faulty::new(storage, fault(IoDirection::Write));
+        assert_eq!(writes_fail.reader().is_some(), has_reader);
+        assert!(Faulty::new(Box::new(writes_fail), fault(IoDirection::Read)).reader().is_none());
+    });
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::sleepers::{Awaited, Happened, Sleepers};
 use super::wait::CallerWork;
-use super::{Engine, Work};
+use super::{EndedRead, Engine, Work};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
 use crate::request::{Completion, Completions, Mailbox, Part, Waited};
@@ -21,6 +21,12 @@ pub(super) const HELD_UP_SLEEP: Duration = Duration::from_millis(1);
 
 /// The sleep doubles each time there is still no room, at most so often: many ranks may wait for one.
 const HELD_UP_DOUBLINGS: u32 = 4;
+
+/// Pieces of work that a thread takes at a time.
+const WORK_MAX: usize = 4;
+
+/// Of larger pages a thread takes one piece of work at a time, in bytes: another thread may do the next meanwhile.
+const SMALL_BYTES_MAX: usize = 256 << 10;
 
 /// Reports an error of a call and ends the job.
 pub type Fail = fn(call: &str, line: &UserError) -> !;
@@ -173,28 +179,58 @@ impl Driver {
 
     /// As [`Driver::step`], for a thread that defers signals, and that looks again or delegates itself.
     pub(super) fn drive(&self) -> bool {
+        self.drive_after(None)
+    }
+
+    /// As [`Driver::drive`], for a thread that has read a page.
+    pub(super) fn drive_after(&self, mut read: Option<EndedRead>) -> bool {
         let (mut worked, mut is_refused) = (false, false);
         loop {
             let mut engine = self.lock();
+            let ended = read.take().map_or(Ok(()), |read| engine.end_read(read));
             // Once the conduit has had no room, what else there is to do is done, and the rest is tried again by the next call.
-            match if is_refused { Ok(false) } else { engine.drive() } {
+            match ended.and_then(|()| if is_refused { Ok(false) } else { engine.drive() }) {
                 Ok(progress) => worked |= progress,
                 Err(error) => self.fail("engine", &error),
             }
-            let (work, has_event) = (engine.take_work(), engine.take_event());
-            self.note_held_up(engine.is_held_up(), worked);
-            self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
-            drop(engine);
-            if has_event {
-                self.notify();
+            let work = self.unlock(engine, worked);
+            if work[0].is_none() {
+                return worked;
             }
-            let Some(work) = work else { return worked };
-            if self.perform(work) {
-                worked = true;
-            } else {
-                is_refused = true;
+            for work in work.into_iter().flatten() {
+                let is_done = self.perform(work);
+                worked |= is_done;
+                is_refused |= !is_done;
             }
         }
+    }
+
+    /// Submits a part for which this thread waits, and reads its page if it is to do that itself. Returns whether it was; then
+    /// everything is done that follows.
+    pub(super) fn submit_and_read(&self, part: Part) -> bool {
+        let mut engine = self.lock();
+        let Some(read) = engine.submit_or_read(part) else { return false };
+        let work = self.unlock(engine, true);
+        for work in work.into_iter().flatten() {
+            // What is refused, the engine has again.
+            let _ = self.perform(work);
+        }
+        self.drive_after(Some(read.run()));
+        true
+    }
+
+    /// Unlocks the engine, after noting what threads have to know that do not lock it. Returns the work to be done next.
+    fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
+        let most = if self.space.page_bytes() > SMALL_BYTES_MAX { 1 } else { WORK_MAX };
+        let work = std::array::from_fn(|at| if at < most { engine.take_work() } else { None });
+        let has_event = engine.take_event();
+        self.note_held_up(engine.is_held_up(), worked);
+        self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
+        drop(engine);
+        if has_event {
+            self.notify();
+        }
+        work
     }
 
     /// Sends a message of the rooms above, now or when the conduit has room. At its target it wakes a client thread

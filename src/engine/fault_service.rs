@@ -24,12 +24,14 @@ impl Driver {
     /// not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
-            self.engine().submit(Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault)));
-            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
-            // and leaves nothing to the helper.
-            if self.sleepers.has_driver() {
+            {
                 let _signals = SignalGuard::new();
-                self.drive();
+                let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
+                // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
+                // and leaves nothing to the helper.
+                if !self.submit_and_read(part) && self.sleepers.has_driver() {
+                    self.drive();
+                }
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);

@@ -25,7 +25,7 @@ mod work;
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use pins::TooManyPins;
-pub use storage_server::StorageServer;
+pub use storage_server::{EndedRead, PageRead, StorageServer};
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
 pub use work::Work;
@@ -187,6 +187,30 @@ impl Engine {
         }
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
+    }
+
+    /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page is to be read from the own disk,
+    /// the thread may have to do that itself, and then calls [`Engine::end_read`].
+    #[must_use]
+    pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
+        let page = part.piece.page;
+        self.submit(part);
+        let read = self.storage.take_read(page);
+        if read.is_some() {
+            // What else the part has brought about is not to wait for the read.
+            self.storage.advance(&mut self.work);
+        }
+        read
+    }
+
+    /// A thread has done the read of a page.
+    ///
+    /// # Errors
+    /// The page could not be read: the job has to end.
+    pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
+        self.storage.end_read(read, &mut self.events)?;
+        self.handle_events();
+        Ok(())
     }
 
     /// Starts writing every dirty page back; done when [`Engine::is_flushed`].

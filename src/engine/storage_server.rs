@@ -9,13 +9,18 @@
 //!
 //! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time ([`Background`]).
 
+mod page_read;
+
+pub use page_read::{EndedRead, PageRead};
+
 use super::background::Background;
 use super::storage_queue::{Need, StorageQueue, Waiting};
 use super::work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
+use crate::storage::{BLOCK_BYTES, BlockingReader, IoDirection, IoOperation, Storage};
+use page_read::READ_BYTES_MAX;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -78,6 +83,10 @@ pub struct StorageServer {
     forgotten: u64,
     /// Fewer clean bytes than this between dirty ones are written along.
     gap_bytes: usize,
+    /// What threads use that read pages themselves; `None` if none may.
+    reader: Option<Arc<dyn BlockingReader>>,
+    /// Operations that threads do.
+    by_threads: usize,
 }
 
 impl StorageServer {
@@ -87,6 +96,7 @@ impl StorageServer {
     /// If there are fewer than three.
     pub fn new(space: Arc<AddressSpace>, storage: Box<dyn Storage>, staging: Vec<FrameId>) -> StorageServer {
         assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
+        let reader = storage.reader().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),
             space,
@@ -100,6 +110,8 @@ impl StorageServer {
             staging_free: staging,
             forgotten: 0,
             gap_bytes: GAP_BYTES,
+            reader,
+            by_threads: 0,
         }
     }
 
@@ -114,9 +126,9 @@ impl StorageServer {
         &*self.storage
     }
 
-    /// Whether anything is under way or waiting.
+    /// Whether anything is under way or waiting, except for what threads read themselves.
     pub fn is_busy(&self) -> bool {
-        !self.operations.is_empty()
+        self.operations.len() > self.by_threads
     }
 
     /// How many operations are under way or waiting.
@@ -164,31 +176,55 @@ impl StorageServer {
         let mut completed = Vec::new();
         self.storage.poll(&mut |token, result| completed.push((token as usize, result)));
         for (id, result) in &completed {
-            let operation = &mut self.operations[*id];
-            operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
-            let operation = *operation;
-            let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
-            match (operation.direction, operation.staging, result) {
-                (_, _, Err(_)) if is_ahead => {
-                    self.forget(*id);
-                    self.forgotten += 1;
-                    events.push_back(Event::LoadFailed(operation.page));
-                }
-                (_, _, Err(error)) => return Err(self.failure(&operation, error)),
-                (IoDirection::Read, Some(staging), Ok(())) => {
-                    work.push_back(Work::Put(self.transfer(*id, &operation, staging)));
-                }
-                (IoDirection::Read, None, Ok(())) => events.push_back(self.finish(*id)),
-                (IoDirection::Write, _, Ok(())) => {
-                    stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
-                    match self.next_part(*id) {
-                        Some(_) => self.wait(*id, Need::Nothing),
-                        None => events.push_back(self.finish(*id)),
-                    }
+            self.complete(*id, result, events, work)?;
+        }
+        Ok(!completed.is_empty())
+    }
+
+    /// Takes the result of what the storage, or a thread, has done of an operation.
+    ///
+    /// # Errors
+    /// As [`StorageServer::poll`].
+    fn complete(
+        &mut self,
+        id: usize,
+        result: &io::Result<()>,
+        events: &mut VecDeque<Event>,
+        work: &mut VecDeque<Work>,
+    ) -> Result<(), UserError> {
+        let operation = &mut self.operations[id];
+        operation.in_background.take().into_iter().for_each(|led| self.background.on_ended(led));
+        let operation = *operation;
+        let is_ahead = operation.direction == IoDirection::Read && operation.priority != Priority::Now;
+        match (operation.direction, operation.staging, result) {
+            (_, _, Err(_)) if is_ahead => {
+                self.forget(id);
+                self.forgotten += 1;
+                events.push_back(Event::LoadFailed(operation.page));
+            }
+            (_, _, Err(error)) => return Err(self.failure(&operation, error)),
+            (IoDirection::Read, Some(staging), Ok(())) => {
+                work.push_back(Work::Put(self.transfer(id, &operation, staging)));
+            }
+            (IoDirection::Read, None, Ok(())) => events.push_back(self.finish(id)),
+            (IoDirection::Write, _, Ok(())) => {
+                stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
+                match self.next_part(id) {
+                    Some(_) => self.wait(id, Need::Nothing),
+                    None => events.push_back(self.finish(id)),
                 }
             }
         }
-        Ok(!completed.is_empty())
+        Ok(())
+    }
+
+    /// A thread has done a read that it had taken.
+    ///
+    /// # Errors
+    /// As [`StorageServer::poll`].
+    pub(super) fn end_read(&mut self, read: EndedRead, events: &mut VecDeque<Event>) -> Result<(), UserError> {
+        self.by_threads -= 1;
+        self.complete(read.id, &read.result, events, &mut VecDeque::new())
     }
 
     /// A transfer that this server asked for is complete.

@@ -1,9 +1,10 @@
 //! Makes operations of a storage fail, for tests of I/O errors.
 
-use super::{Busy, IoOperation, Storage};
+use super::{BlockingReader, Busy, IoDirection, IoOperation, Storage};
 use crate::settings::IoFault;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// Any storage, some operations of which fail.
 ///
@@ -73,5 +74,11 @@ impl Storage for Faulty {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         self.inner.doorbell()
+    }
+
+    /// Reads that are to fail go the other way.
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        let fails_reads = self.fault.direction == IoDirection::Read;
+        if fails_reads { None } else { self.inner.reader() }
     }
 }

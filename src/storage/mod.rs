@@ -11,6 +11,7 @@
 //! | [`Patient`] | has writes of any of them wait for space on a full disk | always |
 //! | [`Faulty`] | makes operations of any of them fail | tests of I/O errors end to end |
 
+mod blocking;
 mod buffers;
 mod faulty;
 mod file;
@@ -103,6 +104,28 @@ pub trait Storage: Send {
     /// its caller can sleep. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete
     /// only inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Reads the file with blocking calls, beside the operations in flight and without counting among them. `None` where that is
+    /// not possible.
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        None
+    }
+}
+
+/// Reads a backing file while the calling thread waits: several threads at a time.
+pub trait BlockingReader: Send + Sync {
+    /// Does a read. It allocates nothing and takes no lock, so a signal handler may call it.
+    ///
+    /// # Errors
+    /// As the results that [`Storage::poll`] hands out.
+    ///
+    /// # Panics
+    /// As [`Storage::start`], or if it is a write.
+    ///
+    /// # Safety
+    /// During the call the memory is valid for the length of the operation, nothing else accesses it, and no operation in flight
+    /// writes to that part of the file.
+    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()>;
 }
 
 /// Takes a line for the user: a warning of what works less well than it could, or what is going on.

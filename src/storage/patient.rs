@@ -1,12 +1,13 @@
 //! Waits for space where a write finds the disk full.
 
 use super::timer::Timer;
-use super::{Busy, IoDirection, IoOperation, Storage};
+use super::{BlockingReader, Busy, IoDirection, IoOperation, Storage};
 use crate::stats::{self, Row};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long writes wait for space, from when none of them gets any.
@@ -166,6 +167,10 @@ impl Storage for Patient {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         self.doorbell.as_ref().map(|doorbell| doorbell.0.as_fd())
+    }
+
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        self.inner.reader()
     }
 }
 

@@ -18,10 +18,11 @@ use super::buffers::Buffers;
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
 use super::run::Run;
-use super::{Busy, IoDirection, Storage};
+use super::{BlockingReader, Busy, IoDirection, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::sync::Arc;
 use std::thread;
 
 /// The longest request that the submitting thread works on itself, in bytes: a default page.
@@ -40,7 +41,7 @@ pub struct Refused {
 /// A backing file that the kernel reads and writes through io_uring.
 pub struct RingStorage {
     ring: IoUring,
-    file: BackingFile,
+    file: Arc<BackingFile>,
     /// The operations in flight. The kernel gives the index back with a completion.
     slots: Vec<Option<Slot>>,
     /// How many operations they are.
@@ -76,7 +77,7 @@ impl RingStorage {
         match set_up(depth) {
             Ok(ring) => Ok(RingStorage {
                 ring,
-                file,
+                file: Arc::new(file),
                 slots: (0..depth).map(|_| None).collect(),
                 operations: 0,
                 empty: (0..depth).rev().collect(),
@@ -270,6 +271,11 @@ impl Storage for RingStorage {
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the ring keeps the descriptor open as long as it lives, which is longer than this borrow.
         Some(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
+    }
+
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        let file: Arc<BackingFile> = Arc::clone(&self.file);
+        Some(file)
     }
 }
 

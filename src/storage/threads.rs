@@ -5,7 +5,7 @@
 
 use super::file::BackingFile;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
-use super::{Busy, Storage};
+use super::{BlockingReader, Busy, Storage};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;
@@ -161,6 +161,18 @@ impl Storage for ThreadStorage {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         Some(self.shared.doorbell.as_fd())
+    }
+
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        let shared: Arc<Shared> = Arc::clone(&self.shared);
+        Some(shared)
+    }
+}
+
+impl BlockingReader for Shared {
+    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
+        // SAFETY: the caller has promised what this needs.
+        unsafe { self.file.read(operation) }
     }
 }
 

@@ -169,13 +169,13 @@ impl Job {
         assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
         for page in self.pages() {
             let directory = &self.nodes[home_of(page)].engine.protocol().home;
-            if directory.is_writing(page.index) {
+            if directory.is_writing(page) {
                 continue;
             }
-            if let Some(dirty_owner) = directory.dirty_owner(page.index) {
+            if let Some(dirty_owner) = directory.dirty_owner(page) {
                 let frame = self.nodes[dirty_owner.index()].engine.protocol().cache.dirty_frame(page);
                 self.check_frame(dirty_owner.index(), frame.expect("a dirty owner has dirty bytes"), page);
-            } else if directory.is_written(page.index) {
+            } else if directory.is_written(page) {
                 assert!(self.is_on_disk(page), "the disk's {page:?} is old");
             } else {
                 let zeros = self.model.page(page).iter().all(|byte| *byte == 0);
@@ -203,11 +203,8 @@ impl Job {
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} has not given back room for copies");
             for (page, _, _) in protocol.cache.copies() {
                 let home = &self.nodes[home_of(page)].engine.protocol().home;
-                let dirty_owner = home.dirty_owner(page.index) == Some(Rank(rank as u32));
-                assert!(
-                    home.holders(page.index).any(|holder| holder.rank.index() == rank),
-                    "{page:?} is not r{rank}'s"
-                );
+                let dirty_owner = home.dirty_owner(page) == Some(Rank(rank as u32));
+                assert!(home.holders(page).any(|holder| holder.rank.index() == rank), "{page:?} is not r{rank}'s");
                 assert_eq!(protocol.cache.dirty_frame(page).is_some(), dirty_owner, "who accounts for {page:?}");
                 assert!(node.space.own.table.is_open(page, Access::Read), "{page:?} is not open at r{rank}");
             }
@@ -215,7 +212,7 @@ impl Job {
         self.check_unpinned();
         // Ranks had time to tell homes of their evictions.
         for page in self.pages() {
-            for holder in self.nodes[home_of(page)].engine.protocol().home.holders(page.index) {
+            for holder in self.nodes[home_of(page)].engine.protocol().home.holders(page) {
                 let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
                 assert!(copies.any(|copy| copy.0 == page), "{holder:?} has no copy of {page:?}");
             }
@@ -227,7 +224,7 @@ impl Job {
     pub fn check_disks(&self) {
         for page in self.pages() {
             let home = &self.nodes[home_of(page)];
-            assert_eq!(home.engine.protocol().home.dirty_owner(page.index), None, "{page:?} is dirty after a flush");
+            assert_eq!(home.engine.protocol().home.dirty_owner(page), None, "{page:?} is dirty after a flush");
             assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
         }
     }

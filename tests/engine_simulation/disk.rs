@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{BLOCK_BYTES, Busy, IoDirection, IoOperation, MemoryStorage, Storage};
+use vgasnet::storage::{BLOCK_BYTES, BlockingReader, Busy, IoDirection, IoOperation, MemoryStorage, Storage};
 
 /// The engine's storage, and the test's view of it.
 #[derive(Clone)]
@@ -183,5 +183,25 @@ impl Storage for Disk {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         None
+    }
+
+    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+impl BlockingReader for Disk {
+    /// Never fails.
+    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
+        let IoOperation { offset_bytes, memory, len_bytes, .. } = *operation;
+        let mut state = self.state();
+        state.reads.push(offset_bytes);
+        for at in (0..len_bytes).step_by(BLOCK_BYTES) {
+            let block = state.written.get(&(offset_bytes + at as u64));
+            let source = block.map_or(&[0; BLOCK_BYTES][..], |block| &block[..]);
+            // SAFETY: the memory has as many bytes, and nothing else accesses it during the call.
+            unsafe { memory.wrapping_add(at).copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
+        }
+        Ok(())
     }
 }

@@ -10,7 +10,7 @@ use crate::touch::Thread;
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vgasnet::engine::{Engine, Received, Receiver, StorageServer, Work};
+use vgasnet::engine::{EndedRead, Engine, PageRead, Received, Receiver, StorageServer, Work};
 use vgasnet::error::UserError;
 use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
@@ -89,7 +89,6 @@ pub enum Phase {
 }
 
 /// Work that a thread has taken and not finished.
-#[derive(Debug)]
 pub enum Task {
     Copies {
         page: PageId,
@@ -124,6 +123,9 @@ pub enum Task {
     },
     Put(Transfer),
     Get(Transfer),
+    /// A read that the thread does itself.
+    Read(PageRead),
+    EndRead(EndedRead),
 }
 
 pub struct Job {
@@ -278,7 +280,17 @@ impl Job {
             }
             Task::Put(transfer) => self.transfer(rank, transfer, true),
             Task::Get(transfer) => self.transfer(rank, transfer, false),
+            Task::Read(read) => Some(self.read(read)),
+            Task::EndRead(read) => {
+                node.engine.end_read(read).expect("such reads do not fail");
+                None
+            }
         }
+    }
+
+    fn read(&mut self, read: PageRead) -> Task {
+        self.seen.read_by_threads += 1;
+        Task::EndRead(read.run())
     }
 
     fn transfer(&mut self, rank: usize, transfer: Transfer, is_put: bool) -> Option<Task> {

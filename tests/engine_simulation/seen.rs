@@ -64,6 +64,8 @@ counters! {
     overwritten,
     /// Writes of some blocks of a page.
     partial,
+    /// Reads of pages that the threads did that waited for them.
+    read_by_threads,
     /// Pins that were too many.
     too_many,
 }

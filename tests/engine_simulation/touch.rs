@@ -2,7 +2,7 @@
 //! it.
 
 use crate::client::{Range, contents};
-use crate::job::{Job, Node};
+use crate::job::{Job, Node, Task};
 use fastrand::Rng;
 use vgasnet::memory::{PageAccess, Piece, SegmentView};
 use vgasnet::request::{Copy, Fault, Part};
@@ -290,7 +290,13 @@ impl Job {
         }
         let page = |index| PageId::of_segment(node.space.rank, index);
         for fault in node.mailbox.take() {
-            node.engine.submit(Part::of_fault(page(fault.wants().0), fault));
+            let (index, part) = (fault.wants().0, Part::of_fault(page(fault.wants().0), fault));
+            // The thread may read the page itself.
+            if index % 2 == 0 {
+                node.tasks.extend(node.engine.submit_or_read(part).map(Task::Read));
+            } else {
+                node.engine.submit(part);
+            }
         }
         for index in node.mailbox.take_hints() {
             self.seen.hints += 1;

@@ -98,11 +98,23 @@ impl Pages {
         page: usize,
         token: u64,
     ) -> Result<(), Busy> {
-        let memory: *mut u8 = self.page(page).as_mut_ptr().cast();
-        let len_bytes = self.blocks_per_page * BLOCK_BYTES;
-        // SAFETY: the page has `len_bytes` bytes. Tests keep it and leave it alone until the operation has been handed
+        let operation = IoOperation { token, ..self.operation(direction, offset_bytes, page) };
+        // SAFETY: the page has as many bytes. Tests keep it and leave it alone until the operation has been handed
         // out or the storage dropped.
-        unsafe { storage.start(IoOperation { direction, offset_bytes, memory, len_bytes, token, is_urgent: true }) }
+        unsafe { storage.start(operation) }
+    }
+
+    /// An operation on a whole page.
+    pub fn operation(&mut self, direction: IoDirection, offset_bytes: u64, page: usize) -> IoOperation {
+        let memory: *mut u8 = self.page(page).as_mut_ptr().cast();
+        IoOperation {
+            direction,
+            offset_bytes,
+            memory,
+            len_bytes: self.blocks_per_page * BLOCK_BYTES,
+            token: 0,
+            is_urgent: true,
+        }
     }
 
     /// Writes a pattern that depends on `key` and on the place of each block in the page.

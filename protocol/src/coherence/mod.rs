@@ -294,13 +294,13 @@ impl Protocol {
             Event::Message { from, message } => {
                 self.limits.check(from, &message)?;
                 match message.body {
-                    CoherenceBody::Home(body) => return self.home.on_message(from, message.page.index, body, actions),
+                    CoherenceBody::Home(body) => return self.home.on_message(from, message.page, body, actions),
                     CoherenceBody::Cache(body) => return self.cache.on_message(from, message.page, body, actions),
                 }
             }
-            Event::Loaded(page) => self.home.on_loaded(page.index, actions),
-            Event::LoadFailed(page) => return self.home.on_load_failed(page.index, actions),
-            Event::Stored(page) => return self.home.on_stored(page.index, actions),
+            Event::Loaded(page) => self.home.on_loaded(page, actions),
+            Event::LoadFailed(page) => return self.home.on_load_failed(page, actions),
+            Event::Stored(page) => return self.home.on_stored(page, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),

@@ -429,14 +429,14 @@ impl World {
     fn check_accounted(&self, page: PageId, newest: &Vec<u8>) {
         let home = &self.nodes[home_of(page).index()];
         let directory = &home.protocol.home;
-        if directory.is_writing(page.index) {
+        if directory.is_writing(page) {
             return;
         }
-        if let Some(dirty_owner) = directory.dirty_owner(page.index) {
+        if let Some(dirty_owner) = directory.dirty_owner(page) {
             let node = &self.nodes[dirty_owner.index()];
             let frame = node.protocol.cache.dirty_frame(page).expect("a dirty owner has dirty bytes");
             assert_eq!(&node.frames[frame.0 as usize], newest, "the dirty owner's {page:?} is old");
-        } else if directory.is_written(page.index) {
+        } else if directory.is_written(page) {
             assert_eq!(&home.file[&page.index], newest, "the file's {page:?} is old");
         } else {
             assert!(newest.iter().all(|byte| *byte == 0), "{page:?} was written and nobody accounts for it");
@@ -457,9 +457,9 @@ impl World {
             assert!(node.protocol.cache.flushed(), "r{at} has not flushed");
             for (page, _, _) in node.protocol.cache.copies() {
                 let home = &self.nodes[home_of(page).index()].protocol.home;
-                assert!(home.holders(page.index).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
+                assert!(home.holders(page).any(|h| h.rank == Rank(at as u32)), "{page:?} does not know r{at}");
                 let dirty = node.protocol.cache.dirty_frame(page).is_some();
-                assert_eq!(dirty, home.dirty_owner(page.index) == Some(Rank(at as u32)), "who accounts for {page:?}");
+                assert_eq!(dirty, home.dirty_owner(page) == Some(Rank(at as u32)), "who accounts for {page:?}");
             }
         }
     }

@@ -98,7 +98,10 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     let window_pages = (rank.pool_bytes / rank.page_bytes as u64 / 2).clamp(1, pages);
     let mut notes = rank.is_first().then(|| Notes::new(rank, spec));
     if let Some(notes) = &mut notes {
+        // Whole pages: the disk has nothing to read of what was never written.
+        let whole = vec![0xA5; rank.page_bytes];
         for page in (0..pages).rev() {
+            rank.put(0, page * rank.page_bytes as u64, &whole);
             notes.words[page as usize] = word(spec, page, KINDS.len());
             rank.put(0, offset(rank, page), &notes.words[page as usize].to_le_bytes());
         }

@@ -5,7 +5,7 @@ use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
-    ReadOptions, Setup, SharingOptions, StreamOptions, TriadOptions,
+    ReadOptions, Setup, SharingOptions, StreamOptions, Switch, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
@@ -87,8 +87,11 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
     if options.damage.is_some_and(|offset| offset >= spec.data_bytes) {
         return Err(Stop::usage(format!("--damage is beyond the {} bytes of data", spec.data_bytes)));
     }
+    if options.check && options.modes.cooperative != Switch::Both {
+        return Err(Stop::usage("--check compares cooperative caching with its absence; give --cooperative both"));
+    }
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    show(&jobs, run_all(&jobs, ReadFigures::new)?, &output, false, plot::reads)
+    show(&jobs, run_all(&jobs, ReadFigures::new)?, &output, options.check, plot::reads)
 }
 
 fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {

@@ -139,6 +139,10 @@ pub struct ReadOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     pub input: Option<PathBuf>,
 
+    /// With --cooperative both: exit with status 1 if cooperative caching is slower than its absence
+    #[arg(long)]
+    pub check: bool,
+
     /// Changes the byte at this offset of the segment after it was filled, to test that the comparison finds it
     #[arg(long, value_name = "OFFSET", hide = true, requires = "input")]
     pub damage: Option<u64>,

@@ -153,9 +153,10 @@ impl<'a, F: Figures> Report<'a, F> {
     pub fn new(jobs: &'a [Job], runs: Vec<Run<F>>) -> Report<'a, F> {
         let (benchmark, storage_dir) = (jobs[0].spec.workload, &*jobs[0].config.storage_dir);
         let pairs = runs.windows(2).filter_map(|pair| Cooperative::compare(&pair[0], &pair[1]));
-        let cooperative = runs[0].figures.time_seconds().map(|_| pairs.collect());
+        let cooperative: Option<Vec<Cooperative>> = runs[0].figures.time_seconds().map(|_| pairs.collect());
         let verdicts: Option<Vec<_>> = runs.iter().map(|run| run.verdict.as_ref()).collect();
         let reached_all = verdicts.map(|verdicts| verdicts.iter().all(|verdict| verdict.reached_all));
+        let reached_all = reached_all.or_else(|| judge_cooperative(cooperative.as_deref()?));
         Report { benchmark, storage_dir, runs, cooperative, reached_all }
     }
 
@@ -172,8 +173,11 @@ impl<'a, F: Figures> Report<'a, F> {
         }
         for pair in self.cooperative.iter().flatten() {
             let (ranks, peer) = (pair.ranks, if pair.peer_memory { "on" } else { "off" });
-            text +=
-                &format!("cooperative caching, -n {ranks}, peer memory {peer}: {:.2} times as fast\n", pair.speedup);
+            let behind = if pair.is_behind() { ", which is behind" } else { "" };
+            text += &format!(
+                "cooperative caching, -n {ranks}, peer memory {peer}: {:.2} times as fast{behind}\n",
+                pair.speedup
+            );
         }
         text + &F::remarks(&self.runs)
     }
@@ -188,7 +192,18 @@ struct Cooperative {
     speedup: f64,
 }
 
+/// Whether cooperative caching is behind nowhere; `None` where it was not compared.
+fn judge_cooperative(pairs: &[Cooperative]) -> Option<bool> {
+    (!pairs.is_empty()).then(|| !pairs.iter().any(Cooperative::is_behind))
+}
+
 impl Cooperative {
+    /// Times of the same work differ by a few percent.
+    fn is_behind(&self) -> bool {
+        const NOISE: f64 = 1.05;
+        self.speedup * NOISE < 1.0
+    }
+
     /// Of two jobs that differ in nothing else.
     fn compare<F: Figures>(with: &Run<F>, without: &Run<F>) -> Option<Cooperative> {
         let (setting, other) = (&with.setting, &without.setting);
@@ -273,4 +288,18 @@ impl Setting {
 fn not_direct(is_direct: bool, indent: &str, io: &str) -> String {
     let text = format!("{indent}the directory has no O_DIRECT: plain {io} went through the page cache\n");
     if is_direct { String::new() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cooperative_caching_is_behind_nowhere_or_the_target_is_missed() {
+        let judge = |speedups: &[f64]| {
+            let pair = |speedup: &f64| Cooperative { ranks: 2, peer_memory: true, speedup: *speedup };
+            judge_cooperative(&speedups.iter().map(pair).collect::<Vec<_>>())
+        };
+        assert_eq!([judge(&[]), judge(&[1.0, 0.97, 3.0]), judge(&[2.0, 0.9])], [None, Some(true), Some(false)]);
+    }
 }

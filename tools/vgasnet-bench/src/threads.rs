@@ -36,8 +36,13 @@ pub struct Loads {
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let pages = spec.data_bytes / rank.page_bytes as u64;
+    // Whole pages: the disk has nothing to read of what was never written.
+    let mut bytes = vec![0; rank.page_bytes];
     for page in 0..pages {
-        rank.put(0, offset(rank, page), &word(spec, page).to_le_bytes());
+        bytes.fill(page as u8);
+        let at = in_page(rank, page);
+        bytes[at..at + 8].copy_from_slice(&word(spec, page).to_le_bytes());
+        rank.put(0, page * rank.page_bytes as u64, &bytes);
     }
     rank.write_back();
     let mut plain = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
@@ -110,8 +115,12 @@ fn word(spec: &Spec, page: u64) -> u64 {
     xxh3_64(&[spec.seed.to_le_bytes(), page.to_le_bytes()].concat())
 }
 
-/// Its place, different from page to page.
+/// Its place in the segment.
 fn offset(rank: &Rank, page: u64) -> u64 {
-    let page_bytes = rank.page_bytes as u64;
-    page * page_bytes + page * 4160 % page_bytes / 8 * 8
+    page * rank.page_bytes as u64 + in_page(rank, page) as u64
+}
+
+/// Its place in the page, different from page to page.
+fn in_page(rank: &Rank, page: u64) -> usize {
+    (page * 4160 % rank.page_bytes as u64 / 8 * 8) as usize
 }

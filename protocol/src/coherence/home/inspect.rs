@@ -1,6 +1,6 @@
 //! What drivers and tests may ask a home.
 
-use super::super::CopyVersion;
+use super::super::{CopyVersion, PageId};
 use super::Home;
 use super::entry::{Entry, Holder, RequestKind, Transaction, WriteData};
 use crate::Rank;
@@ -14,18 +14,18 @@ impl Home {
     }
 
     /// The holders of a page, from the bottom of the stack to its top.
-    pub fn holders(&self, index: u32) -> impl Iterator<Item = Holder> + '_ {
-        self.entries.get(&index).into_iter().flat_map(|entry| entry.holders.iter().copied())
+    pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
+        self.entries.get(&page).into_iter().flat_map(|entry| entry.holders.iter().copied())
     }
 
     /// The holder that accounts for bytes which the backing file lacks.
-    pub fn dirty_owner(&self, index: u32) -> Option<Rank> {
-        self.entries.get(&index).and_then(|entry| entry.dirty_owner)
+    pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
+        self.entries.get(&page).and_then(|entry| entry.dirty_owner)
     }
 
     /// Whether the page was ever written to the backing file; else it is zeros there.
-    pub fn is_written(&self, index: u32) -> bool {
-        self.written.get(index)
+    pub fn is_written(&self, page: PageId) -> bool {
+        self.written.get(page.index)
     }
 
     /// Whether nothing is under way or waiting.
@@ -34,8 +34,8 @@ impl Home {
     }
 
     /// Whether a rank is being made the owner of the page.
-    pub fn is_writing(&self, index: u32) -> bool {
-        self.entries.get(&index).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
+    pub fn is_writing(&self, page: PageId) -> bool {
+        self.entries.get(&page).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
     }
 
     /// How many pages have an entry: those that are held, asked for, or both.
@@ -70,5 +70,36 @@ impl Home {
             }
         }
         versions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{FrameId, Priority, ToHome};
+    use super::*;
+    use crate::coherence::PageId;
+
+    #[test]
+    fn pages_of_two_spaces_with_the_same_index_are_two() {
+        let mut home = Home::new(Rank(0), 8, true);
+        // Any other space will do: nobody has written to either page.
+        let pages = [Rank(0), Rank(1)].map(|rank| PageId::of_segment(rank, 3));
+        let mut actions = Vec::new();
+        for page in pages {
+            let read = ToHome::Read { frame: FrameId(0), priority: Priority::Now };
+            home.on_message(Rank(1), page, read, &mut actions).expect("it makes sense");
+        }
+        assert!(
+            home.entries() == 2 && pages.iter().all(|page| actions.iter().any(|action| action_is_for(action, *page)))
+        );
+    }
+
+    fn action_is_for(action: &crate::coherence::Action, page: PageId) -> bool {
+        use crate::coherence::Action::{Clear, Load, Send};
+        match action {
+            Send { message, .. } => message.page == page,
+            Load { page: its, .. } | Clear { page: its, .. } => *its == page,
+            _ => false,
+        }
     }
 }

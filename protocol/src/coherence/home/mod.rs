@@ -43,7 +43,7 @@ pub struct Home {
     cooperative: bool,
     /// The pages that the backing file has bytes of.
     written: Bits,
-    entries: BTreeMap<u32, Entry>,
+    entries: BTreeMap<PageId, Entry>,
     last_version: CopyVersion,
 }
 
@@ -53,16 +53,15 @@ impl Home {
         Home { rank, cooperative, written: Bits::new(pages), entries: BTreeMap::new(), last_version: CopyVersion(0) }
     }
 
-    /// A message about the page `index` of this home, which exists.
+    /// A message about a page of this home, which exists.
     pub(super) fn on_message(
         &mut self,
         from: Rank,
-        index: u32,
+        page: PageId,
         body: ToHome,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
-        let entry = self.entries.entry(index).or_default();
-        let page = PageId::of_segment(self.rank, index);
+        let entry = self.entries.entry(page).or_default();
         let asked = |frame, kind, priority| Request { from, frame, kind, priority };
         let taken = match body {
             ToHome::Read { frame, priority } => entry.ask(page, asked(frame, RequestKind::Read, priority), actions),
@@ -75,7 +74,7 @@ impl Home {
             ToHome::Evict { frame, copy, keep, priority } => {
                 let request = asked(frame, RequestKind::Evict { copy, keep }, priority);
                 if entry.transaction == Transaction::Recall && entry.dirty_owner == Some(from) {
-                    self.start(index, request, actions)?;
+                    self.start(page, request, actions)?;
                     Ok(())
                 } else {
                     entry.ask(page, request, actions)
@@ -84,17 +83,16 @@ impl Home {
             ToHome::Hurry => entry.on_hurry(page, from, actions),
             ToHome::Forget { copy } => entry.on_forget(Holder { rank: from, copy }),
             ToHome::Done { version } => entry.on_done(from, version),
-            ToHome::Nack { version } => self.on_nack(from, index, version, actions),
-            ToHome::Acknowledge { version } => self.on_acknowledge(from, index, version, actions),
+            ToHome::Nack { version } => self.on_nack(from, page, version, actions),
+            ToHome::Acknowledge { version } => self.on_acknowledge(from, page, version, actions),
         };
-        taken.map_err(|what| Nonsense::about(self.page(index), from, what))?;
-        self.start_waiting(index, actions)
+        taken.map_err(|what| Nonsense::about(page, from, what))?;
+        self.start_waiting(page, actions)
     }
 
     /// [`Action::Load`] is carried out: the page is in the requester's frame.
-    pub(super) fn on_loaded(&mut self, index: u32, actions: &mut Vec<Action>) {
-        let page = self.page(index);
-        let entry = self.entry_mut(index);
+    pub(super) fn on_loaded(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let entry = self.entry_mut(page);
         entry.io = None;
         let (to, version, grant) = match &mut entry.transaction {
             Transaction::First { requester, version, loading, .. } => {
@@ -112,22 +110,20 @@ impl Home {
     }
 
     /// [`Action::Load`] has failed, and nobody waited for it: the requester is told, and nothing has happened.
-    pub(super) fn on_load_failed(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let page = self.page(index);
-        let entry = self.entry_mut(index);
+    pub(super) fn on_load_failed(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let entry = self.entry_mut(page);
         let Transaction::First { requester, loading: true, .. } = mem::take(&mut entry.transaction) else {
             panic!("a load failed that an operation waited for, or none");
         };
         entry.io = None;
         actions.push(send_cache(requester, page, ToCache::Unread));
-        self.start_waiting(index, actions)
+        self.start_waiting(page, actions)
     }
 
     /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
-    pub(super) fn on_stored(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let page = self.page(index);
-        self.written.set(index);
-        let entry = self.entry_mut(index);
+    pub(super) fn on_stored(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        self.written.set(page.index);
+        let entry = self.entry_mut(page);
         let Transaction::WriteBack { from, copy, keep } = mem::take(&mut entry.transaction) else {
             panic!("a store finished outside a write-back");
         };
@@ -137,16 +133,15 @@ impl Home {
             entry.forget(Holder { rank: from, copy }).expect("it is no dirty owner any more");
         }
         actions.push(send_cache(from, page, ToCache::Evicted { copy }));
-        self.start_waiting(index, actions)
+        self.start_waiting(page, actions)
     }
 
     /// The holder that was told to serve `version` has no copy: forgets the holder, and serves the request in another
     /// way.
-    fn on_nack(&mut self, from: Rank, index: u32, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
+    fn on_nack(&mut self, from: Rank, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("word that it cannot serve a request, and it was not told to serve it");
-        let page = self.page(index);
-        let is_written = self.is_written(index);
-        let entry = self.entry_mut(index);
+        let is_written = self.is_written(page);
+        let entry = self.entry_mut(page);
         if let Transaction::Write(write) = &mut entry.transaction {
             let WriteData::Forwarded { source, with_grant } = write.data else { return UNASKED };
             if source.rank != from || write.version != version {
@@ -163,10 +158,15 @@ impl Home {
         entry.forget(source)
     }
 
-    fn on_acknowledge(&mut self, from: Rank, index: u32, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
+    fn on_acknowledge(
+        &mut self,
+        from: Rank,
+        page: PageId,
+        version: CopyVersion,
+        actions: &mut Vec<Action>,
+    ) -> Refusable {
         const UNASKED: Refusable = Err("word that its copy is gone, and nobody waits for that");
-        let page = self.page(index);
-        let Transaction::Write(write) = &mut self.entry_mut(index).transaction else { return UNASKED };
+        let Transaction::Write(write) = &mut self.entry_mut(page).transaction else { return UNASKED };
         let is_source = matches!(write.data, WriteData::Forwarded { source, .. } if source.rank == from);
         if write.version != version || write.acknowledgements == 0 || write.requester == from || is_source {
             return UNASKED;
@@ -180,23 +180,23 @@ impl Home {
     }
 
     /// Takes requests from the queue as long as the first one may start. An entry with nothing left to say is dropped.
-    fn start_waiting(&mut self, index: u32, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        while let Some(request) = self.entry_mut(index).waiting.front().copied() {
-            if !self.may_start(index, request) {
+    fn start_waiting(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        while let Some(request) = self.entry_mut(page).waiting.front().copied() {
+            if !self.may_start(page, request) {
                 break;
             }
-            self.entry_mut(index).waiting.pop_front();
-            self.start(index, request, actions)?;
+            self.entry_mut(page).waiting.pop_front();
+            self.start(page, request, actions)?;
         }
-        let entry = &self.entries[&index];
+        let entry = &self.entries[&page];
         if entry.holders.is_empty() && entry.is_quiet() {
-            self.entries.remove(&index);
+            self.entries.remove(&page);
         }
         Ok(())
     }
 
-    fn may_start(&self, index: u32, request: Request) -> bool {
-        let entry = &self.entries[&index];
+    fn may_start(&self, page: PageId, request: Request) -> bool {
+        let entry = &self.entries[&page];
         match (&entry.transaction, request.kind) {
             (Transaction::Idle, _) => true,
             // A requester that reads again before its Done has come waits for that.
@@ -208,30 +208,29 @@ impl Home {
         }
     }
 
-    fn start(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn start(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match request.kind {
-            RequestKind::Read => self.start_read(index, request, actions),
-            RequestKind::Write { copy } => self.start_write(index, request, copy, actions),
-            RequestKind::Overwrite => self.start_overwrite(index, request, actions),
+            RequestKind::Read => self.start_read(page, request, actions),
+            RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
+            RequestKind::Overwrite => self.start_overwrite(page, request, actions),
             RequestKind::Evict { copy, keep } => {
-                let started = self.start_evict(index, request, copy, keep, actions);
-                started.map_err(|what| Nonsense::about(self.page(index), request.from, what))
+                let started = self.start_evict(page, request, copy, keep, actions);
+                started.map_err(|what| Nonsense::about(page, request.from, what))
             }
         }
     }
 
-    fn start_read(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let page = self.page(index);
+    fn start_read(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let Request { from, frame, .. } = request;
-        let forgotten = self.entry_mut(index).forget_rank(from);
+        let forgotten = self.entry_mut(page).forget_rank(from);
         forgotten.map_err(|what| Nonsense::about(page, from, what))?;
-        if self.recall(index, request, actions)? {
+        if self.recall(page, request, actions)? {
             return Ok(());
         }
         let version = self.next_version();
-        let source = self.source(&self.entries[&index], from);
-        let is_written = self.is_written(index);
-        let entry = self.entry_mut(index);
+        let source = self.source(&self.entries[&page], from);
+        let is_written = self.is_written(page);
+        let entry = self.entry_mut(page);
         if let Some(source) = source {
             entry.holders.retain(|holder| *holder != source);
             entry.holders.push_front(source);
@@ -257,25 +256,24 @@ impl Home {
 
     fn start_write(
         &mut self,
-        index: u32,
+        page: PageId,
         request: Request,
         copy: Option<CopyVersion>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
-        let page = self.page(index);
         let Request { from, frame, .. } = request;
-        let entry = self.entry_mut(index);
+        let entry = self.entry_mut(page);
         let has_copy = copy.is_some_and(|copy| entry.holders.contains(&Holder { rank: from, copy }));
         if !has_copy {
             entry.forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
         }
-        if self.recall(index, request, actions)? {
+        if self.recall(page, request, actions)? {
             return Ok(());
         }
         let version = self.next_version();
-        let source = if has_copy { None } else { self.source_of_write(&self.entries[&index], from) };
-        let is_written = self.is_written(index);
-        let entry = self.entry_mut(index);
+        let source = if has_copy { None } else { self.source_of_write(&self.entries[&page], from) };
+        let is_written = self.is_written(page);
+        let entry = self.entry_mut(page);
         let mut acknowledgements = 0;
         for holder in entry.holders.iter().filter(|holder| holder.rank != from && Some(**holder) != source) {
             acknowledgements += 1;
@@ -300,15 +298,14 @@ impl Home {
 
     /// Makes a rank the owner that needs no bytes of the page: every holder gives its copy up, also the dirty owner. The
     /// newest bytes are those of the operation that has asked, which is not done before it is granted.
-    fn start_overwrite(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let page = self.page(index);
+    fn start_overwrite(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let Request { from, frame, .. } = request;
-        self.entry_mut(index).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
-        if self.recall(index, request, actions)? {
+        self.entry_mut(page).forget_rank(from).map_err(|what| Nonsense::about(page, from, what))?;
+        if self.recall(page, request, actions)? {
             return Ok(());
         }
         let version = self.next_version();
-        let entry = self.entry_mut(index);
+        let entry = self.entry_mut(page);
         let invalidate = |holder: &Holder| send_cache(holder.rank, page, ToCache::Invalidate { version });
         actions.extend(entry.holders.iter().map(invalidate));
         let acknowledgements = entry.holders.len() as u32;
@@ -324,15 +321,14 @@ impl Home {
 
     fn start_evict(
         &mut self,
-        index: u32,
+        page: PageId,
         request: Request,
         copy: CopyVersion,
         keep: bool,
         actions: &mut Vec<Action>,
     ) -> Refusable {
-        let page = self.page(index);
         let Request { from, frame, .. } = request;
-        let entry = self.entry_mut(index);
+        let entry = self.entry_mut(page);
         if !entry.holders.contains(&Holder { rank: from, copy }) {
             // A writer got the copy while this request was on its way; the writer accounts for the bytes now.
             return Ok(());
@@ -354,17 +350,16 @@ impl Home {
 
     /// Without cooperative caching, bytes that only another rank's pool has must reach the file before the requester
     /// gets anything. Returns whether `request` has to wait for that; it is at the front of the queue then.
-    fn recall(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
-        let page = self.page(index);
+    fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
         let is_at_hand = |owner: &Rank| self.cooperative || [self.rank, request.from].contains(owner);
-        let Some(owner) = self.dirty_owner(index).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
-        let entry = self.entry_mut(index);
+        let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
+        let entry = self.entry_mut(page);
         entry.waiting.push_front(request);
         let is_eviction =
             |request: &Request| request.from == owner && matches!(request.kind, RequestKind::Evict { .. });
         if let Some(at) = entry.waiting.iter().position(is_eviction) {
             let eviction = entry.waiting.remove(at).expect("it was just found");
-            self.start(index, eviction, actions)?;
+            self.start(page, eviction, actions)?;
         } else {
             let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
             entry.transaction = Transaction::Recall;
@@ -390,11 +385,7 @@ impl Home {
         self.last_version
     }
 
-    fn page(&self, index: u32) -> PageId {
-        PageId::of_segment(self.rank, index)
-    }
-
-    fn entry_mut(&mut self, index: u32) -> &mut Entry {
-        self.entries.get_mut(&index).expect("a transaction keeps its entry")
+    fn entry_mut(&mut self, page: PageId) -> &mut Entry {
+        self.entries.get_mut(&page).expect("a transaction keeps its entry")
     }
 }

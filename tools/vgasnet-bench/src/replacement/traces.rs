@@ -51,7 +51,8 @@ pub fn zipf(pages: u32, seed: u64) -> Trace {
         sums.push(sum);
         sum
     });
-    let draws = 20 * pages as usize;
+    // Many for each page: a short trace is mostly the first uses of rare pages, which no policy hits.
+    let draws = 80 * pages as usize;
     let mut draw = || {
         let wanted = random.f64() * total;
         order[sums.partition_point(|sum| *sum < wanted).min(order.len() - 1)]

@@ -15,6 +15,7 @@ fn nonsense_is_one_line_that_names_it() {
         (&["sequential", "-n", "2,x"], "'x'"),
         (&["sequential", "--pool", "1K"], "VGASNET_POOL_SIZE=1K"),
         (&["sequential", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["sequential", "--check"], "--cooperative both"),
         (&["random", "--input", "/"], "not a file"),
         (&["random", "--input", &file], "none/x"),
         (&["random", "--input", "/etc/passwd", "--size", "1M"], "--input"),
