@@ -135,12 +135,7 @@ impl AddressSpace {
             own,
             view: None,
             directory: Directory::new(mapped().map(|memory| memory.hints)),
-            translations: Translations::new(
-                mapped().map(|memory| (&memory.table, &memory.pool)),
-                &segments,
-                segments[rank.index()],
-                page_shift,
-            ),
+            translations: Translations::new(mapped(), &segments, segments[rank.index()], page_shift),
             own_pool: ranks.iter().position(|mapped| *mapped == rank.index()).expect("the own memory is mapped"),
             ranks,
             segments,

@@ -314,21 +314,42 @@ mod tests {
     fn a_read_without_a_pin_counts_only_while_the_page_is_open() {
         let table = table(2);
         let (key, entry) = (Key::from(PAGE), &table.entries[1]);
-        assert_eq!(entry.begin_read(key), None);
+        let is_read = || entry.begin_read(key).is_some_and(|begun| entry.was_open(begun));
+        assert!(!is_read());
         table.open(PAGE, FrameId(1), Access::Read, false);
-        assert_eq!(entry.begin_read(key), None, "its use has to be noted first");
+        assert!(!is_read(), "its use has to be noted first");
         table.touch(FrameId(1));
-        let begun = entry.begin_read(key).expect("it is open");
+        let begun = entry.begin_read(key).expect("it is there");
         assert!(entry.was_open(begun) && entry.begin_read(PageId::of_segment(Rank(0), 5).into()).is_none());
-        assert!(table.take_used(FrameId(1)) && entry.begin_read(key).is_none());
+        assert!(table.pin(PAGE, Access::Read).is_some() && entry.was_open(begun), "pins of others do no harm");
+        assert!(!table.unpin(FrameId(1)));
+        assert!(table.take_used(FrameId(1)) && !is_read());
         table.touch(FrameId(1));
         assert_eq!(table.close(PAGE), Closing::Done(FrameId(1)));
-        assert!(!entry.was_open(begun));
+        assert!(!entry.was_open(begun) && !is_read(), "it was there last, but is closed");
         table.open(PAGE, FrameId(1), Access::Read, false);
         table.touch(FrameId(1));
         assert!(!entry.was_open(begun), "the same page in the same frame, but not all the time");
         table.mark_ahead(FrameId(1));
-        assert_eq!(entry.begin_read(key), None, "the first use of a page that was fetched ahead moves its stream on");
+        assert!(!is_read(), "the first use of a page that was fetched ahead moves its stream on");
+    }
+
+    #[test]
+    fn a_quick_pin_needs_the_page_open_for_writing_and_marked() {
+        let table = table(2);
+        let (key, entry) = (Key::from(PAGE), &table.entries[1]);
+        table.open(PAGE, FrameId(1), Access::Read, false);
+        table.touch(FrameId(1));
+        assert!(!entry.pin_quickly(key), "it may be read only");
+        table.open(PAGE, FrameId(1), Access::Write, false);
+        assert!(!entry.pin_quickly(PageId::of_segment(Rank(0), 5).into()), "it is another page");
+        assert!(entry.pin_quickly(key) && table.pins(FrameId(1)) == 1);
+        assert_eq!(table.close(PAGE), Closing::Pinned);
+        assert!(!entry.pin_quickly(key), "it is closing");
+        assert!(entry.unpin(), "the engine waits for the pin");
+        assert_eq!(table.poll_closed(PAGE), Some(FrameId(1)));
+        table.open(PAGE, FrameId(1), Access::Write, false);
+        assert!(!entry.pin_quickly(key), "its use has to be noted first");
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl Key {
     }
 
     /// The number. That of the next page of a space is one more.
+    #[inline(always)]
     pub(in crate::memory) fn number(self) -> u64 {
         self.0
     }
@@ -83,6 +84,12 @@ fn rights(access: Access) -> u64 {
     }
 }
 
+/// Whether the page is open and marked now, and was open when it was `begun`: only pins and rights differ.
+#[cold]
+fn is_same_opening(now: u64, begun: u64) -> bool {
+    now & QUICK != 0 && (now ^ begun) & VERSIONS == 0
+}
+
 impl Entry {
     /// Pins the frame if it holds this page, open for this access. Returns whether the page was fetched ahead.
     #[inline]
@@ -103,7 +110,7 @@ impl Entry {
 
     /// Undoes one pin. Returns whether the engine waits for it.
     #[inline]
-    pub(super) fn unpin(&self) -> bool {
+    pub(in crate::memory) fn unpin(&self) -> bool {
         let before = self.word.fetch_sub(PIN, Ordering::Release);
         debug_assert!(before & PINS != 0);
         before & (USES | CLOSING) == PIN | CLOSING
@@ -146,20 +153,34 @@ impl Entry {
         debug_assert!(before & PINS != 0);
     }
 
-    /// Begins to read this page without a pin, if it is open, is not marked as fetched ahead, and is marked as read so since
-    /// the engine looked. What is read means something only if [`Entry::was_open`] says so afterwards.
+    /// Begins to read the page without a pin, if this is its frame. What is read means something only if
+    /// [`Entry::was_open`] says so afterwards, of the word that this returns: as it should be then.
     #[inline(always)]
     pub(in crate::memory) fn begin_read(&self, key: Key) -> Option<u64> {
         let word = self.word.load(Ordering::Acquire);
-        (word & QUICK != 0 && self.is_of(key)).then_some(word)
+        self.is_of(key).then_some(word | QUICK)
     }
 
-    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now.
+    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now, and is marked as one that is
+    /// read so. A page that is closed has no such mark, nor has one that was fetched ahead.
     #[inline(always)]
     pub(in crate::memory) fn was_open(&self, begun: u64) -> bool {
         // Reads before this happen before the word is read again.
         fence(Ordering::Acquire);
-        (self.word.load(Ordering::Relaxed) ^ begun) & VERSIONS == 0
+        let now = self.word.load(Ordering::Relaxed);
+        // With the mark there now, the same version means that the page was open at the beginning, too.
+        now == begun || is_same_opening(now, begun)
+    }
+
+    /// Pins the frame to write to the page, if it holds that, open for writing, and has the mark of uses that leave no other
+    /// trace. May also refuse where others pin it at the same time.
+    #[inline(always)]
+    pub(in crate::memory) fn pin_quickly(&self, key: Key) -> bool {
+        const NEEDED: u64 = WRITE | QUICK;
+        let seen = self.word.load(Ordering::Acquire);
+        // Where the page is another one by now, the version is too, and the exchange fails.
+        let may_pin = seen & NEEDED == NEEDED && self.is_of(key);
+        may_pin && self.word.compare_exchange(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Whether the frame holds this page, or held it last.
