@@ -2,7 +2,7 @@
 //! get or put that hits begins with no look at whether there is a job, and follows no pointers to it.
 
 use super::Translations;
-use super::translations::{Number, Reach};
+use super::translations::{PinnedNumber, Reach};
 use crate::sys::children::{WipedInChildren, Zeros};
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -63,7 +63,7 @@ impl Shortcut {
     /// Gets 8 bytes from `rank`'s segment, where [`Translations::get_to`] would.
     #[inline(always)]
     pub fn get(&self, rank: u32, address: usize) -> Option<u64> {
-        // SAFETY: there is such a rank, and what leads there lives until the process ends.
+        // SAFETY: what leads there lives until the process ends.
         unsafe { self.reach(rank)?.get(rank, address) }
     }
 
@@ -77,7 +77,7 @@ impl Shortcut {
         if !reach.is_elsewhere(to) {
             return false;
         }
-        // SAFETY: there is such a rank, and what leads there lives until the process ends.
+        // SAFETY: what leads there lives until the process ends.
         let Some(value) = (unsafe { reach.get::<u64>(rank, address) }) else { return false };
         // SAFETY: the client's memory is valid for 8 bytes, and was checked not to be null.
         unsafe { to.cast::<u64>().write_unaligned(value) };
@@ -88,15 +88,13 @@ impl Shortcut {
     /// as used.
     #[inline(always)]
     pub fn put(&self, value: u64, rank: u32, address: usize) -> Put {
-        // SAFETY: there is such a rank, and what leads there lives until the process ends.
-        let number = self.reach(rank).and_then(|reach| unsafe { reach.find(rank, address) });
-        let may_pin = |number: &Number| number.is_aligned() && number.entry.pin_quickly(number.key);
-        let Some(number) = number.filter(may_pin) else { return Put::Missed };
-        number.mark_dirty();
+        // SAFETY: what leads there lives until the process ends.
+        let number = self.reach(rank).and_then(|reach| unsafe { reach.pin(rank, address) });
+        let Some(PinnedNumber { entry, at }) = number else { return Put::Missed };
         // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
         // only.
-        unsafe { number.at.cast::<u64>().write_unaligned(value) };
-        if number.entry.unpin() { Put::DoneLast } else { Put::Done }
+        unsafe { at.cast::<u64>().write_unaligned(value) };
+        if entry.unpin() { Put::DoneLast } else { Put::Done }
     }
 
     /// As [`Shortcut::put`], from the client's memory: not from null, nor from the own segment.

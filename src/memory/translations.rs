@@ -4,11 +4,10 @@
 //! a lock. A place may be old: the entry tells whether the page is there. `shortcut.rs` has the same by value, for the
 //! smallest gets and puts.
 
-use super::page_table::{Entry, Key};
+use super::page_table::{Bytes, Entry};
 use super::scalar::Scalar;
 use super::{DirtyBlocks, RankMemory, Segment};
 use std::sync::atomic::{AtomicU64, Ordering};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// How many places are remembered. Pages that follow each other in a segment never share one of them.
@@ -22,7 +21,8 @@ const POOL_BITS: u32 = u16::BITS;
 pub struct Translations {
     places: Box<[AtomicU64]>,
     pools: Box<[PoolPlace]>,
-    segments: Box<[FirstPage]>,
+    /// By rank, the address of the segment's first page, counted in pages.
+    segments: Box<[usize]>,
     reach: Reach,
 }
 
@@ -35,37 +35,29 @@ struct PoolPlace {
     blocks: DirtyBlocks,
 }
 
-/// A segment, the key of its first page, and where the place of that is remembered.
-#[derive(Clone, Copy, Debug)]
-struct FirstPage {
-    base: usize,
-    size_bytes: usize,
-    key: u64,
-    at: usize,
-}
-
 /// What finds a number of 8 bytes or less: values that do not change, so that they can be kept where they are found soonest.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
-    segments: *const FirstPage,
     places: *const AtomicU64,
     pools: *const PoolPlace,
     /// Where a number of 8 bytes must not begin that lies outside the own segment, and how many such places there are.
     own: (usize, usize),
-    /// The size of a page less 1.
-    page_mask: usize,
     /// The last offset in a page at which a number of 8 bytes ends there.
     number_max: usize,
     page_shift: u32,
 }
 
-/// A number where its page was found last.
-pub(super) struct Number {
-    pub(super) entry: &'static Entry,
-    pub(super) key: Key,
-    pub(super) at: *mut u8,
+/// Where bytes of a page were found last.
+struct Found {
+    entry: &'static Entry,
+    frame: *mut u8,
     pool: &'static PoolPlace,
-    offset_bytes: usize,
+}
+
+/// A number whose page is pinned for writing.
+pub(super) struct PinnedNumber {
+    pub(super) entry: &'static Entry,
+    pub(super) at: *mut u8,
 }
 
 // SAFETY: the pointers are to what threads may read together: atomics, and what does not change.
@@ -92,20 +84,12 @@ impl Translations {
             (0..PLACES).map(|_| AtomicU64::new((pools[0].first_entry as u64) << POOL_BITS)).collect();
         let before = size_of::<u64>() - 1;
         let own = (own.base.wrapping_sub(before), own.size_bytes + if own.size_bytes > 0 { before } else { 0 });
-        let first_page = |(rank, segment): (u32, &Segment)| {
-            let first = PageId::of_segment(Rank(rank), 0);
-            let key = Key::from(first).number();
-            FirstPage { base: segment.base, size_bytes: segment.size_bytes, key, at: at(first) }
-        };
-        let segments: Box<[_]> = (0..).zip(segments).map(first_page).collect();
-        let page_mask = (1 << page_shift) - 1;
+        let segments: Box<[_]> = segments.iter().map(|segment| segment.base >> page_shift).collect();
         let reach = Reach {
-            segments: segments.as_ptr(),
             places: places.as_ptr(),
             pools: pools.as_ptr(),
             own,
-            page_mask,
-            number_max: page_mask - before,
+            number_max: (1 << page_shift) - 1 - before,
             page_shift,
         };
         Translations { places, pools, segments, reach }
@@ -135,17 +119,6 @@ impl Translations {
         (pool, FrameId(((place >> POOL_BITS) as usize - self.pools[pool].first_entry) as u32))
     }
 
-    /// The page of a few bytes at `address` of `rank`'s segment and their place there, if they are inside one page of it.
-    #[inline(always)]
-    pub fn locate(&self, rank: u32, address: usize, len_bytes: usize) -> Option<(PageId, usize)> {
-        let segment = self.segments.get(rank as usize)?;
-        let start = address.wrapping_sub(segment.base);
-        let offset_bytes = start & self.reach.page_mask;
-        // Segments are whole pages, and have one if they have a byte.
-        let is_inside = start < segment.size_bytes && offset_bytes + len_bytes <= self.reach.page_mask + 1;
-        is_inside.then(|| (PageId::of_segment(Rank(rank), (start >> self.reach.page_shift) as u32), offset_bytes))
-    }
-
     /// Gets a number from `rank`'s segment to the client's memory at `to`, if its page is where it was found last, open for all
     /// of the read, and marked as one that is read so. Returns whether it did: not for null, nor for memory in the own segment.
     ///
@@ -153,25 +126,30 @@ impl Translations {
     /// The client's memory is valid for the number, or null.
     #[inline(always)]
     pub unsafe fn get_to<T: Scalar>(&self, to: *mut u8, rank: u32, address: usize) -> bool {
-        if rank as usize >= self.segments.len() || !self.reach.is_elsewhere(to) {
+        if rank >= self.ranks() || !self.reach.is_elsewhere(to) {
             return false;
         }
-        // SAFETY: there is such a rank, and `self` has what its reach points to.
+        // SAFETY: `self` has what its reach points to.
         let Some(value) = (unsafe { self.reach.get::<T>(rank, address) }) else { return false };
         // SAFETY: the client's memory is valid for the number, and was checked not to be null.
         unsafe { to.cast::<T>().write_unaligned(value) };
         true
     }
 
-    /// Gets some bytes of a page as [`Translations::get_to`] does a number. Where it returns `false`, they mean nothing.
+    /// Gets at most as many bytes as a page has, as [`Translations::get_to`] does a number. Where it returns `false`, the bytes at
+    /// `to` mean nothing.
     ///
     /// # Safety
-    /// The bytes end inside the page. `to` is valid for as many, which are in no segment.
+    /// `to` is valid for as many bytes, which are in no segment.
     #[inline]
-    pub unsafe fn read_few(&self, page: PageId, offset_bytes: usize, to: *mut u8, len_bytes: usize) -> bool {
+    pub unsafe fn read_few(&self, rank: u32, address: usize, to: *mut u8, len_bytes: usize) -> bool {
+        if rank >= self.ranks() {
+            return false;
+        }
+        let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
         // SAFETY: `self` has what its reach points to.
-        let (entry, frame, _) = unsafe { self.reach.known(self.place(page)) };
-        let Some(begun) = entry.begin_read(Key::from(page)) else { return false };
+        let Found { entry, frame, .. } = unsafe { self.reach.find(rank, address) };
+        let Some((begun, offset_bytes)) = entry.begin_read(&bytes) else { return false };
         let from = frame.wrapping_add(offset_bytes);
         let words_bytes = len_bytes & !(size_of::<u64>() - 1);
         // SAFETY: the bytes are inside the frame, which stays mapped, and `to` has room for them. The library accesses frames by
@@ -199,7 +177,10 @@ impl Translations {
 
     #[inline(always)]
     fn place(&self, page: PageId) -> &AtomicU64 {
-        &self.places[at(page)]
+        // Other spaces than segments have no addresses, and use no places.
+        let rank = page.space.number();
+        let first = self.segments.get(rank as usize).copied().unwrap_or_default();
+        &self.places[at(rank, first + page.index as usize)]
     }
 }
 
@@ -210,51 +191,51 @@ impl Reach {
         !client.is_null() && client.addr().wrapping_sub(self.own.0) >= self.own.1
     }
 
-    /// A number of up to 8 bytes in `rank`'s segment, if it is inside one page. The entry tells whether that is there.
-    ///
-    /// # Safety
-    /// There is such a rank, and what this points to.
-    #[inline(always)]
-    pub(super) unsafe fn find(&self, rank: u32, address: usize) -> Option<Number> {
-        // SAFETY: there is such a rank.
-        let segment = unsafe { &*self.segments.add(rank as usize) };
-        let start = address.wrapping_sub(segment.base);
-        let offset_bytes = start & self.page_mask;
-        if start >= segment.size_bytes || offset_bytes > self.number_max {
-            return None;
-        }
-        let index = start >> self.page_shift;
-        // SAFETY: there are `PLACES` places, a power of two.
-        let (entry, frame, pool) = unsafe { self.known(&*self.places.add((index + segment.at) & (PLACES - 1))) };
-        let key = Key::of(segment.key + index as u64);
-        Some(Number { entry, key, at: frame.wrapping_add(offset_bytes), pool, offset_bytes })
-    }
-
     /// Reads a number as [`Translations::get_to`] does.
     ///
     /// # Safety
-    /// As [`Reach::find`].
+    /// There is what this points to.
     #[inline(always)]
     pub(super) unsafe fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
         // SAFETY: as the caller says.
-        let Number { entry, key, at, .. } = unsafe { self.find(rank, address)? };
-        let begun = entry.begin_read(key)?;
+        let Found { entry, frame, .. } = unsafe { self.find(rank, address) };
+        let (begun, offset_bytes) = entry.begin_read(&Bytes { rank, address, offset_max: self.number_max })?;
         // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
-        let value = unsafe { T::read(at) };
+        let value = unsafe { T::read(frame.wrapping_add(offset_bytes)) };
         entry.was_open(begun).then_some(value)
     }
 
-    /// The entry, the frame and the pool of a place.
+    /// Pins the page of a number at a multiple of 8 for writing, and marks its block as one that the backing file may lack, if the
+    /// page is where it was found last, open for that and marked as used.
     ///
     /// # Safety
-    /// There is what this points to, and the place is one of its places.
+    /// There is what this points to.
     #[inline(always)]
-    unsafe fn known(&self, place: &AtomicU64) -> (&'static Entry, *mut u8, &'static PoolPlace) {
-        let place = place.load(Ordering::Relaxed);
+    pub(super) unsafe fn pin(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
+        // A number that is not aligned might be in two blocks.
+        if !address.is_multiple_of(size_of::<u64>()) {
+            return None;
+        }
+        // SAFETY: as the caller says.
+        let Found { entry, frame, pool } = unsafe { self.find(rank, address) };
+        let offset_bytes = entry.pin_quickly(&Bytes { rank, address, offset_max: self.number_max })?;
+        let number = std::ptr::from_ref(entry).addr() / size_of::<Entry>() - pool.first_entry;
+        pool.blocks.mark_one(FrameId(number as u32), offset_bytes);
+        Some(PinnedNumber { entry, at: frame.wrapping_add(offset_bytes) })
+    }
+
+    /// Where the page of an address was found last, or another one that shares its place. The entry tells which.
+    ///
+    /// # Safety
+    /// There is what this points to.
+    #[inline(always)]
+    unsafe fn find(&self, rank: u32, address: usize) -> Found {
+        // SAFETY: there are `PLACES` places, a power of two.
+        let place = unsafe { &*self.places.add(at(rank, address >> self.page_shift)) }.load(Ordering::Relaxed);
         let entry = (place >> POOL_BITS) as usize;
         // SAFETY: places have only pools and entries that there are.
         let pool = unsafe { &*self.pools.byte_add(place as u16 as usize) };
-        let frame = pool.frames.wrapping_add(entry << self.page_shift);
+        let frame = std::ptr::with_exposed_provenance_mut(pool.frames.wrapping_add(entry << self.page_shift));
         let entry = std::ptr::with_exposed_provenance::<Entry>(entry * size_of::<Entry>());
         // SAFETY: the pool has the entry, which stays mapped until the process ends, and is only used as such. So it is not null,
         // which the compiler would look at otherwise.
@@ -262,27 +243,12 @@ impl Reach {
             std::hint::assert_unchecked(!entry.is_null());
             &*entry
         };
-        (entry, std::ptr::with_exposed_provenance_mut(frame), pool)
+        Found { entry, frame, pool }
     }
 }
 
-impl Number {
-    /// Marks its block as one that the backing file may lack. Its page is pinned for writing, and its place a multiple of 8.
-    #[inline(always)]
-    pub(super) fn mark_dirty(&self) {
-        let frame = std::ptr::from_ref(self.entry).addr() / size_of::<Entry>() - self.pool.first_entry;
-        self.pool.blocks.mark_one(FrameId(frame as u32), self.offset_bytes);
-    }
-
-    /// Whether it is inside one block, whatever size blocks have.
-    #[inline(always)]
-    pub(super) fn is_aligned(&self) -> bool {
-        self.offset_bytes.is_multiple_of(size_of::<u64>())
-    }
-}
-
-/// Where the place of a page is remembered.
+/// Where the place of a page is remembered, by its address in pages.
 #[inline(always)]
-fn at(page: PageId) -> usize {
-    page.index.wrapping_add(page.space.number().wrapping_mul(0x9e37_79b1)) as usize & (PLACES - 1)
+fn at(rank: u32, page: usize) -> usize {
+    page.wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)
 }

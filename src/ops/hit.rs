@@ -49,12 +49,8 @@ impl Ops {
         if to.is_null() || self.space.own_segment().overlaps(to.addr(), len_bytes) {
             return false;
         }
-        let Some((page, offset_bytes)) = self.space.translations().locate(rank, address, len_bytes) else {
-            return false;
-        };
-        // SAFETY: the bytes lie inside the page. The client's memory is valid for as many, and was checked not to be null, nor in
-        // the own segment.
-        unsafe { self.space.translations().read_few(page, offset_bytes, to, len_bytes) }
+        // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
+        unsafe { self.space.translations().read_few(rank, address, to, len_bytes) }
     }
 
     /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.

@@ -118,14 +118,10 @@ impl Ops {
     /// The local side is valid for the run, and not in the own segment.
     #[inline]
     unsafe fn read_run(&self, rank: u32, run: &Run) -> bool {
-        if run.len_bytes >= SMALL_BYTES_MAX {
-            return false;
-        }
-        let translations = self.space.translations();
-        let Some((page, offset_bytes)) = translations.locate(rank, run.remote, run.len_bytes) else { return false };
         let local = std::ptr::with_exposed_provenance_mut(run.local);
-        // SAFETY: the run ends inside the page. The local side is valid for it, and not in the own segment.
-        unsafe { translations.read_few(page, offset_bytes, local, run.len_bytes) }
+        // SAFETY: the local side is valid for the run, and not in the own segment.
+        (1..SMALL_BYTES_MAX).contains(&run.len_bytes)
+            && unsafe { self.space.translations().read_few(rank, run.remote, local, run.len_bytes) }
     }
 
     /// Pins the page of a run, if the run lies in one page that is open here.
