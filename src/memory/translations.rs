@@ -213,7 +213,7 @@ impl Reach {
     #[inline(always)]
     pub(super) unsafe fn pin(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
         // A number that is not aligned might be in two blocks.
-        if !address.is_multiple_of(size_of::<u64>()) {
+        if address % size_of::<u64>() != 0 {
             return None;
         }
         // SAFETY: as the caller says.

@@ -117,7 +117,10 @@ fn model_an_opened_page_is_complete() {
 #[test]
 fn model_a_read_without_a_pin_is_of_one_page() {
     let other = PageId::of_segment(Rank(1), 5);
-    loom::model(move || {
+    // Without a bound this takes many minutes.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(3));
+    model.check(move || {
         let pool = pool(1);
         let begins_at =
             |page: PageId| pool.table.begins_at(FRAME, page.space.number(), 0x1000 * (1 + page.index as usize));
