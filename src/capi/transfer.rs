@@ -4,6 +4,7 @@ use super::boundary::{Refusal, attached, enter, entry_points};
 use super::sync::{OperationPointer, ValuePointer, to_pointer};
 use crate::error::UserError;
 use crate::job;
+use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
 use std::ffi::{c_int, c_void};
 
@@ -50,26 +51,34 @@ fn at(rank: u32, address: *mut c_void, len_bytes: usize) -> Remote {
     Remote { rank, address: address.addr(), len_bytes }
 }
 
-/// Does a get of a number that hits, with nothing else on the way. Returns whether it did.
-///
-/// # Safety
-/// `to` is valid for `len_bytes` bytes, or null.
-#[inline(always)]
-unsafe fn get_at_once(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize) -> bool {
-    let Some(runtime) = job::runtime() else { return false };
-    // SAFETY: `to` is valid for `len_bytes` bytes, or null.
-    len_bytes == VALUE_BYTES && unsafe { runtime.space().translations().get_to::<u64>(to.cast(), node, from.addr()) }
+/// The way to the pages of gets and puts of numbers that hit. Nothing outside this file knows it, so the linker lets it be
+/// addressed directly.
+static SHORTCUT: Shortcut = Shortcut::new();
+
+extern "C" fn clear_shortcut() {
+    SHORTCUT.clear();
 }
 
-/// Does any get.
+/// Does a transfer in the function `call`, however many bytes there are. From the first one on the shortcut is open.
 ///
 /// # Safety
-/// `to` is valid for `len_bytes` bytes, or null.
-#[inline(never)]
-unsafe fn get_slowly(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize, call: &'static str) {
-    // SAFETY: `to` is valid for `len_bytes` bytes, or null.
-    enter(call, || unsafe { transfer((Operation::Get(to.cast()), at(node, from, len_bytes))) });
+/// As [`transfer`].
+unsafe fn transfer_any(call: &'static str, operation: impl FnOnce() -> Result<Transfer, Refusal>) {
+    enter(call, || {
+        SHORTCUT.open(attached()?.space().translations(), clear_shortcut);
+        // SAFETY: as the caller says.
+        unsafe { transfer(operation()?) }
+    });
 }
+
+/// Wakes who waits for the end of a put that was done by the shortcut.
+#[cold]
+extern "C" fn end_last_put() {
+    job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
+}
+
+// The functions below do what hits by the shortcut and leave the rest to others, whose calls are their last instructions: so
+// they save no registers.
 
 /// Defines blocking gets.
 macro_rules! gets {
@@ -80,10 +89,15 @@ macro_rules! gets {
         /// `to` is null, or valid for `len` bytes.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+            #[inline(never)]
+            unsafe extern "C" fn slowly(to: *mut c_void, node: u32, from: *mut c_void, len: usize) {
+                // SAFETY: `to` is null, or valid for `len` bytes.
+                unsafe { transfer_any(stringify!($name), || Ok((Operation::Get(to.cast()), at(node, from, len)))) }
+            }
             // SAFETY: `to` is null, or valid for `len` bytes.
             unsafe {
-                if !get_at_once(to, node, from, len) {
-                    get_slowly(to, node, from, len, stringify!($name));
+                if len != VALUE_BYTES || !SHORTCUT.get_to(to.cast(), node, from.addr()) {
+                    slowly(to, node, from, len);
                 }
             }
         }
@@ -91,6 +105,35 @@ macro_rules! gets {
 }
 
 gets! { vgasnet_get vgasnet_get_bulk }
+
+/// Defines blocking puts.
+macro_rules! puts {
+    ($($name:ident $operation:ident)*) => {$(
+        /// See `include/vgasnet.h`.
+        ///
+        /// # Safety
+        /// `from` is null, or valid for `len` bytes.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+            #[inline(never)]
+            unsafe extern "C" fn slowly(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+                // SAFETY: `from` is null, or valid for `len` bytes.
+                unsafe { transfer_any(stringify!($name), || Ok((Operation::$operation(from.cast()), at(node, to, len)))) }
+            }
+            // SAFETY: `from` is null, or valid for `len` bytes.
+            unsafe {
+                let put = if len == VALUE_BYTES { SHORTCUT.put_from(from.cast(), node, to.addr()) } else { Put::Missed };
+                match put {
+                    Put::Missed => slowly(node, to, from, len),
+                    Put::Done => {}
+                    Put::DoneLast => end_last_put(),
+                }
+            }
+        }
+    )*};
+}
+
+puts! { vgasnet_put PutNow vgasnet_put_bulk Put }
 
 entry_points! {
     unsafe fn vgasnet_get_nb | vgasnet_get_nb_bulk(
@@ -126,18 +169,27 @@ macro_rules! transfers {
 }
 pub(super) use transfers;
 
-// Blocking puts may be `PutNow`, too: they are complete when they return.
+entry_points! {
+    unsafe fn vgasnet_put_nb(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
+        start((Operation::PutNow(from.cast()), at(node, to, len)))
+    }
+
+    unsafe fn vgasnet_put_nb_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) -> OperationPointer {
+        start((Operation::Put(from.cast()), at(node, to, len)))
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+        start_implicit((Operation::PutNow(from.cast()), at(node, to, len)))
+    }
+
+    unsafe fn vgasnet_put_nbi_bulk(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
+        start_implicit((Operation::Put(from.cast()), at(node, to, len)))
+    }
+}
+
 transfers! {
-    vgasnet_put, vgasnet_put_nb, vgasnet_put_nbi(node: u32, to: *mut c_void, from: *mut c_void, len: usize) {
-        (Operation::PutNow(from.cast()), at(node, to, len))
-    }
-
-    vgasnet_put_bulk, vgasnet_put_nb_bulk, vgasnet_put_nbi_bulk(
-        node: u32, to: *mut c_void, from: *mut c_void, len: usize,
-    ) {
-        (Operation::Put(from.cast()), at(node, to, len))
-    }
-
     // As memset does, these take the value as an unsigned char.
     vgasnet_memset, vgasnet_memset_nb, vgasnet_memset_nbi(node: u32, to: *mut c_void, value: c_int, len: usize) {
         (Operation::Set(value as u8), at(node, to, len))
@@ -148,15 +200,23 @@ transfers! {
     }
 }
 
-entry_points! {
-    unsafe fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
-        if len == VALUE_BYTES && let Some(value) = attached()?.space().translations().get(node, from.addr()) {
-            return Ok(value);
-        }
+/// See `include/vgasnet.h`.
+///
+/// # Safety
+/// What `from` names in the own memory outside the segment is valid for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vgasnet_get_val(node: u32, from: *mut c_void, len: usize) -> u64 {
+    #[inline(never)]
+    unsafe extern "C" fn slowly(node: u32, from: *mut c_void, len: usize) -> u64 {
         let mut value = 0;
-        transfer((Operation::Get(low_order_bytes(&raw mut value, len)?), at(node, from, len)))?;
-        Ok(value)
+        let operation = || Ok((Operation::Get(low_order_bytes(&raw mut value, len)?), at(node, from, len)));
+        // SAFETY: the value has `len` bytes, which was checked.
+        unsafe { transfer_any("vgasnet_get_val", operation) };
+        value
     }
+    let hit = if len == VALUE_BYTES { SHORTCUT.get(node, from.addr()) } else { None };
+    // SAFETY: as the caller says.
+    hit.unwrap_or_else(|| unsafe { slowly(node, from, len) })
 }
 
 entry_points! {

@@ -135,12 +135,7 @@ impl AddressSpace {
             own,
             view: None,
             directory: Directory::new(mapped().map(|memory| memory.hints)),
-            translations: Translations::new(
-                mapped().map(|memory| (&memory.table, &memory.pool)),
-                &segments,
-                segments[rank.index()],
-                page_shift,
-            ),
+            translations: Translations::new(mapped(), &segments, segments[rank.index()], page_shift),
             own_pool: ranks.iter().position(|mapped| *mapped == rank.index()).expect("the own memory is mapped"),
             ranks,
             segments,
@@ -253,6 +248,12 @@ impl AddressSpace {
 
     /// Opens a page in the own pool as [`PageTable::open`] does, and tells the neighbours. The engine's.
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
+        // Other spaces than segments have no addresses.
+        let home = page.space.number();
+        let segment = self.segments.get(home as usize);
+        let (rank, start) =
+            segment.map_or((u32::MAX, 0), |at| (home, at.base + ((page.index as usize) << self.page_shift)));
+        self.own.table.begins_at(frame, rank, start);
         self.own.table.open(page, frame, access, pin);
         self.directory.note(page, self.own_pool, frame);
     }

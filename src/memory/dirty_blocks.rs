@@ -86,6 +86,16 @@ impl DirtyBlocks {
         }
     }
 
+    /// Marks the block that has this byte of a frame.
+    #[inline(always)]
+    pub(super) fn mark_one(&self, frame: FrameId, offset_bytes: usize) {
+        let block = offset_bytes >> self.block_shift;
+        let word =
+            self.address + (frame.0 as usize * usize::from(self.words) + block / WORD_BLOCKS) * size_of::<AtomicU64>();
+        // SAFETY: as in `words`. The byte is inside the frame, so its block's word is one of the frame's.
+        set(unsafe { &*std::ptr::with_exposed_provenance::<AtomicU64>(word) }, 1 << (block % WORD_BLOCKS));
+    }
+
     #[inline(never)]
     fn mark_blocks(&self, frame: FrameId, first: usize, last: usize) {
         let words = &self.words(frame)[first / WORD_BLOCKS..=last / WORD_BLOCKS];

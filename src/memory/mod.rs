@@ -12,7 +12,9 @@ mod page_mapper;
 mod page_table;
 mod pool;
 mod reservation;
+mod scalar;
 mod segment_view;
+mod shortcut;
 mod translations;
 
 pub use address_space::{
@@ -26,5 +28,7 @@ pub use page_mapper::{PageMapper, RemapMapper, mapped_max};
 pub use page_table::{Closing, Directory, PageTable, Pinned};
 pub use pool::Pool;
 pub use reservation::{Reservation, guard_end};
+pub use scalar::Scalar;
 pub use segment_view::{FRAMES_MIN, PageAccess, SegmentView, mapping_refused};
+pub use shortcut::{Put, Shortcut};
 pub use translations::Translations;

@@ -1,136 +1,110 @@
 //! Where pages were found last, and reads of a few bytes there that write nothing which others share.
 //!
-//! A place is a pool of this host and a frame of it, in one word, so that threads fill and read places without a lock. A
-//! place may be old: the entry of the frame tells whether the page is there.
+//! A place is a pool of this host and an entry of its page table, in one word, so that threads fill and read places without
+//! a lock. A place may be old: the entry tells whether the page is there. `shortcut.rs` has the same by value, for the
+//! smallest gets and puts.
 
-use super::page_table::{Entry, Key};
-use super::{PageTable, Pool, Segment};
+use super::page_table::{Bytes, Entry};
+use super::scalar::Scalar;
+use super::{DirtyBlocks, RankMemory, Segment};
 use std::sync::atomic::{AtomicU64, Ordering};
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// How many places are remembered. Pages that follow each other in a segment never share one of them.
 const PLACES: usize = 1 << 14;
 
+/// Bits of a place that name the pool, by its offset in the list of pools.
+const POOL_BITS: u32 = u16::BITS;
+
 /// The places of pages, by a part of the page's name.
 #[derive(Debug)]
 pub struct Translations {
     places: Box<[AtomicU64]>,
-    pools: Box<[MappedPool]>,
-    segments: Box<[Place]>,
+    pools: Box<[PoolPlace]>,
+    /// By rank, the address of the segment's first page, counted in pages.
+    segments: Box<[usize]>,
+    reach: Reach,
+}
+
+/// A pool of this host. Its entries are numbered by their addresses.
+#[derive(Clone, Copy, Debug)]
+struct PoolPlace {
+    /// Where its frames would begin if its entries were numbered from 0.
+    frames: usize,
+    first_entry: usize,
+    blocks: DirtyBlocks,
+}
+
+/// What finds a number of 8 bytes or less: values that do not change, so that they can be kept where they are found soonest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    places: *const AtomicU64,
+    pools: *const PoolPlace,
     /// Where a number of 8 bytes must not begin that lies outside the own segment, and how many such places there are.
     own: (usize, usize),
-    /// The size of a page less 1.
-    page_mask: usize,
     /// The last offset in a page at which a number of 8 bytes ends there.
     number_max: usize,
     page_shift: u32,
 }
 
-/// A segment, the key of its first page, and where the place of that is remembered.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    base: usize,
-    size_bytes: usize,
-    key: u64,
-    at: usize,
+/// Where bytes of a page were found last.
+struct Found {
+    entry: &'static Entry,
+    frame: *mut u8,
+    pool: &'static PoolPlace,
 }
 
-/// The addresses of a pool's entries and frames.
-#[derive(Clone, Copy, Debug)]
-struct MappedPool {
-    entries: usize,
-    frames: usize,
+/// A number whose page is pinned for writing.
+pub(super) struct PinnedNumber {
+    pub(super) entry: &'static Entry,
+    pub(super) at: *mut u8,
 }
 
-/// Numbers that are read as a whole, wherever they lie.
-pub trait Scalar: Copy {
-    /// Reads the number at `from` with one instruction where there is one, while others may write it.
-    ///
-    /// # Safety
-    /// The bytes are mapped, and Rust code has no reference to them. They are only accessed by copies as this one, by other
-    /// processes and by the system.
-    unsafe fn read(from: *const u8) -> Self;
-}
-
-macro_rules! scalars {
-    ($($type:ty, $register:ident, $template:literal;)*) => {$(
-        impl Scalar for $type {
-            #[inline(always)]
-            unsafe fn read(from: *const u8) -> $type {
-                #[cfg(all(target_arch = "x86_64", not(miri)))]
-                {
-                    let value: $type;
-                    // SAFETY: the bytes are mapped. To Rust, assembly is as foreign as a process that shares the memory, so
-                    // that a race with another write gives some bytes and nothing worse. One that is not atomic is seen by
-                    // the version of the page, or is a race between the client's own operations.
-                    unsafe {
-                        std::arch::asm!($template, out($register) value, in(reg) from,
-                            options(nostack, preserves_flags, readonly));
-                    }
-                    value
-                }
-                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-                {
-                    let mut bytes = [0; size_of::<$type>()];
-                    for (at, byte) in bytes.iter_mut().enumerate() {
-                        // SAFETY: the bytes are mapped, and a byte is always aligned for an atomic access.
-                        let shared = unsafe { std::sync::atomic::AtomicU8::from_ptr(from.add(at).cast_mut()) };
-                        *byte = shared.load(Ordering::Relaxed);
-                    }
-                    <$type>::from_ne_bytes(bytes)
-                }
-            }
-        }
-    )*};
-}
-
-scalars! {
-    u8, reg_byte, "mov {0}, byte ptr [{1}]";
-    u16, reg, "mov {0:x}, word ptr [{1}]";
-    u32, reg, "mov {0:e}, dword ptr [{1}]";
-    u64, reg, "mov {0}, qword ptr [{1}]";
-}
+// SAFETY: the pointers are to what threads may read together: atomics, and what does not change.
+unsafe impl Send for Translations {}
+// SAFETY: as above.
+unsafe impl Sync for Translations {}
 
 impl Translations {
     /// No places yet, of pages of these segments in these pools of the host.
     pub(super) fn new<'a>(
-        pools: impl Iterator<Item = (&'a PageTable, &'a Pool)>,
+        pools: impl Iterator<Item = &'a RankMemory>,
         segments: &[Segment],
         own: Segment,
         page_shift: u32,
     ) -> Translations {
-        let pools = pools.map(|(table, pool)| MappedPool {
-            entries: table.entries().as_ptr().expose_provenance(),
-            frames: pool.frame(FrameId(0)).expose_provenance(),
-        });
-        let places = (0..PLACES).map(|_| AtomicU64::new(0)).collect();
+        let pool_place = |RankMemory { table, pool, blocks, .. }: &RankMemory| {
+            let first_entry = table.entries().as_ptr().expose_provenance() / size_of::<Entry>();
+            let first_frame = pool.frame(FrameId(0)).expose_provenance();
+            PoolPlace { frames: first_frame.wrapping_sub(first_entry << page_shift), first_entry, blocks: *blocks }
+        };
+        let pools: Box<[_]> = pools.map(pool_place).collect();
+        // At first some pool and frame.
+        let places: Box<[_]> =
+            (0..PLACES).map(|_| AtomicU64::new((pools[0].first_entry as u64) << POOL_BITS)).collect();
         let before = size_of::<u64>() - 1;
         let own = (own.base.wrapping_sub(before), own.size_bytes + if own.size_bytes > 0 { before } else { 0 });
-        let place = |(rank, segment): (u32, &Segment)| {
-            let first = PageId::of_segment(Rank(rank), 0);
-            Place { base: segment.base, size_bytes: segment.size_bytes, key: Key::from(first).number(), at: at(first) }
-        };
-        let page_mask = (1 << page_shift) - 1;
-        Translations {
-            places,
-            pools: pools.collect(),
-            segments: (0..).zip(segments).map(place).collect(),
+        let segments: Box<[_]> = segments.iter().map(|segment| segment.base >> page_shift).collect();
+        let reach = Reach {
+            places: places.as_ptr(),
+            pools: pools.as_ptr(),
             own,
-            page_mask,
-            number_max: page_mask - before,
+            number_max: (1 << page_shift) - 1 - before,
             page_shift,
-        }
+        };
+        Translations { places, pools, segments, reach }
     }
 
-    /// Remembers that a page was found in a frame of the pool with this number on the host.
+    /// Remembers that a page was found in a frame of the pool with this number on the host. Those of the first 2048 pools
+    /// are remembered.
     ///
     /// # Safety
     /// The pool has the frame.
     #[inline]
     pub(super) unsafe fn note(&self, page: PageId, pool: usize, frame: FrameId) {
-        assert!(pool < self.pools.len());
-        let place = ((pool * size_of::<MappedPool>()) as u64) << 32 | u64::from(frame.0);
+        let entry = (self.pools[pool].first_entry + frame.0 as usize) as u64;
+        let Ok(pool) = u16::try_from(pool * size_of::<PoolPlace>()) else { return };
+        let place = entry << POOL_BITS | u64::from(pool);
         let known = self.place(page);
         if known.load(Ordering::Relaxed) != place {
             known.store(place, Ordering::Relaxed);
@@ -141,101 +115,140 @@ impl Translations {
     #[inline]
     pub fn last(&self, page: PageId) -> (usize, FrameId) {
         let place = self.place(page).load(Ordering::Relaxed);
-        ((place >> 32) as usize / size_of::<MappedPool>(), FrameId(place as u32))
+        let pool = place as u16 as usize / size_of::<PoolPlace>();
+        (pool, FrameId(((place >> POOL_BITS) as usize - self.pools[pool].first_entry) as u32))
     }
 
-    /// The page of a few bytes at `address` of `rank`'s segment and their place there, if they are inside one page of it.
-    #[inline(always)]
-    pub fn locate(&self, rank: u32, address: usize, len_bytes: usize) -> Option<(PageId, usize)> {
-        let segment = self.segments.get(rank as usize)?;
-        let start = address.wrapping_sub(segment.base);
-        let offset_bytes = start & self.page_mask;
-        // Segments are whole pages, and have one if they have a byte.
-        let is_inside = start < segment.size_bytes && offset_bytes + len_bytes <= self.page_mask + 1;
-        is_inside.then(|| (PageId::of_segment(Rank(rank), (start >> self.page_shift) as u32), offset_bytes))
-    }
-
-    /// Gets a number from `rank`'s segment, if its page is where it was found last, and open for all of the read. `None`
-    /// also where the read is a use to be noted.
-    #[inline(always)]
-    pub fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
-        let segment = self.segments.get(rank as usize)?;
-        let start = address.wrapping_sub(segment.base);
-        let offset_bytes = start & self.page_mask;
-        if start >= segment.size_bytes || offset_bytes > self.number_max {
-            return None;
-        }
-        let index = start >> self.page_shift;
-        // SAFETY: there are `PLACES` places, a power of two.
-        let place = unsafe { self.places.get_unchecked((index + segment.at) & (PLACES - 1)) };
-        let (entry, frame) = self.known(place);
-        let begun = entry.begin_read(Key::of(segment.key + index as u64))?;
-        // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
-        let value = unsafe { T::read(frame.wrapping_add(offset_bytes)) };
-        entry.was_open(begun).then_some(value)
-    }
-
-    /// As [`Translations::get`], with the client's memory at `to`. Returns whether it did: not for null, nor for memory in
-    /// the own segment.
+    /// Gets a number from `rank`'s segment to the client's memory at `to`, if its page is where it was found last, open for all
+    /// of the read, and marked as one that is read so. Returns whether it did: not for null, nor for memory in the own segment.
     ///
     /// # Safety
     /// The client's memory is valid for the number, or null.
     #[inline(always)]
     pub unsafe fn get_to<T: Scalar>(&self, to: *mut u8, rank: u32, address: usize) -> bool {
-        if to.is_null() || to.addr().wrapping_sub(self.own.0) < self.own.1 {
+        if rank >= self.ranks() || !self.reach.is_elsewhere(to) {
             return false;
         }
-        let Some(value) = self.get::<T>(rank, address) else { return false };
+        // SAFETY: `self` has what its reach points to.
+        let Some(value) = (unsafe { self.reach.get::<T>(rank, address) }) else { return false };
         // SAFETY: the client's memory is valid for the number, and was checked not to be null.
         unsafe { to.cast::<T>().write_unaligned(value) };
         true
     }
 
-    /// As [`Translations::get`], for any bytes of a page. Where it returns `false`, they mean nothing.
+    /// Gets at most as many bytes as a page has, as [`Translations::get_to`] does a number. Where it returns `false`, the bytes at
+    /// `to` mean nothing.
     ///
     /// # Safety
-    /// The bytes end inside the page.
+    /// `to` is valid for as many bytes, which are in no segment.
     #[inline]
-    pub unsafe fn read_few(&self, page: PageId, offset_bytes: usize, to: &mut [u8]) -> bool {
-        let (entry, frame) = self.known(self.place(page));
-        let Some(begun) = entry.begin_read(Key::from(page)) else { return false };
-        let mut from = frame.wrapping_add(offset_bytes);
-        let mut words = to.chunks_exact_mut(size_of::<u64>());
-        for word in &mut words {
-            // SAFETY: the bytes are inside the frame, which stays mapped. The library accesses frames by raw pointers only.
-            word.copy_from_slice(&unsafe { u64::read(from) }.to_ne_bytes());
-            from = from.wrapping_add(size_of::<u64>());
+    pub unsafe fn read_few(&self, rank: u32, address: usize, to: *mut u8, len_bytes: usize) -> bool {
+        if rank >= self.ranks() {
+            return false;
         }
-        for byte in words.into_remainder() {
-            // SAFETY: as above.
-            *byte = unsafe { u8::read(from) };
-            from = from.wrapping_add(1);
+        let bytes = Bytes { rank, address, offset_max: (1 << self.reach.page_shift) - len_bytes };
+        // SAFETY: `self` has what its reach points to.
+        let Found { entry, frame, .. } = unsafe { self.reach.find(rank, address) };
+        let Some((begun, offset_bytes)) = entry.begin_read(&bytes) else { return false };
+        let from = frame.wrapping_add(offset_bytes);
+        let words_bytes = len_bytes & !(size_of::<u64>() - 1);
+        // SAFETY: the bytes are inside the frame, which stays mapped, and `to` has room for them. The library accesses frames by
+        // raw pointers only.
+        unsafe {
+            for at in (0..words_bytes).step_by(size_of::<u64>()) {
+                to.add(at).cast::<u64>().write_unaligned(u64::read(from.add(at)));
+            }
+            for at in words_bytes..len_bytes {
+                to.add(at).write(u8::read(from.add(at)));
+            }
         }
         entry.was_open(begun)
     }
 
-    /// The entry and the frame of a place.
-    #[inline(always)]
-    fn known(&self, place: &AtomicU64) -> (&'static Entry, *const u8) {
-        let place = place.load(Ordering::Relaxed);
-        // SAFETY: places have only pools and frames that there are; 0 is the first frame of the first pool.
-        let pool = unsafe { &*self.pools.as_ptr().byte_add((place >> 32) as usize) };
-        let frame = place as u32 as usize;
-        let entry = pool.entries + frame * size_of::<Entry>();
-        // SAFETY: the pool has an entry for each frame, which is mapped until the process ends, and is only used as such.
-        let entry = unsafe { &*std::ptr::with_exposed_provenance::<Entry>(entry) };
-        let frame = pool.frames + (frame << self.page_shift);
-        (entry, std::ptr::with_exposed_provenance(frame))
+    /// What finds numbers.
+    pub(super) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// How many ranks there are.
+    pub(super) fn ranks(&self) -> u32 {
+        self.segments.len() as u32
     }
 
     #[inline(always)]
     fn place(&self, page: PageId) -> &AtomicU64 {
-        &self.places[at(page)]
+        // Other spaces than segments have no addresses, and use no places.
+        let rank = page.space.number();
+        let first = self.segments.get(rank as usize).copied().unwrap_or_default();
+        &self.places[at(rank, first + page.index as usize)]
     }
 }
 
-/// Where the place of a page is remembered.
+impl Reach {
+    /// Whether a number of up to 8 bytes may be here: not at null, nor in the own segment.
+    #[inline(always)]
+    pub(super) fn is_elsewhere(&self, client: *const u8) -> bool {
+        !client.is_null() && client.addr().wrapping_sub(self.own.0) >= self.own.1
+    }
+
+    /// Reads a number as [`Translations::get_to`] does.
+    ///
+    /// # Safety
+    /// There is what this points to.
+    #[inline(always)]
+    pub(super) unsafe fn get<T: Scalar>(&self, rank: u32, address: usize) -> Option<T> {
+        // SAFETY: as the caller says.
+        let Found { entry, frame, .. } = unsafe { self.find(rank, address) };
+        let (begun, offset_bytes) = entry.begin_read(&Bytes { rank, address, offset_max: self.number_max })?;
+        // SAFETY: the number is inside the frame, which stays mapped. The library accesses frames by raw pointers only.
+        let value = unsafe { T::read(frame.wrapping_add(offset_bytes)) };
+        entry.was_open(begun).then_some(value)
+    }
+
+    /// Pins the page of a number at a multiple of 8 for writing, and marks its block as one that the backing file may lack, if the
+    /// page is where it was found last, open for that and marked as used.
+    ///
+    /// # Safety
+    /// There is what this points to.
+    #[inline(always)]
+    pub(super) unsafe fn pin(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
+        // A number that is not aligned might be in two blocks.
+        if address % size_of::<u64>() != 0 {
+            return None;
+        }
+        // SAFETY: as the caller says.
+        let Found { entry, frame, pool } = unsafe { self.find(rank, address) };
+        let offset_bytes = entry.pin_quickly(&Bytes { rank, address, offset_max: self.number_max })?;
+        let number = std::ptr::from_ref(entry).addr() / size_of::<Entry>() - pool.first_entry;
+        pool.blocks.mark_one(FrameId(number as u32), offset_bytes);
+        Some(PinnedNumber { entry, at: frame.wrapping_add(offset_bytes) })
+    }
+
+    /// Where the page of an address was found last, or another one that shares its place. The entry tells which.
+    ///
+    /// # Safety
+    /// There is what this points to.
+    #[inline(always)]
+    unsafe fn find(&self, rank: u32, address: usize) -> Found {
+        // SAFETY: there are `PLACES` places, a power of two.
+        let place = unsafe { &*self.places.add(at(rank, address >> self.page_shift)) }.load(Ordering::Relaxed);
+        let entry = (place >> POOL_BITS) as usize;
+        // SAFETY: places have only pools and entries that there are.
+        let pool = unsafe { &*self.pools.byte_add(place as u16 as usize) };
+        let frame = std::ptr::with_exposed_provenance_mut(pool.frames.wrapping_add(entry << self.page_shift));
+        let entry = std::ptr::with_exposed_provenance::<Entry>(entry * size_of::<Entry>());
+        // SAFETY: the pool has the entry, which stays mapped until the process ends, and is only used as such. So it is not null,
+        // which the compiler would look at otherwise.
+        let entry = unsafe {
+            std::hint::assert_unchecked(!entry.is_null());
+            &*entry
+        };
+        Found { entry, frame, pool }
+    }
+}
+
+/// Where the place of a page is remembered, by its address in pages.
 #[inline(always)]
-fn at(page: PageId) -> usize {
-    page.index.wrapping_add(page.space.number().wrapping_mul(0x9e37_79b1)) as usize & (PLACES - 1)
+fn at(rank: u32, page: usize) -> usize {
+    page.wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)
 }

@@ -9,7 +9,7 @@ use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// Gets of fewer bytes try to do without a pin. For more the second copy costs more than the pin.
-const SMALL_BYTES_MAX: usize = 256;
+pub(super) const SMALL_BYTES_MAX: usize = 256;
 
 /// A page that is pinned in the memory of some rank of this host.
 pub(super) struct PinnedPage {
@@ -49,17 +49,8 @@ impl Ops {
         if to.is_null() || self.space.own_segment().overlaps(to.addr(), len_bytes) {
             return false;
         }
-        let Some((page, offset_bytes)) = self.space.translations().locate(rank, address, len_bytes) else {
-            return false;
-        };
-        let mut few = [0; SMALL_BYTES_MAX];
-        // SAFETY: the bytes lie inside the page.
-        let is_read = unsafe { self.space.translations().read_few(page, offset_bytes, &mut few[..len_bytes]) };
-        if is_read {
-            // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null.
-            unsafe { std::ptr::copy_nonoverlapping(few.as_ptr(), to, len_bytes) };
-        }
-        is_read
+        // SAFETY: the client's memory is valid for as many bytes, and was checked not to be null, nor in the own segment.
+        unsafe { self.space.translations().read_few(rank, address, to, len_bytes) }
     }
 
     /// Does the copy of one piece, if its page is open in this rank's pool or in a neighbour's. Returns whether it did.
@@ -75,12 +66,23 @@ impl Ops {
         unsafe { copy.run(memory, page.in_frame, piece) };
         if stats::is_on() {
             self.count_hit(page.rank, copy.access(), piece.len_bytes);
-        } else if matches!(copy, Copy::Get(_)) && piece.len_bytes < SMALL_BYTES_MAX {
-            // The next one does without a pin. It would not be counted.
-            memory.table.touch(page.in_frame);
+        } else if matches!(copy, Copy::Get(_) | Copy::Put(_)) && piece.len_bytes < SMALL_BYTES_MAX {
+            self.mark_read(&page);
         }
         self.unpin_page(page);
         true
+    }
+
+    /// Has the next small access to the page do without a pin, or without another mark. It is not counted.
+    #[inline]
+    pub(super) fn mark_read(&self, page: &PinnedPage) {
+        self.space.memories[page.rank].as_ref().inspect(|memory| memory.table.touch(page.in_frame));
+    }
+
+    /// Has the engines of this host look whether a page that they wait for is still pinned.
+    #[cold]
+    pub fn notify_unpinned(&self) {
+        (0..self.space.memories.len()).for_each(|rank| self.driver.notify_unpinned_at(rank));
     }
 
     #[cold]

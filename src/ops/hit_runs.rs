@@ -1,6 +1,7 @@
-//! Runs of a list that hit. A page is pinned once for the runs in it that follow each other.
+//! Runs of a list that hit. A page is pinned once for the runs in it that follow each other. A get of a few bytes that is alone
+//! in its page does without a pin.
 
-use super::hit::PinnedPage;
+use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
 use crate::memory::DIRTY_BLOCK_BYTES;
 use crate::stats;
@@ -71,7 +72,7 @@ impl Ops {
         let page_bytes = self.space.page_bytes();
         let mut held: Option<HeldPage> = None;
         let mut done = 0;
-        for run in batch.left() {
+        for (at, run) in batch.left().iter().enumerate() {
             if run.local == 0 || own.overlaps(run.local, run.len_bytes) {
                 break;
             }
@@ -83,6 +84,13 @@ impl Ops {
                 Some(held) if is_in(held.start) => held,
                 _ => {
                     held.take().into_iter().for_each(|held| self.unpin_page(held.page));
+                    // Segments begin at multiples of the page size.
+                    let is_alone = batch.left().get(at + 1).is_none_or(|next| (run.remote ^ next.remote) >= page_bytes);
+                    // SAFETY: the local side is valid for the run, not null and not in the own segment.
+                    if is_alone && direction == Direction::Get && unsafe { self.read_run(rank, run) } {
+                        done += 1;
+                        continue;
+                    }
                     let Some(page) = self.hold(direction, rank, run) else { break };
                     held.insert(page)
                 }
@@ -103,6 +111,19 @@ impl Ops {
         held.into_iter().for_each(|held| self.unpin_page(held.page));
     }
 
+    /// Gets a run of a few bytes without a pin, if it lies in one page that is open here. Where it returns `false`, the bytes at
+    /// its local side mean nothing.
+    ///
+    /// # Safety
+    /// The local side is valid for the run, and not in the own segment.
+    #[inline]
+    unsafe fn read_run(&self, rank: u32, run: &Run) -> bool {
+        let local = std::ptr::with_exposed_provenance_mut(run.local);
+        // SAFETY: the local side is valid for the run, and not in the own segment.
+        (1..SMALL_BYTES_MAX).contains(&run.len_bytes)
+            && unsafe { self.space.translations().read_few(rank, run.remote, local, run.len_bytes) }
+    }
+
     /// Pins the page of a run, if the run lies in one page that is open here.
     fn hold(&self, direction: Direction, rank: u32, run: &Run) -> Option<HeldPage> {
         let piece = self.space.pieces(rank, run.remote, run.len_bytes).ok()?.next()?;
@@ -110,6 +131,9 @@ impl Ops {
             return None;
         }
         let page = self.pin_anywhere(piece.page, direction.access())?;
+        if direction == Direction::Get && run.len_bytes < SMALL_BYTES_MAX && !stats::is_on() {
+            self.mark_read(&page);
+        }
         Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: None })
     }
 

@@ -15,7 +15,7 @@ mod word;
 
 pub use directory::Directory;
 pub(super) use directory::part_bytes;
-pub use word::{Entry, Key};
+pub use word::{Bytes, Entry};
 
 use index::Index;
 #[cfg(all(loom, test))]
@@ -24,7 +24,7 @@ use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::atomic::{AtomicU32, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
-use word::Closed;
+use word::{Closed, Key};
 
 /// Bytes before the first entry: the unpin counter and the count of frames lent, in a cache line of their own.
 const HEADER_BYTES: usize = 64;
@@ -161,6 +161,12 @@ impl PageTable {
         self.entry(frame).pin_again();
     }
 
+    /// Notes where the page begins that is opened next in this frame, or is open there: in the segment of a rank, at an address
+    /// that is not 0. Small gets and puts find it by that. The engine's.
+    pub(super) fn begins_at(&self, frame: FrameId, rank: u32, start: usize) {
+        self.entry(frame).begins_at(rank, start);
+    }
+
     /// Opens a page or adds rights to an open one, and pins it if `pin`. The engine's.
     pub fn open(&self, page: PageId, frame: FrameId, access: Access, pin: bool) {
         if self.entry(frame).open(page.into(), access, pin) {
@@ -271,6 +277,8 @@ mod tests {
     use vgasnet_protocol::Rank;
 
     const PAGE: PageId = PageId::of_segment(Rank(1), 5);
+    const START: usize = 0x5000;
+    const BYTES: Bytes = Bytes { rank: 1, address: START + 24, offset_max: 4096 - 8 };
 
     fn table(frames: u32) -> PageTable {
         let len_bytes = PageTable::bytes(frames);
@@ -281,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_table_grows_with_its_frames_only() {
-        assert_eq!(PageTable::bytes(1024), 64 + 1024 * (16 + 4 + 4));
+        assert_eq!(PageTable::bytes(1024), 64 + 1024 * (32 + 4 + 4));
     }
 
     #[test]
@@ -313,22 +321,48 @@ mod tests {
     #[test]
     fn a_read_without_a_pin_counts_only_while_the_page_is_open() {
         let table = table(2);
-        let (key, entry) = (Key::from(PAGE), &table.entries[1]);
-        assert_eq!(entry.begin_read(key), None);
+        let entry = &table.entries[1];
+        table.begins_at(FrameId(1), 1, START);
+        let is_read = || entry.begin_read(&BYTES).is_some_and(|(begun, _)| entry.was_open(begun));
+        assert!(!is_read());
         table.open(PAGE, FrameId(1), Access::Read, false);
-        assert_eq!(entry.begin_read(key), None, "its use has to be noted first");
+        assert!(!is_read(), "its use has to be noted first");
         table.touch(FrameId(1));
-        let begun = entry.begin_read(key).expect("it is open");
-        assert!(entry.was_open(begun) && entry.begin_read(PageId::of_segment(Rank(0), 5).into()).is_none());
-        assert!(table.take_used(FrameId(1)) && entry.begin_read(key).is_none());
+        let (begun, offset_bytes) = entry.begin_read(&BYTES).expect("it is there");
+        assert!(entry.was_open(begun) && offset_bytes == 24);
+        let others =
+            [Bytes { rank: 0, ..BYTES }, Bytes { offset_max: 23, ..BYTES }, Bytes { address: START - 1, ..BYTES }];
+        assert!(others.iter().all(|bytes| entry.begin_read(bytes).is_none() && entry.pin_quickly(bytes).is_none()));
+        assert!(table.pin(PAGE, Access::Read).is_some() && entry.was_open(begun), "pins of others do no harm");
+        assert!(!table.unpin(FrameId(1)));
+        assert!(table.take_used(FrameId(1)) && !is_read());
         table.touch(FrameId(1));
         assert_eq!(table.close(PAGE), Closing::Done(FrameId(1)));
-        assert!(!entry.was_open(begun));
+        assert!(!entry.was_open(begun) && !is_read(), "it was there last, but is closed");
         table.open(PAGE, FrameId(1), Access::Read, false);
         table.touch(FrameId(1));
         assert!(!entry.was_open(begun), "the same page in the same frame, but not all the time");
         table.mark_ahead(FrameId(1));
-        assert_eq!(entry.begin_read(key), None, "the first use of a page that was fetched ahead moves its stream on");
+        assert!(!is_read(), "the first use of a page that was fetched ahead moves its stream on");
+    }
+
+    #[test]
+    fn a_quick_pin_needs_the_page_open_for_writing_and_marked() {
+        let table = table(2);
+        let entry = &table.entries[1];
+        table.begins_at(FrameId(1), 1, START);
+        table.open(PAGE, FrameId(1), Access::Read, false);
+        table.touch(FrameId(1));
+        assert!(entry.pin_quickly(&BYTES).is_none(), "it may be read only");
+        table.open(PAGE, FrameId(1), Access::Write, false);
+        assert!(entry.pin_quickly(&Bytes { rank: 0, ..BYTES }).is_none(), "it is another page");
+        assert!(entry.pin_quickly(&BYTES) == Some(24) && table.pins(FrameId(1)) == 1);
+        assert_eq!(table.close(PAGE), Closing::Pinned);
+        assert!(entry.pin_quickly(&BYTES).is_none(), "it is closing");
+        assert!(entry.unpin(), "the engine waits for the pin");
+        assert_eq!(table.poll_closed(PAGE), Some(FrameId(1)));
+        table.open(PAGE, FrameId(1), Access::Write, false);
+        assert!(entry.pin_quickly(&BYTES).is_none(), "its use has to be noted first");
     }
 
     #[test]

@@ -117,8 +117,14 @@ fn model_an_opened_page_is_complete() {
 #[test]
 fn model_a_read_without_a_pin_is_of_one_page() {
     let other = PageId::of_segment(Rank(1), 5);
-    loom::model(move || {
+    // Without a bound this takes many minutes.
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(3));
+    model.check(move || {
         let pool = pool(1);
+        let begins_at =
+            |page: PageId| pool.table.begins_at(FRAME, page.space.number(), 0x1000 * (1 + page.index as usize));
+        begins_at(PAGE);
         let write = |pool: &Pool, value| pool.bytes.iter().for_each(|byte| byte.store(value, Ordering::Relaxed));
         write(&pool, 1);
         pool.table.open(PAGE, FRAME, Access::Read, false);
@@ -127,7 +133,8 @@ fn model_a_read_without_a_pin_is_of_one_page() {
             let pool = pool.clone();
             move || {
                 let entry = &pool.table.entries[0];
-                let begun = entry.begin_read(PAGE.into())?;
+                let bytes = Bytes { rank: PAGE.space.number(), address: 0x1008, offset_max: 0xff8 };
+                let (begun, _) = entry.begin_read(&bytes)?;
                 let read = [0, 1].map(|at| pool.bytes[at].load(Ordering::Relaxed));
                 entry.was_open(begun).then_some(read)
             }
@@ -136,6 +143,7 @@ fn model_a_read_without_a_pin_is_of_one_page() {
             let before = if value == 2 { PAGE } else { other };
             assert_eq!(pool.table.close(before), Closing::Done(FRAME));
             write(&pool, value);
+            begins_at(page);
             pool.table.open(page, FRAME, Access::Read, false);
             pool.table.touch(FRAME);
         }

@@ -13,9 +13,9 @@
 //! A frame that is lent counts as pinned once more. Only the home of its page borrows it, so one bit is enough.
 
 #[cfg(all(loom, test))]
-use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 #[cfg(not(all(loom, test)))]
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use vgasnet_protocol::coherence::{Access, PageId};
 
 const PIN: u64 = 1;
@@ -47,19 +47,6 @@ impl From<PageId> for Key {
     }
 }
 
-impl Key {
-    /// The key of this number.
-    #[inline(always)]
-    pub(in crate::memory) fn of(number: u64) -> Key {
-        Key(number)
-    }
-
-    /// The number. That of the next page of a space is one more.
-    pub(in crate::memory) fn number(self) -> u64 {
-        self.0
-    }
-}
-
 /// The outcome of [`Entry::close`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Closed {
@@ -67,12 +54,26 @@ pub(super) enum Closed {
     WhenUnpinned,
 }
 
-/// What the table knows of one frame. All zeros: it has held no page.
+/// What the table knows of one frame. All zeros: it has held no page. Half a cache line, so that it lies in one.
 #[derive(Debug)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct Entry {
     word: AtomicU64,
     key: AtomicU64,
+    /// Where the page begins in the segment of `rank`.
+    start: AtomicU64,
+    rank: AtomicU32,
+}
+
+/// Bytes at an address of some rank's segment.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes {
+    /// Whose segment it is. It need not be a rank of the job.
+    pub rank: u32,
+    /// Where they begin, which need not be in the segment.
+    pub address: usize,
+    /// The last offset in a page at which as many bytes end in the page.
+    pub offset_max: usize,
 }
 
 #[inline(always)]
@@ -81,6 +82,18 @@ fn rights(access: Access) -> u64 {
         Access::Read => READ,
         Access::Write => READ | WRITE,
     }
+}
+
+/// Says that the branch which calls this is seldom taken, so that the compiler does not join conditions, which takes registers.
+/// A processor's window for gets that overlap is its registers.
+#[cold]
+#[inline(always)]
+fn seldom() {}
+
+/// Whether the page is open and marked now, and was open when it was `begun`: only pins and rights differ.
+#[cold]
+fn is_same_opening(now: u64, begun: u64) -> bool {
+    now & QUICK != 0 && (now ^ begun) & VERSIONS == 0
 }
 
 impl Entry {
@@ -103,7 +116,7 @@ impl Entry {
 
     /// Undoes one pin. Returns whether the engine waits for it.
     #[inline]
-    pub(super) fn unpin(&self) -> bool {
+    pub(in crate::memory) fn unpin(&self) -> bool {
         let before = self.word.fetch_sub(PIN, Ordering::Release);
         debug_assert!(before & PINS != 0);
         before & (USES | CLOSING) == PIN | CLOSING
@@ -146,20 +159,60 @@ impl Entry {
         debug_assert!(before & PINS != 0);
     }
 
-    /// Begins to read this page without a pin, if it is open, is not marked as fetched ahead, and is marked as read so since
-    /// the engine looked. What is read means something only if [`Entry::was_open`] says so afterwards.
+    /// Begins to read these bytes without a pin, if this is the frame of their page and marked as one that is read so. Returns
+    /// their offset there. What is read means something only if [`Entry::was_open`] says so afterwards, of the word that this
+    /// returns.
     #[inline(always)]
-    pub(in crate::memory) fn begin_read(&self, key: Key) -> Option<u64> {
-        let word = self.word.load(Ordering::Acquire);
-        (word & QUICK != 0 && self.is_of(key)).then_some(word)
+    pub(in crate::memory) fn begin_read(&self, bytes: &Bytes) -> Option<(u64, usize)> {
+        let seen = self.word.load(Ordering::Acquire);
+        if seen & QUICK == 0 {
+            seldom();
+            return None;
+        }
+        Some((seen, self.offset_of(bytes)?))
     }
 
-    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now.
+    /// Whether the page was open from the [`Entry::begin_read`] that gave `begun` until now. A page that is closed has no mark,
+    /// nor has one that was fetched ahead.
     #[inline(always)]
     pub(in crate::memory) fn was_open(&self, begun: u64) -> bool {
         // Reads before this happen before the word is read again.
         fence(Ordering::Acquire);
-        (self.word.load(Ordering::Relaxed) ^ begun) & VERSIONS == 0
+        let now = self.word.load(Ordering::Relaxed);
+        now == begun || is_same_opening(now, begun)
+    }
+
+    /// Pins the frame to write these bytes, if it holds their page, open for writing, and has the mark of uses that leave no other
+    /// trace. Returns their offset. May also refuse where others pin it at the same time.
+    #[inline(always)]
+    pub(in crate::memory) fn pin_quickly(&self, bytes: &Bytes) -> Option<usize> {
+        const NEEDED: u64 = WRITE | QUICK;
+        let seen = self.word.load(Ordering::Acquire);
+        // Where the page is another one by now, the version is too, and the exchange fails.
+        let offset_bytes = self.offset_of(bytes).filter(|_| seen & NEEDED == NEEDED)?;
+        let pinned = self.word.compare_exchange(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed);
+        pinned.is_ok().then_some(offset_bytes)
+    }
+
+    /// Where bytes begin in the page that the frame holds, or held last, if they are in it.
+    #[inline(always)]
+    fn offset_of(&self, bytes: &Bytes) -> Option<usize> {
+        let offset_bytes = bytes.address.wrapping_sub(self.start.load(Ordering::Relaxed) as usize);
+        if offset_bytes > bytes.offset_max {
+            seldom();
+            return None;
+        }
+        if self.rank.load(Ordering::Relaxed) != bytes.rank {
+            seldom();
+            return None;
+        }
+        Some(offset_bytes)
+    }
+
+    /// Notes where the page that is opened next begins. While a page is open this is called for that page only.
+    pub(super) fn begins_at(&self, rank: u32, start: usize) {
+        self.start.store(start as u64, Ordering::Relaxed);
+        self.rank.store(rank, Ordering::Relaxed);
     }
 
     /// Whether the frame holds this page, or held it last.
@@ -253,6 +306,6 @@ impl Entry {
 
     #[cfg(all(loom, test))]
     pub(super) fn new() -> Entry {
-        Entry { word: AtomicU64::new(0), key: AtomicU64::new(0) }
+        Entry { word: AtomicU64::new(0), key: AtomicU64::new(0), start: AtomicU64::new(0), rank: AtomicU32::new(0) }
     }
 }

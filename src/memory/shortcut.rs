@@ -1,0 +1,194 @@
+//! The shortest way to a number of 8 bytes in a page that is open here: what leads there is in a static, by value, so that a
+//! get or put that hits begins with no look at whether there is a job, and follows no pointers to it.
+
+use super::Translations;
+use super::translations::{PinnedNumber, Reach};
+use crate::sys::children::{WipedInChildren, Zeros};
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+/// A way that leads nowhere until [`Shortcut::open`].
+pub struct Shortcut {
+    way: WipedInChildren<Way>,
+    is_taken: AtomicBool,
+}
+
+struct Way {
+    /// How many ranks there are; 0 until the rest is written, and in forked children.
+    ranks: AtomicU32,
+    reach: UnsafeCell<MaybeUninit<Reach>>,
+}
+
+// SAFETY: zero ranks, and what need not be initialised.
+unsafe impl Zeros for Way {}
+// SAFETY: the reach is written once, by one thread, before there are ranks, and read only after that. What it points to may be
+// used by all threads.
+unsafe impl Sync for Way {}
+
+/// What became of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Put {
+    /// It is not done.
+    Missed,
+    /// It is done.
+    Done,
+    /// It is done, and the engine of the pool that has the page waits to be notified of it.
+    DoneLast,
+}
+
+impl Shortcut {
+    /// Leads nowhere.
+    pub const fn new() -> Shortcut {
+        let way = Way { ranks: AtomicU32::new(0), reach: UnsafeCell::new(MaybeUninit::uninit()) };
+        Shortcut { way: WipedInChildren::new(way), is_taken: AtomicBool::new(false) }
+    }
+
+    /// Leads to the pages of this job from now on, if it has never led anywhere. `clear` calls [`Shortcut::clear`].
+    pub fn open(&'static self, translations: &'static Translations, clear: extern "C" fn()) {
+        if self.is_taken.load(Ordering::Relaxed) || self.is_taken.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        self.way.wipe(clear);
+        // SAFETY: this thread alone comes here, and no thread reads before there are ranks.
+        unsafe { self.way.reach.get().write(MaybeUninit::new(translations.reach())) };
+        self.way.ranks.store(translations.ranks(), Ordering::Release);
+    }
+
+    /// Leads nowhere any more, in a forked child.
+    pub fn clear(&self) {
+        self.way.ranks.store(0, Ordering::Relaxed);
+    }
+
+    /// Gets 8 bytes from `rank`'s segment, where [`Translations::get_to`] would.
+    #[inline(always)]
+    pub fn get(&self, rank: u32, address: usize) -> Option<u64> {
+        // SAFETY: what leads there lives until the process ends.
+        unsafe { self.reach(rank)?.get(rank, address) }
+    }
+
+    /// The same, to the client's memory. Returns whether it did.
+    ///
+    /// # Safety
+    /// The client's memory is valid for 8 bytes, or null.
+    #[inline(always)]
+    pub unsafe fn get_to(&self, to: *mut u8, rank: u32, address: usize) -> bool {
+        let Some(reach) = self.reach(rank) else { return false };
+        if !reach.is_elsewhere(to) {
+            return false;
+        }
+        // SAFETY: what leads there lives until the process ends.
+        let Some(value) = (unsafe { reach.get::<u64>(rank, address) }) else { return false };
+        // SAFETY: the client's memory is valid for 8 bytes, and was checked not to be null.
+        unsafe { to.cast::<u64>().write_unaligned(value) };
+        true
+    }
+
+    /// Puts 8 bytes to `rank`'s segment at a multiple of 8, if its page is where it was found last, open for writing and marked
+    /// as used.
+    #[inline(always)]
+    pub fn put(&self, value: u64, rank: u32, address: usize) -> Put {
+        // SAFETY: what leads there lives until the process ends.
+        let number = self.reach(rank).and_then(|reach| unsafe { reach.pin(rank, address) });
+        let Some(PinnedNumber { entry, at }) = number else { return Put::Missed };
+        // SAFETY: the number is inside the frame, which the pin leaves to its page. The library accesses frames by raw pointers
+        // only.
+        unsafe { at.cast::<u64>().write_unaligned(value) };
+        if entry.unpin() { Put::DoneLast } else { Put::Done }
+    }
+
+    /// As [`Shortcut::put`], from the client's memory: not from null, nor from the own segment.
+    ///
+    /// # Safety
+    /// The client's memory is valid for 8 bytes, or null.
+    #[inline(always)]
+    pub unsafe fn put_from(&self, from: *const u8, rank: u32, address: usize) -> Put {
+        if !self.reach(rank).is_some_and(|reach| reach.is_elsewhere(from)) {
+            return Put::Missed;
+        }
+        // SAFETY: the client's memory is valid for 8 bytes, and was checked not to be null.
+        self.put(unsafe { from.cast::<u64>().read_unaligned() }, rank, address)
+    }
+
+    /// What leads to the pages, if there are so many ranks.
+    #[inline(always)]
+    fn reach(&self, rank: u32) -> Option<&Reach> {
+        if rank >= self.way.ranks.load(Ordering::Acquire) {
+            return None;
+        }
+        // SAFETY: there are ranks, so it is written, and never written again.
+        Some(unsafe { (*self.way.reach.get()).assume_init_ref() })
+    }
+}
+
+impl Default for Shortcut {
+    fn default() -> Shortcut {
+        Shortcut::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{AddressSpace, DirtyBlocks, PageTable, Pool, RankMemory, Segment};
+    use vgasnet_conduit::Region;
+    use vgasnet_protocol::Rank;
+    use vgasnet_protocol::coherence::{Access, FrameId};
+
+    const PAGE: usize = 4096;
+    const BASE: usize = 1 << 40;
+
+    static SHORTCUT: Shortcut = Shortcut::new();
+
+    extern "C" fn clear() {
+        SHORTCUT.clear();
+    }
+
+    fn region(len_bytes: usize) -> Region {
+        let memory = vec![0_u64; (len_bytes + PAGE) / 8].leak();
+        Region { address: memory.as_mut_ptr().expose_provenance().next_multiple_of(PAGE), len_bytes }
+    }
+
+    #[test]
+    fn numbers_go_to_pages_that_are_open_and_marked_and_nowhere_else() {
+        let pool = Pool::new(region(4 * PAGE), region(64), PAGE);
+        let table = PageTable::new(region(4096), 4);
+        let blocks = DirtyBlocks::new(region(256), 4, PAGE);
+        let memory = RankMemory { table, pool, hints: region(4096), blocks };
+        let segments = [Segment { base: BASE, size_bytes: 8 * PAGE }];
+        let space = Box::leak(Box::new(AddressSpace::new(Rank(0), segments.into(), [Some(memory)].into())));
+        let (page, frame) = (space.own_page(5), FrameId(2));
+        let address = BASE + 5 * PAGE + 16;
+        let is_dirty = || blocks.is_marked(frame, 16);
+        let mut value = 0_u64;
+        let get = |at| SHORTCUT.get(0, at);
+        assert!(get(address).is_none() && SHORTCUT.put(1, 0, address) == Put::Missed, "it leads nowhere yet");
+        SHORTCUT.open(space.translations(), clear);
+        assert!(get(address).is_none(), "the page is not open");
+        space.open(page, frame, Access::Read, false);
+        assert!(space.pin_in(0, frame, page, Access::Read).is_some());
+        space.own.table.touch(frame);
+        assert_eq!((get(address), SHORTCUT.put(1, 0, address)), (Some(0), Put::Missed), "it may be read only");
+        assert!(!space.own.table.unpin(frame) && !is_dirty());
+        space.open(page, frame, Access::Write, false);
+        assert_eq!((SHORTCUT.put(7, 0, address), get(address), get(address - 8)), (Put::Done, Some(7), Some(0)));
+        assert!(is_dirty() && !blocks.is_marked(FrameId(1), 16));
+        blocks.clear(frame);
+        assert_eq!((SHORTCUT.put(8, 0, address + 1), is_dirty()), (Put::Missed, false), "it might be in two blocks");
+        // SAFETY: the value is valid for its length.
+        unsafe {
+            let to = (&raw mut value).cast::<u8>();
+            assert!(SHORTCUT.get_to(to, 0, address) && to.cast::<u64>().read() == 7);
+            to.cast::<u64>().write(9);
+            assert_eq!((SHORTCUT.put_from(to, 0, address), get(address)), (Put::Done, Some(9)));
+            assert!(!SHORTCUT.get_to(std::ptr::null_mut(), 0, address));
+            assert!(!SHORTCUT.get_to(std::ptr::without_provenance_mut(BASE - 1), 0, address), "the own segment");
+            assert_eq!(SHORTCUT.put_from(std::ptr::without_provenance(BASE), 0, address), Put::Missed);
+        }
+        let outside = [BASE + 6 * PAGE - 7, BASE - 1, BASE + 8 * PAGE, 0];
+        assert!(outside.iter().all(|at| get(*at).is_none()) && SHORTCUT.get(1, address).is_none());
+        assert!(get(BASE + 6 * PAGE - 8).is_some(), "the last number of the page");
+        clear();
+        assert!(get(address).is_none());
+    }
+}
