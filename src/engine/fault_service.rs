@@ -4,7 +4,6 @@ use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
-use crate::sys::SignalGuard;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 
@@ -24,11 +23,10 @@ impl Driver {
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
             self.engine().submit(Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault)));
-            // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
-            // and leaves nothing to the helper.
+            // A thread that drives may sleep. It need not hear of a page for which nobody else is asked, but has to look again
+            // soon if there was no room for what this thread has sent.
             if self.sleepers.has_driver() {
-                let _signals = SignalGuard::new();
-                self.drive();
+                self.step();
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);
