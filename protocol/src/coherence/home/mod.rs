@@ -158,8 +158,8 @@ impl Home {
             return entry.forget(source);
         }
         let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
-        let Some(Reader { requester, frame, source, .. }) = reader else { return UNASKED };
-        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority: Priority::Now });
+        let Some(Reader { requester, frame, source, priority, .. }) = reader else { return UNASKED };
+        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority });
         entry.forget(source)
     }
 
@@ -222,7 +222,7 @@ impl Home {
 
     fn start_read(&mut self, index: u32, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         let page = self.page(index);
-        let Request { from, frame, .. } = request;
+        let Request { from, frame, priority, .. } = request;
         let forgotten = self.entry_mut(index).forget_rank(from);
         forgotten.map_err(|what| Nonsense::about(page, from, what))?;
         if self.recall(index, request, actions)? {
@@ -235,7 +235,7 @@ impl Home {
         if let Some(source) = source {
             entry.holders.retain(|holder| *holder != source);
             entry.holders.push_front(source);
-            let reader = Reader { requester: from, frame, version, source, forgotten: false };
+            let reader = Reader { requester: from, frame, version, source, priority, forgotten: false };
             match &mut entry.transaction {
                 Transaction::Reads(readers) => readers.push(reader),
                 other => *other = Transaction::Reads(vec![reader]),
