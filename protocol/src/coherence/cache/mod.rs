@@ -23,6 +23,7 @@
 mod frames;
 mod inspect;
 mod page;
+mod queue;
 
 use super::{
     Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache,
@@ -34,6 +35,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 use page::{AccessState, CachedPage, FetchedData, Phase};
+use queue::PageQueue;
 
 /// The outcome of a message: what is wrong with it, in words, if it makes no sense.
 type Refusable = Result<(), &'static str>;
@@ -50,11 +52,11 @@ pub struct Cache {
     /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
     awaiting_frame: VecDeque<PageId>,
     /// Pages that wait for a frame to be fetched ahead. They get one after the others.
-    awaiting_ahead: VecDeque<PageId>,
+    awaiting_ahead: PageQueue,
     /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
     evictions: u32,
     /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
-    unhurried: VecDeque<PageId>,
+    unhurried: PageQueue,
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
     /// Clean evictions of which the home has not been told yet.
@@ -72,9 +74,9 @@ impl Cache {
             frames: vec![None; frames as usize],
             free: (0..frames).rev().map(FrameId).collect(),
             awaiting_frame: VecDeque::new(),
-            awaiting_ahead: VecDeque::new(),
+            awaiting_ahead: PageQueue::default(),
             evictions: 0,
-            unhurried: VecDeque::new(),
+            unhurried: PageQueue::default(),
             flushes: 0,
             notices: Vec::new(),
         }
