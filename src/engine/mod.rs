@@ -45,7 +45,8 @@ use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{self, Barrier};
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToHome, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToCache, ToHome,
+    Waiter,
 };
 use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 
@@ -309,6 +310,7 @@ impl Engine {
                 if stats::is_on() {
                     self.meter.on_event(&event, |frame| self.protocol.cache.page_in(frame));
                 }
+                let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
                 if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
                     self.broken = Some(arrivals::refused(nonsense));
@@ -322,6 +324,8 @@ impl Engine {
                     self.act(action);
                 }
                 self.actions = actions;
+                let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
+                frame.into_iter().for_each(|frame| self.frames.release(frame));
             }
             let Some(frame) = self.next_eviction() else { return };
             self.events.push_back(Event::Evict(frame));
@@ -458,5 +462,17 @@ impl Engine {
     /// Whether the client has pinned the page.
     fn is_pinned(&self, page: PageId) -> bool {
         self.space.is_own(page) && self.pins.has(page.index)
+    }
+}
+
+/// The page that may be evicted after an event, and was open but could not be evicted before: it was being sent, or written
+/// back.
+fn page_released_by(event: &Event) -> Option<PageId> {
+    match event {
+        Event::Transferred(outgoing) => Some(outgoing.page),
+        Event::Message { message, .. } => {
+            matches!(message.body, CoherenceBody::Cache(ToCache::Evicted { .. })).then_some(message.page)
+        }
+        _ => None,
     }
 }

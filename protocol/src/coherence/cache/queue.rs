@@ -2,7 +2,6 @@
 
 use super::super::PageId;
 use alloc::collections::BTreeMap;
-use core::mem;
 
 /// Pages in order. One that leaves from the middle costs a look-up: a pool may be given up page by page.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -26,7 +25,7 @@ impl PageQueue {
 
     /// A page that is not in the queue comes to its end.
     pub fn push_back(&mut self, page: PageId) {
-        let before = mem::replace(&mut self.last, Some(page));
+        let before = self.last.replace(page);
         *self.behind(before) = Some(page);
         let known = self.links.insert(page, Links { before, behind: None });
         assert!(known.is_none(), "{page:?} is in the queue twice");
