@@ -175,7 +175,12 @@ impl Engine {
         let waiter = Waiter(self.parts.insert(part) as u32);
         // Puts of whole pages need no page ahead: they read none.
         if overwrites {
-            return self.handle(Event::Overwrite { page, waiter });
+            let is_here = !self.protocol.cache.may_overwrite(page);
+            return self.handle(if is_here {
+                Event::Want { page, access, waiter }
+            } else {
+                Event::Overwrite { page, waiter }
+            });
         }
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
@@ -308,7 +313,7 @@ impl Engine {
             while let Some(event) = self.events.pop_front() {
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
-                    self.meter.on_event(&event, |frame| self.protocol.cache.page_in(frame));
+                    self.meter.on_event(&event, &self.protocol.cache);
                 }
                 let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();

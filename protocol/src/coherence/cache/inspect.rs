@@ -91,6 +91,13 @@ impl Cache {
         usable.map(|(page, cached)| (*page, cached.frame()))
     }
 
+    /// Whether an [`Event::Overwrite`](super::super::Event::Overwrite) of the page needs none of its bytes: it is not here, nor
+    /// on its way. Else that is the same as a wish to write.
+    pub fn may_overwrite(&self, page: PageId) -> bool {
+        let known = self.pages.get(&page);
+        known.is_none_or(|cached| cached.phase == Phase::AwaitingFrame && cached.overwriter.is_none())
+    }
+
     /// The frame of `page`, if this rank accounts for its bytes.
     pub fn dirty_frame(&self, page: PageId) -> Option<FrameId> {
         self.pages.get(&page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)

@@ -123,11 +123,11 @@ impl Cache {
     }
 
     pub(super) fn on_overwrite(&mut self, page: PageId, waiter: Waiter, actions: &mut Vec<Action>) {
-        let is_new = !self.contains(page);
-        let cached = self.pages.entry(page).or_default();
-        if cached.phase != Phase::AwaitingFrame || cached.overwriter.is_some() {
+        if !self.may_overwrite(page) {
             return self.on_want(page, Access::Write, waiter, actions);
         }
+        let is_new = !self.contains(page);
+        let cached = self.pages.entry(page).or_default();
         cached.overwriter = Some(waiter);
         if is_new {
             self.await_frame(page, actions);
