@@ -65,9 +65,9 @@ static void check_hits(void) {
 static void check_whole(void) {
     char *bytes = calloc(1, page_bytes());
     CHECK(bytes != NULL);
-    for (size_t page = 0; page < 4; ++page) get(me, page);
+    for (size_t page = 0; page < 8; page += 2) get(me, page);
     vgasnet_stats_t before = now();
-    for (size_t page = 0; page < 6; ++page) vgasnet_put(me, own(page), bytes, page_bytes());
+    for (size_t page = 0; page < 12; page += 2) vgasnet_put(me, own(page), bytes, page_bytes());
     vgasnet_stats_t after = now();
     CHECK_EQ(after.miss_right.count - before.miss_right.count, 4);
     CHECK_EQ(after.overwritten - before.overwritten, 2);
