@@ -63,7 +63,7 @@ static void check_hits(void) {
 
 /* Puts of whole pages: those that are here lack the right to write only, the others are neither read nor sent. */
 static void check_whole(void) {
-    char *bytes = calloc(1, page_bytes());
+    char *bytes = (char *)calloc(1, page_bytes());
     CHECK(bytes != NULL);
     for (size_t page = 0; page < 8; page += 2) get(me, page);
     vgasnet_stats_t before = now();
