@@ -22,6 +22,7 @@ pub mod barrier;
 pub mod coherence;
 pub mod collectives;
 mod limits;
+mod loan;
 mod nonsense;
 mod rank;
 mod rank_state;
@@ -32,6 +33,7 @@ mod version;
 pub mod wire;
 
 pub use limits::{Limits, RankSizes};
+pub use loan::LoanMessage;
 pub use nonsense::Nonsense;
 pub use rank::Rank;
 pub use rank_state::RankState;

@@ -1,7 +1,7 @@
 //! Properties of the policies, on pools that a seed makes: pinned, used, read ahead and freed at random.
 
 use fastrand::Rng;
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
@@ -112,6 +112,11 @@ fn act(pool: &mut Pool, random: &mut Rng, frames: u32, run: &str) {
         }
         1 if pool.known(frame).is_filled => {
             pool.known(frame).standing = STANDINGS[random.usize(0..4)];
+            if random.bool() {
+                pool.replacement.retry_all()
+            } else {
+                pool.replacement.on_released(frame)
+            }
             pool.replacement.retry();
         }
         2 if pool.known(frame).is_filled => {
@@ -188,8 +193,39 @@ fn a_search_that_finds_nothing_is_not_repeated_until_something_changes() {
         assert!((0..100).all(|_| pool.victim(Need::Now).is_none()));
         assert_eq!(pool.replacement.steps(), before);
         pool.known(FrameId(700)).standing = Standing::Idle;
-        pool.replacement.retry();
+        pool.replacement.retry_all();
         assert_eq!(pool.victim(Need::Now), Some(FrameId(700)));
+        pool.known(FrameId(300)).standing = Standing::Idle;
+        assert_eq!(pool.victim(Need::Now), None, "nobody has said so");
+        pool.replacement.on_released(FrameId(300));
+        assert_eq!(pool.victim(Need::Now), Some(FrameId(300)));
+    }
+}
+
+/// More pages await frames than there are frames which are not held: whichever opens is the next victim.
+#[test]
+fn frames_that_are_held_cost_nothing_where_each_page_that_comes_is_the_next_victim() {
+    const HELD: u32 = 20_000;
+    for kind in KINDS {
+        let mut pool = Pool::new(kind, HELD + 64, false);
+        (0..HELD).for_each(|frame| pool.known(FrameId(frame)).standing = Standing::Held);
+        let mut coming = VecDeque::new();
+        let take_all = |pool: &mut Pool, coming: &mut VecDeque<FrameId>| {
+            pool.replacement.retry();
+            while let Some(victim) = pool.victim(Need::Now) {
+                pool.replacement.on_freed(victim);
+                coming.push_back(victim);
+            }
+        };
+        take_all(&mut pool, &mut coming);
+        let (before, pages) = (pool.replacement.steps(), 1000);
+        for _ in 0..pages {
+            let frame = coming.pop_front().expect("64 are not held");
+            pool.fill(frame, false);
+            take_all(&mut pool, &mut coming);
+        }
+        let steps = pool.replacement.steps() - before;
+        assert!(coming.len() == 64 && steps <= STEPS_PER_VICTIM * pages, "{kind:?}: {steps}");
     }
 }
 

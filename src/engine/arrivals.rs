@@ -1,12 +1,12 @@
 //! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
 
-use super::{Engine, TAG_BARRIER, TAG_FAREWELL, loans, storage_server};
+use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
 use crate::stats::{self, Row};
 use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
-use vgasnet_protocol::{Nonsense, Rank};
+use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
 /// The least first byte of the messages for the rooms above the engine.
 pub const TAG_ABOVE: u8 = 40;
@@ -105,7 +105,9 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
     let known = match bytes.first().copied().unwrap_or_default() {
         TAG_BARRIER => BarrierMessage::decode(bytes).map(|message| Arrived::Barrier(from, message)).ok(),
         TAG_FAREWELL => BarrierMessage::decode(bytes).map(|message| Arrived::Farewell(from, message)).ok(),
-        loans::TAG_ASKED_BACK => loans::decode(bytes).map(|index| Arrived::AskedBack(from, index)),
+        LoanMessage::TAG => {
+            LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
+        }
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,

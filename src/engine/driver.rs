@@ -206,8 +206,9 @@ impl Driver {
     }
 
     /// Submits a part for which this thread waits, and reads its page if it is to do that itself. Returns whether it was; then
-    /// everything is done that follows.
+    /// everything is done that follows, or left to another thread.
     pub(super) fn submit_and_read(&self, part: Part) -> bool {
+        let _signals = SignalGuard::new();
         let mut engine = self.lock();
         let Some(read) = engine.submit_or_read(part) else { return false };
         let work = self.unlock(engine, true);
@@ -216,6 +217,7 @@ impl Driver {
             let _ = self.perform(work);
         }
         self.drive_after(Some(read.run()));
+        self.delegate();
         true
     }
 

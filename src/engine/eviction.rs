@@ -74,8 +74,7 @@ impl Engine {
 
     /// The pages of a range of the own segment that are in the own pool.
     fn own_copies(&self, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
-        let is_meant = |page: PageId| self.space.is_own(page) && pages.contains(&page.index);
-        let copies = self.protocol.cache.copies().map(|(page, frame, _)| (page, frame));
-        copies.filter(|(page, _)| is_meant(*page)).collect()
+        let [first, last] = [pages.start(), pages.end()].map(|index| self.space.own_page(*index));
+        self.protocol.cache.copies_among(first..=last).collect()
     }
 }

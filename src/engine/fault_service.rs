@@ -4,7 +4,6 @@ use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
-use crate::sys::SignalGuard;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 use vgasnet_protocol::streams::ends_step;
@@ -24,14 +23,11 @@ impl Driver {
     /// not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
-            {
-                let _signals = SignalGuard::new();
-                let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
-                // A thread that drives may sleep, and need not hear of a page for which nobody else is asked. This one waits, too,
-                // and leaves nothing to the helper.
-                if !self.submit_and_read(part) && self.sleepers.has_driver() {
-                    self.drive();
-                }
+            let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
+            // A thread that drives may sleep. It need not hear of a page for which nobody else is asked, but has to look again
+            // soon if there was no room for what this thread has sent.
+            if !self.submit_and_read(part) && self.sleepers.has_driver() {
+                self.step();
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);

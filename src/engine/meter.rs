@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, ToCache, ToHome};
+use vgasnet_protocol::coherence::{Action, Cache, CoherenceBody, CoherenceMessage, Event, PageId, ToCache, ToHome};
 
 /// Evicted pages that are remembered, at most: three pools of them, where that is less.
 const EVICTED_MAX: usize = 64 << 10;
@@ -46,13 +46,16 @@ impl Meter {
         }
     }
 
-    /// An event is about to be handled; `page_in` tells the page in a frame.
-    pub(super) fn on_event(&mut self, event: &Event, page_in: impl Fn(FrameId) -> Option<PageId>) {
+    /// An event is about to be handled.
+    pub(super) fn on_event(&mut self, event: &Event, cache: &Cache) {
         match event {
             Event::Want { page, .. } => self.on_wanted(*page),
             Event::Evict(frame) => {
-                stats::count(Row::EvictedClean);
-                page_in(*frame).into_iter().for_each(|page| self.evicted.add(page));
+                if let Some(page) = cache.page_in(*frame) {
+                    // A dirty one counts when it is written back: a writer may take it before.
+                    stats::add(Row::EvictedClean, u64::from(cache.dirty_frame(page).is_none()));
+                    self.evicted.add(page);
+                }
             }
             Event::Message { from, message } => self.on_message(*from, message),
             Event::LoadFailed(page) => self.forget_disk(*page),
@@ -125,11 +128,7 @@ impl Meter {
                 }
             }
             CoherenceBody::Home(ToHome::Evict { keep: true, .. }) => stats::count(Row::Cleaned),
-            CoherenceBody::Home(ToHome::Evict { keep: false, .. }) => {
-                // It was taken for a clean one.
-                stats::add(Row::EvictedClean, 1_u64.wrapping_neg());
-                stats::count(Row::EvictedDirty);
-            }
+            CoherenceBody::Home(ToHome::Evict { keep: false, .. }) => stats::count(Row::EvictedDirty),
             CoherenceBody::Cache(ToCache::Data { zeros: true, .. }) if to != self.space.rank => {
                 stats::count(Row::ServedZeros);
             }

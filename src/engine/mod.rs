@@ -46,7 +46,8 @@ use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{self, Barrier};
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToHome, Waiter,
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToCache, ToHome,
+    Waiter,
 };
 use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 
@@ -183,7 +184,12 @@ impl Engine {
         let waiter = Waiter(self.parts.insert(part) as u32);
         // Puts of whole pages need no page ahead: they read none.
         if overwrites {
-            return self.handle(Event::Overwrite { page, waiter });
+            let is_here = !self.protocol.cache.may_overwrite(page);
+            return self.handle(if is_here {
+                Event::Want { page, access, waiter }
+            } else {
+                Event::Overwrite { page, waiter }
+            });
         }
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
@@ -340,8 +346,9 @@ impl Engine {
             while let Some(event) = self.events.pop_front() {
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
-                    self.meter.on_event(&event, |frame| self.protocol.cache.page_in(frame));
+                    self.meter.on_event(&event, &self.protocol.cache);
                 }
+                let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
                 if let Err(nonsense) = self.protocol.handle(event, &mut actions) {
                     self.broken = Some(arrivals::refused(nonsense));
@@ -355,6 +362,8 @@ impl Engine {
                     self.act(action);
                 }
                 self.actions = actions;
+                let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
+                frame.into_iter().for_each(|frame| self.frames.release(frame));
             }
             let Some(frame) = self.next_eviction() else { return };
             self.events.push_back(Event::Evict(frame));
@@ -494,5 +503,17 @@ impl Engine {
     /// Whether the client has pinned the page.
     fn is_pinned(&self, page: PageId) -> bool {
         self.space.is_own(page) && self.pins.has(page.index)
+    }
+}
+
+/// The page that may be evicted after an event, and was open but could not be evicted before: it was being sent, or written
+/// back.
+fn page_released_by(event: &Event) -> Option<PageId> {
+    match event {
+        Event::Transferred(outgoing) => Some(outgoing.page),
+        Event::Message { message, .. } => {
+            matches!(message.body, CoherenceBody::Cache(ToCache::Evicted { .. })).then_some(message.page)
+        }
+        _ => None,
     }
 }

@@ -17,8 +17,8 @@ pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
     /// The peers for which something waits; none of the queues is empty.
     waiting: BTreeMap<Rank, Queues>,
-    /// The peer that was tried last: the next flush begins behind it, so that all get their share of a room that they share.
-    tried_last: Rank,
+    /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that they share.
+    tried_first: Rank,
 }
 
 /// What waits for one peer, in order.
@@ -52,7 +52,7 @@ impl Queues {
 impl Outbox {
     /// No messages yet, for this conduit.
     pub(super) fn new(conduit: Arc<dyn Conduit>) -> Outbox {
-        Outbox { conduit, waiting: BTreeMap::new(), tried_last: Rank(0) }
+        Outbox { conduit, waiting: BTreeMap::new(), tried_first: Rank(0) }
     }
 
     /// Sends a message of the library's own, now or when the conduit has room.
@@ -74,10 +74,10 @@ impl Outbox {
         if self.waiting.is_empty() {
             return false;
         }
-        let behind = (Bound::Excluded(self.tried_last), Bound::Unbounded);
+        let behind = (Bound::Excluded(self.tried_first), Bound::Unbounded);
         let peers: Vec<Rank> =
-            self.waiting.range(behind).chain(self.waiting.range(..=self.tried_last)).map(|(to, _)| *to).collect();
-        self.tried_last = peers[0];
+            self.waiting.range(behind).chain(self.waiting.range(..=self.tried_first)).map(|(to, _)| *to).collect();
+        self.tried_first = peers[0];
         let mut worked = false;
         for to in peers {
             let queues = self.waiting.get_mut(&to).expect("it was just seen");

@@ -140,12 +140,15 @@ impl Engine {
     /// Undoes one [`Engine::add_pins`] of these pages. Returns whether all of them were pinned; if not, nothing is
     /// changed. The caller then undoes the pins in the page table.
     pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
-        let Some(closing) = self.pins.remove(pages) else { return false };
+        let Some(closing) = self.pins.remove(pages.clone()) else { return false };
         for index in closing {
             self.close(self.space.own_page(index));
         }
         // A page may have awaited a frame that only these pages can give.
-        self.frames.retry_victims();
+        for index in pages {
+            let frame = self.protocol.cache.frame_of(self.space.own_page(index));
+            frame.into_iter().for_each(|frame| self.frames.release(frame));
+        }
         self.handle_events();
         true
     }

@@ -18,6 +18,10 @@ const NEEDS: [Need; 3] = [Need::Nothing, Need::LoadStaging, Need::StoreStaging];
 
 pub(super) const PRIORITIES: [Priority; 3] = [Priority::Now, Priority::Soon, Priority::Later];
 
+/// After so many operations, or the run that reaches so many, the oldest one goes first, however urgent others are: none waits
+/// for ever.
+const TURNS: u64 = 64;
+
 /// An operation that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Waiting {
@@ -35,6 +39,8 @@ pub(super) struct StorageQueue {
     queues: [[BTreeMap<u64, usize>; NEEDS.len()]; PRIORITIES.len()],
     /// How many there are: each message makes the engine look.
     len: usize,
+    /// How many have begun since the oldest one did.
+    since_oldest: u64,
 }
 
 impl StorageQueue {
@@ -50,8 +56,23 @@ impl StorageQueue {
         was_there
     }
 
+    /// The operation to begin, of those that `may_go_on`: the most urgent, or the oldest when its turn has come.
+    pub fn next(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+        if self.is_turn_of_oldest() { self.oldest(may_go_on) } else { self.first(may_go_on) }
+    }
+
+    /// So many operations have begun: the one that was [`StorageQueue::next`], and those that went with it.
+    pub fn on_begun(&mut self, operations: u64) {
+        let is_oldest = self.is_turn_of_oldest() && operations > 0;
+        self.since_oldest = if is_oldest { 0 } else { self.since_oldest + operations };
+    }
+
+    fn is_turn_of_oldest(&self) -> bool {
+        self.since_oldest + 1 >= TURNS
+    }
+
     /// The first operation that `may_go_on`.
-    pub fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    fn first(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         if self.len == 0 {
             return None;
         }
@@ -59,7 +80,7 @@ impl StorageQueue {
     }
 
     /// The oldest operation that `may_go_on`, however urgent it is.
-    pub fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
+    fn oldest(&self, may_go_on: impl Fn(Priority, Need) -> bool) -> Option<Waiting> {
         let oldest = PRIORITIES.into_iter().filter_map(|priority| self.oldest_of(priority, &may_go_on));
         oldest.min_by_key(|waiting| waiting.number)
     }
@@ -102,6 +123,23 @@ mod tests {
             order.push(first.id);
         }
         assert_eq!(order, [2, 4, 1, 3, 0]);
+    }
+
+    #[test]
+    fn none_waits_for_ever_whatever_goes_together() {
+        for run in [1, 5, 16, 64] {
+            let mut queue = queue(&[(Priority::Later, Need::Nothing), (Priority::Now, Need::Nothing)]);
+            let mut begun = 0;
+            while queue.next(|_, _| true).is_some_and(|next| next.priority == Priority::Now) {
+                queue.on_begun(run);
+                begun += run;
+                assert!(begun < TURNS + run, "the oldest waits while {begun} begin, {run} at a time");
+            }
+            queue.on_begun(0);
+            assert_eq!(queue.next(|_, _| true).map(|next| next.id), Some(0), "there was no room for it");
+            queue.on_begun(1);
+            assert_eq!(queue.next(|_, _| true).map(|next| next.id), Some(1));
+        }
     }
 
     #[test]

@@ -41,9 +41,6 @@ const RUN_BYTES_MAX: usize = 1 << 20;
 /// The most bytes that go to the storage with what somebody waits for, where nobody waits for all of them.
 const COMPANY_BYTES_MAX: usize = 256 << 10;
 
-/// After so many operations the oldest one goes first, however urgent others are: none waits for ever.
-const TURNS: u64 = 64;
-
 /// A page on its way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
@@ -73,8 +70,6 @@ pub struct StorageServer {
     /// The number of the next operation.
     next: u64,
     waiting: StorageQueue,
-    /// How often an operation went on.
-    turns: u64,
     staging_free: Vec<FrameId>,
     /// Stores that may have staging frames besides those that have some.
     stores_left: usize,
@@ -105,7 +100,6 @@ impl StorageServer {
             of_page: HashMap::new(),
             next: 0,
             waiting: StorageQueue::default(),
-            turns: 0,
             stores_left: staging.len() - 1,
             staging_free: staging,
             forgotten: 0,
@@ -281,7 +275,7 @@ impl StorageServer {
                 let operation = &mut self.operations[*id];
                 (operation.need, operation.part) = (None, *part);
             }
-            self.turns += begun as u64;
+            self.waiting.on_begun(begun as u64);
             if begun < run.len() {
                 return;
             }
@@ -358,7 +352,7 @@ impl StorageServer {
             (Need::StoreStaging, Priority::Now) => free > 0 && stores_left > 0,
             (Need::StoreStaging, _) => free > 1 && stores_left > 1,
         };
-        if self.turns % TURNS == TURNS - 1 { self.waiting.oldest(may_go_on) } else { self.waiting.first(may_go_on) }
+        self.waiting.next(may_go_on)
     }
 
     /// Begins an operation that needs a staging frame, which is there. Returns whether there was room for it.

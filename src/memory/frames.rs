@@ -1,7 +1,7 @@
 //! The frames of the own pool: all that is known of each but the page in it, which is the protocol's.
 
 use super::{AddressSpace, LargePages, RankMemory};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use vgasnet_protocol::coherence::{Cache, FrameId, PageId};
 use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Standing};
@@ -18,6 +18,10 @@ pub struct Frames {
     is_passed: Box<[bool]>,
     asked_back: Vec<PageId>,
     will_go: Vec<FrameId>,
+    /// A search has found frames that are lent. They come back with a notice that does not name them.
+    has_lent: Cell<bool>,
+    /// How often the engine had been notified of frames that come back when it looked last.
+    notices: u32,
     large_pages: Arc<LargePages>,
 }
 
@@ -33,6 +37,8 @@ impl Frames {
             is_passed: vec![false; frames as usize].into(),
             asked_back: Vec::new(),
             will_go: Vec::new(),
+            has_lent: Cell::new(false),
+            notices: 0,
             large_pages,
             space,
         }
@@ -69,8 +75,9 @@ impl Frames {
     pub fn victim(&mut self, need: Need, cache: &Cache, is_pinned: &dyn Fn(PageId) -> bool) -> Option<FrameId> {
         let (passed_mapped, is_passed) = (&mut self.passed_mapped, &mut self.is_passed);
         let asked_back = RefCell::new(&mut self.asked_back);
+        let (space, has_lent) = (&self.space, &self.has_lent);
         let will_go = &mut self.will_go;
-        let mut uses = Uses { space: &self.space, cache, is_pinned, passed_mapped, is_passed, asked_back, will_go };
+        let mut uses = Uses { space, cache, is_pinned, passed_mapped, is_passed, asked_back, has_lent, will_go };
         self.replacement.victim(&mut uses, need)
     }
 
@@ -95,9 +102,20 @@ impl Frames {
         self.is_passed[frame.0 as usize] = false;
     }
 
-    /// Something may have changed for frames of which none could be evicted.
+    /// The frame may be evicted again, perhaps: its page was pinned by the client, or on its way.
+    pub fn release(&mut self, frame: FrameId) {
+        self.replacement.on_released(frame);
+    }
+
+    /// Time has passed: frames of which none could be evicted may have come back, or may not be in use any more.
     pub fn retry_victims(&mut self) {
-        self.replacement.retry();
+        let notices = self.space.own.table.unpin_notices();
+        let is_new = std::mem::replace(&mut self.notices, notices) != notices;
+        if is_new && self.has_lent.take() {
+            self.replacement.retry_all();
+        } else {
+            self.replacement.retry();
+        }
     }
 
     /// Whether a page that is closed may be mapped in the segment.
@@ -115,6 +133,7 @@ struct Uses<'a> {
     is_passed: &'a mut [bool],
     asked_back: RefCell<&'a mut Vec<PageId>>,
     will_go: &'a mut Vec<FrameId>,
+    has_lent: &'a Cell<bool>,
 }
 
 impl Uses<'_> {
@@ -125,6 +144,7 @@ impl Uses<'_> {
             table.allow_loans(frame);
             return false;
         }
+        self.has_lent.set(true);
         if table.ask_back(frame) {
             self.asked_back.borrow_mut().push(page);
         }

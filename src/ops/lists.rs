@@ -124,7 +124,7 @@ impl Ops {
     ) -> Result<(), UserError> {
         // Also an empty transfer needs a rank that exists.
         self.space.pieces(rank, 0, 0)?;
-        let mut waiting = Waiting::default();
+        let mut waiting = Missed::default();
         let mut batch = Batch::new();
         while batch.refill(&mut runs) {
             loop {
@@ -152,7 +152,7 @@ impl Ops {
         rank: u32,
         run: Run,
         completion: CompletionId,
-        waiting: &mut Waiting,
+        waiting: &mut Missed,
     ) -> Result<(), UserError> {
         let operation = direction.operation(run.local);
         let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
@@ -224,7 +224,7 @@ impl Ops {
 
 /// Of a transfer, what does not hit.
 #[derive(Default)]
-struct Waiting {
+struct Missed {
     missing: Vec<Part>,
     buffered: Buffered,
 }

@@ -61,6 +61,19 @@ static void check_hits(void) {
     CHECK_EQ(last.miss_zeros.count, after.miss_zeros.count);
 }
 
+/* Puts of whole pages: those that are here lack the right to write only, the others are neither read nor sent. */
+static void check_whole(void) {
+    char *bytes = (char *)calloc(1, page_bytes());
+    CHECK(bytes != NULL);
+    for (size_t page = 0; page < 8; page += 2) get(me, page);
+    vgasnet_stats_t before = now();
+    for (size_t page = 0; page < 12; page += 2) vgasnet_put(me, own(page), bytes, page_bytes());
+    vgasnet_stats_t after = now();
+    CHECK_EQ(after.miss_right.count - before.miss_right.count, 4);
+    CHECK_EQ(after.overwritten - before.overwritten, 2);
+    free(bytes);
+}
+
 /* More pages than the pool has, from the disk; every other one, which is no stream. */
 static void check_disk(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
@@ -170,6 +183,7 @@ int main(int argc, char **argv) {
     if (strcmp(part, "off") == 0) check_off();
     if (strcmp(part, "sizes") == 0) check_sizes();
     if (strcmp(part, "hits") == 0) check_hits();
+    if (strcmp(part, "whole") == 0) check_whole();
     if (strcmp(part, "disk") == 0) check_disk();
     if (strcmp(part, "ahead") == 0) check_ahead();
     if (strcmp(part, "faults") == 0) check_faults();

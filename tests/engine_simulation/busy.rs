@@ -1,12 +1,21 @@
 //! Peers and conduits without room: what waits for one holds up nothing else.
 
 use crate::client::{Range, What};
-use crate::directed::{LINE, far_apart};
+use crate::directed::{LINE, far_apart, settle};
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
-use vgasnet::engine::{TAG_ABOVE, Work};
-use vgasnet_conduit::{Token, Transfer, Urgency};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+use vgasnet::engine::{Driver, TAG_ABOVE, Work};
+use vgasnet::request::{Completions, Fault};
+use vgasnet_conduit::{Arrival, Token, Transfer, Urgency};
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{Access, CoherenceBody, CoherenceMessage, ToCache};
+
+/// Far longer than a message waits for room that is there.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Lets ranks 0 and 1 do all they can; rank 2 takes nothing.
 fn settle_but_rank_2(job: &mut Job) {
@@ -69,4 +78,45 @@ fn a_transfer_without_room_holds_up_no_other_work() {
     assert_eq!(engine.pending().work, 1);
     engine.drive().expect("the disks are whole");
     assert!(is_for(engine.take_work(), 1) && engine.take_work().is_none() && !engine.is_held_up());
+}
+
+/// There is no helper here, so only the thread that drives tries again.
+#[test]
+fn a_fault_whose_message_finds_no_room_wakes_the_thread_that_drives() {
+    let mut job = far_apart(2, 2, 2);
+    job.start(1, What::Put, Range { home: 0, ..LINE }, &mut Rng::with_seed(2));
+    settle(&mut job).expect("the disks are whole");
+    let (holder, node) = (job.nodes.remove(1).conduit, job.nodes.remove(0));
+    while node.conduit.send(Rank(1), &[TAG_ABOVE], &[], Urgency::Now).is_ok() {}
+    let driver = Driver::new(node.engine, Arc::new(Completions::default()), true, |_, error| panic!("{error}"));
+    let (looks, is_over) = (AtomicU32::new(0), AtomicBool::new(false));
+    // A request that is not served stays for ever.
+    let fault: &Fault = Box::leak(Box::default());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            driver.wait_until(&|| {
+                looks.fetch_add(1, Ordering::SeqCst);
+                is_over.load(Ordering::SeqCst)
+            });
+        });
+        // The thread looks before it drives, twice, afterwards, and last when it goes to sleep.
+        while looks.load(Ordering::SeqCst) < 4 {
+            thread::yield_now();
+        }
+        assert!(fault.begin((LINE.start_bytes / PAGE_BYTES) as u32, Access::Read, true) && !driver.fetch(fault));
+        let (begin, mut has_come) = (Instant::now(), false);
+        while !has_come && begin.elapsed() < PATIENCE {
+            holder.poll(&mut |arrival| has_come |= is_forward(&arrival));
+            thread::yield_now();
+        }
+        is_over.store(true, Ordering::SeqCst);
+        driver.notify();
+        assert!(has_come, "the message waits, and nobody tries again");
+    });
+}
+
+fn is_forward(arrival: &Arrival<'_>) -> bool {
+    let Arrival::Message { bytes, .. } = arrival else { return false };
+    let message = CoherenceMessage::decode(bytes);
+    message.is_ok_and(|message| matches!(message.body, CoherenceBody::Cache(ToCache::Forward(_))))
 }

@@ -4,7 +4,8 @@
 //! about a frame ([`FrameUse`]): whether it can be evicted now, whether it was used since that was asked last, and whether
 //! its page was fetched ahead and waits for its first use. A [`Policy`] orders the frames that were used. Frames that
 //! cannot be evicted, and pages that wait for their first use, are in queues of their own, so no search passes over them
-//! again and again: of each queue a search looks at two of them only.
+//! again and again: of each queue a search looks at two of them only. The driver says when a frame is held no longer
+//! ([`Replacement::on_released`]).
 
 mod clock;
 mod clock_pro;
@@ -24,6 +25,7 @@ use crate::coherence::{FrameId, PageId};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt::Debug;
+use core::mem;
 use search::{AHEAD, HELD};
 
 /// Whether a frame can be evicted now.
@@ -116,6 +118,8 @@ pub struct Replacement {
     filled_at: Box<[u64]>,
     /// The last search for this need has found nothing, and nothing has changed since.
     fruitless: Option<Need>,
+    /// Any frame may have changed since all that are held were looked at.
+    may_be_free: bool,
     steps: u64,
 }
 
@@ -129,14 +133,16 @@ impl Replacement {
             fills: 0,
             filled_at: vec![0; frames as usize].into(),
             fruitless: None,
+            may_be_free: false,
             steps: 0,
         }
     }
 
-    /// A page is in a frame, `ahead` of its first use or for one. Again for the same page changes nothing.
+    /// A page is in a frame, `ahead` of its first use or for one. Again for the same page, it may be that the frame is not
+    /// held any more.
     pub fn on_filled(&mut self, frame: FrameId, page: PageId, ahead: bool) {
         if self.pages[frame.0 as usize] == Some(page) {
-            return;
+            return self.on_released(frame);
         }
         self.on_freed(frame);
         self.pages[frame.0 as usize] = Some(page);
@@ -158,9 +164,24 @@ impl Replacement {
         }
     }
 
-    /// Frames may suit that did not suit at the last search.
+    /// A frame may be [`Standing::Held`] no longer.
+    pub fn on_released(&mut self, frame: FrameId) {
+        if self.aside.list_of(frame) == Some(HELD) {
+            self.fruitless = None;
+            self.aside.remove(frame);
+            self.policy.put_back(frame);
+        }
+    }
+
+    /// Frames may suit that were in use at the last search.
     pub fn retry(&mut self) {
         self.fruitless = None;
+    }
+
+    /// Any frames may suit. A search that finds nothing else looks at all that are held: this is for changes of which it is
+    /// not known which frame they are about.
+    pub fn retry_all(&mut self) {
+        (self.fruitless, self.may_be_free) = (None, true);
     }
 
     /// The frame to evict now. It is not named again before another page has come to it.
@@ -171,7 +192,7 @@ impl Replacement {
         self.release_held(frames, LOOKS_ASIDE);
         self.admit_used(frames);
         let mut found = self.find(frames, need);
-        if found.is_none() && self.release_held(frames, u32::MAX) {
+        if found.is_none() && mem::take(&mut self.may_be_free) && self.release_held(frames, u32::MAX) {
             found = self.find(frames, need);
         }
         match found {

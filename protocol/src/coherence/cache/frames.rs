@@ -65,7 +65,7 @@ impl Cache {
         if let Some(priority) = cached.deferred.evict {
             self.evictions -= 1;
             if priority != Priority::Now {
-                self.unhurried.retain(|unhurried| *unhurried != page);
+                self.unhurried.remove(page);
             }
         }
         if !cached.readers.is_empty() || !cached.writers.is_empty() {
@@ -87,7 +87,7 @@ impl Cache {
     /// An operation waits by now for a page that is being fetched ahead.
     pub(super) fn hurry_fetch(&mut self, page: PageId, actions: &mut Vec<Action>) {
         if self.cached(page).phase == Phase::AwaitingFrame {
-            self.awaiting_ahead.retain(|ahead| *ahead != page);
+            self.awaiting_ahead.remove(page);
             self.awaiting_frame.push_back(page);
             self.hurry_evictions(actions);
         } else {

@@ -4,6 +4,7 @@ use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
 use super::page::{AccessState, Phase};
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 impl Cache {
     /// Whether the page is in a frame, on its way to one, or waits for one.
@@ -81,6 +82,20 @@ impl Cache {
     pub fn copies(&self) -> impl Iterator<Item = (PageId, FrameId, Access)> + '_ {
         let usable = self.pages.iter().filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
         usable.map(|(page, cached)| (*page, cached.frame(), cached.access()))
+    }
+
+    /// The pages of [`Cache::copies`] from one page to another.
+    pub fn copies_among(&self, pages: RangeInclusive<PageId>) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
+        let known = self.pages.range(pages);
+        let usable = known.filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
+        usable.map(|(page, cached)| (*page, cached.frame()))
+    }
+
+    /// Whether an [`Event::Overwrite`](super::super::Event::Overwrite) of the page needs none of its bytes: it is not here, nor
+    /// on its way. Else that is the same as a wish to write.
+    pub fn may_overwrite(&self, page: PageId) -> bool {
+        let known = self.pages.get(&page);
+        known.is_none_or(|cached| cached.phase == Phase::AwaitingFrame && cached.overwriter.is_none())
     }
 
     /// The frame of `page`, if this rank accounts for its bytes.

@@ -24,6 +24,7 @@
 mod frames;
 mod inspect;
 mod page;
+mod queue;
 
 use super::{
     Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache,
@@ -35,6 +36,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 use page::{AccessState, CachedPage, FetchedData, Phase};
+use queue::PageQueue;
 
 /// The outcome of a message: what is wrong with it, in words, if it makes no sense.
 type Refusable = Result<(), &'static str>;
@@ -51,11 +53,11 @@ pub struct Cache {
     /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
     awaiting_frame: VecDeque<PageId>,
     /// Pages that wait for a frame to be fetched ahead. They get one after the others.
-    awaiting_ahead: VecDeque<PageId>,
+    awaiting_ahead: PageQueue,
     /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
     evictions: u32,
     /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
-    unhurried: VecDeque<PageId>,
+    unhurried: PageQueue,
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
     /// Clean evictions of which the home has not been told yet.
@@ -73,9 +75,9 @@ impl Cache {
             frames: vec![None; frames as usize],
             free: (0..frames).rev().map(FrameId).collect(),
             awaiting_frame: VecDeque::new(),
-            awaiting_ahead: VecDeque::new(),
+            awaiting_ahead: PageQueue::default(),
             evictions: 0,
-            unhurried: VecDeque::new(),
+            unhurried: PageQueue::default(),
             flushes: 0,
             notices: Vec::new(),
         }
@@ -122,11 +124,11 @@ impl Cache {
     }
 
     pub(super) fn on_overwrite(&mut self, page: PageId, waiter: Waiter, actions: &mut Vec<Action>) {
-        let is_new = !self.contains(page);
-        let cached = self.pages.entry(page).or_default();
-        if cached.phase != Phase::AwaitingFrame || cached.overwriter.is_some() {
+        if !self.may_overwrite(page) {
             return self.on_want(page, Access::Write, waiter, actions);
         }
+        let is_new = !self.contains(page);
+        let cached = self.pages.entry(page).or_default();
         cached.overwriter = Some(waiter);
         if is_new {
             self.await_frame(page, actions);

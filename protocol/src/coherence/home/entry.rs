@@ -82,6 +82,7 @@ pub(super) struct Reader {
     pub frame: FrameId,
     pub version: CopyVersion,
     pub source: Holder,
+    pub priority: Priority,
     /// The requester has given up the copy already: its Forget has overtaken its Done.
     pub forgotten: bool,
 }
@@ -126,6 +127,11 @@ impl Entry {
     pub fn on_hurry(&mut self, page: PageId, from: Rank, actions: &mut Vec<Action>) -> Refusable {
         for request in self.waiting.iter_mut().filter(|request| request.from == from) {
             request.priority = Priority::Now;
+        }
+        if let Transaction::Reads(readers) = &mut self.transaction {
+            for reader in readers.iter_mut().filter(|reader| reader.requester == from) {
+                reader.priority = Priority::Now;
+            }
         }
         self.hurry(page, Priority::Now, actions);
         Ok(())

@@ -153,8 +153,8 @@ impl Home {
             return entry.forget(source);
         }
         let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
-        let Some(Reader { requester, frame, source, .. }) = reader else { return UNASKED };
-        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority: Priority::Now });
+        let Some(Reader { requester, frame, source, priority, .. }) = reader else { return UNASKED };
+        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority });
         entry.forget(source)
     }
 
@@ -221,7 +221,7 @@ impl Home {
     }
 
     fn start_read(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let Request { from, frame, .. } = request;
+        let Request { from, frame, priority, .. } = request;
         let forgotten = self.entry_mut(page).forget_rank(from);
         forgotten.map_err(|what| Nonsense::about(page, from, what))?;
         if self.recall(page, request, actions)? {
@@ -234,7 +234,7 @@ impl Home {
         if let Some(source) = source {
             entry.holders.retain(|holder| *holder != source);
             entry.holders.push_front(source);
-            let reader = Reader { requester: from, frame, version, source, forgotten: false };
+            let reader = Reader { requester: from, frame, version, source, priority, forgotten: false };
             match &mut entry.transaction {
                 Transaction::Reads(readers) => readers.push(reader),
                 other => *other = Transaction::Reads(vec![reader]),
