@@ -9,6 +9,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod job_barrier;
+mod last_words;
 mod loans;
 mod meter;
 mod outbox;
@@ -34,6 +35,7 @@ use crate::memory::{AddressSpace, Closing, Frames};
 use crate::request::{Copy, Part};
 use crate::stats;
 use arrivals::Arrived;
+use last_words::LastWords;
 use meter::Meter;
 use outbox::Outbox;
 use pins::PinSet;
@@ -62,6 +64,7 @@ pub struct Engine {
     protocol: Protocol,
     barrier: Barrier,
     farewell: Barrier,
+    last_words: LastWords,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
     frames: Frames,
@@ -122,6 +125,7 @@ impl Engine {
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
+            last_words: LastWords::default(),
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),

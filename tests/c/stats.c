@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 static vgasnet_node_t me;
@@ -132,6 +133,19 @@ static int serve(void) {
     return 0;
 }
 
+/* Rank 1 ends first, and is gone when the programs of the others are over. */
+static int leave_late(void) {
+    pid_t pid = getpid();
+    if (me == 1) vgasnet_put(0, at(0, 0), &pid, sizeof pid);
+    barrier();
+    if (me == 1) vgasnet_exit(0);
+    vgasnet_get(&pid, 0, at(0, 0), sizeof pid);
+    const struct timespec pause = {0, 1000000};
+    while (kill(pid, 0) == 0) nanosleep(&pause, NULL);
+    printf("rank %d is through\n", (int)me);
+    return 0;
+}
+
 static void count_signal(int signal) { (void)signal, ++signals; }
 
 /* The table is read from the place of stderr. */
@@ -167,6 +181,7 @@ int main(int argc, char **argv) {
     if (strcmp(part, "signal") == 0) check_signal();
     if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);
     if (strcmp(part, "serve") == 0) return serve();
+    if (strcmp(part, "late") == 0) return leave_late();
     barrier();
     if (strcmp(part, "fail") == 0) vgasnet_exit(3);
     if (strcmp(part, "return") == 0) return 0;
