@@ -71,6 +71,8 @@ pub struct Engine {
     prefetch: Prefetch,
     reserve: Reserve,
     pins: PinSet,
+    /// More is lent than the pins allow, and asked back.
+    awaits_loans: bool,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
     parts: Slab<Part>,
     /// Page transfers under way.
@@ -131,6 +133,7 @@ impl Engine {
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
             pins: PinSet::new(frames),
+            awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
             meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
@@ -232,6 +235,7 @@ impl Engine {
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
+        self.poll_loans();
         self.frames.retry_victims();
         self.handle_events();
         self.storage.advance(&mut self.work);
