@@ -36,6 +36,9 @@ def evaluate(expression):
 class Segment:
     """The rank's segment, as vgasnet_debug_layout describes it."""
 
+    # The frames of its pages, of the program and segment that is named with them. Empty when the program has run since.
+    index = {}
+
     def __init__(self):
         try:
             place = int(evaluate("(unsigned long) &vgasnet_debug_layout"))
@@ -62,6 +65,19 @@ class Segment:
                 % (count, address, self.rank, self.segment, self.segment + self.segment_bytes)
             )
 
+    def frame_of(self, page):
+        """The frame of a page that may be read here, or None. The index is from the first look since the program last ran;
+        library calls meanwhile may move pages, so its entry is looked at again."""
+        if Segment.index.get("place") != (gdb.selected_inferior().num, self.place, self.key):
+            Segment.index = {"place": (gdb.selected_inferior().num, self.place, self.key), "frames": self.pages_here()}
+        frame = Segment.index["frames"].get(page)
+        if frame is not None:
+            entry = gdb.selected_inferior().read_memory(self.entries + frame * self.entry_bytes, 2 * WORD_BYTES)
+            word, key = struct.unpack("=QQ", bytes(entry))
+            if not word & self.readable or key - self.key != page:
+                return None
+        return frame
+
     def pages_here(self):
         """The frames of the segment's pages that may be read here, by page."""
         raw = bytes(gdb.selected_inferior().read_memory(self.entries, self.entry_bytes * self.entry_count))
@@ -79,7 +95,7 @@ class Segment:
         while count > 0:
             page, offset = divmod(address - self.segment, self.page_bytes)
             length = min(count, self.page_bytes - offset)
-            frame = self.pages_here().get(page)
+            frame = self.frame_of(page)
             if frame is not None:
                 place = self.frames + frame * self.page_bytes + offset
                 parts.append(bytes(gdb.selected_inferior().read_memory(place, length)))
@@ -178,7 +194,10 @@ def stop_signal():
 class Undisturbed:
     """While gdb calls a function: the library's threads run too, and no breakpoint stops them."""
 
+    depth = 0
+
     def __enter__(self):
+        Undisturbed.depth += 1
         self.locking = gdb.parameter("scheduler-locking")
         gdb.execute("set scheduler-locking off", to_string=True)
         self.points = [point for point in list(gdb.breakpoints()) + WildAccess.all if point.is_valid() and point.enabled]
@@ -186,6 +205,7 @@ class Undisturbed:
             point.enabled = False
 
     def __exit__(self, *_):
+        Undisturbed.depth -= 1
         for point in self.points:
             point.enabled = True
         gdb.execute("set scheduler-locking %s" % self.locking, to_string=True)
@@ -288,6 +308,12 @@ class WildAccess(gdb.Breakpoint):
         return True
 
 
+def forget_index(_=None):
+    """The program runs on, and its pages come and go. Calls of the library for a page move few."""
+    if not Undisturbed.depth:
+        Segment.index = {}
+
+
 def stop_at_wild_accesses(_=None):
     """Sets the breakpoint as soon as the library is loaded."""
     try:
@@ -304,6 +330,8 @@ def set_up():
         command()
     stop_at_wild_accesses()
     gdb.events.new_objfile.connect(stop_at_wild_accesses)
+    gdb.events.cont.connect(forget_index)
+    gdb.events.exited.connect(forget_index)
 
 
 set_up()

@@ -52,7 +52,8 @@ extern "C" {
  *   So pin briefly, and wait for no other rank meanwhile.
  *
  * VGASNET_ERR_BAD_ARG: the range leaves the segment, or the mode is unknown. VGASNET_ERR_RESOURCE: more pages would be
- *   pinned at a time than three quarters of the pool, or than all but 4 of its pages. Nothing is pinned then.
+ *   pinned at a time than three quarters of the pool, or than all but 4 of its pages; or another rank of the host, which
+ *   is stopped, has so much of the pool mapped that too little would stay. Nothing is pinned then.
  */
 int vgasnet_pin(void *addr, size_t len, int mode);
 

@@ -29,7 +29,8 @@ typedef struct {
 typedef struct {
     uint64_t size_bytes; /* of what vgasnet_stats has filled in, this field included */
     uint64_t elapsed; /* time since vgasnet_attach, in nanoseconds */
-    uint64_t threads; /* threads that waited in the library at least once; very short-lived ones may share a count */
+    uint64_t threads; /* threads that waited in the library at least once; very many, or very short-lived ones, may
+     * share a count */
     uint64_t page_size; /* VGASNET_PAGE_SIZE, in bytes */
     uint64_t pool_size; /* VGASNET_POOL_SIZE of a rank, in bytes */
     uint64_t hit_gets; /* gets, or their parts in one page, that found the page in the own pool */

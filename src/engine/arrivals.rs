@@ -1,5 +1,6 @@
 //! Arrivals from the conduit: the sink decodes and notes them, and the engine acts on them afterwards.
 
+use super::last_words::{self, TAG_HEARD, TAG_WORDS, WordsPart};
 use super::{Engine, TAG_BARRIER, TAG_FAREWELL, storage_server};
 use crate::error::UserError;
 use crate::stats::{self, Row};
@@ -36,6 +37,9 @@ pub(super) enum Arrived {
     Farewell(Rank, BarrierMessage),
     /// A neighbour wants the frame back that is mapped as this page.
     AskedBack(Rank, u32),
+    /// A rank that ends has left words for this one, or this one's have come.
+    Words(Rank, WordsPart),
+    Heard,
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -78,6 +82,10 @@ impl Engine {
             Arrived::AskedBack(from, index) => {
                 self.on_asked_back(index).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
+            Arrived::Words(from, part) => {
+                self.on_words(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
+            Arrived::Heard => self.on_heard(),
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => self.on_transferred(token),
@@ -108,6 +116,8 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         LoanMessage::TAG => {
             LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
         }
+        TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
+        TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),
             Ok(Received::Noted) => return None,

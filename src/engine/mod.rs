@@ -10,6 +10,7 @@ mod driver;
 mod eviction;
 mod fault_service;
 mod job_barrier;
+mod last_words;
 mod loans;
 mod meter;
 mod outbox;
@@ -35,6 +36,7 @@ use crate::memory::{AddressSpace, Closing, Frames};
 use crate::request::{Copy, Part};
 use crate::stats;
 use arrivals::Arrived;
+use last_words::LastWords;
 use meter::Meter;
 use outbox::Outbox;
 use pins::PinSet;
@@ -64,6 +66,7 @@ pub struct Engine {
     protocol: Protocol,
     barrier: Barrier,
     farewell: Barrier,
+    last_words: LastWords,
     receiver: Arc<dyn Receiver>,
     storage: StorageServer,
     frames: Frames,
@@ -72,6 +75,8 @@ pub struct Engine {
     /// Pages whose write-back was begun because they would be evicted soon.
     cleaned_ahead: u64,
     pins: PinSet,
+    /// More is lent than the pins allow, and asked back.
+    awaits_loans: bool,
     /// Parts that wait for a page; a [`Waiter`] is a place in it.
     parts: Slab<Part>,
     /// Page transfers under way.
@@ -126,12 +131,14 @@ impl Engine {
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
+            last_words: LastWords::default(),
             receiver,
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
             cleaned_ahead: 0,
             pins: PinSet::new(frames),
+            awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
             meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
@@ -267,6 +274,7 @@ impl Engine {
         worked |= self.poll_conduit()?;
         worked |= self.storage.poll(&mut self.events, &mut self.work)?;
         worked |= self.poll_closing();
+        self.poll_loans();
         self.frames.retry_victims();
         self.handle_events();
         self.storage.advance(&mut self.work);

@@ -1,10 +1,11 @@
 //! Pages of the own segment that the client has pinned.
 
-use super::Engine;
+use super::{Driver, Engine};
 use crate::memory::{FRAMES_MIN, PageAccess};
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use vgasnet_protocol::coherence::Access;
+use std::time::{Duration, Instant};
+use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// Pages that stay in the pool because the client has pinned them.
 #[derive(Debug)]
@@ -36,7 +37,12 @@ pub enum TooManyPins {
     },
     /// One page would be pinned more often than this.
     OfPage(u32),
+    /// Neighbours do not give back so many frames that would be needed.
+    Lent(u32),
 }
+
+/// How long pins wait for frames that are lent. A neighbour gives them back at once, unless it is stopped.
+const LOANS_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pins of one page. The page table counts up to 2^24, of which the rest is for uses under way.
 const PINS_OF_PAGE_MAX: u32 = 1 << 20;
@@ -85,6 +91,17 @@ impl PinSet {
         Ok(())
     }
 
+    /// Undoes one [`PinSet::add`] whose pages were not pinned in the page table.
+    fn take_back(&mut self, pages: RangeInclusive<u32>) {
+        for page in pages {
+            let pin = self.pages.get_mut(&page).expect("it was added");
+            pin.count -= 1;
+            if pin.count == 0 {
+                self.pages.remove(&page);
+            }
+        }
+    }
+
     /// Removes one pin of each page. Returns the pages to close now; `None` if not all were pinned, and nothing is
     /// changed.
     fn remove(&mut self, pages: RangeInclusive<u32>) -> Option<Vec<u32>> {
@@ -108,12 +125,50 @@ impl PinSet {
 }
 
 impl Engine {
-    /// Adds pages of the own segment to the pin set. The caller then pins each of them in the page table.
+    /// Adds pages of the own segment to the pin set. The caller then waits for loans ([`Driver::await_loans`]), and pins each of
+    /// them in the page table.
     ///
     /// # Errors
     /// They are too many; none is added.
     pub fn add_pins(&mut self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
-        self.pins.add(pages)
+        self.pins.add(pages)?;
+        self.count_pins();
+        self.ask_back_for_pins();
+        Ok(())
+    }
+
+    /// From now on no more is lent than the pins allow.
+    fn count_pins(&self) {
+        self.space.own.table.set_client_pins(self.pins.pages.len() as u32);
+    }
+
+    /// Asks back what is lent beside the pins and too much.
+    fn ask_back_for_pins(&mut self) {
+        let table = self.space.own.table;
+        let too_many = table.lent_too_many();
+        if too_many == 0 {
+            return;
+        }
+        self.awaits_loans = true;
+        let lent = (0..self.protocol.cache.frames()).map(FrameId).filter(|frame| table.is_lent(*frame));
+        for frame in lent.take(too_many as usize) {
+            if let Some(page) = self.protocol.cache.page_in(frame).filter(|_| table.ask_back(frame)) {
+                self.send_asking(page);
+            }
+        }
+    }
+
+    /// Tells who waits for loans when they have come back.
+    pub(super) fn poll_loans(&mut self) {
+        if self.awaits_loans && self.space.own.table.lent_too_many() == 0 {
+            (self.awaits_loans, self.has_event) = (false, true);
+        }
+    }
+
+    /// Undoes one [`Engine::add_pins`] of these pages, which are not pinned in the page table.
+    fn take_back_pins(&mut self, pages: RangeInclusive<u32>) {
+        self.pins.take_back(pages);
+        self.count_pins();
     }
 
     /// Pins and maps a page of the pin set, if it is open. Returns whether it did. The page is not closed meanwhile,
@@ -141,6 +196,7 @@ impl Engine {
     /// changed. The caller then undoes the pins in the page table.
     pub fn remove_pins(&mut self, pages: RangeInclusive<u32>) -> bool {
         let Some(closing) = self.pins.remove(pages.clone()) else { return false };
+        self.count_pins();
         for index in closing {
             self.close(self.space.own_page(index));
         }
@@ -151,6 +207,28 @@ impl Engine {
         }
         self.handle_events();
         true
+    }
+}
+
+impl Driver {
+    /// Waits until no more is lent than the pins allow, after [`Engine::add_pins`] of these pages.
+    ///
+    /// # Errors
+    /// Neighbours do not give frames back. Then the pages are no longer in the pin set.
+    pub fn await_loans(&self, pages: RangeInclusive<u32>) -> Result<(), TooManyPins> {
+        let table = &self.space.own.table;
+        let has_room = || table.lent_too_many() == 0;
+        if !has_room() {
+            self.step();
+            self.wait_until_or(&has_room, Some(Instant::now() + LOANS_PATIENCE));
+        }
+        match table.lent_too_many() {
+            0 => Ok(()),
+            missing => {
+                self.engine().take_back_pins(pages);
+                Err(TooManyPins::Lent(missing))
+            }
+        }
     }
 }
 
@@ -177,6 +255,10 @@ mod tests {
         assert_eq!(pins.remove(4..=4), None);
         assert_eq!(PinSet::new(4).add(0..=0), Err(TooManyPins::Pages { wanted: 1, most: 0 }));
         assert_eq!(PinSet::new(64).pages_max, 48);
+        let mut pins = PinSet::new(8);
+        assert_eq!((pins.add(2..=3), pins.on_pinned(2), pins.on_pinned(3), pins.add(3..=4)), (Ok(()), (), (), Ok(())));
+        pins.take_back(3..=4);
+        assert!(pins.defer_close(3) && !pins.has(4), "the other pin of page 3 is in the table");
     }
 
     #[test]

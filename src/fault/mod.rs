@@ -1,7 +1,7 @@
 //! The signal handlers: a load or store in the segment that found no page.
 //!
-//! A page that is open is mapped at once, under no lock but those of the frame and of the order of mapped pages. For other pages there
-//! are two ways:
+//! A page that is open is mapped at once, under no lock but those of the frame, of the set of loans that the page belongs to, and
+//! of the order of mapped pages. For other pages there are two ways:
 //!
 //! - A thread in its ordinary course drives the engine itself, in the handler, so that a miss costs no thread switch.
 //!   The fault may be anywhere in the client's code, also in malloc or under a lock of the client. The engine needs no
@@ -20,6 +20,8 @@ mod repeated_fault;
 #[cfg(target_arch = "x86_64")]
 mod single_step;
 mod stuck;
+#[cfg(any(target_arch = "aarch64", test))]
+mod syndrome;
 mod waiting;
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -188,11 +190,27 @@ unsafe fn access_of(context: *mut c_void) -> Option<Access> {
     Some(if error & WRITE != 0 { Access::Write } else { Access::Read })
 }
 
+/// The access of the interrupted instruction, where the kernel tells.
+///
+/// # Safety
+/// `context` is the ucontext of a handler of SIGSEGV.
+#[cfg(target_arch = "aarch64")]
+unsafe fn access_of(context: *mut c_void) -> Option<Access> {
+    /// Behind the fault's address, 31 registers, sp, pc and pstate, aligned to 16.
+    const RECORDS_OFFSET_BYTES: usize = 288;
+    const RECORDS_BYTES: usize = 4096;
+    // SAFETY: `context` is a ucontext, of which this is a part. No reference to its fields is made.
+    let machine = unsafe { &raw const (*context.cast::<libc::ucontext_t>()).uc_mcontext }.cast::<u8>();
+    // SAFETY: the kernel's records end the machine's context, and are as long (`struct sigcontext` of asm/sigcontext.h).
+    let records = unsafe { std::slice::from_raw_parts(machine.add(RECORDS_OFFSET_BYTES), RECORDS_BYTES) };
+    syndrome::access_of(records)
+}
+
 /// Other processors do not tell.
 ///
 /// # Safety
 /// None: nothing is looked at.
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 unsafe fn access_of(_context: *mut c_void) -> Option<Access> {
     None
 }

@@ -99,6 +99,10 @@ fn leave_soon() -> bool {
     let are_all_through = runtime.driver().leave(Some(Instant::now() + LEAVE_GRACE));
     if !are_all_through {
         statistics::show_own("the programs of other ranks are not over");
+        // Rank 0 may show them all when those are, and this one is gone then.
+        if let Some(job) = job().filter(|job| job.conduit.rank().0 != 0) {
+            job.show_statistics();
+        }
     }
     are_all_through
 }

@@ -8,7 +8,8 @@ use crate::stats::{self, Snapshot, json, table};
 use crate::sys::{futex, keep_errno};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use vgasnet_conduit::{Conduit, ConduitError, EXCHANGE_BYTES_MAX, of_other_version};
+use vgasnet_conduit::{ConduitError, of_other_version};
+use vgasnet_protocol::Rank;
 
 /// A rank wishes for the table.
 const TABLE: u64 = 1;
@@ -41,24 +42,30 @@ impl Job {
         }
     }
 
-    /// Brings the statistics of all ranks together and shows them. Every rank calls it, when all are through: what they
-    /// have served each other is counted by then.
+    /// Shows what all ranks have counted, at rank 0. Every rank calls it, when all are through, as what they have served
+    /// each other is counted by then; or when it leaves before that, which rank 0 does without a word.
     pub(super) fn show_statistics(&self) {
         let Some(own) = own_statistics().filter(|_| !IS_SHOWN.swap(true, Ordering::AcqRel)) else { return };
-        let shown = gather(&*self.conduit, &own).map_err(|error| UserError::new(error.to_string()));
-        let shown = shown.and_then(|ranks| if self.conduit.rank().0 == 0 { self.show(&ranks) } else { Ok(()) });
-        if let Err(line) = shown {
+        let Some(runtime) = runtime() else { return };
+        if self.conduit.rank().0 != 0 {
+            return runtime.driver().say_last_words(&own.encode());
+        }
+        let gathered = gather(self.conduit.ranks(), own, runtime.driver().hear_last_words());
+        let gathered = gathered.map_err(|error| UserError::new(error.to_string()));
+        if let Err(line) = gathered.and_then(|(ranks, lacking)| self.show(&ranks, &lacking)) {
             report("statistics", &line);
         }
     }
 
-    fn show(&self, ranks: &[Snapshot]) -> Result<(), UserError> {
+    /// Shows the statistics of all ranks but those that are `lacking`.
+    fn show(&self, ranks: &[Snapshot], lacking: &[u32]) -> Result<(), UserError> {
         if self.statistics & TABLE != 0 {
             let s = if ranks.len() == 1 { "" } else { "s" };
-            print(&format!("statistics of {} rank{s} over {}", ranks.len(), self.conduit.name()), 0, ranks);
+            let but = if lacking.is_empty() { String::new() } else { format!("; not counted: {}", join(lacking)) };
+            print(&format!("statistics of {} rank{s} over {}{but}", ranks.len(), self.conduit.name()), 0, ranks);
         }
         let Some(path) = &self.config.stats_file else { return Ok(()) };
-        std::fs::write(path, json(ranks)).map_err(|error| {
+        std::fs::write(path, json(ranks, lacking)).map_err(|error| {
             let path = path.display();
             UserError::new(format!(
                 "cannot write {path}: {error}; set VGASNET_STATS_FILE to a file that can be written"
@@ -85,34 +92,24 @@ fn print(title: &str, first: u32, ranks: &[Snapshot]) {
     say(table(title, first, ranks).trim_end());
 }
 
-/// What all ranks have counted, in order. Collective.
+/// What all ranks have counted, in order, and the ranks of which that is not known: nothing for them.
 ///
 /// # Errors
-/// The exchange fails, or a rank tells what no rank of this version does.
-fn gather(conduit: &dyn Conduit, own: &Snapshot) -> Result<Vec<Snapshot>, ConduitError> {
-    const WHAT: &str = "its statistics";
-    let bytes = own.encode();
-    let lengths = conduit.exchange(&(bytes.len() as u32).to_ne_bytes())?;
-    let length = |(rank, told): (usize, &Vec<u8>)| {
-        let told = told.as_slice().try_into().map_err(|_| of_other_version(rank, WHAT));
-        told.map(|told| u32::from_ne_bytes(told) as usize)
-    };
-    let lengths = lengths.iter().enumerate().map(length).collect::<Result<Vec<_>, _>>()?;
-    let mut all = vec![Vec::new(); lengths.len()];
-    let rounds = lengths.iter().max().map_or(0, |most| most.div_ceil(EXCHANGE_BYTES_MAX));
-    for round in 0..rounds {
-        let start = (round * EXCHANGE_BYTES_MAX).min(bytes.len());
-        let end = (start + EXCHANGE_BYTES_MAX).min(bytes.len());
-        let parts = conduit.exchange(&bytes[start..end])?;
-        if conduit.rank().0 == 0 {
-            all.iter_mut().zip(parts).for_each(|(whole, part)| whole.extend(part));
-        }
+/// A rank tells what no rank of this version does.
+fn gather(ranks: u32, own: Snapshot, told: Vec<(Rank, Vec<u8>)>) -> Result<(Vec<Snapshot>, Vec<u32>), ConduitError> {
+    let mut all = vec![None; ranks as usize];
+    all[0] = Some(own);
+    for (rank, bytes) in told {
+        let decoded = Snapshot::decode(&bytes).ok_or_else(|| of_other_version(rank.index(), "its statistics"))?;
+        all[rank.index()] = Some(decoded);
     }
-    if conduit.rank().0 != 0 {
-        return Ok(Vec::new());
-    }
-    let decode = |(rank, bytes): (usize, &Vec<u8>)| Snapshot::decode(bytes).ok_or_else(|| of_other_version(rank, WHAT));
-    all.iter().enumerate().map(decode).collect()
+    let lacking = (0..).zip(&all).filter(|(_, known)| known.is_none()).map(|(rank, _)| rank).collect();
+    Ok((all.into_iter().map(Option::unwrap_or_default).collect(), lacking))
+}
+
+fn join(ranks: &[u32]) -> String {
+    let s = if ranks.len() == 1 { "" } else { "s" };
+    format!("rank{s} {}", ranks.iter().map(u32::to_string).collect::<Vec<_>>().join(", "))
 }
 
 /// Runs at any moment in any thread. Waking is async-signal-safe.
@@ -134,5 +131,24 @@ fn answer_signals() {
             answered = asked;
             show_own("it still runs");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::Row;
+
+    #[test]
+    fn a_rank_that_said_nothing_is_named_and_counts_nothing() {
+        let counted = |gets| {
+            let mut snapshot = Snapshot::default();
+            snapshot.set(Row::HitGets, gets);
+            snapshot
+        };
+        let (ranks, lacking) = gather(4, counted(3), vec![(Rank(2), counted(5).encode())]).expect("a snapshot");
+        assert_eq!(ranks.iter().map(|rank| rank.get(Row::HitGets)).collect::<Vec<_>>(), [3, 0, 5, 0]);
+        assert_eq!((lacking.as_slice(), &*join(&lacking), &*join(&[7])), (&[1, 3][..], "ranks 1, 3", "rank 7"));
+        assert!(gather(2, counted(3), vec![(Rank(1), vec![1])]).is_err());
     }
 }

@@ -43,7 +43,9 @@ impl Ops {
             let line = "this conduit's pool cannot be mapped into the segment; use gets and puts";
             return Err(PinError::Resource(UserError::new(line)));
         }
-        self.driver.engine().add_pins(pages.clone()).map_err(|error| PinError::Resource(self.too_many(error)))?;
+        let added = self.driver.engine().add_pins(pages.clone());
+        let added = added.and_then(|()| self.driver.await_loans(pages.clone()));
+        added.map_err(|error| PinError::Resource(self.too_many(error)))?;
         self.driver.engine().fetch(pages.clone());
         // In ascending order, so that threads that pin overlapping ranges do not wait for each other.
         for index in pages {
@@ -111,6 +113,10 @@ impl Ops {
             TooManyPins::Pages { wanted, most } => format!(
                 "{wanted} pages of {page_bytes} bytes would be pinned at a time, and at most {most} may be, with this pool; \
                  pin less, or raise VGASNET_POOL_SIZE"
+            ),
+            TooManyPins::Lent(missing) => format!(
+                "{missing} pages of {page_bytes} bytes more would be needed than other ranks of this host give back, which have \
+                 them mapped and do not answer; let those ranks run, pin less, or raise VGASNET_POOL_SIZE"
             ),
             TooManyPins::OfPage(most) => {
                 format!("a page of the range is pinned {most} times, and no more is possible; undo each vgasnet_pin")

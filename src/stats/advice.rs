@@ -3,6 +3,7 @@
 use super::numbers::{bytes, percent};
 use super::rows::Row;
 use super::snapshot::Snapshot;
+use crate::settings::PAGE_BYTES_MIN;
 
 /// Waits that take less of the time, in percent, are not worth advice.
 const SHARE_MIN: u64 = 10;
@@ -15,9 +16,6 @@ const SPARED_MIN: u64 = 20;
 
 /// A disk that has work for less of the time, in percent, is not the limit.
 const BUSY_MIN: u64 = 80;
-
-/// The smallest page that there may be, in bytes.
-const PAGE_BYTES_MIN: u64 = 64 << 10;
 
 const PAGES: [Row; 2] = [Row::WaitPage, Row::WaitFault];
 const MESSAGES: [Row; 2] = [Row::WaitMessage, Row::WaitCredit];
@@ -60,7 +58,12 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
         sources.into_iter().rev().max_by_key(|(row, ..)| sum.sum_ns(*row)).expect("there are some");
     let missed_ns: u64 = sources.iter().map(|(row, ..)| sum.sum_ns(*row)).sum();
     let is_for_frames = sum.sum_ns(Row::MissFrame) > missed_ns / 2;
-    let (verb, pages) = if is_for_frames { ("waiting for frames for", "pages") } else { (verb, pages) };
+    let (verb, pages) = match (is_for_frames, missed_ns) {
+        (true, _) => ("waiting for frames for", "pages"),
+        // Nothing says what the waits were for.
+        (false, 0) => ("waiting for", "pages"),
+        _ => (verb, pages),
+    };
     let (went, used) = (format!("{share} % of the time went into {verb} {} {pages}", bytes(page_bytes)), used(sum));
     if let Some((percent, fitting_bytes)) =
         used.filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
@@ -77,7 +80,7 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
             );
         }
     }
-    if source == Row::MissRight && !is_for_frames {
+    if source == Row::MissRight && missed_ns > 0 && !is_for_frames {
         return format!("{went}: keep what different ranks write in different pages");
     }
     of_disk(sum, ranks, &went)
@@ -86,6 +89,13 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
 /// Neither pages nor the pool are to blame.
 fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
     let busy = percent(sum.get(Row::DiskBusy), sum.get(Row::Elapsed).saturating_mul(ranks as u64));
+    let writes = sum.get(Row::DiskWriteBytes) > sum.get(Row::DiskReadBytes);
+    if busy < BUSY_MIN && writes {
+        return format!(
+            "{went}, while disks, which mostly wrote, had work for {busy} % of it: start puts early (vgasnet_put_nb), or have \
+             each rank write what is on its own disk"
+        );
+    }
     if busy < BUSY_MIN {
         return format!(
             "{went}, while disks had work for {busy} % of it: start gets early (vgasnet_get_nb), or use more threads"
@@ -94,7 +104,7 @@ fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
     let moved = sum.get(Row::DiskReadBytes) + sum.get(Row::DiskWriteBytes);
     let a_second = (u128::from(moved) * 1_000_000_000).checked_div(u128::from(sum.get(Row::Elapsed))).unwrap_or(0);
     let queued_ns = sum.sum_ns(Row::DiskRead) + sum.sum_ns(Row::DiskWrite);
-    if queued_ns < 2 * sum.get(Row::DiskBusy) {
+    if queued_ns < 2 * sum.get(Row::DiskBusy) && !writes {
         return format!(
             "{went}, one at a time: start gets early (vgasnet_get_nb), use more threads, or vgasnet_advise"
         );
@@ -166,6 +176,20 @@ mod tests {
         assert!(single.contains("one at a time"), "{single}");
         let idle = advice(&rank(&[USED_WHOLE], &[WAITED, MISSED]));
         assert!(idle.contains("disks had work for 0 % of it"), "{idle}");
+    }
+
+    #[test]
+    fn no_cause_is_named_that_took_no_time() {
+        let written = [(Row::PutBytes, 1000 * (4 << 20)), (Row::DiskWriteBytes, 4 << 30)];
+        let idle = advice(&rank(&written, &[WAITED]));
+        assert!(
+            idle.starts_with("61 % of the time went into waiting for 4M pages, while disks, which mostly wrote"),
+            "{idle}"
+        );
+        assert!(idle.contains("vgasnet_put_nb") && !idle.contains("vgasnet_get_nb"), "{idle}");
+        let busy = [&written[..], &[(Row::DiskBusy, 9_000_000_000)]].concat();
+        let busy = advice(&rank(&busy, &[WAITED, (Row::DiskWrite, 1000, 9_000_000_000)]));
+        assert!(busy.contains("went into waiting for 4M pages: the disk is the limit"), "{busy}");
     }
 
     #[test]

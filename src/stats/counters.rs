@@ -6,13 +6,17 @@ use super::snapshot::Snapshot;
 use crate::sys::{THREAD_TABLE_LEN, places_of_thread, thread_key};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// The counters of a thread, on cache lines of their own. A later thread with the same key counts on.
+/// The counters of a thread, on cache lines of their own. A later thread with the same key counts on, and threads that find
+/// no other share some.
 #[repr(align(128))]
 struct Shard {
     /// The key of its thread; 0 if it has none.
     owner: AtomicUsize,
     rows: [AtomicU64; ROW_COUNT],
 }
+
+/// Shards at which a thread looks for its own. Nobody gives one back, so each count looks at so many where many threads were.
+const LOOKS: usize = 4;
 
 impl Shard {
     const fn new() -> Shard {
@@ -23,8 +27,6 @@ impl Shard {
 /// All counters of a rank. Counting is safe in signal handlers.
 pub struct Counters {
     shards: [Shard; THREAD_TABLE_LEN],
-    /// For the threads that find all shards taken.
-    common: Shard,
     times: [Histogram; TIMED_COUNT],
 }
 
@@ -33,7 +35,6 @@ impl Counters {
     pub const fn new() -> Counters {
         Counters {
             shards: [const { Shard::new() }; THREAD_TABLE_LEN],
-            common: Shard::new(),
             times: [const { Histogram::new() }; TIMED_COUNT],
         }
     }
@@ -59,7 +60,7 @@ impl Counters {
     /// What was counted so far. Rows that change meanwhile may be from different moments.
     pub fn read(&self) -> Snapshot {
         let mut snapshot = Snapshot::default();
-        for shard in self.shards.iter().filter(|shard| shard.owner.load(Ordering::Relaxed) != 0).chain([&self.common]) {
+        for shard in self.shards.iter().filter(|shard| shard.owner.load(Ordering::Relaxed) != 0) {
             for (sum, count) in snapshot.values.iter_mut().zip(&shard.rows) {
                 *sum = sum.wrapping_add(count.load(Ordering::Relaxed));
             }
@@ -73,12 +74,14 @@ impl Counters {
 
     fn shard(&self) -> &Shard {
         let key = thread_key();
-        let of_thread = places_of_thread(key).map(|place| &self.shards[place]).find(|shard| {
+        let mut places = places_of_thread(key).map(|place| &self.shards[place]).take(LOOKS).peekable();
+        let first = *places.peek().expect("a table has places");
+        let of_thread = places.find(|shard| {
             let owner = shard.owner.load(Ordering::Relaxed);
             let take = || shard.owner.compare_exchange(0, key, Ordering::Relaxed, Ordering::Relaxed);
             owner == key || (owner == 0 && take().is_ok())
         });
-        of_thread.unwrap_or(&self.common)
+        of_thread.unwrap_or(first)
     }
 }
 
@@ -118,5 +121,7 @@ mod tests {
         FULL.add(Row::HitPuts, 3);
         FULL.add(Row::HitPuts, 1_u64.wrapping_neg());
         assert_eq!(FULL.read().get(Row::HitPuts), 2);
+        let shards = FULL.shards.iter().filter(|shard| shard.rows[Row::HitPuts as usize].load(Ordering::Relaxed) > 0);
+        assert_eq!(shards.count(), 1, "a thread counts in one place");
     }
 }

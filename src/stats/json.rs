@@ -6,10 +6,13 @@ use super::rows::ROWS;
 use super::snapshot::Snapshot;
 use std::fmt::Write;
 
-/// The statistics of a job as one JSON object, which ends in a newline. `ranks` are those of all ranks, in order.
-pub fn json(ranks: &[Snapshot]) -> String {
+/// The statistics of a job as one JSON object, which ends in a newline. `ranks` are those of all ranks, in order; nothing is
+/// known of those that are `lacking`.
+pub fn json(ranks: &[Snapshot], lacking: &[u32]) -> String {
     let sum = Snapshot::sum(ranks);
     let mut text = format!("{{\n\"version\": 1,\n\"ranks\": {},\n\"advice\": \"{}\",\n", ranks.len(), advice(ranks));
+    // Writing to a string does not fail.
+    let _ = writeln!(text, "\"not_counted\": {lacking:?},");
     write_rows(&mut text, "\"all\": ", &sum);
     text += ",\n\"by_rank\": [";
     for (rank, snapshot) in ranks.iter().enumerate() {
@@ -53,11 +56,12 @@ mod tests {
         ranks[0].set(Row::HitGets, 3);
         ranks[1].set(Row::HitGets, 4);
         ranks[1].times[Row::WaitPage.timed_index()].sum_ns = 9;
-        let text = json(&ranks);
+        let text = json(&ranks, &[1]);
         let read: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!((&read["ranks"], &read["all"]["hit_gets"]), (&2.into(), &7.into()));
         assert_eq!((&read["by_rank"][0]["hit_gets"], &read["by_rank"][1]["hit_gets"]), (&3.into(), &4.into()));
         assert_eq!(read["by_rank"][1]["wait_page"]["sum_ns"], 9);
+        assert_eq!(read["not_counted"], serde_json::json!([1]));
         assert!(ROWS.iter().all(|declared| !read["all"][declared.name].is_null()), "{text}");
         assert!(read["advice"].as_str().is_some_and(|advice| !advice.is_empty()));
     }

@@ -68,7 +68,7 @@ macro_rules! rows {
 rows! {
     Elapsed elapsed SpanNs "job" "time since attach" "time since `vgasnet_attach`"
     Threads threads Count "job" "threads that waited"
-        "threads that waited in the library at least once; very short-lived ones may share a count"
+        "threads that waited in the library at least once; very many, or very short-lived ones, may share a count"
     PageSize page_size SettingBytes "job" "page size" "`VGASNET_PAGE_SIZE`"
     PoolSize pool_size SettingBytes "job" "pool size" "`VGASNET_POOL_SIZE` of a rank"
 

@@ -1,6 +1,9 @@
 /* Collectives of more bytes than a rank reads at a time, from and to the stack, the heap and the own segment, which is larger
  * than the pool. */
+#include <signal.h>
+#include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -63,22 +66,46 @@ static unsigned char *protect(int protection) {
     return (unsigned char *)bytes;
 }
 
-/* Tells how many bytes rank 0 has read from memory of rank 1: none where the kernel does not let it. */
-static int tell_reads(void) {
-    vgasnet_stats_t stats;
-    unsigned char *from, *to;
-    len = 1 << 20, from = fresh(len), to = fresh(len);
-    vgasnet_coll_broadcast(VGASNET_TEAM_ALL, to, 1, from, len, flags[1] | VGASNET_COLL_LOCAL);
-    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
-    if (me == 0) printf("read %lu\n", (unsigned long)stats.collective_read_bytes);
-    return finish();
+static unsigned char *guarded;
+static volatile int faults;
+
+static void allow(int number, siginfo_t *info, void *context) {
+    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)4095;
+    (void)number, (void)context;
+    if (page < (uintptr_t)guarded || page >= (uintptr_t)(guarded + len)) _exit(3);
+    ++faults;
+    if (mprotect((void *)page, 4096, PROT_READ | PROT_WRITE) != 0) _exit(4);
+}
+
+/* Memory that the program manages: its handler of SIGSEGV makes pages accessible, once each. */
+static void check_managed(int of_source) {
+    struct sigaction action;
+    unsigned char *expected;
+    vgasnet_node_t root = 1;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = allow, action.sa_flags = SA_SIGINFO;
+    CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
+    len = 1 << 20, expected = fresh(len);
+    block(root, 0, 0, expected);
+    unsigned char *other = fresh(len);
+    guarded = protect(PROT_READ | PROT_WRITE);
+    memcpy(of_source ? guarded : other, expected, len);
+    CHECK(mprotect(guarded + 4096, len - 4096, of_source ? PROT_NONE : PROT_READ) == 0);
+    vgasnet_coll_broadcast(VGASNET_TEAM_ALL, of_source ? other : guarded, root, of_source ? guarded : other, len,
+                           flags[2] | VGASNET_COLL_LOCAL);
+    check_bytes(of_source ? other : guarded, expected, len, "managed memory");
+    CHECK_EQ(faults, of_source && me != root ? 0 : (int)(len / 4096) - 1);
+    free(expected), free(other);
 }
 
 int main(int argc, char **argv) {
     size_t segment_bytes = 8u << 20;
     start(&argc, &argv, segment_bytes);
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
-    if (argc > 1 && strcmp(argv[1], "reads") == 0) return tell_reads();
+    if (argc > 1 && strncmp(argv[1], "managed", 7) == 0) {
+        check_managed(strcmp(argv[1], "managed-source") == 0);
+        return finish();
+    }
     if (argc > 1) {
         int is_source = strcmp(argv[1], "unreadable") == 0;
         unsigned char *bytes, *other;

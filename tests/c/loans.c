@@ -1,5 +1,6 @@
 /* Loads of pages that neighbours hold, which are mapped where they are. loans seen: what writers write and what is stored
  * is seen. loans stopped: a rank that is stopped with such pages mapped delays no other page.
+ * loans pinned: likewise, and the lender has pinned pages.
  * loans killed: it is killed. loans fork: its children have none of it. */
 #define _DEFAULT_SOURCE
 #include <signal.h>
@@ -104,6 +105,31 @@ static void check_stopped(void) {
         CHECK_EQ(load_word(word_in(0, page)), mixed(0, page, 100));
 }
 
+/* Pins and loans together leave the others frames, whatever comes first. */
+static void check_pinned(void) {
+    size_t half = pool_pages() / 2 * page_bytes();
+    pid_t pid;
+    if (me == 1) CHECK(vgasnet_pin(at(1, 0), half, VGASNET_PIN_READ) == VGASNET_OK);
+    barrier();
+    pid = borrow_from_1(pool_pages() / 2);
+    if (me == 1) {
+        alarm(60);
+        CHECK(kill(pid, SIGSTOP) == 0);
+        use_others();
+        CHECK(kill(pid, SIGCONT) == 0);
+        CHECK(vgasnet_unpin(at(1, 0), half) == VGASNET_OK);
+        alarm(0);
+    }
+    barrier();
+    (void)borrow_from_1(pool_pages() / 2);
+    if (me == 1) {
+        CHECK(vgasnet_pin(at(1, 0), half, VGASNET_PIN_READ) == VGASNET_OK);
+        use_others();
+        CHECK(vgasnet_unpin(at(1, 0), half) == VGASNET_OK);
+    }
+    barrier();
+}
+
 static void check_killed(void) {
     pid_t pid = borrow_from_1(pool_pages() / 2);
     if (me == 1) {
@@ -136,6 +162,7 @@ int main(int argc, char **argv) {
     me = vgasnet_mynode(), ranks = vgasnet_nodes();
     if (strcmp(part, "seen") == 0) check_seen();
     if (strcmp(part, "stopped") == 0) check_stopped();
+    if (strcmp(part, "pinned") == 0) check_pinned();
     if (strcmp(part, "killed") == 0) check_killed();
     if (strcmp(part, "fork") == 0) check_fork();
     return finish();

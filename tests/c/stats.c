@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 static vgasnet_node_t me;
@@ -145,6 +146,19 @@ static int serve(void) {
     return 0;
 }
 
+/* Rank 1 ends first, and is gone when the programs of the others are over. */
+static int leave_late(void) {
+    pid_t pid = getpid();
+    if (me == 1) vgasnet_put(0, at(0, 0), &pid, sizeof pid);
+    barrier();
+    if (me == 1) vgasnet_exit(0);
+    vgasnet_get(&pid, 0, at(0, 0), sizeof pid);
+    const struct timespec pause = {0, 1000000};
+    while (kill(pid, 0) == 0) nanosleep(&pause, NULL);
+    printf("rank %d is through\n", (int)me);
+    return 0;
+}
+
 static void count_signal(int signal) { (void)signal, ++signals; }
 
 /* The table is read from the place of stderr. */
@@ -193,6 +207,7 @@ int main(int argc, char **argv) {
     if (strcmp(part, "launcher") == 0 || strcmp(part, "handler-launcher") == 0) wait_for_test();
     if (strcmp(part, "handler-launcher") == 0) while (signals == 0) vgasnet_AMPoll();
     if (strcmp(part, "serve") == 0) return serve();
+    if (strcmp(part, "late") == 0) return leave_late();
     barrier();
     if (strcmp(part, "fail") == 0) vgasnet_exit(3);
     if (strcmp(part, "return") == 0) return 0;

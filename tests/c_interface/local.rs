@@ -105,6 +105,9 @@ fn loads_of_pages_that_neighbours_hold() {
         run_with(&program("loans"), &["killed"], setup, &on).expect(128 + 9);
         run_with(&program("loans"), &["fork"], setup, &on).expect(0);
     }
+    if conduit() == "smp" {
+        run_with(&program("loans"), &["pinned"], small(2, 16, true, true), &on).expect(0);
+    }
 }
 
 #[test]

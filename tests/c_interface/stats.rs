@@ -116,6 +116,24 @@ fn a_rank_that_ends_the_job_early_shows_its_own() {
 }
 
 #[test]
+fn nobody_waits_for_the_statistics_of_a_rank_that_is_gone() {
+    // Across hosts a process cannot see whether another is gone.
+    if is_across_hosts() {
+        return;
+    }
+    let (ended, file) = file_of("late", "late", setup(3, true), &[ON]);
+    for line in ["rank 0 is through", "rank 2 is through"] {
+        assert!(ended.stdout.contains(line), "{ended}");
+    }
+    assert!(ended.stderr.contains("vgasnet: statistics of 3 ranks over "), "{ended}");
+    assert_eq!(
+        (file["not_counted"].as_array().map(Vec::len), of(1, "put_bytes", &file)),
+        (Some(0), 4),
+        "{ended}\n{file}"
+    );
+}
+
+#[test]
 fn a_running_rank_answers_sigusr2_where_the_program_does_not() {
     job("signal", setup(2, true), &[ON]).expect(0);
     let ended = job("handler", setup(2, true), &[ON]);

@@ -26,7 +26,7 @@ use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use word::{Closed, Key};
 
-/// Bytes before the first entry: the unpin counter and the count of frames lent, in a cache line of their own.
+/// Bytes before the first entry: the unpin counter and the counts of frames lent and pinned, in a cache line of their own.
 const HEADER_BYTES: usize = 64;
 
 /// A rank's page table: this rank's own or a neighbour's.
@@ -35,6 +35,8 @@ pub struct PageTable {
     unpin_counter: &'static AtomicU32,
     /// Frames that are lent to neighbours.
     lent: &'static AtomicU32,
+    /// Frames that the client has pinned or is about to.
+    client_pins: &'static AtomicU32,
     entries: &'static [Entry],
     index: Index,
 }
@@ -89,6 +91,7 @@ impl PageTable {
             PageTable {
                 unpin_counter: &*memory.at(0).cast(),
                 lent: &*memory.at(size_of::<AtomicU32>()).cast(),
+                client_pins: &*memory.at(2 * size_of::<AtomicU32>()).cast(),
                 entries: std::slice::from_raw_parts(memory.at(HEADER_BYTES).cast_const().cast(), frames),
                 index: Index {
                     next: std::slice::from_raw_parts(link(0), frames),
@@ -363,6 +366,23 @@ mod tests {
         assert_eq!(table.poll_closed(PAGE), Some(FrameId(1)));
         table.open(PAGE, FrameId(1), Access::Write, false);
         assert!(entry.pin_quickly(&BYTES).is_none(), "its use has to be noted first");
+    }
+
+    #[test]
+    fn loans_and_pins_leave_frames() {
+        for (frames, pins, most) in [(16, 0, 8), (16, 6, 6), (16, 8, 4), (16, 12, 0), (8, 0, 4), (8, 4, 0), (4, 0, 2)] {
+            let table = table(frames);
+            (0..frames).for_each(|n| table.open(PageId::of_segment(Rank(0), n), FrameId(n), Access::Read, false));
+            table.set_client_pins(pins);
+            let lent = (0..frames).filter(|n| table.lend(FrameId(*n), PageId::of_segment(Rank(0), *n))).count();
+            assert_eq!(
+                (lent, table.lent(), table.lent_too_many()),
+                (most, most as u32, 0),
+                "{frames} frames, {pins} pins"
+            );
+            table.set_client_pins(pins + 2);
+            assert!(lent == frames as usize / 2 && pins == 0 && frames == 16 || table.lent_too_many() == 2);
+        }
     }
 
     #[test]

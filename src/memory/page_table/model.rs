@@ -26,6 +26,7 @@ fn pool(frames: usize) -> Arc<Pool> {
     let table = PageTable {
         unpin_counter: Box::leak(Box::new(AtomicU32::new(0))),
         lent: Box::leak(Box::new(AtomicU32::new(0))),
+        client_pins: Box::leak(Box::new(AtomicU32::new(0))),
         entries: (0..frames).map(|_| Entry::new()).collect::<Vec<_>>().leak(),
         index: Index { buckets: links(1), next: links(frames) },
     };
