@@ -1,7 +1,9 @@
 /* What vgasnet_stats tells of accesses whose kind is known, and jobs for what is shown at their end. */
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 static vgasnet_node_t me;
@@ -103,6 +105,31 @@ static void check_faults(void) {
     CHECK_EQ(now().fault_read, after.fault_read);
 }
 
+static void sleep_1_ms(void) {
+    struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* The barrier is under way until this has seen that it counts. */
+static void *watch_barrier(void *seen) {
+    uint64_t before = now().wait_barrier.sum_ns;
+    for (int i = 0; i < 30000 && now().wait_barrier.sum_ns == before; ++i) sleep_1_ms();
+    *(int *)seen = now().wait_barrier.sum_ns > before;
+    vgasnet_put_val(1, at(1, 0), 1, 1);
+    return NULL;
+}
+
+static void check_under_way(void) {
+    pthread_t watcher;
+    int seen = 0;
+    if (me == 1) vgasnet_put_val(1, own(0), 0, 1);
+    barrier();
+    if (me == 0) CHECK(pthread_create(&watcher, NULL, watch_barrier, &seen) == 0);
+    if (me == 1) while (vgasnet_get_val(1, own(0), 1) == 0) sleep_1_ms();
+    barrier();
+    if (me == 0) CHECK(pthread_join(watcher, NULL) == 0 && seen);
+}
+
 static void on_message(vgasnet_token_t token) { (void)token, ++handled; }
 
 static void check_messages(void) {
@@ -172,7 +199,9 @@ int main(int argc, char **argv) {
     if (strcmp(part, "hits") == 0) check_hits();
     if (strcmp(part, "disk") == 0) check_disk();
     if (strcmp(part, "ahead") == 0) check_ahead();
+    if (strcmp(part, "joined") == 0) check_joined();
     if (strcmp(part, "faults") == 0) check_faults();
+    if (strcmp(part, "under-way") == 0) check_under_way();
     if (strcmp(part, "messages") == 0) check_messages();
     if (strcmp(part, "signal") == 0) check_signal();
     if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);
