@@ -99,6 +99,9 @@ typedef struct {
     vgasnet_stats_times_t wait_end; /* waits for the programs of other ranks to end */
     uint64_t fault_borrowed; /* loads that found their page in the pool of another rank of the host, which was mapped
      * and not copied */
+    uint64_t zeros_came; /* pages that nobody had written and that came, waited for or ahead */
+    uint64_t miss_joined; /* gets, puts, loads and stores, or their parts in one page, that waited for a page which
+     * another had asked for; that one is in the rows above */
 } vgasnet_stats_t;
 
 /*

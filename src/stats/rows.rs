@@ -174,6 +174,10 @@ rows! {
     WaitEnd wait_end Wait "waits" "end of other ranks" "waits for the programs of other ranks to end"
     FaultBorrowed fault_borrowed Count "faults" "neighbour's page mapped"
         "loads that found their page in the pool of another rank of the host, which was mapped and not copied"
+    ZerosCame zeros_came Count "pool" "pages of zeros" "pages that nobody had written and that came, waited for or ahead"
+    MissJoined miss_joined Count "misses" "joined a miss under way"
+        "gets, puts, loads and stores, or their parts in one page, that waited for a page which another had asked for; that one \
+         is in the rows above"
 }
 
 /// How many rows there are.

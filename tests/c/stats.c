@@ -85,13 +85,31 @@ static void check_disk(void) {
 /* A stream is read ahead. What is read ahead and neither used nor evicted is in neither row. */
 static void check_ahead(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
+    /* Zeros come ahead, and lack the right to write. */
     for (size_t page = 0; page < pages; ++page) put(page);
     vgasnet_stats_t before = now();
+    CHECK(before.ahead_fetched > 0 && before.zeros_came >= before.ahead_fetched && before.zeros_came >= before.miss_zeros.count);
+    /* One may be evicted just before it is used. */
+    CHECK(before.miss_right.count > 0 && before.ahead_wasted <= before.ahead_fetched / 4);
     for (size_t page = 0; page < pages; ++page) get(me, page);
     vgasnet_stats_t after = now();
     uint64_t fetched = after.ahead_fetched - before.ahead_fetched;
     CHECK(fetched > 0 && after.ahead_used > before.ahead_used);
     CHECK(after.ahead_used + after.ahead_wasted <= after.ahead_fetched);
+}
+
+/* Gets that wait for the page that a first one has asked for. */
+static void check_joined(void) {
+    char bytes[8];
+    size_t pages = 4 * pool_bytes() / page_bytes();
+    for (size_t page = 0; page < pages; ++page) put(page);
+    vgasnet_stats_t before = now();
+    for (int i = 0; i < 8; ++i) vgasnet_get_nbi(bytes + i, me, own(0) + i, 1);
+    vgasnet_wait_syncnbi_gets();
+    vgasnet_stats_t after = now();
+    CHECK_EQ(after.miss_own_disk.count - before.miss_own_disk.count, 1);
+    CHECK_EQ(after.miss_joined - before.miss_joined + after.hit_gets - before.hit_gets, 7);
+    CHECK(after.miss_joined > before.miss_joined);
 }
 
 static void check_faults(void) {

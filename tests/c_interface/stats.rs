@@ -33,7 +33,7 @@ fn of(rank: usize, name: &str, file: &Value) -> u64 {
 
 #[test]
 fn accesses_are_counted_by_their_kind() {
-    for part in ["sizes", "hits", "disk", "ahead", "faults"] {
+    for part in ["sizes", "hits", "disk", "ahead", "joined", "faults"] {
         for setup in [setup(1, true), setup(2, true), setup(2, false)] {
             job(part, setup, &[ON]).expect(0);
         }
