@@ -101,6 +101,9 @@ typedef struct {
     uint64_t fault_borrowed; /* loads that found their page in the pool of another rank of the host, which was mapped
      * and not copied */
     uint64_t cleaned_ahead; /* those that were written back because they would be evicted soon */
+    uint64_t zeros_came; /* pages that nobody had written and that came, waited for or ahead */
+    uint64_t miss_joined; /* gets, puts, loads and stores, or their parts in one page, that waited for a page which
+     * another had asked for; that one is in the rows above */
 } vgasnet_stats_t;
 
 /*

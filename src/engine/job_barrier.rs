@@ -4,8 +4,11 @@ use super::Driver;
 use crate::stats::{self, Row};
 use crate::sys::interposed;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use vgasnet_protocol::barrier::{Misuse, Name};
+
+/// How often a rank that waits for the end looks for it in the conduit, too: a rank that did not wait passes no message on.
+const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Driver {
     /// Arrives at the barrier. Without cooperative caching, this rank's dirty pages are written back first.
@@ -61,7 +64,7 @@ impl Driver {
         self.engine().barrier().result()
     }
 
-    /// Says that this rank's program is over, and serves the other ranks until every rank's is, but not much longer than
+    /// Says that this rank's program is over, which the conduit has counted as a step, and serves the other ranks until every rank's is, but not much longer than
     /// `end`. Returns whether every rank's program is over.
     pub fn leave(&self, end: Option<Instant>) -> bool {
         if !self.has_left.swap(true, Ordering::SeqCst) {
@@ -69,7 +72,15 @@ impl Driver {
             self.step();
         }
         let _waiting = stats::wait(Row::WaitEnd);
-        self.wait_until_or(&|| self.engine().everyone_left(), end);
-        self.engine().everyone_left()
+        loop {
+            let look_at = Instant::now() + LOOK_INTERVAL;
+            self.wait_until_or(&|| self.engine().everyone_left(), Some(end.map_or(look_at, |end| end.min(look_at))));
+            if self.engine().everyone_left() || self.conduit.have_all_stepped() {
+                return true;
+            }
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return false;
+            }
+        }
     }
 }

@@ -87,7 +87,14 @@ impl Meter {
     }
 
     fn on_wanted(&mut self, page: PageId) {
-        self.misses.entry(page).or_insert_with(|| (Instant::now(), None));
+        if self.misses.contains_key(&page) {
+            return stats::count(Row::MissJoined);
+        }
+        self.misses.insert(page, (Instant::now(), None));
+        // The use may need a right that the page lacks, which closes it before it is used.
+        if self.ahead.remove(&page) {
+            stats::count(Row::AheadUsed);
+        }
     }
 
     /// Bytes are asked for that miss.
@@ -112,6 +119,7 @@ impl Meter {
             CoherenceBody::Cache(ToCache::Grant { .. }) => Row::MissRight,
             _ => return,
         };
+        stats::add(Row::ZerosCame, u64::from(row == Row::MissZeros));
         if let Some((_, source)) = self.misses.get_mut(&page) {
             // The right to write may come apart from the page.
             *source = source.filter(|_| row == Row::MissRight).or(Some(row));

@@ -14,6 +14,7 @@ mod statistics;
 mod termination;
 mod threads;
 mod transport;
+mod whole_file;
 
 pub use crate::fault::{Unread, read_for_debugger};
 pub use end::{exit, note_exit_handler, on_process_exit};

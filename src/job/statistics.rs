@@ -1,12 +1,14 @@
 //! The statistics of the job: brought together when all ranks are through, and those of a rank while it runs.
 
 use super::termination::{handler_of, set_handler};
-use super::{Job, job, report, runtime, say, threads};
+use super::{ATTACH, Job, job, report, runtime, say, threads, whole_file};
 use crate::error::UserError;
 use crate::settings::Config;
 use crate::stats::{self, Snapshot, json, table};
 use crate::sys::{futex, keep_errno};
 use std::ffi::c_int;
+use std::io::{self, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use vgasnet_conduit::{ConduitError, of_other_version};
 use vgasnet_protocol::Rank;
@@ -34,6 +36,7 @@ impl Job {
         if self.statistics == 0 {
             return;
         }
+        self.try_file();
         stats::turn_on(self.config.page_bytes, self.config.pool_bytes);
         // Without a thread for it, the signal keeps its default.
         if handler_of(libc::SIGUSR2) == Some(libc::SIG_DFL) && threads::start("vgasnet-stats", answer_signals).is_ok() {
@@ -65,13 +68,23 @@ impl Job {
             print(&format!("statistics of {} rank{s} over {}{but}", ranks.len(), self.conduit.name()), 0, ranks);
         }
         let Some(path) = &self.config.stats_file else { return Ok(()) };
-        std::fs::write(path, json(ranks, lacking)).map_err(|error| {
-            let path = path.display();
-            UserError::new(format!(
-                "cannot write {path}: {error}; set VGASNET_STATS_FILE to a file that can be written"
-            ))
-        })
+        whole_file::replace(path, |file| file.write_all(json(ranks, lacking).as_bytes()))
+            .map_err(|error| cannot_write(path, &error))
     }
+
+    /// Says early that the file cannot be written.
+    fn try_file(&self) {
+        let path = self.config.stats_file.as_ref().filter(|_| self.conduit.rank().0 == 0);
+        let tried = path.map_or(Ok(()), |path| whole_file::try_path(path).map_err(|error| cannot_write(path, &error)));
+        if let Err(line) = tried {
+            say(&format!("rank 0: {ATTACH}: warning: {line}"));
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> UserError {
+    let path = path.display();
+    UserError::new(format!("cannot write {path}: {error}; set VGASNET_STATS_FILE to a file that can be written"))
 }
 
 /// What this rank has counted so far; `None` while statistics are off.

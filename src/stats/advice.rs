@@ -17,6 +17,12 @@ const SPARED_MIN: u64 = 20;
 /// A disk that has work for less of the time, in percent, is not the limit.
 const BUSY_MIN: u64 = 80;
 
+/// A cause that takes less of the waits for pages, in percent, is not named alone.
+const CAUSE_MIN: u64 = 90;
+
+/// A pool of fewer pages has no room for any ahead.
+const FRAMES_MIN: u64 = 16;
+
 const PAGES: [Row; 2] = [Row::WaitPage, Row::WaitFault];
 const MESSAGES: [Row; 2] = [Row::WaitMessage, Row::WaitCredit];
 
@@ -44,33 +50,65 @@ pub fn advice(ranks: &[Snapshot]) -> String {
     if other > pages { format!("{other} % of the time went into {what}") } else { of_pages(&sum, ranks.len(), pages) }
 }
 
+/// What the waits for pages were for, mostly.
+struct Cause {
+    row: Row,
+    /// How much of them it took, in percent.
+    percent: u64,
+    verb: &'static str,
+    pages: &'static str,
+}
+
+impl Cause {
+    fn of(sum: &Snapshot) -> Cause {
+        // A page of another rank came from its pool or its disk.
+        let is_from_disk = sum.get(Row::ServedDisk) > sum.get(Row::ServedPool);
+        let of = |from_pool, from_disk| if is_from_disk { from_disk } else { from_pool };
+        let sources = [
+            (Row::MissOwnDisk, "reading", "pages"),
+            (
+                Row::MissNeighbour,
+                "fetching",
+                of("pages from ranks of the same host", "pages from disks of ranks of the same host"),
+            ),
+            (Row::MissOtherHost, "fetching", of("pages from other hosts", "pages from disks of other hosts")),
+            (Row::MissZeros, "clearing", "pages"),
+            (Row::MissRight, "getting the right to write", "pages"),
+        ];
+        let (row, verb, pages) =
+            sources.into_iter().rev().max_by_key(|(row, ..)| sum.sum_ns(*row)).expect("there are some");
+        let missed_ns: u64 = sources.iter().map(|(row, ..)| sum.sum_ns(*row)).sum();
+        if missed_ns == 0 {
+            // Nothing says what the waits were for.
+            return Cause { row: Row::WaitPage, percent: 100, verb: "waiting for", pages };
+        }
+        let frames_ns = sum.sum_ns(Row::MissFrame);
+        if frames_ns > missed_ns / 2 {
+            let percent = percent(frames_ns, missed_ns);
+            return Cause { row: Row::MissFrame, percent, verb: "waiting for frames for", pages: "pages" };
+        }
+        Cause { row, percent: percent(sum.sum_ns(row), missed_ns), verb, pages }
+    }
+}
+
 /// The waits for pages took most of the time.
 fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
     let page_bytes = sum.get(Row::PageSize);
-    let sources = [
-        (Row::MissOwnDisk, "reading", "pages"),
-        (Row::MissNeighbour, "fetching", "pages from ranks of the same host"),
-        (Row::MissOtherHost, "fetching", "pages from other hosts"),
-        (Row::MissZeros, "clearing", "pages"),
-        (Row::MissRight, "getting the right to write", "pages"),
-    ];
-    let (source, verb, pages) =
-        sources.into_iter().rev().max_by_key(|(row, ..)| sum.sum_ns(*row)).expect("there are some");
-    let missed_ns: u64 = sources.iter().map(|(row, ..)| sum.sum_ns(*row)).sum();
-    let is_for_frames = sum.sum_ns(Row::MissFrame) > missed_ns / 2;
-    let (verb, pages) = match (is_for_frames, missed_ns) {
-        (true, _) => ("waiting for frames for", "pages"),
-        // Nothing says what the waits were for.
-        (false, 0) => ("waiting for", "pages"),
-        _ => (verb, pages),
+    let Cause { row, percent: part, verb, pages } = Cause::of(sum);
+    let what = format!("{verb} {} {pages}", bytes(page_bytes));
+    let went = if part >= CAUSE_MIN {
+        format!("{share} % of the time went into {what}")
+    } else {
+        format!("{share} % of the time went into waits for pages, {} % into {what}", share * part / 100)
     };
-    let (went, used) = (format!("{share} % of the time went into {verb} {} {pages}", bytes(page_bytes)), used(sum));
     if let Some((percent, fitting_bytes)) =
-        used.filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
+        used(sum).filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
     {
+        let percent = if percent == 0 { "less than 1".to_owned() } else { percent.to_string() };
         return format!("{went} of which {percent} % was used: try VGASNET_PAGE_SIZE={}", bytes(fitting_bytes));
     }
-    let fetched = sources[..3].iter().map(|(row, ..)| sum.get(*row)).sum::<u64>() + sum.get(Row::AheadFetched);
+    let missed = [Row::MissOwnDisk, Row::MissNeighbour, Row::MissOtherHost];
+    let fetched = missed.iter().map(|row| sum.get(*row)).sum::<u64>() + sum.get(Row::AheadFetched);
     for (row, times) in [(Row::Refetched2, 2), (Row::Refetched4, 4)] {
         let (spared, pool_bytes) = (percent(sum.get(row), fetched), sum.get(Row::PoolSize));
         if spared >= SPARED_MIN {
@@ -80,13 +118,13 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
             );
         }
     }
-    if source == Row::MissRight && missed_ns > 0 && !is_for_frames {
+    if row == Row::MissRight {
         return format!("{went}: keep what different ranks write in different pages");
     }
     of_disk(sum, ranks, &went)
 }
 
-/// Neither pages nor the pool are to blame.
+/// Neither the use of pages nor the pool is to blame.
 fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
     let busy = percent(sum.get(Row::DiskBusy), sum.get(Row::Elapsed).saturating_mul(ranks as u64));
     let writes = sum.get(Row::DiskWriteBytes) > sum.get(Row::DiskReadBytes);
@@ -97,32 +135,51 @@ fn of_disk(sum: &Snapshot, ranks: usize, went: &str) -> String {
         );
     }
     if busy < BUSY_MIN {
-        return format!(
-            "{went}, while disks had work for {busy} % of it: start gets early (vgasnet_get_nb), or use more threads"
-        );
+        return format!("{went}, while disks had work for {busy} % of it: {}", more_at_a_time(sum));
     }
     let moved = sum.get(Row::DiskReadBytes) + sum.get(Row::DiskWriteBytes);
     let a_second = (u128::from(moved) * 1_000_000_000).checked_div(u128::from(sum.get(Row::Elapsed))).unwrap_or(0);
     let queued_ns = sum.sum_ns(Row::DiskRead) + sum.sum_ns(Row::DiskWrite);
     if queued_ns < 2 * sum.get(Row::DiskBusy) && !writes {
-        return format!(
-            "{went}, one at a time: start gets early (vgasnet_get_nb), use more threads, or vgasnet_advise"
-        );
+        return format!("{went}, one at a time: {}", more_at_a_time(sum));
     }
     format!("{went}: the disk is the limit, at {}/s; only a faster one helps, or more hosts", bytes(a_second as u64))
 }
 
-/// How much of the pages that came was used, in percent, and the size of a page that fits; `None` where loads and stores
-/// leave that unknown.
+/// How a program has more pages on their way at a time.
+fn more_at_a_time(sum: &Snapshot) -> String {
+    let (page_bytes, pool_bytes) = (sum.get(Row::PageSize), sum.get(Row::PoolSize));
+    if pool_bytes / page_bytes.max(1) < FRAMES_MIN {
+        let frames = pool_bytes / page_bytes.max(1);
+        let larger = format!("VGASNET_POOL_SIZE={}", bytes(page_bytes.saturating_mul(FRAMES_MIN)));
+        let smaller = 1_u64.checked_shl((pool_bytes / FRAMES_MIN).checked_ilog2().unwrap_or(0)).unwrap_or(0);
+        let smaller = Some(smaller).filter(|bytes| (PAGE_BYTES_MIN..page_bytes).contains(bytes));
+        let smaller = smaller.map_or(String::new(), |smaller| format!("VGASNET_PAGE_SIZE={} or ", bytes(smaller)));
+        return format!("the pool has room for {frames} pages; try {smaller}{larger}");
+    }
+    if sum.sum_ns(Row::WaitFault) > sum.sum_ns(Row::WaitPage) {
+        return "tell early what will be loaded (vgasnet_advise, VGASNET_ADVISE_WILLNEED), or use more threads"
+            .to_owned();
+    }
+    "start gets early (vgasnet_get_nb), or use more threads".to_owned()
+}
+
+/// How much of the bytes that were fetched was asked for, in percent, and the size of a page that fits; `None` where loads
+/// and stores leave that unknown.
 fn used(sum: &Snapshot) -> Option<(u64, u64)> {
     let faults: u64 =
         [Row::FaultMapped, Row::FaultRead, Row::FaultWrite, Row::FaultBorrowed].iter().map(|row| sum.get(*row)).sum();
-    let missed = [Row::MissOwnDisk, Row::MissNeighbour, Row::MissOtherHost];
-    let came = missed.iter().map(|row| sum.get(*row)).sum::<u64>() + sum.get(Row::AheadFetched);
-    let asked_bytes = sum.get(Row::GetBytes).saturating_add(sum.get(Row::PutBytes));
-    let used = percent(asked_bytes, came.saturating_mul(sum.get(Row::PageSize)));
-    let fitting_bytes = asked_bytes.checked_div(came)?.checked_next_power_of_two()?.max(PAGE_BYTES_MIN);
-    (faults == 0).then_some((used, fitting_bytes))
+    let page_bytes = sum.get(Row::PageSize);
+    let in_pages = |pages: u64| pages.saturating_mul(page_bytes);
+    // What a home read for others is counted where it came.
+    let read_bytes = sum.get(Row::DiskReadBytes).saturating_sub(in_pages(sum.get(Row::ServedDisk)));
+    let fetched_bytes = read_bytes + sum.get(Row::PageInNeighbour) + sum.get(Row::PageInOtherHost);
+    // Puts that fill pages which came without bytes use none that were fetched.
+    let filled_bytes = in_pages(sum.get(Row::ZerosCame) + sum.get(Row::Overwritten));
+    let asked_bytes = sum.get(Row::GetBytes).saturating_add(sum.get(Row::PutBytes).saturating_sub(filled_bytes));
+    let of_a_page = asked_bytes.checked_div(fetched_bytes.div_ceil(page_bytes.max(1)))?;
+    let fitting_bytes = of_a_page.checked_next_power_of_two()?.max(PAGE_BYTES_MIN);
+    (faults == 0).then_some((percent(asked_bytes, fetched_bytes), fitting_bytes))
 }
 
 #[cfg(test)]
@@ -145,16 +202,24 @@ mod tests {
     const WAITED: (Row, u64, u64) = (Row::WaitPage, 1000, 6_100_000_000);
     const MISSED: (Row, u64, u64) = (Row::MissOwnDisk, 1000, 6_000_000_000);
     const USED_WHOLE: (Row, u64) = (Row::GetBytes, 1000 * (4 << 20));
+    const READ: (Row, u64) = (Row::DiskReadBytes, 1000 * (4 << 20));
 
     #[test]
     fn pages_that_are_hardly_used_are_too_large() {
-        let ranks = rank(&[(Row::GetBytes, 1000 * (80 << 10))], &[WAITED, MISSED]);
-        assert_eq!(
-            advice(&ranks),
-            "61 % of the time went into reading 4M pages of which 1 % was used: try VGASNET_PAGE_SIZE=128K"
-        );
+        let few = (Row::GetBytes, 1000 * (80 << 10));
+        let too_large = "61 % of the time went into reading 4M pages of which 1 % was used: try VGASNET_PAGE_SIZE=128K";
+        assert_eq!(advice(&rank(&[READ, few], &[WAITED, MISSED])), too_large);
+        let bytes = advice(&rank(&[READ, (Row::GetBytes, 9)], &[WAITED, MISSED]));
+        assert!(bytes.ends_with(" of which less than 1 % was used: try VGASNET_PAGE_SIZE=64K"), "{bytes}");
+        // A larger pool would help less.
+        assert_eq!(advice(&rank(&[READ, few, (Row::Refetched2, 500)], &[WAITED, MISSED])), too_large);
+        // What filled pages that came without bytes is no use of others.
+        let filled = [(Row::PutBytes, 600 * (4 << 20)), (Row::ZerosCame, 500), (Row::Overwritten, 100)];
+        assert_eq!(advice(&rank(&[&filled[..], &[READ, few]].concat(), &[WAITED, MISSED])), too_large);
+        let changed = [(Row::PutBytes, 900 * (4 << 20)), (Row::ZerosCame, 500), READ, few];
+        assert!(!advice(&rank(&changed, &[WAITED, MISSED])).contains("PAGE_SIZE"), "half of them were overwritten");
         // Nobody knows what loads use.
-        assert!(!advice(&rank(&[(Row::FaultRead, 1)], &[WAITED, MISSED])).contains("PAGE_SIZE"));
+        assert!(!advice(&rank(&[(Row::FaultRead, 1), READ], &[WAITED, MISSED])).contains("PAGE_SIZE"));
     }
 
     #[test]
@@ -169,13 +234,36 @@ mod tests {
 
     #[test]
     fn a_disk_is_the_limit_where_requests_queue() {
-        let busy = [USED_WHOLE, (Row::DiskBusy, 9_000_000_000), (Row::DiskReadBytes, 20 << 30)];
+        let busy = [(Row::GetBytes, 20 << 30), (Row::DiskBusy, 9_000_000_000), (Row::DiskReadBytes, 20 << 30)];
         let queued = advice(&rank(&busy, &[WAITED, MISSED, (Row::DiskRead, 1000, 40_000_000_000)]));
         assert!(queued.ends_with("the disk is the limit, at 2G/s; only a faster one helps, or more hosts"), "{queued}");
         let single = advice(&rank(&busy, &[WAITED, MISSED, (Row::DiskRead, 1000, 9_000_000_000)]));
         assert!(single.contains("one at a time"), "{single}");
         let idle = advice(&rank(&[USED_WHOLE], &[WAITED, MISSED]));
         assert!(idle.contains("disks had work for 0 % of it"), "{idle}");
+    }
+
+    #[test]
+    fn a_cause_has_its_own_share() {
+        let waited = (Row::WaitPage, 1000, 7_100_000_000);
+        let missed = [waited, (Row::MissOwnDisk, 9, 3_000_000_000), (Row::MissNeighbour, 9, 4_000_000_000)];
+        let told = |served: &[(Row, u64)]| advice(&rank(&[&[USED_WHOLE, READ], served].concat(), &missed));
+        let pool = "71 % of the time went into waits for pages, 40 % into fetching 4M pages from ranks of the same host, while";
+        assert!(told(&[(Row::ServedPool, 9)]).starts_with(pool), "{}", told(&[]));
+        let disks = "40 % into fetching 4M pages from disks of ranks of the same host, while";
+        assert!(told(&[(Row::ServedPool, 1), (Row::ServedDisk, 8)]).contains(disks));
+    }
+
+    #[test]
+    fn what_starts_more_at_a_time_fits_the_program() {
+        let told = |set: &[(Row, u64)], wait| advice(&rank(set, &[(wait, 1000, 6_100_000_000), MISSED]));
+        assert!(told(&[USED_WHOLE], Row::WaitPage).contains("vgasnet_get_nb"));
+        let loads = told(&[(Row::FaultRead, 9)], Row::WaitFault);
+        assert!(loads.contains("VGASNET_ADVISE_WILLNEED") && !loads.contains("vgasnet_get_nb"), "{loads}");
+        let small = told(&[(Row::PoolSize, 16 << 20), (Row::FaultRead, 9)], Row::WaitFault);
+        assert!(small.ends_with("has room for 4 pages; try VGASNET_PAGE_SIZE=1M or VGASNET_POOL_SIZE=64M"), "{small}");
+        let smallest = told(&[(Row::PoolSize, 256 << 10), (Row::PageSize, 64 << 10)], Row::WaitPage);
+        assert!(smallest.ends_with("has room for 4 pages; try VGASNET_POOL_SIZE=1M"), "{smallest}");
     }
 
     #[test]
@@ -199,7 +287,7 @@ mod tests {
         let rights = advice(&rank(&[], &[WAITED, (Row::MissRight, 9, 5_000_000_000)]));
         assert!(rights.contains("the right to write 4M pages: keep"), "{rights}");
         let frames = advice(&rank(&[], &[WAITED, MISSED, (Row::MissFrame, 9, 5_000_000_000)]));
-        assert!(frames.starts_with("61 % of the time went into waiting for frames for 4M pages"), "{frames}");
+        assert!(frames.contains("waits for pages, 50 % into waiting for frames for 4M pages"), "{frames}");
         let none = advice(&rank(&[], &[(Row::WaitPage, 5, 500_000_000)]));
         assert_eq!(none, "5 % of the time went into waits: there is nothing to do");
         assert!(advice(&[Snapshot::default()]).contains("nothing to do"));

@@ -15,6 +15,7 @@ mod numbers;
 mod rows;
 mod snapshot;
 mod table;
+mod under_way;
 
 pub use json::json;
 pub use rows::{Declared, ROWS, Row};
@@ -25,10 +26,13 @@ use counters::Counters;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
+use under_way::{Begun, UnderWay};
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
 static COUNTERS: Counters = Counters::new();
+
+static UNDER_WAY: UnderWay = UnderWay::new();
 
 /// What is known of a rank without counting.
 #[derive(Clone, Copy, Debug)]
@@ -84,30 +88,40 @@ pub fn time(row: Row, since: Instant) {
 #[derive(Debug)]
 pub struct Waiting {
     row: Row,
-    since: Option<Instant>,
+    since: Option<(Instant, Begun)>,
 }
 
 /// Begins a wait of the calling thread for a cause. One within another counts in both rows.
 #[inline]
 pub fn wait(row: Row) -> Waiting {
-    Waiting { row, since: is_on().then(Instant::now) }
+    Waiting { row, since: is_on().then(|| begin_wait(row)) }
+}
+
+fn begin_wait(row: Row) -> (Instant, Begun) {
+    COUNTERS.note_thread();
+    let now = Instant::now();
+    // Rounded up, so that a wait never counts more under way than when it is over.
+    let now_ms = SETUP.get().map_or(0, |setup| now.duration_since(setup.since).as_micros().div_ceil(1000));
+    (now, UNDER_WAY.begin(row, now_ms as u64))
 }
 
 impl Drop for Waiting {
     #[inline]
     fn drop(&mut self) {
-        if let Some(since) = self.since {
-            COUNTERS.note_thread();
+        if let Some((since, begun)) = self.since.take() {
+            UNDER_WAY.end(self.row, begun);
             time(self.row, since);
         }
     }
 }
 
-/// What this rank has counted so far; `None` while statistics are off.
+/// What this rank has counted so far, the time of waits under way included; `None` while statistics are off.
 pub fn snapshot() -> Option<Snapshot> {
     let setup = SETUP.get().filter(|_| is_on())?;
     let mut snapshot = COUNTERS.read();
-    snapshot.set(Row::Elapsed, setup.since.elapsed().as_nanos() as u64);
+    let elapsed = setup.since.elapsed();
+    snapshot.set(Row::Elapsed, elapsed.as_nanos() as u64);
+    UNDER_WAY.add_to(&mut snapshot, elapsed.as_millis() as u64);
     snapshot.set(Row::PageSize, setup.page_bytes);
     snapshot.set(Row::PoolSize, setup.pool_bytes);
     Some(snapshot)

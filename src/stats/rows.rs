@@ -176,6 +176,10 @@ rows! {
         "loads that found their page in the pool of another rank of the host, which was mapped and not copied"
     CleanedAhead cleaned_ahead Count "pool" "of that, ahead of need"
         "those that were written back because they would be evicted soon"
+    ZerosCame zeros_came Count "pool" "pages of zeros" "pages that nobody had written and that came, waited for or ahead"
+    MissJoined miss_joined Count "misses" "joined a miss under way"
+        "gets, puts, loads and stores, or their parts in one page, that waited for a page which another had asked for; that one \
+         is in the rows above"
 }
 
 /// How many rows there are.

@@ -60,7 +60,7 @@ impl Buffers {
             buffers.refuse(&error);
         } else if let Some(limit_bytes) = memlock_bytes().filter(|limit| *limit < buffers.total_bytes() as u64) {
             buffers.say(format!(
-                "the limit on locked memory, {}, is less than the pool of {}: what exceeds it is not pinned for I/O once \
+                "the limit on locked memory, {}, is less than {}, the pool and its staging frames: what exceeds it is not pinned for I/O once \
                  but at each operation, which takes more CPU; raise `ulimit -l` to lift this",
                 format_size_about(limit_bytes),
                 format_size(buffers.total_bytes() as u64),
@@ -120,7 +120,7 @@ impl Buffers {
         self.is_refused = true;
         let limit = memlock_bytes().map_or_else(|| "unlimited".into(), format_size_about);
         self.say(format!(
-            "the kernel refused to pin more than {} of the pool of {} for I/O ({error}; the limit on locked memory is \
+            "the kernel refused to pin more than {} of the pool and its staging frames, {}, for I/O ({error}; the limit on locked memory is \
              {limit}, and Linux is needed from 5.19): operations on the rest pin their page each time, which takes more \
              CPU; raise `ulimit -l` to lift this",
             format_size(self.registered_bytes as u64),

@@ -80,6 +80,18 @@ static void ends(void) {
     if (is_part("_exit")) _exit(0);
 }
 
+/* The first rank ends the job, and the program goes on elsewhere until that rank is gone. */
+static int desert(void) {
+    pid_t first = getpid();
+    if (vgasnet_mynode() == 0) vgasnet_put(0, at(0, 0), &first, sizeof first);
+    barrier();
+    vgasnet_get(&first, 0, at(0, 0), sizeof first);
+    barrier();
+    if (vgasnet_mynode() == 0) vgasnet_exit(0);
+    while (kill(first, 0) == 0) usleep(1000);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     vgasnet_handlerentry_t table[] = {{200, (void (*)(void))in_handler}};
     CHECK(argc > 1);
@@ -91,6 +103,7 @@ int main(int argc, char **argv) {
     barrier();
     hangs = strcmp(argv[1], "hangs") == 0, calls_again = strcmp(argv[1], "nested") == 0;
     part = argv[1];
+    if (is_part("deserted")) return desert();
     /* With status 0 all ranks leave, else the last one ends the job. */
     if ((status == 0 && !is_part("_exit")) || vgasnet_mynode() == vgasnet_nodes() - 1) ends();
     barrier();

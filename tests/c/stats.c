@@ -1,6 +1,7 @@
 /* What vgasnet_stats tells of accesses whose kind is known, and jobs for what is shown at their end. */
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -97,13 +98,31 @@ static void check_disk(void) {
 /* A stream is read ahead. What is read ahead and neither used nor evicted is in neither row. */
 static void check_ahead(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
+    /* Zeros come ahead, and lack the right to write. */
     for (size_t page = 0; page < pages; ++page) put(page);
     vgasnet_stats_t before = now();
+    CHECK(before.ahead_fetched > 0 && before.zeros_came >= before.ahead_fetched && before.zeros_came >= before.miss_zeros.count);
+    /* One may be evicted just before it is used. */
+    CHECK(before.miss_right.count > 0 && before.ahead_wasted <= before.ahead_fetched / 4);
     for (size_t page = 0; page < pages; ++page) get(me, page);
     vgasnet_stats_t after = now();
     uint64_t fetched = after.ahead_fetched - before.ahead_fetched;
     CHECK(fetched > 0 && after.ahead_used > before.ahead_used);
     CHECK(after.ahead_used + after.ahead_wasted <= after.ahead_fetched);
+}
+
+/* Gets that wait for the page that a first one has asked for. */
+static void check_joined(void) {
+    char bytes[8];
+    size_t pages = 4 * pool_bytes() / page_bytes();
+    for (size_t page = 0; page < pages; ++page) put(page);
+    vgasnet_stats_t before = now();
+    for (int i = 0; i < 8; ++i) vgasnet_get_nbi(bytes + i, me, own(0) + i, 1);
+    vgasnet_wait_syncnbi_gets();
+    vgasnet_stats_t after = now();
+    CHECK_EQ(after.miss_own_disk.count - before.miss_own_disk.count, 1);
+    CHECK_EQ(after.miss_joined - before.miss_joined + after.hit_gets - before.hit_gets, 7);
+    CHECK(after.miss_joined > before.miss_joined);
 }
 
 static void check_faults(void) {
@@ -115,6 +134,31 @@ static void check_faults(void) {
     CHECK(after.wait_fault.count > before.wait_fault.count);
     CHECK(*byte == 1);
     CHECK_EQ(now().fault_read, after.fault_read);
+}
+
+static void sleep_1_ms(void) {
+    struct timespec time = {0, 1000000};
+    nanosleep(&time, NULL);
+}
+
+/* The barrier is under way until this has seen that it counts. */
+static void *watch_barrier(void *seen) {
+    uint64_t before = now().wait_barrier.sum_ns;
+    for (int i = 0; i < 30000 && now().wait_barrier.sum_ns == before; ++i) sleep_1_ms();
+    *(int *)seen = now().wait_barrier.sum_ns > before;
+    vgasnet_put_val(1, at(1, 0), 1, 1);
+    return NULL;
+}
+
+static void check_under_way(void) {
+    pthread_t watcher;
+    int seen = 0;
+    if (me == 1) vgasnet_put_val(1, own(0), 0, 1);
+    barrier();
+    if (me == 0) CHECK(pthread_create(&watcher, NULL, watch_barrier, &seen) == 0);
+    if (me == 1) while (vgasnet_get_val(1, own(0), 1) == 0) sleep_1_ms();
+    barrier();
+    if (me == 0) CHECK(pthread_join(watcher, NULL) == 0 && seen);
 }
 
 static void on_message(vgasnet_token_t token) { (void)token, ++handled; }
@@ -200,7 +244,9 @@ int main(int argc, char **argv) {
     if (strcmp(part, "whole") == 0) check_whole();
     if (strcmp(part, "disk") == 0) check_disk();
     if (strcmp(part, "ahead") == 0) check_ahead();
+    if (strcmp(part, "joined") == 0) check_joined();
     if (strcmp(part, "faults") == 0) check_faults();
+    if (strcmp(part, "under-way") == 0) check_under_way();
     if (strcmp(part, "messages") == 0) check_messages();
     if (strcmp(part, "signal") == 0) check_signal();
     if (strcmp(part, "handler") == 0) CHECK(raise(SIGUSR2) == 0 && signals == 1);

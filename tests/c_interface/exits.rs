@@ -1,7 +1,7 @@
 //! Ends of ranks, with what their programs have left to do.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, run};
+use crate::support::run::{Ended, Setup, conduit, run, say_not_run};
 
 fn exits(args: &[&str], ranks: u32) -> Ended {
     let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
@@ -62,6 +62,18 @@ fn exit_handlers_that_hang_are_given_up() {
     let line = "vgasnet: rank 0: vgasnet_exit: the program's exit handlers are not through after 10 s; the rank ends without \
                 them\n";
     assert_eq!(ended.expect(0).stderr, line, "{ended}");
+}
+
+#[test]
+fn nobody_waits_for_a_rank_that_is_gone() {
+    if conduit() != "smp" {
+        return say_not_run("nobody_waits_for_a_rank_that_is_gone", "over a network the launcher ends those that wait");
+    }
+    for ranks in [2, 6] {
+        let ended = exits(&["deserted"], ranks);
+        // None of them was ended by the launcher.
+        assert_eq!(said(ended.expect(0)), handlers_of(0..ranks), "{ended}");
+    }
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn of(rank: usize, name: &str, file: &Value) -> u64 {
 
 #[test]
 fn accesses_are_counted_by_their_kind() {
-    for part in ["sizes", "hits", "whole", "disk", "ahead", "faults"] {
+    for part in ["sizes", "hits", "whole", "disk", "ahead", "joined", "faults"] {
         for setup in [setup(1, true), setup(2, true), setup(2, false)] {
             job(part, setup, &[ON]).expect(0);
         }
@@ -42,6 +42,7 @@ fn accesses_are_counted_by_their_kind() {
     run_with(&cxx, &["hits"], setup(1, true), &[ON]).expect(0);
     for ranks in [2, 3] {
         job("messages", setup(ranks, true), &[ON]).expect(0);
+        job("under-way", setup(ranks, true), &[ON]).expect(0);
     }
 }
 
@@ -91,8 +92,10 @@ fn a_file_alone_comes_without_a_table() {
 #[test]
 fn a_file_that_cannot_be_written_is_named() {
     let ended = job("return", setup(2, true), &[("VGASNET_STATS_FILE", "/nowhere/stats.json")]);
-    let line = "vgasnet: rank 0: statistics: cannot write /nowhere/stats.json: ";
-    assert!(ended.expect(0).stderr.starts_with(line), "{ended}");
+    let lines: Vec<_> = ended.expect(0).stderr.lines().collect();
+    let cannot = "cannot write /nowhere/stats.json: ";
+    assert!(lines[0].starts_with(&format!("vgasnet: rank 0: vgasnet_attach: warning: {cannot}")), "{ended}");
+    assert!(lines[1].starts_with(&format!("vgasnet: rank 0: statistics: {cannot}")), "{ended}");
 }
 
 #[test]

@@ -190,6 +190,11 @@ pub trait Conduit: Send + Sync {
         None
     }
 
+    /// Whether every rank has taken as many steps as this one, where the conduit knows that; else false.
+    fn have_all_stepped(&self) -> bool {
+        false
+    }
+
     /// Whether this rank is to tell of the ranks for which it has waited `times` times [`SLOW`]: those ranks, or none
     /// where the conduit does not know them. Then the first ranks of all hosts tell in turn: the ranks that are waited
     /// for may be those of the first host.

@@ -219,6 +219,11 @@ impl Conduit for SmpConduit {
         Some(behind.map(Rank).collect())
     }
 
+    fn have_all_stepped(&self) -> bool {
+        let own = self.own_block().steps();
+        (0..self.ranks).all(|rank| self.job.control.block(rank).steps() >= own)
+    }
+
     fn attach(&self, sizes: RegionSizes) -> Result<(), ConduitError> {
         assert!(self.attached.get().is_none(), "attach was called before");
         let attached = self.map_regions(&sizes.of_all(self)?);
