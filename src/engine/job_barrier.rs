@@ -1,14 +1,47 @@
 //! The barrier of all ranks, and the one at the end of the job.
 
-use super::Driver;
+use super::{Driver, Engine, TAG_BARRIER, TAG_FAREWELL};
 use crate::stats::{self, Row};
 use crate::sys::interposed;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use vgasnet_protocol::barrier::{Misuse, Name};
+use vgasnet_protocol::barrier::{Barrier, Misuse, Name};
 
 /// How often a rank that waits for the end looks for it in the conduit, too: a rank that did not wait passes no message on.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+
+impl Engine {
+    /// The barrier.
+    pub fn barrier(&mut self) -> &mut Barrier {
+        &mut self.barrier
+    }
+
+    /// Arrives at the client's barrier.
+    ///
+    /// # Errors
+    /// The client has notified already.
+    pub fn notify_barrier(&mut self, name: Name) -> Result<(), Misuse> {
+        let notified = self.barrier.notify(name, &mut self.outbox.for_barrier(TAG_BARRIER));
+        self.look_at_barriers();
+        notified
+    }
+
+    /// Says that this rank's program is over. Once.
+    pub fn leave(&mut self) {
+        let left = self.farewell.notify(Name::Anonymous, &mut self.outbox.for_barrier(TAG_FAREWELL));
+        assert_eq!(left, Ok(()), "a rank leaves once");
+        self.look_at_barriers();
+    }
+
+    /// Whether every rank's program is over.
+    pub fn everyone_left(&self) -> bool {
+        self.farewell.is_released()
+    }
+
+    pub(super) fn look_at_barriers(&mut self) {
+        self.has_event |= self.barrier.is_released() || self.farewell.is_released();
+    }
+}
 
 impl Driver {
     /// Arrives at the barrier. Without cooperative caching, this rank's dirty pages are written back first.

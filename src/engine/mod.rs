@@ -46,7 +46,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::barrier::{self, Barrier};
+use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{
     Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToCache, ToHome,
     Waiter,
@@ -178,11 +178,6 @@ impl Engine {
         self.cleaned_ahead
     }
 
-    /// The barrier.
-    pub fn barrier(&mut self) -> &mut Barrier {
-        &mut self.barrier
-    }
-
     /// Makes a part of an operation wait for its page.
     pub fn submit(&mut self, part: Part) {
         let (page, access) = (part.piece.page, part.copy.access());
@@ -235,28 +230,6 @@ impl Engine {
     /// count: they are written back when it unpins them.
     pub fn is_flushed(&self) -> bool {
         self.protocol.cache.flushed() || self.protocol.cache.unflushed().all(|page| self.is_pinned(page))
-    }
-
-    /// Arrives at the client's barrier.
-    ///
-    /// # Errors
-    /// The client has notified already.
-    pub fn notify_barrier(&mut self, name: barrier::Name) -> Result<(), barrier::Misuse> {
-        let notified = self.barrier.notify(name, &mut self.outbox.for_barrier(TAG_BARRIER));
-        self.look_at_barriers();
-        notified
-    }
-
-    /// Says that this rank's program is over. Once.
-    pub fn leave(&mut self) {
-        let left = self.farewell.notify(barrier::Name::Anonymous, &mut self.outbox.for_barrier(TAG_FAREWELL));
-        assert_eq!(left, Ok(()), "a rank leaves once");
-        self.look_at_barriers();
-    }
-
-    /// Whether every rank's program is over.
-    pub fn everyone_left(&self) -> bool {
-        self.farewell.is_released()
     }
 
     /// Takes an event that results from work outside the lock.
@@ -325,10 +298,6 @@ impl Engine {
             ahead: self.prefetch.under_way(),
             work: self.work.len() + self.refused.len(),
         }
-    }
-
-    fn look_at_barriers(&mut self) {
-        self.has_event |= self.barrier.is_released() || self.farewell.is_released();
     }
 
     fn poll_closing(&mut self) -> bool {
