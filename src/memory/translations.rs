@@ -10,8 +10,11 @@ use super::{DirtyBlocks, RankMemory, Segment};
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
-/// How many places are remembered. Pages that follow each other in a segment never share one of them.
-const PLACES: usize = 1 << 14;
+/// How many places are remembered, in bits. Of so many pages that follow each other hardly any share one, and no two that are
+/// as many, or a multiple of that, apart: programs go through several arrays together, whose sizes are powers of two.
+const PLACES_BITS: u32 = 14;
+
+const PLACES: usize = 1 << PLACES_BITS;
 
 /// Bits of a place that name the pool, by its offset in the list of pools.
 const POOL_BITS: u32 = u16::BITS;
@@ -250,5 +253,20 @@ impl Reach {
 /// Where the place of a page is remembered, by its address in pages.
 #[inline(always)]
 fn at(rank: u32, page: usize) -> usize {
-    page.wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)
+    (page ^ page >> PLACES_BITS).wrapping_add((rank as usize).wrapping_mul(0x9e37_79b1)) & (PLACES - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrays_of_a_power_of_two_do_not_share_their_places() {
+        let first = (1 << 46) / (64 << 10);
+        for distance in (1..12).map(|power| PLACES << power >> 1) {
+            assert!((0..PLACES).all(|page| at(3, first + page) != at(3, first + page + distance)), "{distance}");
+        }
+        let next: std::collections::HashSet<_> = (0..PLACES).map(|page| at(1, first + page)).collect();
+        assert_eq!(next.len(), PLACES);
+    }
 }
