@@ -342,8 +342,12 @@ impl Engine {
                 let frame = released.and_then(|page| self.protocol.cache.frame_of(page));
                 frame.into_iter().for_each(|frame| self.frames.release(frame));
             }
-            let Some(frame) = self.next_eviction() else { return };
-            self.events.push_back(Event::Evict(frame));
+            // A search without a victim may have found pages to be written back.
+            match self.next_eviction() {
+                Some(frame) => self.events.push_back(Event::Evict(frame)),
+                None if self.events.is_empty() => return,
+                None => {}
+            }
         }
     }
 
