@@ -3,7 +3,10 @@
  * loans pinned: likewise, and the lender has pinned pages.
  * loans killed: it is killed. loans fork: its children have none of it. */
 #define _DEFAULT_SOURCE
+#include <dirent.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,13 +90,38 @@ static void use_others(void) {
             }
 }
 
+/* Whether all threads of a process are stopped, or gone. */
+static bool has_stopped(pid_t pid) {
+    bool is_running = false;
+    char name[64], state;
+    snprintf(name, sizeof name, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(name);
+    CHECK(threads != NULL);
+    for (struct dirent *thread; !is_running && (thread = readdir(threads)) != NULL;) {
+        if (thread->d_name[0] == '.') continue;
+        snprintf(name, sizeof name, "/proc/%d/task/%.16s/stat", (int)pid, thread->d_name);
+        FILE *stat = fopen(name, "r");
+        if (stat == NULL) continue;
+        is_running = fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 && strchr("TtZX", state) == NULL;
+        fclose(stat);
+    }
+    closedir(threads);
+    return !is_running;
+}
+
+/* Stops a rank: kill does not wait for it, and a rank that runs still gives frames back. */
+static void stop(pid_t pid) {
+    CHECK(kill(pid, SIGSTOP) == 0);
+    while (!has_stopped(pid)) usleep(1000);
+}
+
 /* The others are at work while rank 0 is stopped; they do not wait for it. */
 static void check_stopped(void) {
     size_t lent = pool_pages() / 2;
     pid_t pid = borrow_from_1(lent);
     if (me == 1) {
         alarm(60);
-        CHECK(kill(pid, SIGSTOP) == 0);
+        stop(pid);
         use_others();
         CHECK(kill(pid, SIGCONT) == 0);
         alarm(0);
@@ -114,7 +142,7 @@ static void check_pinned(void) {
     pid = borrow_from_1(pool_pages() / 2);
     if (me == 1) {
         alarm(60);
-        CHECK(kill(pid, SIGSTOP) == 0);
+        stop(pid);
         use_others();
         CHECK(kill(pid, SIGCONT) == 0);
         CHECK(vgasnet_unpin(at(1, 0), half) == VGASNET_OK);
