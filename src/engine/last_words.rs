@@ -26,6 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct LastWords {
     of: BTreeMap<Rank, Words>,
+    /// Ranks whose words have all come.
+    complete: usize,
     are_heard: bool,
 }
 
@@ -64,7 +66,9 @@ impl LastWords {
         }
         words.bytes[part.offset_bytes..][..part.bytes.len()].copy_from_slice(&part.bytes);
         words.missing_bytes -= part.bytes.len();
-        Ok(words.missing_bytes == 0)
+        let is_complete = words.missing_bytes == 0;
+        self.complete += usize::from(is_complete);
+        Ok(is_complete)
     }
 
     fn heard(&self) -> impl Iterator<Item = (Rank, &[u8])> {
@@ -121,7 +125,7 @@ impl Driver {
     /// then, or are about to, but those whose words were lost.
     pub fn hear_last_words(&self) -> Vec<(Rank, Vec<u8>)> {
         let others = self.conduit.ranks() as usize - 1;
-        let all_heard = || self.engine().last_words.heard().count() == others;
+        let all_heard = || self.engine().last_words.complete == others;
         self.wait_until_or(&all_heard, Some(Instant::now() + PATIENCE));
         self.engine().last_words.heard().map(|(rank, bytes)| (rank, bytes.to_vec())).collect()
     }
