@@ -50,6 +50,8 @@ impl Meter {
     pub(super) fn on_event(&mut self, event: &Event, cache: &Cache) {
         match event {
             Event::Want { page, .. } => self.on_wanted(*page),
+            // Of a page that is here this is a wish to write.
+            Event::Overwrite { page, .. } if !cache.may_overwrite(*page) => self.on_wanted(*page),
             Event::Evict(frame) => {
                 if let Some(page) = cache.page_in(*frame) {
                     // A dirty one counts when it is written back: a writer may take it before.

@@ -186,12 +186,7 @@ impl Engine {
         let waiter = Waiter(self.parts.insert(part) as u32);
         // Puts of whole pages need no page ahead: they read none.
         if overwrites {
-            let is_here = !self.protocol.cache.may_overwrite(page);
-            return self.handle(if is_here {
-                Event::Want { page, access, waiter }
-            } else {
-                Event::Overwrite { page, waiter }
-            });
+            return self.handle(Event::Overwrite { page, waiter });
         }
         self.handle(Event::Want { page, access, waiter });
         self.prefetch_after_miss(page);
