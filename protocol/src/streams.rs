@@ -227,6 +227,7 @@ mod tests {
         });
         assert_eq!(steps, [1, 2, 256, 1]);
     }
+
     #[test]
     fn little_is_fetched_for_streams_that_end_soon() {
         for pages in [4, 16, 64, 256, 1024] {

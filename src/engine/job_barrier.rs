@@ -97,8 +97,8 @@ impl Driver {
         self.engine().barrier().result()
     }
 
-    /// Says that this rank's program is over, which the conduit has counted as a step, and serves the other ranks until every rank's is, but not much longer than
-    /// `end`. Returns whether every rank's program is over.
+    /// Says that this rank's program is over, which the conduit has counted as a step, and serves the other ranks until every
+    /// rank's is, but not much longer than `end`. Returns whether every rank's program is over.
     pub fn leave(&self, end: Option<Instant>) -> bool {
         if !self.has_left.swap(true, Ordering::SeqCst) {
             self.engine().leave();

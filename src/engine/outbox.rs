@@ -17,7 +17,8 @@ pub(super) struct Outbox {
     conduit: Arc<dyn Conduit>,
     /// The peers for which something waits; none of the queues is empty.
     waiting: BTreeMap<Rank, Queues>,
-    /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that they share.
+    /// The peer that the last flush has tried first: the next one begins behind it, so that all get their share of a room that
+    /// they share.
     tried_first: Rank,
 }
 
