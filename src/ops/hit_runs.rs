@@ -24,19 +24,26 @@ impl Batch {
         Batch { runs: [none; BATCH_RUNS], first: 0, end: 0 }
     }
 
-    /// Reads as many more runs as there is room for, once all have been taken. Returns whether there are any.
-    #[inline]
+    /// Reads as many more runs as there is room for, once all have been taken: those that go on where the one before ends on both
+    /// sides make one run with it. Returns whether there are any.
+    ///
+    /// Not a part of the loop around it: each of the two needs all registers.
+    #[inline(never)]
     pub(super) fn refill(&mut self, from: &mut impl Iterator<Item = Run>) -> bool {
         debug_assert!(self.first == self.end, "runs are left");
-        (self.first, self.end) = (0, 0);
-        for run in from {
-            self.runs[self.end] = run;
-            self.end += 1;
-            if self.end == BATCH_RUNS {
-                break;
+        let mut end = 0;
+        while end < BATCH_RUNS {
+            let Some(run) = from.next() else { break };
+            match self.runs[..end].last_mut() {
+                Some(last) if last.is_continued_by(&run) => last.len_bytes += run.len_bytes,
+                _ => {
+                    self.runs[end] = run;
+                    end += 1;
+                }
             }
         }
-        self.end > 0
+        (self.first, self.end) = (0, end);
+        end > 0
     }
 
     /// Takes the next run.
@@ -51,13 +58,16 @@ impl Batch {
     }
 }
 
+/// No block begins there.
+const NO_BLOCK: usize = usize::MAX - DIRTY_BLOCK_BYTES;
+
 /// The page of the last run, pinned.
 struct HeldPage {
     page: PinnedPage,
     /// The address of its first byte, as its home has it.
     start: usize,
-    /// The last block that was marked as dirty. It stays so while the page is pinned.
-    marked: Option<usize>,
+    /// Where the last block begins that was marked as dirty. It stays so while the page is pinned.
+    marked: usize,
 }
 
 impl Ops {
@@ -66,17 +76,33 @@ impl Ops {
     ///
     /// # Safety
     /// The local side of each run is valid for its length, or null.
-    #[inline]
     pub(super) unsafe fn hit_runs(&self, direction: Direction, rank: u32, batch: &mut Batch) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match direction {
+                Direction::Get => self.hit_runs_of::<true>(rank, batch),
+                Direction::Put => self.hit_runs_of::<false>(rank, batch),
+            }
+        }
+    }
+
+    /// As [`Ops::hit_runs`]: gets or puts. Not a part of the loop that makes the runs, which needs the registers itself.
+    ///
+    /// # Safety
+    /// The local side of each run is valid for its length, or null.
+    #[inline(never)]
+    unsafe fn hit_runs_of<const IS_GET: bool>(&self, rank: u32, batch: &mut Batch) {
+        let direction = if IS_GET { Direction::Get } else { Direction::Put };
+        let counts = stats::is_on();
         let own = self.space.own_segment();
         let page_bytes = self.space.page_bytes();
+        // A run of no more than a page that begins elsewhere does not reach into the own segment.
+        let near_own = own.base.saturating_sub(page_bytes)..own.base + own.size_bytes;
         let mut held: Option<HeldPage> = None;
         let mut done = 0;
         for (at, run) in batch.left().iter().enumerate() {
-            if run.local == 0 || own.overlaps(run.local, run.len_bytes) {
-                break;
-            }
-            if run.len_bytes > page_bytes {
+            let is_near_own = run.local.wrapping_sub(near_own.start) < near_own.len();
+            if run.local == 0 || run.len_bytes > page_bytes || is_near_own && own.overlaps(run.local, run.len_bytes) {
                 break;
             }
             let is_in = |start: usize| run.remote.wrapping_sub(start) <= page_bytes - run.len_bytes;
@@ -102,7 +128,7 @@ impl Ops {
             // SAFETY: the page is pinned for this direction, and the run lies in it. The local side is valid, not null and not
             // in the own segment, so it does not overlap the frame.
             unsafe { copy_run(direction, place.page.frame.add(offset_bytes), run) };
-            if stats::is_on() {
+            if counts {
                 self.count_hit(place.page.rank, direction.access(), run.len_bytes);
             }
             done += 1;
@@ -134,17 +160,15 @@ impl Ops {
         if direction == Direction::Get && run.len_bytes < SMALL_BYTES_MAX && !stats::is_on() {
             self.mark_read(&page);
         }
-        Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: None })
+        Some(HeldPage { page, start: run.remote - piece.offset_bytes, marked: NO_BLOCK })
     }
 
     /// Marks the blocks that a run writes. Most runs lie in the block of the one before.
-    #[inline]
+    #[inline(always)]
     fn mark_run(&self, held: &mut HeldPage, offset_bytes: usize, len_bytes: usize) {
-        let block = |at: usize| Some(at / DIRTY_BLOCK_BYTES);
-        let last = block((offset_bytes + len_bytes).saturating_sub(1));
-        if held.marked != last || held.marked != block(offset_bytes) {
+        if offset_bytes < held.marked || offset_bytes + len_bytes > held.marked + DIRTY_BLOCK_BYTES {
             self.mark_dirty(&held.page, offset_bytes, len_bytes);
-            held.marked = last.filter(|_| len_bytes > 0);
+            held.marked = (offset_bytes + len_bytes - 1) / DIRTY_BLOCK_BYTES * DIRTY_BLOCK_BYTES;
         }
     }
 }
@@ -189,5 +213,32 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
             copy_at(len_bytes - 2 * VECTOR_BYTES);
         }
         copy_at(len_bytes - VECTOR_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_adjacent_on_both_sides_is_one_run() {
+        let run = |local, remote, len_bytes| Run { local, remote, len_bytes };
+        let pieces = [run(8, 108, 2), run(10, 110, 5), run(15, 115, 2), run(17, 118, 1), run(19, 119, 1)];
+        let mut batch = Batch::new();
+        assert!(batch.refill(&mut pieces.into_iter()));
+        let runs: Vec<Run> = std::iter::from_fn(|| batch.take()).collect();
+        assert_eq!(runs, [run(8, 108, 9), run(17, 118, 1), run(19, 119, 1)]);
+        assert!(!batch.refill(&mut std::iter::empty()) && batch.take().is_none());
+    }
+
+    #[test]
+    fn a_batch_leaves_what_it_has_no_room_for() {
+        let mut pieces = (0..300).map(|at| Run { local: 8 + 3 * at, remote: 9 * at, len_bytes: 2 });
+        let mut batch = Batch::new();
+        let mut counts = Vec::new();
+        while batch.refill(&mut pieces) {
+            counts.push(std::iter::from_fn(|| batch.take()).count());
+        }
+        assert_eq!(counts, [BATCH_RUNS, BATCH_RUNS, 300 - 2 * BATCH_RUNS]);
     }
 }
