@@ -56,7 +56,7 @@ impl Coll {
                     }
                     // Either side may have memory whose faults its program handles. A rank that touches its own raises them, so
                     // the bytes come in messages.
-                    Err(ReadError::Refused | ReadError::Unreadable(_) | ReadError::Unwritable) => false,
+                    Err(ReadError) => false,
                 }
             }
         }

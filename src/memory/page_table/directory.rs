@@ -1,16 +1,20 @@
 //! Which page is in whose pool: hints that all ranks of a host share.
 //!
 //! A rank's engine notes the pages that it opens and forgets those that it closes. Hints lie in sets of eight. Where a set
-//! is full a hint takes the place of another one, so hints may be lost. They may also be old. Who follows one looks into the
-//! entry of the frame. Each rank gives memory for twice as many hints as its pool has frames.
+//! is full a hint takes the place of another one, so hints may be lost; nowhere else. They may also be old, or of another page
+//! with as many bits in common. Who follows one looks into the entry of the frame. Each rank gives memory for twice as many
+//! hints as its pool has frames.
 
 use super::word::Key;
+#[cfg(all(loom, test))]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(all(loom, test)))]
 use std::sync::atomic::{AtomicU64, Ordering};
 use vgasnet_conduit::Region;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
-/// Hints of a set: a cache line.
-const WAYS: usize = 8;
+/// Hints of a set: a cache line. The model checker has fewer interleavings of two.
+pub(super) const WAYS: usize = if cfg!(all(loom, test)) { 2 } else { 8 };
 
 /// The hints of a host. A hint has 16 bits of the page's scattered key, 16 for the pool with 1 added, and the frame.
 #[derive(Debug)]
@@ -38,6 +42,11 @@ impl Directory {
         Directory { parts: parts.map(hints).collect() }
     }
 
+    #[cfg(all(loom, test))]
+    pub(super) fn of_parts(parts: impl Iterator<Item = &'static [AtomicU64]>) -> Directory {
+        Directory { parts: parts.collect() }
+    }
+
     /// Notes that a page is in a frame of the pool with this number on the host.
     pub fn note(&self, page: PageId, pool: usize, frame: FrameId) {
         let (set, hint) = self.place(page, pool, frame);
@@ -45,8 +54,12 @@ impl Directory {
         if set.iter().any(|way| load(way) == hint) {
             return;
         }
-        let way = set.iter().find(|way| load(way) == 0).unwrap_or(&set[frame.0 as usize % WAYS]);
-        way.store(hint, Ordering::Relaxed);
+        // Another rank may find the same free way.
+        let take = |way: &AtomicU64| way.compare_exchange(0, hint, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if !set.iter().any(|way| load(way) == 0 && take(way)) {
+            // A store would do, but the model checker orders no store after another thread's exchange.
+            set[frame.0 as usize % WAYS].swap(hint, Ordering::Relaxed);
+        }
     }
 
     /// Forgets what [`Directory::note`] has noted, if it is still there.

@@ -1,5 +1,6 @@
 //! The page table under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet --lib --release model` runs this.
 
+use super::directory::WAYS;
 use super::*;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -117,7 +118,13 @@ fn model_an_opened_page_is_complete() {
 /// A read without a pin gets bytes of its page, and of one version of it, while the frame goes to another page and back.
 #[test]
 fn model_a_read_without_a_pin_is_of_one_page() {
-    let other = PageId::of_segment(Rank(1), 5);
+    // One that begins elsewhere, and one at the same address of another rank.
+    [PageId::of_segment(Rank(0), 5), PageId::of_segment(Rank(1), 0)]
+        .into_iter()
+        .for_each(check_reads_while_frame_holds);
+}
+
+fn check_reads_while_frame_holds(other: PageId) {
     // Without a bound this takes many minutes.
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(3));
@@ -200,5 +207,96 @@ fn model_a_lent_frame_comes_back_before_its_page_is_closed() {
         close(&pool);
         borrower.join().unwrap();
         assert_eq!(pool.table.lent(), 0);
+    });
+}
+
+/// A directory with so many sets, each of [`WAYS`] hints.
+fn directory(sets: usize) -> Directory {
+    let part = (0..sets * WAYS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
+    Directory::of_parts(std::iter::once(&*part))
+}
+
+/// Another page whose hint does not differ from that of [`PAGE`] where both are in the same frame.
+fn page_of_the_same_hint() -> PageId {
+    let hint_bits = |page: PageId| Key::from(page).scattered() >> 7 & 0xffff;
+    let mut others = (1..1 << 20).map(|index| PageId::of_segment(Rank(0), index));
+    others.find(|page| hint_bits(*page) == hint_bits(PAGE)).expect("one of a million")
+}
+
+/// Whoever follows a hint pins the page that it looks for or nothing, while the frame goes to a page of the same hint. After
+/// that the directory has the page that is there, and not the one that was.
+#[test]
+fn model_a_hint_leads_to_its_page_or_is_refused() {
+    let other = page_of_the_same_hint();
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(3));
+    model.check(move || {
+        let (pool, directory) = (pool(1), Arc::new(directory(1)));
+        // SAFETY: nobody else has it yet.
+        pool.frame.with_mut(|bytes| unsafe { *bytes = 1 });
+        let reader = thread::spawn({
+            let (pool, directory) = (pool.clone(), directory.clone());
+            move || {
+                for (of, frame) in directory.find(PAGE) {
+                    assert!(of == 3 && frame == FRAME, "nobody noted that");
+                    let Some(Pinned { frame, .. }) = pool.table.pin_in(frame, PAGE, Access::Read) else { continue };
+                    // SAFETY: the checker tells if anybody writes meanwhile.
+                    pool.frame.with(|bytes| assert_eq!(unsafe { *bytes }, 1, "it is of the other page"));
+                    if pool.table.unpin(frame) {
+                        pool.table.notify_unpinned();
+                    }
+                }
+            }
+        });
+        pool.table.open(PAGE, FRAME, Access::Read, false);
+        directory.note(PAGE, 3, FRAME);
+        close(&pool);
+        directory.forget(PAGE, 3, FRAME);
+        assert_eq!(directory.find(PAGE).count(), 0, "it was forgotten");
+        pool.table.open(other, FRAME, Access::Read, false);
+        directory.note(other, 3, FRAME);
+        reader.join().unwrap();
+        assert!(directory.find(other).eq([(3, FRAME)]));
+    });
+}
+
+/// Two ranks that note and forget pages of one set, which has room for both, lose none and leave none.
+#[test]
+fn model_ranks_that_share_a_set_lose_no_hint() {
+    let pages = [PAGE, PageId::of_segment(Rank(1), 5)];
+    loom::model(move || {
+        let directory = Arc::new(directory(1));
+        let neighbour = thread::spawn({
+            let directory = directory.clone();
+            move || {
+                directory.note(pages[1], 1, FRAME);
+                assert!(directory.find(pages[1]).eq([(1, FRAME)]), "there was room");
+            }
+        });
+        directory.note(pages[0], 0, FRAME);
+        assert!(directory.find(pages[0]).eq([(0, FRAME)]), "there was room");
+        directory.forget(pages[0], 0, FRAME);
+        neighbour.join().unwrap();
+        assert!(directory.find(pages[1]).eq([(1, FRAME)]));
+        assert_eq!(directory.find(pages[0]).count(), 0);
+    });
+}
+
+/// A rank that forgets a page whose hint a neighbour replaces leaves the neighbour's, and that of a page with the same bits.
+#[test]
+fn model_a_rank_forgets_its_own_hint_only() {
+    let (similar, replacing) = (page_of_the_same_hint(), PageId::of_segment(Rank(1), 77));
+    loom::model(move || {
+        let directory = Arc::new(directory(1));
+        directory.note(PAGE, 0, FRAME);
+        directory.note(similar, 0, FrameId(1));
+        let neighbour = thread::spawn({
+            let directory = directory.clone();
+            move || directory.note(replacing, 1, FRAME)
+        });
+        directory.forget(PAGE, 0, FRAME);
+        neighbour.join().unwrap();
+        assert!(directory.find(replacing).eq([(1, FRAME)]), "it has replaced one or found room");
+        assert!(directory.find(PAGE).eq([(0, FrameId(1))]), "only the similar page is left");
     });
 }
