@@ -1,7 +1,8 @@
 //! The pages that will be read next.
 //!
 //! Three misses on consecutive pages make a stream. From then on a window of pages is fetched ahead of it. The window
-//! moves on when pages in it are used for the first time, by a MiB of small pages at a time.
+//! moves on when pages in it are used for the first time, by a MiB of small pages at a time. Streams that go on side by side
+//! share the frames for pages ahead: each has a smaller window where there are few.
 
 use crate::Space;
 use crate::coherence::PageId;
@@ -20,6 +21,9 @@ const WINDOW_BYTES: usize = 16 << 20;
 /// Bytes of small pages by which the window moves on, so that a disk has them as one request.
 const STEP_BYTES: usize = 1 << 20;
 
+/// A stream goes on beside others while it is among those that moved in so many moves.
+const MOVES_SIDE_BY_SIDE: u64 = 2 * STREAMS as u64;
+
 /// The window has at least so many steps: the next pages are asked for long before they are used.
 const STEPS_MIN: u32 = 4;
 
@@ -34,6 +38,8 @@ struct Stream {
     read: u32,
     /// The index of the first page that is not fetched ahead yet.
     ahead: u32,
+    /// Moves of all streams until it moved on last.
+    moved_at: u64,
 }
 
 impl Stream {
@@ -49,18 +55,24 @@ impl Stream {
 pub struct Streams {
     /// In pages, whole steps; 0 fetches nothing ahead.
     window: u32,
+    /// Pages ahead of all streams together, at most.
+    shared: u32,
     /// Pages by which the window moves on.
     step: u32,
+    /// How often streams have moved on.
+    moves: u64,
     /// The one that moved on last is at the end.
     streams: Vec<Stream>,
 }
 
 impl Streams {
-    /// Streams of pages of this size, which may have so many frames of the pool for pages that nobody has used yet.
-    pub fn new(page_bytes: usize, frames_ahead: u32) -> Streams {
+    /// Streams of pages of this size. Each may have so many frames of the pool for pages that nobody has used yet, and all
+    /// that go on side by side `frames_shared`.
+    pub fn new(page_bytes: usize, frames_ahead: u32, frames_shared: u32) -> Streams {
         let window = (WINDOW_BYTES / page_bytes).max(1).min(frames_ahead as usize) as u32;
         let step = (STEP_BYTES / page_bytes).min((window / STEPS_MIN) as usize).max(1) as u32;
-        Streams { window: window - window % step, step, streams: Vec::with_capacity(STREAMS) }
+        let streams = Vec::with_capacity(STREAMS);
+        Streams { window: window - window % step, shared: frames_shared, step, moves: 0, streams }
     }
 
     /// Pages by which windows move on, at least 1. The first use of a page tells something only where [`ends_step`] holds
@@ -72,7 +84,7 @@ impl Streams {
     /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
     pub fn expect(&mut self, page: PageId) {
         let (misses, read) = (MISSES_MIN - 1, 2 * self.window);
-        self.remember(Stream { space: page.space, next: page.index, misses, read, ahead: page.index + 1 });
+        self.remember(Stream { space: page.space, next: page.index, misses, read, ahead: page.index + 1, moved_at: 0 });
     }
 
     /// An access missed `page`, in a space of `pages` pages. Returns the indices of the pages to fetch ahead.
@@ -87,7 +99,9 @@ impl Streams {
         let known = self.streams.iter().position(is_next);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
-            None => Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1 },
+            None => {
+                Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1, moved_at: 0 }
+            }
         };
         stream.come_to(page.index);
         stream.misses += 1;
@@ -112,18 +126,27 @@ impl Streams {
     }
 
     /// Adds the stream that has moved on last.
-    fn remember(&mut self, stream: Stream) {
+    fn remember(&mut self, mut stream: Stream) {
+        self.moves += 1;
+        stream.moved_at = self.moves;
         if self.streams.len() == STREAMS {
             self.streams.remove(0);
         }
         self.streams.push(stream);
     }
 
+    /// The window of each of the streams that go on at present, one of which is not among those remembered.
+    fn window_now(&self) -> u32 {
+        let goes_on =
+            |stream: &&Stream| stream.misses >= MISSES_MIN && self.moves - stream.moved_at < MOVES_SIDE_BY_SIDE;
+        self.window.min(self.shared / (1 + self.streams.iter().filter(goes_on).count() as u32))
+    }
+
     /// Moves the window to begin behind `index`. Returns the part that is not fetched yet. At most half as much is fetched
     /// as was read, so streams that end soon waste little.
     fn extend(&self, stream: &mut Stream, index: u32, pages: u32) -> Option<RangeInclusive<u32>> {
         let first = stream.ahead.max(index + 1);
-        let window = self.window.min(stream.read.div_ceil(2));
+        let window = self.window_now().min(stream.read.div_ceil(2));
         let behind = index.saturating_add(1).saturating_add(window);
         let whole_steps = behind - behind % self.step;
         let is_short = window <= self.step && whole_steps <= first;
@@ -155,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_third_miss_in_a_row_starts_a_stream_that_uses_carry_on() {
-        let mut ahead = Streams::new(PAGE_BYTES, 2);
+        let mut ahead = Streams::new(PAGE_BYTES, 2, u32::MAX);
         assert_eq!(ahead.on_miss(page(4), 100), None);
         assert_eq!(ahead.on_miss(page(5), 100), None);
         assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
@@ -166,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_miss_behind_the_window_carries_the_stream_on_before_its_uses_are_told() {
-        let mut ahead = Streams::new(PAGE_BYTES, 2);
+        let mut ahead = Streams::new(PAGE_BYTES, 2, u32::MAX);
         (4..6).for_each(|index| assert_eq!(ahead.on_miss(page(index), 100), None));
         assert_eq!(ahead.on_miss(page(6), 100), Some(7..=8));
         assert_eq!(ahead.on_miss(page(9), 100), Some(10..=11));
@@ -176,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_its_segment() {
-        let mut ahead = Streams::new(PAGE_BYTES, 2);
+        let mut ahead = Streams::new(PAGE_BYTES, 2, u32::MAX);
         let ranges: Vec<_> = (0..4).map(|index| ahead.on_miss(page(index), 4)).collect();
         assert_eq!(ranges, [None, None, Some(3..=3), None]);
         assert_eq!(ahead.on_use(page(3), 4), None);
@@ -184,7 +207,7 @@ mod tests {
 
     #[test]
     fn streams_that_alternate_are_told_apart() {
-        let mut ahead = Streams::new(PAGE_BYTES, 2);
+        let mut ahead = Streams::new(PAGE_BYTES, 2, u32::MAX);
         for index in 0..2 {
             for stream in 0..STREAMS as u32 {
                 assert_eq!(ahead.on_miss(page(stream * 100 + index), 1000), None);
@@ -197,21 +220,42 @@ mod tests {
     }
 
     #[test]
+    fn streams_side_by_side_share_the_frames_for_pages_ahead() {
+        let mut ahead = Streams::new(64 << 10, 2, 4);
+        let mut space = 0;
+        // The window of one of so many streams, when all have read 64 pages.
+        let mut window = |streams: u32| {
+            space += 1;
+            let first = |stream: u32| (space * STREAMS as u32 + stream) * 10_000;
+            (0..streams).for_each(|stream| ahead.expect(page(first(stream))));
+            let mut window = 0;
+            for index in 0..64 {
+                for stream in 0..streams {
+                    let at = first(stream) + index;
+                    window = ahead.on_miss(page(at), 10_000_000).map_or(0, |range| range.end() - at);
+                }
+            }
+            window
+        };
+        assert_eq!([1, 2, 3, 4, 5, 1].map(&mut window), [2, 2, 1, 1, 0, 2], "the last one goes on alone");
+    }
+
+    #[test]
     fn random_reads_and_small_pools_fetch_nothing_ahead() {
-        let mut ahead = Streams::new(PAGE_BYTES, 2);
+        let mut ahead = Streams::new(PAGE_BYTES, 2, u32::MAX);
         let mut random = fastrand::Rng::with_seed(1);
         let fetched = (0..1000).filter(|_| ahead.on_miss(page(random.u32(0..1_000_000)), 1_000_000).is_some()).count();
         assert_eq!(fetched, 0);
-        let mut none = Streams::new(PAGE_BYTES, 0);
+        let mut none = Streams::new(PAGE_BYTES, 0, u32::MAX);
         assert!((0..10).all(|index| none.on_miss(page(index), 100).is_none()));
-        let mut small = Streams::new(64 << 10, 16);
+        let mut small = Streams::new(64 << 10, 16, u32::MAX);
         small.expect(page(0));
         assert_eq!(small.on_miss(page(0), 1000), Some(1..=15), "16 pages of 64 KiB are less than the window");
     }
 
     #[test]
     fn the_window_moves_by_steps_of_small_pages() {
-        let mut ahead = Streams::new(64 << 10, 1000);
+        let mut ahead = Streams::new(64 << 10, 1000, u32::MAX);
         assert_eq!(ahead.step(), 16);
         ahead.expect(page(0));
         assert_eq!(ahead.on_miss(page(0), 10_000), Some(1..=255));
@@ -221,7 +265,7 @@ mod tests {
             assert_eq!(range, moves_on.then_some(index + 241..=index + 256), "at {index}");
         }
         let steps = [(64 << 10, 3), (64 << 10, 9), (4096, 4096), (4 << 20, 64)].map(|(bytes, frames)| {
-            let ahead = Streams::new(bytes, frames);
+            let ahead = Streams::new(bytes, frames, u32::MAX);
             assert_eq!(ahead.window % ahead.step(), 0);
             ahead.step()
         });
@@ -231,7 +275,7 @@ mod tests {
     #[test]
     fn little_is_fetched_for_streams_that_end_soon() {
         for pages in [4, 16, 64, 256, 1024] {
-            let (mut ahead, mut fetched, mut misses) = (Streams::new(64 << 10, 1000), 0, 0);
+            let (mut ahead, mut fetched, mut misses) = (Streams::new(64 << 10, 1000, u32::MAX), 0, 0);
             for index in 0..pages {
                 let is_here = index < fetched;
                 let range = match is_here {

@@ -27,7 +27,9 @@ impl Prefetch {
         // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn, nor
         // what is used again and again.
         let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
-        let streams = Streams::new(page_bytes, frames_ahead);
+        // However many streams there are, half of the pool stays for the pages that are in use.
+        let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
+        let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
         Prefetch { streams, under_way: HashSet::new(), under_way_max: (frames as usize / 2).max(1) }
     }
 
@@ -106,5 +108,26 @@ mod tests {
     #[test]
     fn the_smallest_pools_keep_the_pages_of_an_instruction() {
         assert_eq!([1, FRAMES_MIN, FRAMES_MIN + 1, 16].map(window), [0, 0, 1, 4]);
+    }
+
+    #[test]
+    fn streams_side_by_side_leave_half_of_a_small_pool_for_pages_in_use() {
+        for frames in [8, 12, 16, 32, 64] {
+            for streams in 1..8_u32 {
+                let mut prefetch = Prefetch::new(64 << 10, frames);
+                let page = |stream: u32, index: u32| PageId::of_segment(Rank(0), stream * 1000 + index);
+                (0..streams).for_each(|stream| prefetch.streams.expect(page(stream, 0)));
+                let mut ahead = vec![0; streams as usize];
+                for index in 0..64 {
+                    for stream in 0..streams {
+                        let at = page(stream, index);
+                        let range = prefetch.streams.on_miss(at, 1 << 20);
+                        ahead[stream as usize] = range.map_or(0, |range| range.end() - at.index);
+                    }
+                }
+                let total: u32 = ahead.iter().sum();
+                assert!(total <= frames / 2, "{total} pages of {streams} streams in {frames} frames");
+            }
+        }
     }
 }
