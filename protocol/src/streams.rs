@@ -43,6 +43,11 @@ struct Stream {
 }
 
 impl Stream {
+    /// One that may begin at a page.
+    fn at(page: PageId) -> Stream {
+        Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1, moved_at: 0 }
+    }
+
     /// The page `index` is read, and with it those before it.
     fn come_to(&mut self, index: u32) {
         self.read = self.read.saturating_add((index + 1).saturating_sub(self.next));
@@ -84,7 +89,7 @@ impl Streams {
     /// Pages from `page` on will be read in order: a miss on it makes the stream at once.
     pub fn expect(&mut self, page: PageId) {
         let (misses, read) = (MISSES_MIN - 1, 2 * self.window);
-        self.remember(Stream { space: page.space, next: page.index, misses, read, ahead: page.index + 1, moved_at: 0 });
+        self.remember(Stream { misses, read, ..Stream::at(page) });
     }
 
     /// An access missed `page`, in a space of `pages` pages. Returns the indices of the pages to fetch ahead.
@@ -99,9 +104,7 @@ impl Streams {
         let known = self.streams.iter().position(is_next);
         let mut stream = match known {
             Some(at) => self.streams.remove(at),
-            None => {
-                Stream { space: page.space, next: page.index, misses: 0, read: 0, ahead: page.index + 1, moved_at: 0 }
-            }
+            None => Stream::at(page),
         };
         stream.come_to(page.index);
         stream.misses += 1;
