@@ -46,6 +46,8 @@ pub struct Found {
     pub sources: u64,
     pub get_4_mib_hit_sources_in_turn_seconds_each: Vec<f64>,
     pub copy_4_mib_sources_in_turn_seconds_each: Vec<f64>,
+    /// The same from the pool of a neighbour.
+    pub get_4_mib_neighbour_seconds_each: Vec<f64>,
     pub cold_read_bytes: u64,
     pub cold_read_seconds_each: Vec<f64>,
     /// Bytes from the disk in the last round of that.
@@ -65,6 +67,9 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
     let pss_bytes_all_ranks = touch_everything(rank, spec);
     let mut found = Found { segment_bytes: spec.data_bytes, random_hits, pss_bytes_all_ranks, ..Found::default() };
     let bar = progress::bar(rank.is_first(), "hits and misses", u64::from(2 * spec.repeat));
+    // A neighbour finds them there.
+    (0..sources(rank)).for_each(|block| rank.get(rank.me, block * BLOCK_BYTES, &mut block_buffer()));
+    rank.barrier();
     if rank.is_first() {
         for _ in 0..spec.repeat {
             measure_hits(rank, &mut found);
@@ -104,16 +109,22 @@ fn measure_hits(rank: &Rank, found: &mut Found) {
     found.get_8_bytes_hit_ns_each.push(small_get_ns(rank));
     let mut buffer = block_buffer();
     let mut pair = |sources: u64| {
-        let get = large_get_seconds(rank, sources, &mut buffer);
+        let get = large_get_seconds(rank, 0, sources, &mut buffer);
         (get, Copies::new(sources as usize).run(&mut buffer))
     };
     let (get, copy) = pair(1);
     found.get_4_mib_hit_one_source_seconds_each.push(get);
     found.copy_4_mib_one_source_seconds_each.push(copy);
-    found.sources = (rank.pool_bytes / 2 / BLOCK_BYTES).clamp(1, SOURCES_MAX);
+    found.sources = sources(rank);
     let (get, copy) = pair(found.sources);
     found.get_4_mib_hit_sources_in_turn_seconds_each.push(get);
     found.copy_4_mib_sources_in_turn_seconds_each.push(copy);
+    found.get_4_mib_neighbour_seconds_each.push(large_get_seconds(rank, 1, found.sources, &mut buffer));
+}
+
+/// Blocks of 4 MiB that are got in turn: what a pool keeps.
+fn sources(rank: &Rank) -> u64 {
+    (rank.pool_bytes / 2 / BLOCK_BYTES).clamp(1, SOURCES_MAX)
 }
 
 fn small_get_ns(rank: &Rank) -> f64 {
@@ -126,13 +137,13 @@ fn small_get_ns(rank: &Rank) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / f64::from(SMALL_GETS)
 }
 
-fn large_get_seconds(rank: &Rank, sources: u64, to: &mut [u8]) -> f64 {
+fn large_get_seconds(rank: &Rank, from: u32, sources: u64, to: &mut [u8]) -> f64 {
     for source in 0..sources {
-        rank.get(0, source * BLOCK_BYTES, to);
+        rank.get(from, source * BLOCK_BYTES, to);
     }
     let start = Instant::now();
     for get in 0..LARGE_GETS {
-        rank.get(0, get as u64 % sources * BLOCK_BYTES, black_box(&mut *to));
+        rank.get(from, get as u64 % sources * BLOCK_BYTES, black_box(&mut *to));
     }
     start.elapsed().as_secs_f64() / LARGE_GETS as f64
 }

@@ -70,10 +70,12 @@ fn judge_one_place(job: &Job, found: &hit::Found) -> Vec<Target> {
     let memory = found.pss_bytes_all_ranks as f64 / allowed_bytes as f64;
     let busy = median(&found.busy_home_32_mib_seconds_each);
     let small = median(&found.get_8_bytes_hit_ns_each);
+    let neighbour = hit(&found.copy_4_mib_sources_in_turn_seconds_each, &found.get_4_mib_neighbour_seconds_each);
     vec![
         target("get_8_bytes_hit_ns", "8-byte get that hits, ns", small, AtMost, 60.0),
         target("get_4_mib_hit_one_source_to_memcpy", "4 MiB get that hits to memcpy, one source", one, AtLeast, 0.9),
         target("get_4_mib_hit_sources_in_turn_to_memcpy", "the same, sources in turn", turns, AtLeast, 0.9),
+        target("get_4_mib_neighbour_to_memcpy", "the same, from a neighbour's pool", neighbour, AtLeast, 0.9),
         target("cold_read_to_plain", "cold sequential read to plain reads", cold, AtLeast, 0.7),
         target("busy_home_32_mib_seconds", "32 MiB from a rank that computes, s", busy, AtMost, 0.5),
         target("memory_to_allowed", "memory to ranks x (pool + 64 MiB)", memory, AtMost, 1.0),

@@ -13,8 +13,8 @@ unsafe extern "C" {
     fn vgasnet_get(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize);
 }
 
-/// Bytes of the places. Those that a pool cannot keep are left out.
-const WORKING_SETS: [u64; 2] = [16 << 20, 128 << 20];
+/// Bytes of the places: what a processor's own cache has, and more. Those that a pool cannot keep are left out.
+const WORKING_SETS: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
 
 /// Gets of a thread in one measurement.
 const GETS: usize = 1 << 18;

@@ -89,6 +89,7 @@ fn every_target_of_hits_is_judged() {
         "get_8_bytes_hit_ns",
         "get_4_mib_hit_one_source_to_memcpy",
         "get_4_mib_hit_sources_in_turn_to_memcpy",
+        "get_4_mib_neighbour_to_memcpy",
         "cold_read_to_plain",
         "busy_home_32_mib_seconds",
         "memory_to_allowed",
