@@ -86,6 +86,8 @@ fn every_target_of_hits_is_judged() {
     let folder = Folder::new("hit");
     let results = folder.results(&["hit", "--pool", "8M", "--repeat", "1"]);
     let expected = [
+        "random_get_8_bytes_over_load_ns",
+        "random_get_8_bytes_neighbour_over_load_ns",
         "get_8_bytes_hit_ns",
         "get_4_mib_hit_one_source_to_memcpy",
         "get_4_mib_hit_sources_in_turn_to_memcpy",
