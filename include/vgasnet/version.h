@@ -29,7 +29,8 @@ const char *vgasnet_config_string(void);
 #define VGASNET_MAXNODES 4096
 
 /* Segment sizes and bases are multiples of this. In fact they are multiples of the page size, which the environment
- * variable VGASNET_PAGE_SIZE sets (4 MiB by default): any size is rounded up to whole pages. */
+ * variable VGASNET_PAGE_SIZE sets: 4 MiB by default, from 4 KiB (or the system's page, where that is larger) to 64 MiB. Any size
+ * is rounded up to whole pages. */
 #define VGASNET_PAGESIZE 4096
 
 /* Segments may be larger than memory. The first access to a page outside memory is slow. */

@@ -19,8 +19,8 @@ use variables::{
 };
 use vgasnet_protocol::replacement::PolicyKind;
 
-/// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
-pub const PAGE_BYTES_MIN: u64 = 64 << 10;
+/// The smallest page that `VGASNET_PAGE_SIZE` may ask for on any system, in bytes; [`page_bytes_min`] on this one.
+pub const PAGE_BYTES_MIN: u64 = 4 << 10;
 /// The largest page that `VGASNET_PAGE_SIZE` may ask for, in bytes.
 pub const PAGE_BYTES_MAX: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
@@ -30,6 +30,11 @@ const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 
 /// The largest segment that is offered by default is so many times a rank's share of the memory: eight default pools.
 const OFFER_MEMORY_MAX: u64 = 4;
+
+/// The smallest page that `VGASNET_PAGE_SIZE` may ask for, in bytes: nothing smaller than the system's page can be mapped.
+pub fn page_bytes_min() -> u64 {
+    PAGE_BYTES_MIN.max(vgasnet_conduit::page_bytes() as u64)
+}
 
 /// A transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +71,7 @@ pub struct Transport {
 pub struct Config {
     /// The directory of the backing files: an absolute path, not checked for existence.
     pub storage_dir: PathBuf,
-    /// The size of a page in bytes: a power of two from [`PAGE_BYTES_MIN`] to [`PAGE_BYTES_MAX`].
+    /// The size of a page in bytes: a power of two from [`page_bytes_min`] to [`PAGE_BYTES_MAX`].
     pub page_bytes: u64,
     /// The size of this rank's pool in bytes: whole pages, at least one.
     pub pool_bytes: u64,

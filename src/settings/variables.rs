@@ -3,7 +3,7 @@
 use super::edit_distance::edit_distance;
 use super::io_fault::{self, IoFault};
 use super::size::parse_size;
-use super::{CONDUITS, Conduit, PAGE_BYTES_MAX, PAGE_BYTES_MIN};
+use super::{CONDUITS, Conduit, PAGE_BYTES_MAX, page_bytes_min};
 use crate::error::UserError;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
@@ -72,7 +72,7 @@ pub(super) const VARIABLES: [Variable; 17] = [
         name: "VGASNET_PAGE_SIZE",
         audience: Audience::Users,
         meaning: "unit of caching and coherence; the same on every rank",
-        allowed: "a power of two from 64K to 64M",
+        allowed: "a power of two from 4K, or the system's page where that is larger, to 64M",
         default: "4M",
         set: |settings, value| parse_page_size(value).map(|bytes| settings.page_bytes = Some(bytes)),
     },
@@ -249,7 +249,7 @@ fn parse_page_size(value: &str) -> Result<u64, String> {
     if !bytes.is_power_of_two() {
         return Err("is not a power of two".into());
     }
-    if !(PAGE_BYTES_MIN..=PAGE_BYTES_MAX).contains(&bytes) {
+    if !(page_bytes_min()..=PAGE_BYTES_MAX).contains(&bytes) {
         return Err("is out of range".into());
     }
     Ok(bytes)

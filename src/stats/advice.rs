@@ -3,7 +3,7 @@
 use super::numbers::{bytes, percent};
 use super::rows::Row;
 use super::snapshot::Snapshot;
-use crate::settings::PAGE_BYTES_MIN;
+use crate::settings::page_bytes_min;
 
 /// Waits that take less of the time, in percent, are not worth advice.
 const SHARE_MIN: u64 = 10;
@@ -153,7 +153,7 @@ fn more_at_a_time(sum: &Snapshot) -> String {
         let frames = pool_bytes / page_bytes.max(1);
         let larger = format!("VGASNET_POOL_SIZE={}", bytes(page_bytes.saturating_mul(FRAMES_MIN)));
         let smaller = 1_u64.checked_shl((pool_bytes / FRAMES_MIN).checked_ilog2().unwrap_or(0)).unwrap_or(0);
-        let smaller = Some(smaller).filter(|bytes| (PAGE_BYTES_MIN..page_bytes).contains(bytes));
+        let smaller = Some(smaller).filter(|bytes| (page_bytes_min()..page_bytes).contains(bytes));
         let smaller = smaller.map_or(String::new(), |smaller| format!("VGASNET_PAGE_SIZE={} or ", bytes(smaller)));
         return format!("the pool has room for {frames} pages; try {smaller}{larger}");
     }
@@ -178,7 +178,7 @@ fn used(sum: &Snapshot) -> Option<(u64, u64)> {
     let filled_bytes = in_pages(sum.get(Row::ZerosCame) + sum.get(Row::Overwritten));
     let asked_bytes = sum.get(Row::GetBytes).saturating_add(sum.get(Row::PutBytes).saturating_sub(filled_bytes));
     let of_a_page = asked_bytes.checked_div(fetched_bytes.div_ceil(page_bytes.max(1)))?;
-    let fitting_bytes = of_a_page.checked_next_power_of_two()?.max(PAGE_BYTES_MIN);
+    let fitting_bytes = of_a_page.checked_next_power_of_two()?.max(page_bytes_min());
     (faults == 0).then_some((percent(asked_bytes, fetched_bytes), fitting_bytes))
 }
 
@@ -210,7 +210,7 @@ mod tests {
         let too_large = "61 % of the time went into reading 4M pages of which 1 % was used: try VGASNET_PAGE_SIZE=128K";
         assert_eq!(advice(&rank(&[READ, few], &[WAITED, MISSED])), too_large);
         let bytes = advice(&rank(&[READ, (Row::GetBytes, 9)], &[WAITED, MISSED]));
-        assert!(bytes.ends_with(" of which less than 1 % was used: try VGASNET_PAGE_SIZE=64K"), "{bytes}");
+        assert!(bytes.ends_with(" of which less than 1 % was used: try VGASNET_PAGE_SIZE=4K"), "{bytes}");
         // A larger pool would help less.
         assert_eq!(advice(&rank(&[READ, few, (Row::Refetched2, 500)], &[WAITED, MISSED])), too_large);
         // What filled pages that came without bytes is no use of others.
@@ -262,8 +262,8 @@ mod tests {
         assert!(loads.contains("VGASNET_ADVISE_WILLNEED") && !loads.contains("vgasnet_get_nb"), "{loads}");
         let small = told(&[(Row::PoolSize, 16 << 20), (Row::FaultRead, 9)], Row::WaitFault);
         assert!(small.ends_with("has room for 4 pages; try VGASNET_PAGE_SIZE=1M or VGASNET_POOL_SIZE=64M"), "{small}");
-        let smallest = told(&[(Row::PoolSize, 256 << 10), (Row::PageSize, 64 << 10)], Row::WaitPage);
-        assert!(smallest.ends_with("has room for 4 pages; try VGASNET_POOL_SIZE=1M"), "{smallest}");
+        let smallest = told(&[(Row::PoolSize, 16 << 10), (Row::PageSize, 4 << 10)], Row::WaitPage);
+        assert!(smallest.ends_with("has room for 4 pages; try VGASNET_POOL_SIZE=64K"), "{smallest}");
     }
 
     #[test]
