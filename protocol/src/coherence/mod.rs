@@ -281,6 +281,12 @@ impl Protocol {
         }
     }
 
+    /// The same protocol, whose cache gives pages that follow each other frames that do so: of groups of so many pages, a power of
+    /// two, where there is room. Nothing has happened yet.
+    pub fn in_groups(self, pages: u32) -> Protocol {
+        Protocol { cache: self.cache.in_groups(pages), ..self }
+    }
+
     /// Takes one event and appends the actions that it calls for to `actions`.
     ///
     /// # Errors

@@ -108,12 +108,36 @@ impl Cache {
         }
     }
 
+    /// The same cache, which gives pages that follow each other frames that do so, of groups of so many where there is room.
+    pub(in super::super) fn in_groups(mut self, frames: u32) -> Cache {
+        assert!(self.pages.is_empty(), "frames are in use");
+        self.free = self.free.in_groups(frames);
+        self
+    }
+
+    /// Takes a free frame, of which there is one, that suits this page.
+    fn take_frame(&mut self, page: PageId) -> FrameId {
+        /// Pages on each side of which the frame is looked at.
+        const LOOKS: usize = 2;
+        let group = self.free.group();
+        let first = PageId { index: page.index & !(group - 1), ..page };
+        let last = PageId { index: page.index | (group - 1), ..page };
+        // The frame that is as far from the other page's as the pages are.
+        let beside = |(other, cached): (&PageId, &CachedPage)| {
+            let frame = cached.frame?.0.checked_add_signed(page.index.wrapping_sub(other.index) as i32)?;
+            Some(FrameId(frame))
+        };
+        let before = self.pages.range(first..page).rev().take(LOOKS).filter_map(beside);
+        let behind = self.pages.range(page..=last).take(LOOKS).filter_map(beside);
+        self.free.take(page.index, before.chain(behind)).expect("there is a free frame")
+    }
+
     /// Gives free frames to the pages that wait for one.
     pub(super) fn hand_out_frames(&mut self, actions: &mut Vec<Action>) {
         while !self.free.is_empty() {
             let next = self.awaiting_frame.pop_front().or_else(|| self.awaiting_ahead.pop_front());
             let Some(page) = next else { break };
-            let frame = self.free.pop().expect("it was just seen");
+            let frame = self.take_frame(page);
             self.frames[frame.0 as usize] = Some(page);
             let request = self.cached(page).fetch(frame);
             actions.push(send_home(self.spaces.home(page), page, request));

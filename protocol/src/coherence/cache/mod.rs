@@ -22,19 +22,20 @@
 //! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
 
 mod frames;
+mod free;
 mod inspect;
 mod page;
 mod queue;
 
 use super::{
-    Access, Action, CopyVersion, Forward, FrameId, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache,
-    send_home,
+    Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
 };
 use crate::{Nonsense, Rank, Spaces};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
+use free::FreeFrames;
 use page::{AccessState, CachedPage, FetchedData, Phase};
 use queue::PageQueue;
 
@@ -49,7 +50,7 @@ pub struct Cache {
     pages: BTreeMap<PageId, CachedPage>,
     /// The page that each frame holds, or that is on its way to it.
     frames: Vec<Option<PageId>>,
-    free: Vec<FrameId>,
+    free: FreeFrames,
     /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
     awaiting_frame: VecDeque<PageId>,
     /// Pages that wait for a frame to be fetched ahead. They get one after the others.
@@ -73,7 +74,7 @@ impl Cache {
             spaces,
             pages: BTreeMap::new(),
             frames: vec![None; frames as usize],
-            free: (0..frames).rev().map(FrameId).collect(),
+            free: FreeFrames::new(frames),
             awaiting_frame: VecDeque::new(),
             awaiting_ahead: PageQueue::default(),
             evictions: 0,
