@@ -1,0 +1,65 @@
+//! The memory of a rank for the pages of its segment, besides their bytes: what each frame of the pool takes, and what each page
+//! takes that was touched and is not in the pool any more.
+
+use vgasnet::job;
+use vgasnet::live_bytes;
+use vgasnet::memory::{Shape, table_bytes};
+use vgasnet::ops::{Operation, Remote};
+
+/// The promised limit for each page that was touched and has no frame any more, in bytes.
+const PER_PAGE_BYTES_MAX: f64 = 64.0;
+
+/// A limit for what belongs to each frame, in bytes: the page table, the order of victims, the records of cache and home.
+const PER_FRAME_BYTES_MAX: f64 = 1100.0;
+
+const PAGE_BYTES: usize = 4 << 10;
+const FRAMES: usize = 16 << 10;
+const PAGES: usize = 8 * FRAMES;
+
+#[test]
+fn at_most_64_bytes_for_each_page_that_was_touched() {
+    let dir = env!("CARGO_TARGET_TMPDIR");
+    let (page, pool) = (PAGE_BYTES.to_string(), (FRAMES * PAGE_BYTES).to_string());
+    let limit = (PAGES * PAGE_BYTES).to_string();
+    for (name, value) in [
+        ("VGASNET_STORAGE_DIR", dir),
+        ("VGASNET_PAGE_SIZE", &page),
+        ("VGASNET_POOL_SIZE", &pool),
+        ("VGASNET_MAX_SEGSIZE", &limit),
+    ] {
+        // SAFETY: no other thread of this process looks at the environment now.
+        unsafe { std::env::set_var(name, value) };
+    }
+    job::init().unwrap_or_else(|failure| panic!("{:?}", failure.line));
+    let before = live_bytes();
+    let runtime = job::attach((PAGES * PAGE_BYTES) as u64).unwrap_or_else(|failure| panic!("{:?}", failure.line));
+    let attached = live_bytes();
+    let base = runtime.space().own_segment().base;
+    // In an order that has few neighbours side by side.
+    let mut page = 0;
+    let mut touch = |count: usize| {
+        for _ in 0..count {
+            page = (page + 40_503) % PAGES;
+            let (mut word, len_bytes) = ([0_u8; 8], 8);
+            let remote = Remote { rank: 0, address: base + page * PAGE_BYTES, len_bytes };
+            // SAFETY: the word is as long as the get.
+            unsafe { runtime.ops().transfer(Operation::Get(word.as_mut_ptr()), remote) }.expect("inside the segment");
+            assert_eq!(word, [0; 8]);
+        }
+        live_bytes()
+    };
+    let full = touch(FRAMES);
+    let twice = touch(FRAMES);
+    let all = touch(PAGES - 2 * FRAMES);
+    let each = |from: usize, to: usize, count: usize| to.saturating_sub(from) as f64 / count as f64;
+    let shape = Shape { pages: PAGES as u32, frames: FRAMES as u32 };
+    let table = table_bytes(shape, PAGE_BYTES) as f64 / FRAMES as f64;
+    let (heap, records) = (each(before, attached, FRAMES), each(attached, full, FRAMES));
+    let (history, gone) = (each(full, twice, FRAMES), each(twice, all, PAGES - 2 * FRAMES));
+    println!(
+        "bytes a frame: {table:.1} shared, {heap:.1} at attach, {records:.1} when it has a page, {history:.1} when others had it"
+    );
+    println!("bytes a page that was touched and is gone: {gone:.1}");
+    assert!(gone <= PER_PAGE_BYTES_MAX);
+    assert!(table + heap + records + history <= PER_FRAME_BYTES_MAX);
+}
