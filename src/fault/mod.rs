@@ -252,6 +252,9 @@ impl Scene {
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             self.driver.note_first_use(index);
         }
+        if let PageAccess::Pinned { notify: true, .. } = accessed {
+            self.driver.notify_unpinned();
+        }
         if accessed != PageAccess::Missed {
             stats::count(Row::FaultMapped);
         }

@@ -13,6 +13,9 @@ use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_protocol::Rank;
 
+/// Where segments begin at least: small pages then fill page tables as those of the pool do.
+const ALIGN_BYTES: usize = 2 << 20;
+
 impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
     pub(super) fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
@@ -50,7 +53,7 @@ impl Job {
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
         let places = places.iter().fold(u32::MAX, |all, places| all & places);
-        let reserved = Reservation::new(size_bytes, places, page_bytes).map_err(|error| {
+        let reserved = Reservation::new(size_bytes, places, page_bytes.max(ALIGN_BYTES)).map_err(|error| {
             let line = format!("cannot reserve {size_bytes} of addresses for the segment: {error}; see ulimit -v");
             (FailureClass::Resource, UserError::new(line))
         });

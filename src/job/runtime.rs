@@ -7,7 +7,7 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, Loans, PageMapper, RemapMapper, Segment, SegmentView, Shape, guard_end, mapped_max, memories,
+    AddressSpace, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, guard_end, memories,
     staging_frames,
 };
 use crate::ops::Ops;
@@ -32,6 +32,9 @@ pub struct Runtime {
     coll: Arc<Coll>,
 }
 
+/// Pages that follow each other get frames that do so, of groups of so many bytes: what is made a large page at a time.
+const GROUP_BYTES: usize = 2 << 20;
+
 /// The work for client threads that call in: handlers, then collectives.
 struct Calls {
     am: Arc<Am>,
@@ -53,9 +56,6 @@ impl CallerWork for Calls {
     }
 }
 
-/// The own frames have half of the system's mappings, and loans so much less.
-const LOANS_PART: u32 = 4;
-
 impl Runtime {
     /// Starts the engine, the threads and the rooms above of a rank whose conduit has attached with these shapes.
     ///
@@ -73,13 +73,13 @@ impl Runtime {
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
         let space = AddressSpace::new(rank, segments, memories);
-        let lenders = if config.cooperative { shapes } else { &[] };
-        let view = open_view(&conduit, &space, own.frames, lenders)?;
+        let view = open_view(&conduit, &space, shapes, config.cooperative)?;
         let space = Arc::new(space.with_view(view.clone()));
         let staging = (own.frames..own.frames + staging_frames(space.page_bytes())).map(FrameId).collect();
         let server = StorageServer::new(Arc::clone(&space), storage, staging);
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
+        let protocol = protocol.in_groups((GROUP_BYTES / space.page_bytes()).max(1) as u32);
         let messages = Arc::new(Messages::new(&*conduit));
         let spin_us = default_spin_us(&*conduit);
         let engine =
@@ -135,14 +135,15 @@ impl Runtime {
     }
 }
 
-/// The own segment as memory, where the conduit lets the pool be mapped a second time. Neighbours with these shapes lend
-/// frames.
+/// The own segment as memory, where the conduit lets the pool be mapped a second time. Ranks have these shapes, and neighbours
+/// lend frames if they `lend`.
 fn open_view(
     conduit: &Arc<dyn Conduit>,
     space: &AddressSpace,
-    frames: u32,
-    lenders: &[Shape],
+    shapes: &[Shape],
+    lend: bool,
 ) -> Result<Option<Arc<SegmentView>>, UserError> {
+    let frames = shapes[space.rank.index()].frames;
     let segment = space.own_segment();
     if segment.size_bytes == 0 || !conduit.capabilities().second_mapping || is_under_valgrind() {
         return Ok(None);
@@ -151,13 +152,34 @@ fn open_view(
     let mapper = RemapMapper::new(segment, space.page_bytes(), pool, frames)
         .map_err(|error| refused("map the pool a second time", &error))?;
     let lenders = space.lenders(|rank| {
-        let mapper = mapper.of_neighbour(conduit.pool(rank)?, lenders.get(rank.index())?.frames);
+        let shape = shapes.get(rank.index()).filter(|_| lend)?;
+        let mapper = mapper.of_neighbour(conduit.pool(rank)?, shape.frames);
         // Where that pool cannot be mapped again, its pages are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
-    let loans = Loans::new(Arc::clone(conduit), lenders, frames, mapped_max() / LOANS_PART);
-    let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), mapped_max());
+    let room = MappingRoom::observe(lenders.iter().any(Option::is_some));
+    tell_of_room(&**conduit, &room, shapes);
+    let loans = Loans::new(Arc::clone(conduit), lenders, frames, room.loans_max);
+    let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), room.areas_max);
     Ok(Some(Arc::new(view.with_loans(loans))))
+}
+
+/// The first rank of a host says what to change if one of its ranks has more pages in its pool than may be mapped.
+fn tell_of_room(conduit: &dyn Conduit, room: &MappingRoom, shapes: &[Shape]) {
+    let rank = conduit.rank();
+    let mut of_host = (0..).map(Rank).zip(shapes).filter(|(other, _)| conduit.host_of(*other) == conduit.host_of(rank));
+    if of_host.clone().next().is_none_or(|(first, _)| first != rank) {
+        return;
+    }
+    let limit = of_host.by_ref().filter_map(|(_, shape)| Some((room.limit_for(*shape)?, shape.frames))).max();
+    if let Some((limit, frames)) = limit {
+        say(&format!(
+            "rank {rank}: {ATTACH}: warning: a pool has {frames} pages, of which the system lets loads and stores reach {} at \
+             a time where they lie apart, and each other page costs a fault again; set sysctl -w vm.max_map_count={limit}, or \
+             VGASNET_PAGE_SIZE larger",
+            room.areas_max / 2,
+        ));
+    }
 }
 
 /// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor.

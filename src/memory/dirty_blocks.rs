@@ -112,6 +112,12 @@ impl DirtyBlocks {
         self.mark(frame, 0, 1 << self.page_shift);
     }
 
+    /// Whether all blocks of a frame are marked.
+    pub(super) fn are_all_marked(&self, frame: FrameId) -> bool {
+        let marked = self.words(frame).iter().map(|word| word.load(Ordering::Relaxed).count_ones() as usize);
+        marked.sum::<usize>() == blocks(1 << self.page_shift)
+    }
+
     /// Marks no block of a frame any more: the file has its page.
     pub fn clear(&self, frame: FrameId) {
         self.words(frame).iter().for_each(|word| word.store(0, Ordering::Relaxed));

@@ -2,12 +2,27 @@
 //!
 //! Each frame has a lock of its own, under which it is mapped and unmapped: the system calls of several threads do not wait for
 //! each other here. The order of the mapped frames has a lock too, under which nothing is called.
+//!
+//! A small page is mapped together with pages beside it that are here in frames beside its frame: one mapping of the system has
+//! all of them, and spares their faults.
 
-use super::mapped_order::MappedOrder;
+use super::mapped_order::{MappedOrder, MappedPages, MappedRun};
 use super::page_mapper::PageMapper;
-use crate::sys::futex::Lock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::futex::{Guard, Lock};
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId};
+
+/// The most pages that are mapped together.
+pub(super) const WINDOW_MAX: usize = 16;
+
+/// The most bytes of them where there is room for all mappings: for so many the kernel fills in page table entries at a time.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// The most bytes of them where there is not.
+const CROWDED_WINDOW_BYTES: usize = 1 << 20;
+
+/// Where so many areas may be mapped, the pages of an instruction are not driven out while it runs.
+const CROWDED_AREAS: u32 = 4096;
 
 /// As what a frame is mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,29 +39,72 @@ struct Frame {
     is_mapped: AtomicBool,
 }
 
+/// The pages beside one that is mapped, which may be mapped with it.
+pub(super) trait Beside {
+    /// Whether a page is in this frame and may be mapped with exactly these rights. It stays so until it is given back.
+    fn take(&self, index: u32, frame: FrameId, access: Access) -> bool;
+
+    /// Undoes [`Beside::take`].
+    fn give_back(&self, frame: FrameId);
+}
+
+/// No page is mapped together with another.
+pub(super) struct Alone;
+
+impl Beside for Alone {
+    fn take(&self, _index: u32, _frame: FrameId, _access: Access) -> bool {
+        false
+    }
+
+    fn give_back(&self, _frame: FrameId) {}
+}
+
 /// The frames that are mapped in the segment.
 pub(super) struct MappedFrames {
     mapper: Box<dyn PageMapper>,
     frames: Box<[Frame]>,
-    /// A bit for each page that is mapped, or about to be.
-    pages: Box<[AtomicU64]>,
+    pages: MappedPages,
     order: Lock<MappedOrder>,
-    count_max: u32,
+    areas_max: u32,
+    /// Some pages had to make room for others.
+    is_crowded: AtomicBool,
+    /// Pages that are mapped together, at most; where there is no room for all mappings.
+    window: [u32; 2],
 }
 
+/// Frames of a run whose locks the caller has.
+type Held<'a> = [Option<Guard<'a, Option<Mapping>>>; WINDOW_MAX];
+
 impl MappedFrames {
-    /// A mapper that has mapped nothing yet of a segment of `pages` pages, and never maps more than `count_max` of `frames`
-    /// frames, at least one, unless none of them may be unmapped.
-    pub(super) fn new(mapper: Box<dyn PageMapper>, pages: usize, frames: u32, count_max: u32) -> MappedFrames {
+    /// A mapper that has mapped nothing yet of a segment of `pages` pages of `page_bytes`. Its `frames` frames never take more
+    /// than `areas_max` mappings of the system, besides one, unless none of them may be unmapped.
+    pub(super) fn new(
+        mapper: Box<dyn PageMapper>,
+        page_bytes: usize,
+        pages: usize,
+        frames: u32,
+        areas_max: u32,
+    ) -> MappedFrames {
         let unmapped = |_| Frame { mapping: Lock::new(None), is_mapped: AtomicBool::new(false) };
-        let order = Lock::new(MappedOrder::new(frames));
-        let pages = (0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let frames = (0..frames).map(unmapped).collect();
-        MappedFrames { mapper, frames, pages, order, count_max: count_max.max(1) }
+        let window = |bytes: usize| (bytes / page_bytes).clamp(1, WINDOW_MAX) as u32;
+        MappedFrames {
+            mapper,
+            frames: (0..frames).map(unmapped).collect(),
+            pages: MappedPages::new(pages),
+            order: Lock::new(MappedOrder::new(frames)),
+            areas_max,
+            is_crowded: AtomicBool::new(false),
+            window: [WINDOW_BYTES, CROWDED_WINDOW_BYTES].map(window),
+        }
     }
 
-    /// Maps a frame as page `index` with at least these rights, for which the caller has the page pinned. Pages that
-    /// `may_unmap` allows make room. Returns whether any had to.
+    /// The most mappings of the system that are taken.
+    pub(super) fn areas_max(&self) -> u32 {
+        self.areas_max
+    }
+
+    /// Maps a frame as page `index` with at least these rights, for which the caller has the page pinned, and with it pages
+    /// `beside` it. Pages that `may_unmap` allows make room. Returns whether any had to that the same instruction may need.
     ///
     /// # Errors
     /// The system's error number, if it has no room for a mapping even when all other pages are unmapped.
@@ -55,40 +113,119 @@ impl MappedFrames {
         index: u32,
         frame: FrameId,
         access: Access,
+        beside: &dyn Beside,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
         let state = &self.frames[frame.0 as usize];
         let mut mapping = state.mapping.lock();
-        if let Some(before) = *mapping {
-            assert_eq!(before.page, index, "{frame:?} is mapped as another page");
-            if before.access >= access {
-                return Ok(false);
+        match *mapping {
+            Some(before) => {
+                assert_eq!(before.page, index, "{frame:?} is mapped as another page");
+                if before.access >= access {
+                    return Ok(false);
+                }
+                self.change(&mut mapping, frame, access, may_unmap)
             }
+            None => self.map_new(&mut mapping, (index, frame), access, beside, may_unmap),
         }
-        let instead = mapping.map(|before| before.access);
-        let mut crowded = instead.is_none() && self.append(frame);
-        if crowded {
-            self.shrink(self.count_max, may_unmap);
-        }
-        self.note_page(index, true);
-        let mut mapped = self.mapper.map(index, frame, access, instead);
-        if mapped.is_err() {
-            crowded = true;
+    }
+
+    /// Maps a frame with more rights than it has.
+    fn change(
+        &self,
+        mapping: &mut Option<Mapping>,
+        frame: FrameId,
+        access: Access,
+        may_unmap: &dyn Fn(FrameId) -> bool,
+    ) -> Result<bool, i32> {
+        let before = mapping.expect("it is mapped");
+        let map = || self.mapper.map(before.page, frame, access, Some(before.access));
+        let mapped = map();
+        let crowded = mapped.is_err();
+        mapped.or_else(|_| {
             self.shrink(0, may_unmap);
-            mapped = self.mapper.map(index, frame, access, instead);
+            map()
+        })?;
+        *mapping = Some(Mapping { access, ..before });
+        self.order.lock().allow_writes(frame, &self.pages);
+        Ok(crowded)
+    }
+
+    /// Maps a frame that is not mapped, and those beside it.
+    fn map_new(
+        &self,
+        mapping: &mut Option<Mapping>,
+        (index, frame): (u32, FrameId),
+        access: Access,
+        beside: &dyn Beside,
+        may_unmap: &dyn Fn(FrameId) -> bool,
+    ) -> Result<bool, i32> {
+        let mut held: Held<'_> = [const { None }; WINDOW_MAX];
+        let run = self.hold(&mut held, index, frame, access, beside);
+        let first_index = index - (frame.0 - run.first.0);
+        let with_pages = || run.frames().zip(first_index..);
+        let too_many = {
+            let mut order = self.order.lock();
+            with_pages().for_each(|(frame, page)| order.append(frame, page, access, &self.pages));
+            order.areas() > self.areas_max
+        };
+        if too_many {
+            self.is_crowded.store(true, Ordering::Relaxed);
+            self.shrink(self.areas_max, may_unmap);
         }
-        match mapped {
-            Ok(()) => {
-                *mapping = Some(Mapping { page: index, access });
-                state.is_mapped.store(true, Ordering::Release);
+        let map = || self.mapper.map_run(first_index, run.first, run.count, access);
+        let mapped = map();
+        let is_refused = mapped.is_err();
+        let mapped = mapped.or_else(|_| {
+            self.shrink(0, may_unmap);
+            map()
+        });
+        let mut guards = held.iter_mut();
+        for (at, page) in with_pages() {
+            let mine = if at == frame { None } else { guards.by_ref().find_map(Option::as_mut) };
+            if mapped.is_ok() {
+                let as_what = Some(Mapping { page, access });
+                match mine {
+                    Some(guard) => **guard = as_what,
+                    None => *mapping = as_what,
+                }
+                self.frames[at.0 as usize].is_mapped.store(true, Ordering::Release);
+            } else {
+                self.order.lock().remove(at, &self.pages);
             }
-            Err(_) if instead.is_none() => {
-                self.note_page(index, false);
-                self.order.lock().remove(frame);
-            }
-            Err(_) => {}
         }
-        mapped.map(|()| crowded)
+        drop(held);
+        run.frames().filter(|at| *at != frame).for_each(|at| beside.give_back(at));
+        mapped.map(|()| is_refused || too_many && self.areas_max < CROWDED_AREAS)
+    }
+
+    /// Takes the locks of the frames beside one that are to be mapped with it, in ascending order. Returns all of them.
+    fn hold<'a>(
+        &'a self,
+        held: &mut Held<'a>,
+        index: u32,
+        frame: FrameId,
+        access: Access,
+        beside: &dyn Beside,
+    ) -> MappedRun {
+        let window = self.window[usize::from(self.is_crowded.load(Ordering::Relaxed))];
+        let place = index % window;
+        let take = |page: u32, frame: u32| {
+            let guard = self.frames.get(frame as usize)?.mapping.try_lock()?;
+            (guard.is_none() && beside.take(page, FrameId(frame), access)).then_some(guard)
+        };
+        let (mut before, mut behind) = (0, 0);
+        while before < place.min(frame.0) {
+            let Some(guard) = take(index - before - 1, frame.0 - before - 1) else { break };
+            held[(place - before - 1) as usize] = Some(guard);
+            before += 1;
+        }
+        while place + behind + 1 < window {
+            let Some(guard) = take(index + behind + 1, frame.0 + behind + 1) else { break };
+            held[(place + behind + 1) as usize] = Some(guard);
+            behind += 1;
+        }
+        MappedRun { first: FrameId(frame.0 - before), count: before + 1 + behind }
     }
 
     /// Unmaps a frame, if it is mapped. When this returns, nobody loads from it or stores to it.
@@ -109,21 +246,27 @@ impl MappedFrames {
         }
     }
 
-    /// Unmaps the pages that were mapped first and that `may_unmap` allows, until `count` are left. Frames that other threads
-    /// map or unmap just now are left as they are.
-    pub(super) fn shrink(&self, count: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
-        let looks = self.count();
-        for _ in 0..looks {
-            let Some(frame) = self.order.lock().oldest_above(count) else { return };
-            let mapping = self.frames[frame.0 as usize].mapping.try_lock();
-            let is_unmapped = mapping.is_some_and(|mut mapping| {
-                mapping
-                    .is_some_and(|as_what| may_unmap(frame) && self.unmap_locked(frame, as_what, &mut mapping).is_ok())
-            });
-            if !is_unmapped {
-                self.order.lock().renew(frame);
+    /// Unmaps pages that `may_unmap` allows, those first that were mapped first, until no more than `areas` areas are left. Frames
+    /// that other threads map or unmap just now are left as they are.
+    pub(super) fn shrink(&self, areas: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
+        let window = self.window[1];
+        for whatever in [false, true] {
+            for _ in 0..self.count() {
+                let run = self.order.lock().first_above(areas, window, whatever, &self.pages);
+                let Some(run) = run else { break };
+                run.frames().for_each(|frame| self.make_room(frame, may_unmap));
             }
         }
+    }
+
+    /// Unmaps a frame, if it may be, or has it come last of those that may have to make room.
+    fn make_room(&self, frame: FrameId, may_unmap: &dyn Fn(FrameId) -> bool) {
+        let mapping = self.frames[frame.0 as usize].mapping.try_lock();
+        let is_unmapped = mapping.is_some_and(|mut mapping| {
+            mapping.is_some_and(|as_what| may_unmap(frame) && self.unmap_locked(frame, as_what, &mut mapping).is_ok())
+        });
+        let mut order = self.order.lock();
+        if is_unmapped { order.note_room_made(frame) } else { order.settle(frame) }
     }
 
     /// Whether the frame is mapped. Waits for nobody.
@@ -133,16 +276,7 @@ impl MappedFrames {
 
     /// Whether some frame is mapped as page `index`, or about to be. Waits for nobody.
     pub(super) fn is_page_mapped(&self, index: u32) -> bool {
-        self.pages[index as usize / 64].load(Ordering::Acquire) & (1 << (index % 64)) != 0
-    }
-
-    fn note_page(&self, index: u32, is_mapped: bool) {
-        let (word, bit) = (&self.pages[index as usize / 64], 1 << (index % 64));
-        if is_mapped {
-            word.fetch_or(bit, Ordering::AcqRel);
-        } else {
-            word.fetch_and(!bit, Ordering::AcqRel);
-        }
+        self.pages.has(index)
     }
 
     /// How many frames are mapped, or about to be.
@@ -150,19 +284,11 @@ impl MappedFrames {
         self.order.lock().count()
     }
 
-    /// Puts a frame in the order. Returns whether there are too many now.
-    fn append(&self, frame: FrameId) -> bool {
-        let mut order = self.order.lock();
-        order.append(frame);
-        order.count() > self.count_max
-    }
-
     fn unmap_locked(&self, frame: FrameId, mapped: Mapping, mapping: &mut Option<Mapping>) -> Result<(), i32> {
         self.mapper.unmap(mapped.page, frame, mapped.access)?;
         *mapping = None;
-        self.note_page(mapped.page, false);
         self.frames[frame.0 as usize].is_mapped.store(false, Ordering::Release);
-        self.order.lock().remove(frame);
+        self.order.lock().remove(frame, &self.pages);
         Ok(())
     }
 }
@@ -170,12 +296,17 @@ impl MappedFrames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
     use std::sync::{Arc, Mutex};
+
+    /// Mapped one by one.
+    const LARGE_PAGE_BYTES: usize = 1 << 20;
 
     /// A mapper that notes what is mapped, and refuses more than `room` pages.
     #[derive(Clone)]
     struct Noted {
         mapped: Arc<Mutex<Vec<(u32, FrameId, Access)>>>,
+        runs: Arc<Mutex<Vec<u32>>>,
         room: usize,
     }
 
@@ -193,6 +324,14 @@ mod tests {
             Ok(())
         }
 
+        fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+            if self.mapped.lock().expect("no panics").len() + count as usize > self.room {
+                return Err(libc::ENOMEM);
+            }
+            self.runs.lock().expect("no panics").push(count);
+            (0..count).try_for_each(|at| self.map(index + at, FrameId(frame.0 + at), access, None))
+        }
+
         fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
             let mut mapped = self.mapped.lock().expect("no panics");
             let at = mapped.iter().position(|one| *one == (index, frame, access)).expect("it is mapped like this");
@@ -201,45 +340,101 @@ mod tests {
         }
     }
 
-    fn mapped(room: usize, count_max: u32) -> (MappedFrames, Noted) {
-        let noted = Noted { mapped: Arc::default(), room };
-        (MappedFrames::new(Box::new(noted.clone()), 200, 8, count_max), noted)
+    fn mapped(page_bytes: usize, room: usize, frames: u32, areas_max: u32) -> (MappedFrames, Noted) {
+        let noted = Noted { mapped: Arc::default(), runs: Arc::default(), room };
+        (MappedFrames::new(Box::new(noted.clone()), page_bytes, 200, frames, areas_max), noted)
     }
 
     fn pages(noted: &Noted) -> Vec<u32> {
         noted.mapped.lock().expect("no panics").iter().map(|one| one.0).collect()
     }
 
+    fn map(mapped: &MappedFrames, page: u32, frame: u32, access: Access, may_unmap: &dyn Fn(FrameId) -> bool) {
+        mapped.map(page, FrameId(frame), access, &Alone, may_unmap).expect("room");
+    }
+
     #[test]
     fn the_page_that_was_mapped_first_makes_room() {
-        let (mapped, noted) = mapped(8, 3);
+        let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 8, 8, 6);
         for frame in 0..5 {
-            mapped.map(10 + frame, FrameId(frame), Access::Read, &|frame| frame != FrameId(1)).expect("room");
+            map(&mapped, 10 + 2 * frame, frame, Access::Read, &|frame| frame != FrameId(1));
         }
-        assert_eq!(pages(&noted), [11, 13, 14]);
+        assert_eq!(pages(&noted), [12, 16, 18]);
         let known: Vec<u32> = (0..200).filter(|page| mapped.is_page_mapped(*page)).collect();
-        assert_eq!(known, [11, 13, 14]);
-        mapped.map(13, FrameId(3), Access::Write, &|_| true).expect("more rights");
-        mapped.map(13, FrameId(3), Access::Read, &|_| true).expect("fewer rights than it has");
-        assert_eq!(noted.mapped.lock().expect("no panics").last(), Some(&(13, FrameId(3), Access::Write)));
+        assert_eq!(known, [12, 16, 18]);
+        map(&mapped, 16, 3, Access::Write, &|_| true);
+        map(&mapped, 16, 3, Access::Read, &|_| true);
+        assert_eq!(noted.mapped.lock().expect("no panics").last(), Some(&(16, FrameId(3), Access::Write)));
         mapped.unmap(FrameId(3)).expect("mapped");
         mapped.unmap(FrameId(3)).expect("unmapped already");
-        mapped.shrink(1, &|_| true);
+        mapped.shrink(2, &|_| true);
         // The one that could not be unmapped counts as mapped last.
-        assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
-        mapped.unmap_if(FrameId(1), 11, &|_| false);
+        assert_eq!((pages(&noted), mapped.count()), (vec![12], 1));
+        mapped.unmap_if(FrameId(1), 12, &|_| false);
+        mapped.unmap_if(FrameId(1), 14, &|_| true);
+        mapped.unmap_if(FrameId(4), 18, &|_| true);
+        assert_eq!((pages(&noted), mapped.count()), (vec![12], 1));
         mapped.unmap_if(FrameId(1), 12, &|_| true);
-        mapped.unmap_if(FrameId(4), 14, &|_| true);
-        assert_eq!((pages(&noted), mapped.count()), (vec![11], 1));
-        mapped.unmap_if(FrameId(1), 11, &|_| true);
         assert_eq!(mapped.count(), 0);
     }
 
     #[test]
+    fn what_lies_side_by_side_needs_no_room() {
+        let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 100, 100, 6);
+        for frame in 0..60 {
+            map(&mapped, 10 + frame, frame, Access::Read, &|_| true);
+        }
+        assert_eq!((mapped.count(), mapped.order.lock().areas()), (60, 2));
+        map(&mapped, 100, 70, Access::Read, &|_| true);
+        map(&mapped, 102, 72, Access::Read, &|_| true);
+        map(&mapped, 104, 74, Access::Read, &|_| true);
+        // Those 60 came first, and without one of them there would be no fewer areas.
+        assert_eq!((mapped.count(), mapped.is_page_mapped(100), mapped.is_page_mapped(104)), (62, false, true));
+        mapped.shrink(0, &|_| true);
+        assert_eq!((pages(&noted), mapped.count(), mapped.order.lock().areas()), (vec![], 0, 0));
+    }
+
+    /// Pages that are all in the frames of the same number, but one.
+    struct Here(u32, RefCell<Vec<FrameId>>);
+
+    impl Beside for Here {
+        fn take(&self, index: u32, frame: FrameId, _access: Access) -> bool {
+            let is_here = index == frame.0 && index != self.0;
+            self.1.borrow_mut().extend(is_here.then_some(frame));
+            is_here
+        }
+
+        fn give_back(&self, frame: FrameId) {
+            let mut taken = self.1.borrow_mut();
+            let at = taken.iter().position(|one| *one == frame).expect("it was taken");
+            taken.remove(at);
+        }
+    }
+
+    #[test]
+    fn small_pages_come_with_those_beside_them() {
+        let (mapped, noted) = mapped(4096, 30, 64, 1000);
+        let here = Here(20, RefCell::default());
+        let map = |page| mapped.map(page, FrameId(page), Access::Read, &here, &|_| true);
+        assert_eq!(map(25), Ok(false));
+        assert_eq!(map(21), Ok(false), "it is mapped already");
+        assert_eq!(map(20), Ok(false));
+        assert_eq!(*noted.runs.lock().expect("no panics"), [11, 5], "those of a window of 16, without the 20th");
+        assert_eq!((mapped.count(), mapped.order.lock().areas()), (16, 2));
+        // There is no room for another run, then none for this beside the others.
+        assert_eq!(map(40), Ok(true));
+        assert_eq!((pages(&noted).len(), mapped.count()), (16, 16));
+        assert!(here.1.borrow().is_empty());
+        let large = super::tests::mapped(64 << 10, 100, 64, 1000).0;
+        large.map(25, FrameId(25), Access::Read, &here, &|_| true).expect("room");
+        assert_eq!(large.count(), 1);
+    }
+
+    #[test]
     fn frames_that_other_threads_map_just_now_are_left_alone() {
-        let (mapped, noted) = mapped(8, 3);
+        let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 8, 8, 6);
         for frame in 0..3 {
-            mapped.map(frame, FrameId(frame), Access::Read, &|_| true).expect("room");
+            map(&mapped, frame, frame, Access::Read, &|_| true);
         }
         let mapping = mapped.frames[0].mapping.lock();
         mapped.shrink(0, &|_| true);
@@ -252,17 +447,17 @@ mod tests {
     #[test]
     fn threads_map_and_unmap_side_by_side() {
         const ROUNDS: u32 = 2_000;
-        let (mapped, noted) = mapped(8, 5);
+        let (mapped, noted) = mapped(4096, 8, 8, 5);
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let mapped = &mapped;
                 scope.spawn(move || {
                     for round in 0..ROUNDS {
-                        let frame = FrameId(thread * 2 + round % 2);
-                        mapped.map(100 + frame.0, frame, Access::Read, &|_| true).expect("room");
+                        let frame = thread * 2 + round % 2;
+                        map(mapped, 100 + 3 * frame, frame, Access::Read, &|_| true);
                         if round % 3 == 0 {
-                            mapped.unmap(frame).expect("it is mapped, or was unmapped for another");
-                            assert!(!mapped.is_mapped(frame));
+                            mapped.unmap(FrameId(frame)).expect("it is mapped, or was unmapped for another");
+                            assert!(!mapped.is_mapped(FrameId(frame)));
                         }
                     }
                 });
@@ -270,17 +465,18 @@ mod tests {
         });
         mapped.shrink(5, &|_| true);
         assert_eq!(pages(&noted).len(), mapped.count() as usize);
-        assert!(mapped.count() <= 5);
+        assert!(mapped.count() <= 2);
     }
 
     #[test]
     fn what_the_system_refuses_is_tried_again_with_nothing_else_mapped() {
-        let (mapped, noted) = mapped(3, 8);
+        let (mapped, noted) = mapped(LARGE_PAGE_BYTES, 3, 8, 800);
         for frame in 0..4 {
-            mapped.map(frame, FrameId(frame), Access::Read, &|_| true).expect("room in the end");
+            map(&mapped, frame, frame, Access::Read, &|_| true);
         }
         assert_eq!(pages(&noted), [3]);
-        let refused = (4..8).find_map(|frame| mapped.map(frame, FrameId(frame), Access::Read, &|_| false).err());
+        let refused =
+            (4..8).find_map(|frame| mapped.map(frame, FrameId(frame), Access::Read, &Alone, &|_| false).err());
         assert_eq!(refused, Some(libc::ENOMEM));
         assert_eq!(mapped.count(), 3);
     }

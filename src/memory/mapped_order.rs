@@ -1,81 +1,356 @@
-//! The order in which frames were mapped in the segment.
+//! The order in which frames were mapped in the segment, and how many of the system's mappings they take.
 //!
-//! No more pages are mapped than the system has mappings for: those that were mapped first make room. An unmapped page
-//! stays in its frame, and the next access maps it again.
+//! The system joins what lies side by side and is alike: pages that follow each other in frames that follow each other, with the
+//! same rights; and what has no access between them. Each such area is a mapping, of which a process may have so many. Where there
+//! are too many, pages make room for others. An unmapped page stays in its frame, and the next access maps it again.
+//!
+//! Mapped pages are used without a trace, so all that is known is when they fault. Those that were mapped before there were too
+//! many are settled. Later ones are new, and make room again after as many others as instructions may need meanwhile. So a loop
+//! over more pages than may be mapped finds most of the settled ones in each round, where it would find none if the first ones
+//! made room. A page that faults again soon is settled from then on, as one of a few others is: then the first settled one makes
+//! room.
 
-use vgasnet_protocol::coherence::FrameId;
+use std::sync::atomic::{AtomicU64, Ordering};
+use vgasnet_protocol::coherence::{Access, FrameId};
 
 const NONE: u32 = u32::MAX;
 
-/// A frame's place in the order.
+/// Pages that are new at a time, at most, where this is less than a quarter of all.
+const NEW_MAX: u32 = 1024;
+
+/// One page in so many that were new is settled though it has not come back soon.
+const SETTLED_PART: u32 = 16;
+
+/// The pages of a segment that are mapped or about to be, a bit each. Whoever looks waits for nobody.
+#[derive(Debug)]
+pub(super) struct MappedPages(Box<[AtomicU64]>);
+
+impl MappedPages {
+    /// None of so many pages.
+    pub(super) fn new(pages: usize) -> MappedPages {
+        MappedPages((0..pages.div_ceil(64)).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Whether a page is among them. There is none behind the last one of the segment.
+    pub(super) fn has(&self, index: u32) -> bool {
+        let word = self.0.get(index as usize / 64);
+        word.is_some_and(|word| word.load(Ordering::Acquire) & (1 << (index % 64)) != 0)
+    }
+
+    fn insert(&self, index: u32) {
+        self.0[index as usize / 64].fetch_or(1 << (index % 64), Ordering::AcqRel);
+    }
+
+    fn remove(&self, index: u32) {
+        self.0[index as usize / 64].fetch_and(!(1 << (index % 64)), Ordering::AcqRel);
+    }
+}
+
+/// What is known of a frame.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    is_mapped: bool,
+    /// The page as which it is mapped, or was last.
+    page: u32,
     older: u32,
     newer: u32,
+    is_mapped: bool,
+    is_writable: bool,
+    /// It was mapped when there was no room, and is not settled yet.
+    is_new: bool,
+    /// It has come back soon.
+    is_soon: bool,
+    /// It was unmapped to make room, when `older` frames had been mapped.
+    has_made_room: bool,
+}
+
+/// Frames that follow each other, mapped as pages that do so with the same rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MappedRun {
+    pub(super) first: FrameId,
+    pub(super) count: u32,
+}
+
+impl MappedRun {
+    pub(super) fn frames(self) -> impl Iterator<Item = FrameId> {
+        (self.first.0..self.first.0 + self.count).map(FrameId)
+    }
+}
+
+/// Frames in the order in which they came to a queue.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    oldest: u32,
+    newest: u32,
+    count: u32,
 }
 
 /// The frames that are mapped, or about to be.
 #[derive(Debug)]
 pub(super) struct MappedOrder {
     by_frame: Box<[Entry]>,
-    oldest: u32,
-    newest: u32,
-    count: u32,
+    /// Those that are settled, and those that are new.
+    queues: [Queue; 2],
+    /// Some had to make room.
+    is_crowded: bool,
+    /// The system's mappings that are there besides the one of a segment without any page mapped.
+    areas: i64,
+    /// Frames that were mapped so far; it wraps.
+    mapped: u32,
 }
 
 impl MappedOrder {
     /// None of so many frames is mapped.
     pub(super) fn new(frames: u32) -> MappedOrder {
-        let unmapped = Entry { is_mapped: false, older: NONE, newer: NONE };
-        MappedOrder { by_frame: vec![unmapped; frames as usize].into(), oldest: NONE, newest: NONE, count: 0 }
+        let unmapped = Entry {
+            page: NONE,
+            older: NONE,
+            newer: NONE,
+            is_mapped: false,
+            is_writable: false,
+            is_new: false,
+            is_soon: false,
+            has_made_room: false,
+        };
+        let by_frame = vec![unmapped; frames as usize].into();
+        let queues = [Queue { oldest: NONE, newest: NONE, count: 0 }; 2];
+        MappedOrder { by_frame, queues, is_crowded: false, areas: 0, mapped: 0 }
     }
 
     /// How many frames there are.
     pub(super) fn count(&self) -> u32 {
-        self.count
+        self.queues[0].count + self.queues[1].count
     }
 
-    /// The frame that was mapped first, if there are more than so many.
-    pub(super) fn oldest_above(&self, count: u32) -> Option<FrameId> {
-        (self.count > count).then_some(FrameId(self.oldest))
+    /// The mappings of the system that they take, besides one of the segment.
+    pub(super) fn areas(&self) -> u32 {
+        u32::try_from(self.areas).expect("each frame adds what it takes away later")
     }
 
-    /// A frame is mapped that was not.
-    pub(super) fn append(&mut self, FrameId(frame): FrameId) {
-        let older = self.newest;
+    /// A frame is mapped as page `page` that was not mapped.
+    pub(super) fn append(&mut self, FrameId(frame): FrameId, page: u32, access: Access, pages: &MappedPages) {
+        self.mapped = self.mapped.wrapping_add(1);
+        let Entry { page: last, older: since, is_mapped, has_made_room, .. } = self.by_frame[frame as usize];
+        assert!(!is_mapped, "frame {frame} is mapped twice");
+        let is_soon = has_made_room && last == page && self.mapped.wrapping_sub(since) <= self.count() / 4;
         let entry = &mut self.by_frame[frame as usize];
-        assert!(!entry.is_mapped, "frame {frame} is mapped twice");
-        *entry = Entry { is_mapped: true, older, newer: NONE };
-        match older {
-            NONE => self.oldest = frame,
-            older => self.by_frame[older as usize].newer = frame,
-        }
-        self.newest = frame;
-        self.count += 1;
+        (entry.page, entry.is_mapped, entry.is_writable) = (page, true, access == Access::Write);
+        (entry.is_soon, entry.has_made_room) = (is_soon, false);
+        self.areas += self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
+        pages.insert(page);
+        self.link(frame, self.is_crowded);
     }
 
     /// A frame is mapped no longer.
-    pub(super) fn remove(&mut self, FrameId(frame): FrameId) {
-        let Entry { is_mapped, older, newer } = self.by_frame[frame as usize];
-        assert!(is_mapped, "frame {frame} is unmapped twice");
+    pub(super) fn remove(&mut self, FrameId(frame): FrameId, pages: &MappedPages) {
+        assert!(self.by_frame[frame as usize].is_mapped, "frame {frame} is unmapped twice");
+        self.unlink(frame);
+        pages.remove(self.by_frame[frame as usize].page);
+        self.areas -= self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
+        self.by_frame[frame as usize].is_mapped = false;
+    }
+
+    /// A frame that is mapped no longer has made room for others.
+    pub(super) fn note_room_made(&mut self, FrameId(frame): FrameId) {
+        let entry = &mut self.by_frame[frame as usize];
+        (entry.has_made_room, entry.older) = (true, self.mapped);
+    }
+
+    /// A frame that is mapped may be written there now.
+    pub(super) fn allow_writes(&mut self, FrameId(frame): FrameId, pages: &MappedPages) {
+        let run = MappedRun { first: FrameId(frame), count: 1 };
+        self.areas -= self.areas_of(run, pages);
+        self.by_frame[frame as usize].is_writable = true;
+        self.areas += self.areas_of(run, pages);
+    }
+
+    /// A frame comes last of those that are settled, if it is still mapped.
+    pub(super) fn settle(&mut self, FrameId(frame): FrameId) {
+        if self.by_frame[frame as usize].is_mapped {
+            self.unlink(frame);
+            self.link(frame, false);
+        }
+    }
+
+    /// What makes room, if more than so many areas are mapped: a frame, and those of its run among the `window` pages to which its
+    /// page belongs. Frames that are to be kept, and runs without which there are no fewer areas, are passed over, unless
+    /// `whatever` is to be unmapped.
+    pub(super) fn first_above(
+        &mut self,
+        areas: u32,
+        window: u32,
+        whatever: bool,
+        pages: &MappedPages,
+    ) -> Option<MappedRun> {
+        self.is_crowded |= self.areas > i64::from(areas);
+        for _ in 0..=2 * self.count() {
+            if self.areas <= i64::from(areas) || self.count() == 0 {
+                return None;
+            }
+            let [settled, new] = self.queues;
+            let takes_new = settled.count == 0 || new.count > NEW_MAX.min(self.count() / 4);
+            let frame = if takes_new { new.oldest } else { settled.oldest };
+            let run = self.run_of(frame, window);
+            let is_kept = takes_new && (self.by_frame[frame as usize].is_soon || self.mapped % SETTLED_PART == 0);
+            if whatever || (!is_kept && self.areas_of(run, pages) > 0) {
+                return Some(run);
+            }
+            run.frames().for_each(|frame| self.settle(frame));
+        }
+        None
+    }
+
+    /// The frames on both sides of a mapped one that are mapped as the pages beside its page, with the same rights.
+    fn run_of(&self, frame: u32, window: u32) -> MappedRun {
+        let page = self.by_frame[frame as usize].page;
+        let (mut first, mut last) = (frame, frame);
+        let place = page % window;
+        while frame - first < place && self.joins(first, -1) {
+            first -= 1;
+        }
+        while last - frame < window - 1 - place && self.joins(last, 1) {
+            last += 1;
+        }
+        MappedRun { first: FrameId(first), count: last - first + 1 }
+    }
+
+    /// Whether a frame and the next one, or the one before it, are mapped as one area, if the frame is mapped.
+    fn joins(&self, frame: u32, step: i32) -> bool {
+        let Some(other) = frame.checked_add_signed(step).and_then(|other| self.by_frame.get(other as usize)) else {
+            return false;
+        };
+        let Entry { page, is_writable, .. } = self.by_frame[frame as usize];
+        other.is_mapped && page.checked_add_signed(step) == Some(other.page) && other.is_writable == is_writable
+    }
+
+    /// How many areas more there are with a run than without it.
+    fn areas_of(&self, run: MappedRun, pages: &MappedPages) -> i64 {
+        let (first, last) = (run.first.0, run.first.0 + run.count - 1);
+        let [first_page, last_page] = [first, last].map(|frame| self.by_frame[frame as usize].page);
+        // There is nothing before the first page of the segment. What has no access behind the last one stays.
+        let is_first_beside = first_page.checked_sub(1).is_none_or(|before| pages.has(before));
+        let is_last_beside = pages.has(last_page + 1);
+        let joined = i64::from(self.joins(first, -1)) + i64::from(self.joins(last, 1));
+        2 - joined - i64::from(is_first_beside) - i64::from(is_last_beside)
+    }
+
+    fn link(&mut self, frame: u32, is_new: bool) {
+        let queue = &mut self.queues[usize::from(is_new)];
+        let older = std::mem::replace(&mut queue.newest, frame);
+        queue.count += 1;
+        if older == NONE {
+            queue.oldest = frame;
+        } else {
+            self.by_frame[older as usize].newer = frame;
+        }
+        let entry = &mut self.by_frame[frame as usize];
+        (entry.older, entry.newer, entry.is_new) = (older, NONE, is_new);
+    }
+
+    fn unlink(&mut self, frame: u32) {
+        let Entry { older, newer, is_new, .. } = self.by_frame[frame as usize];
+        let queue = &mut self.queues[usize::from(is_new)];
+        queue.count -= 1;
         match older {
-            NONE => self.oldest = newer,
+            NONE => queue.oldest = newer,
             older => self.by_frame[older as usize].newer = newer,
         }
         match newer {
-            NONE => self.newest = older,
+            NONE => queue.newest = older,
             newer => self.by_frame[newer as usize].older = older,
         }
-        self.by_frame[frame as usize].is_mapped = false;
-        self.count -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    /// The areas of pages that are mapped as these, with what has no access between them.
+    fn areas(mapped: &BTreeMap<u32, (u32, bool)>) -> i64 {
+        let mut areas = 0;
+        for (page, (frame, is_writable)) in mapped {
+            let before = page.checked_sub(1).and_then(|before| mapped.get(&before));
+            let joins =
+                before.is_some_and(|(its, writable)| Some(*its) == frame.checked_sub(1) && writable == is_writable);
+            areas += i64::from(!joins) + i64::from(before.is_none() && *page > 0);
+        }
+        areas
     }
 
-    /// A frame counts as mapped last, if it is still mapped.
-    pub(super) fn renew(&mut self, frame: FrameId) {
-        if self.by_frame[frame.0 as usize].is_mapped {
-            self.remove(frame);
-            self.append(frame);
+    #[test]
+    fn areas_are_counted_as_the_system_counts_them() {
+        const PAGES: u32 = 128;
+        for seed in 0..20 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let (mut order, pages) = (MappedOrder::new(PAGES), MappedPages::new(PAGES as usize));
+            let mut mapped = BTreeMap::new();
+            for _ in 0..4000 {
+                let page = random.u32(0..PAGES);
+                let frame = if random.u32(0..8) > 0 { page } else { random.u32(0..PAGES) };
+                let access = if random.bool() { Access::Read } else { Access::Write };
+                match mapped.get(&page).copied() {
+                    None if !mapped.values().any(|(its, _)| *its == frame) => {
+                        order.append(FrameId(frame), page, access, &pages);
+                        mapped.insert(page, (frame, access == Access::Write));
+                    }
+                    Some((frame, false)) if random.bool() => {
+                        order.allow_writes(FrameId(frame), &pages);
+                        mapped.insert(page, (frame, true));
+                    }
+                    Some((frame, _)) if random.bool() => {
+                        order.remove(FrameId(frame), &pages);
+                        mapped.remove(&page);
+                    }
+                    _ => {}
+                }
+                // What has no access behind the last page of all goes on behind the segment.
+                assert_eq!(i64::from(order.areas()), areas(&mapped), "seed {seed}: {mapped:?}");
+                assert!((0..PAGES).all(|page| pages.has(page) == mapped.contains_key(&page)) && !pages.has(PAGES));
+                assert_eq!(order.count(), mapped.len() as u32);
+            }
         }
+    }
+
+    /// How many pages of a round find theirs mapped, of the last of many rounds over `pages` pages that lie apart.
+    fn found_in_a_round(areas_max: u32, pages: u32, next: &mut dyn FnMut(u32) -> u32) -> u32 {
+        let (mut order, mapped) = (MappedOrder::new(pages), MappedPages::new(2 * pages as usize + 2));
+        let mut found = 0;
+        for at in 0..20 * pages {
+            let page = next(at) % pages;
+            if mapped.has(2 * page + 1) {
+                found += u32::from(at >= 19 * pages);
+                continue;
+            }
+            order.append(FrameId(page), 2 * page + 1, Access::Read, &mapped);
+            for whatever in [false, true] {
+                while let Some(run) = order.first_above(areas_max, 16, whatever, &mapped) {
+                    assert!(run.count == 1 && run.first != FrameId(page), "it makes no room for itself");
+                    order.remove(run.first, &mapped);
+                    order.note_room_made(run.first);
+                }
+            }
+            assert!(order.areas() <= areas_max);
+        }
+        found
+    }
+
+    #[test]
+    fn a_loop_finds_most_of_the_pages_that_may_be_mapped() {
+        let found = found_in_a_round(16_000, 12_000, &mut |at| at);
+        assert!((4_500..8_000).contains(&found), "{found} of 12000 pages, of which 8000 may be mapped");
+        assert_eq!(found_in_a_round(24_000, 12_000, &mut |at| at), 12_000);
+    }
+
+    #[test]
+    fn pages_that_are_used_most_stay() {
+        let mut random = fastrand::Rng::with_seed(5);
+        // Nine of ten accesses go to a tenth of the pages, and later to another tenth.
+        let mut next = |at| {
+            let hot = if at < 120_000 { 0 } else { 6_000 };
+            if random.u32(0..10) > 0 { hot + random.u32(0..1_200) } else { random.u32(0..12_000) }
+        };
+        let found = found_in_a_round(4_000, 12_000, &mut next);
+        assert!(found > 9_500, "{found} of 12000 accesses, where 2000 pages may be mapped");
     }
 }

@@ -12,8 +12,8 @@
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
+use super::Segment;
 use super::reservation::reserve;
-use super::{FRAMES_MIN, Segment};
 use crate::sys::last_errno;
 use std::io;
 use vgasnet_conduit::{Region, map_again};
@@ -29,6 +29,12 @@ pub trait PageMapper: Send + Sync {
     /// # Errors
     /// The system's error number, if it has no room for another mapping. The page is as it was.
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32>;
+
+    /// Maps `count` frames from `frame` on as as many pages from `index` on with these rights. None of them is mapped.
+    ///
+    /// # Errors
+    /// As [`PageMapper::map`]: none of them is mapped then.
+    fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32>;
 
     /// Unmaps page `index`, as which `frame` is mapped with these rights. From now on nobody loads from it or stores to
     /// it.
@@ -50,8 +56,8 @@ pub struct RemapMapper {
     moves_entries: bool,
 }
 
-/// The kernel fills in the page table entries of so many bytes when one of them is read (`fault_around_bytes`), and only one
-/// entry when one is written.
+/// The kernel fills in the page table entries of so many bytes, aligned alike, when one of them is read (`fault_around_bytes`),
+/// and only one entry when one is written.
 const AROUND_BYTES: usize = 64 << 10;
 
 /// Pages from this size on have their page table entries moved, in bytes: filling them in takes longer than a system call.
@@ -62,15 +68,6 @@ fn protection(access: Access) -> i32 {
         Access::Read => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     }
-}
-
-/// Pages that may be mapped at a time. They may use half of the mappings that the system allows a process, and each
-/// takes two: itself and the gap behind it.
-pub fn mapped_max() -> u32 {
-    const DEFAULT: u32 = 65_530;
-    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").ok();
-    let limit: u32 = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(DEFAULT);
-    (limit / 4).max(FRAMES_MIN)
 }
 
 impl RemapMapper {
@@ -129,16 +126,19 @@ impl RemapMapper {
         if moved == -1 { Err(last_errno()) } else { Ok(()) }
     }
 
-    /// Maps a frame anew, in place of what is there.
-    fn map_anew(&self, at: usize, frame: FrameId, access: Access) -> Result<(), i32> {
-        // SAFETY: `at` is a page of the segment's range, which belongs to this mapper; the spare mapping has a whole
-        // frame.
-        let mapped = unsafe { map_again(self.spare_of(frame, access), self.page_bytes, at) };
+    /// Maps frames that follow each other anew, in place of what is there.
+    fn map_anew(&self, at: usize, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+        let len_bytes = count as usize * self.page_bytes;
+        // SAFETY: from `at` on there are so many pages of the segment's range, which belongs to this mapper; the spare mapping
+        // has whole frames.
+        let mapped = unsafe { map_again(self.spare_of(frame, access), len_bytes, at) };
         mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
-        for offset in (0..self.page_bytes).step_by(AROUND_BYTES) {
-            let start = std::ptr::with_exposed_provenance::<u8>(at + offset);
+        let mut next = at;
+        while next < at + len_bytes {
+            let start = std::ptr::with_exposed_provenance::<u8>(next);
             // SAFETY: the page is mapped, and its caller has it pinned. The byte does not matter.
             unsafe { start.read_volatile() };
+            next = (next + 1).next_multiple_of(AROUND_BYTES);
         }
         Ok(())
     }
@@ -157,12 +157,20 @@ impl RemapMapper {
 impl PageMapper for RemapMapper {
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
         if !self.moves_entries {
-            return self.map_anew(self.page(index), frame, access);
+            return self.map_anew(self.page(index), frame, 1, access);
         }
         if let Some(before) = instead {
             self.move_entries(self.page(index), self.spare_of(frame, before))?;
         }
         self.move_entries(self.spare_of(frame, access), self.page(index))
+    }
+
+    fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+        if count == 1 {
+            return self.map(index, frame, access, None);
+        }
+        debug_assert!(!self.moves_entries, "large pages are mapped one by one");
+        self.map_anew(self.page(index), frame, count, access)
     }
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {

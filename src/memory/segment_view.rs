@@ -4,12 +4,14 @@
 //! `mapped_frames.rs` keeps which are. A page must be pinned to be mapped. It is unmapped after it is closed and before
 //! the protocol learns of that: what is stored in a mapped page is never lost.
 
-use super::loans::Loans;
-use super::mapped_frames::MappedFrames;
+use super::loans::{Loans, Set};
+use super::mapped_frames::{Alone, Beside, MappedFrames, WINDOW_MAX};
 use super::page_mapper::PageMapper;
 use super::page_table::Pinned;
 use super::{RankMemory, Segment};
 use crate::error::UserError;
+use crate::sys::futex::Guard;
+use std::cell::{Cell, RefCell};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
 
@@ -54,6 +56,8 @@ pub enum PageAccess {
         crowded: bool,
         /// It was fetched ahead, and this is its first use.
         first_use: bool,
+        /// The engine waits for a page beside it that was pinned for a moment: the caller notifies it.
+        notify: bool,
     },
     /// The engine has to fetch it.
     Missed,
@@ -62,17 +66,19 @@ pub enum PageAccess {
 }
 
 impl SegmentView {
-    /// The segment of `rank`, in which `mapper` has mapped nothing yet and never maps more than `mapped_max` pages.
+    /// The segment of `rank`, in which `mapper` has mapped nothing yet, and never takes more than `areas_max` mappings of the
+    /// system besides one, unless the pages in use take more.
     pub fn new(
         rank: Rank,
         segment: Segment,
         memory: RankMemory,
         frames: u32,
         mapper: Box<dyn PageMapper>,
-        mapped_max: u32,
+        areas_max: u32,
     ) -> SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
-        let mapped = MappedFrames::new(mapper, segment.size_bytes >> page_shift, frames, mapped_max);
+        let pages = segment.size_bytes >> page_shift;
+        let mapped = MappedFrames::new(mapper, 1 << page_shift, pages, frames, areas_max);
         SegmentView { rank, segment, page_shift, frames, memory, mapped, loans: None }
     }
 
@@ -118,8 +124,9 @@ impl SegmentView {
         let Some(Pinned { frame, ahead }) = table.pin(self.page(index), access) else { return PageAccess::Missed };
         self.memory.pool.touch(frame);
         let first_use = ahead && table.take_ahead(frame);
-        match self.map(index, frame, access) {
-            Ok(crowded) => PageAccess::Pinned { crowded, first_use },
+        let neighbours = Neighbours::of(self);
+        match self.map(index, frame, access, &neighbours) {
+            Ok(crowded) => PageAccess::Pinned { crowded, first_use, notify: neighbours.notify.get() },
             Err(errno) => PageAccess::Refused(errno),
         }
     }
@@ -171,7 +178,7 @@ impl SegmentView {
     /// # Errors
     /// The system's error number, if it refuses a mapping.
     pub fn map_and_pin(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
-        self.map(index, frame, access)?;
+        self.map(index, frame, access, &Alone)?;
         self.memory.table.pin_again(frame);
         Ok(())
     }
@@ -201,8 +208,14 @@ impl SegmentView {
         self.mapped.count()
     }
 
-    /// Maps a page that is pinned. Returns whether others were unmapped to make room.
-    fn map(&self, index: u32, frame: FrameId, access: Access) -> Result<bool, i32> {
+    /// The most mappings of the system that the own frames take.
+    pub fn areas_max(&self) -> u32 {
+        self.mapped.areas_max()
+    }
+
+    /// Maps a page that is pinned, and pages `beside` it. Returns whether others were unmapped to make room that the same
+    /// instruction may need.
+    fn map(&self, index: u32, frame: FrameId, access: Access, beside: &dyn Beside) -> Result<bool, i32> {
         // A page that is open for writing is mapped for writing at once: it counts as dirty already.
         let access = if self.memory.table.is_writable(frame) { Access::Write } else { access };
         if access == Access::Write {
@@ -210,10 +223,10 @@ impl SegmentView {
             self.memory.blocks.mark_all(frame);
         }
         let may_unmap = |frame| self.may_unmap(frame);
-        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, &may_unmap) };
+        let Some(loans) = &self.loans else { return self.mapped.map(index, frame, access, beside, &may_unmap) };
         let mut set = loans.set_of(index).lock();
         loans.give_back(&mut set, index)?;
-        self.mapped.map(index, frame, access, &may_unmap)
+        self.mapped.map(index, frame, access, beside, &may_unmap)
     }
 
     fn may_unmap(&self, frame: FrameId) -> bool {
@@ -223,5 +236,63 @@ impl SegmentView {
     /// The frame of a page that is pinned.
     fn pinned(&self, index: u32) -> FrameId {
         self.memory.table.find_pinned(self.page(index))
+    }
+}
+
+/// The pages beside one that is mapped: those that are open in the own pool, were used, and have no loan.
+struct Neighbours<'a> {
+    view: &'a SegmentView,
+    /// The locks of the sets of those that were taken.
+    sets: RefCell<[Option<Guard<'a, Set>>; WINDOW_MAX]>,
+    taken: Cell<usize>,
+    /// The engine waits for one that was given back.
+    notify: Cell<bool>,
+}
+
+impl<'a> Neighbours<'a> {
+    fn of(view: &'a SegmentView) -> Neighbours<'a> {
+        let sets = RefCell::new([const { None }; WINDOW_MAX]);
+        Neighbours { view, sets, taken: Cell::new(0), notify: Cell::new(false) }
+    }
+
+    /// Whether a page that is pinned may be mapped with exactly these rights. Stores leave no trace of where they were, so one is
+    /// mapped for stores only if all of it is to be written back already.
+    fn is_alike(&self, frame: FrameId, access: Access) -> bool {
+        let RankMemory { table, blocks, .. } = &self.view.memory;
+        match access {
+            Access::Read => !table.is_writable(frame),
+            Access::Write => table.is_writable(frame) && blocks.are_all_marked(frame),
+        }
+    }
+
+    fn unpin(&self, frame: FrameId) {
+        if self.view.memory.table.unpin(frame) {
+            self.notify.set(true);
+        }
+    }
+}
+
+impl Beside for Neighbours<'_> {
+    fn take(&self, index: u32, frame: FrameId, access: Access) -> bool {
+        let set = match self.view.loans.as_ref().map(|loans| loans.set_of(index).try_lock()) {
+            Some(None) => return false,
+            Some(Some(set)) if set.find(index).is_some() => return false,
+            set => set.flatten(),
+        };
+        let Some(pinned) = self.view.memory.table.pin_in(frame, self.view.page(index), access) else { return false };
+        if pinned.ahead || !self.is_alike(frame, access) {
+            self.unpin(frame);
+            return false;
+        }
+        self.sets.borrow_mut()[self.taken.get()] = set;
+        self.taken.set(self.taken.get() + 1);
+        true
+    }
+
+    fn give_back(&self, frame: FrameId) {
+        self.unpin(frame);
+        // All are given back when they are mapped, and a lock may go before the others.
+        self.taken.set(self.taken.get() - 1);
+        self.sets.borrow_mut()[self.taken.get()] = None;
     }
 }

@@ -10,13 +10,14 @@ const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
 /// Every value of each setting, with pools from the smallest that allows loads and stores.
-const SETUPS: [Setup; 6] = [
+const SETUPS: [Setup; 7] = [
     small(1, 4, true, true),
     small(2, 4, false, true),
     small(2, 9, true, false),
     small(3, 5, false, false),
     small(4, 5, true, true),
     small(4, 9, false, true),
+    tiny(2, 5),
 ];
 
 /// With and without the use of neighbours' pages in place, and a rank that is alone.
@@ -24,6 +25,11 @@ const FEW_SETUPS: [Setup; 3] = [SETUPS[0], SETUPS[1], SETUPS[4]];
 
 const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
+}
+
+/// A setup with the smallest pages.
+const fn tiny(ranks: u32, pool_pages: u64) -> Setup {
+    Setup { ranks, page_bytes: 4 * KIB, pool_pages, peer_memory: true, cooperative: true }
 }
 
 /// A setup with pages of the default size.
@@ -230,7 +236,8 @@ fn threads_are_cancelled_outside_of_the_library() {
 #[test]
 fn input_and_output_of_segments() {
     run_in("files", &[], SETUPS);
-    for setup in some_of(SETUPS) {
+    // A message is as large as several pages of the smallest size.
+    for setup in some_of(SETUPS.into_iter().filter(|setup| setup.page_bytes > 4 * KIB)) {
         if run(&program("sockets"), &[], setup).expect(0).stdout.contains("no SO_ZEROCOPY") {
             say_not_run("sends whose memory the kernel keeps", "the system has no SO_ZEROCOPY");
         }
@@ -334,4 +341,22 @@ fn a_pool_of_more_pages_than_the_system_has_mappings() {
     }
     let setup = Setup { pool_pages: 8 * GIB / (64 * KIB), ..small(1, 0, true, true) };
     print!("{}", run(&program("many_pages"), &[], setup).expect(0).stdout);
+}
+
+#[test]
+fn small_pages_take_as_many_mappings_as_there_are() {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").expect("it exists");
+    let limit: u64 = limit.trim().parse().expect("a number");
+    if limit > 300_000 {
+        let why = format!("the system allows {limit} mappings, more than fits the test's pool");
+        return say_not_run("small_pages_take_as_many_mappings_as_there_are", &why);
+    }
+    let setup = tiny(if is_across_hosts() { 1 } else { 2 }, limit / 2);
+    for how in ["beside", "apart"] {
+        let ended = run(&program("mappings"), &[how], setup);
+        let lines: Vec<_> = ended.expect(0).stderr.lines().collect();
+        assert_eq!(lines.iter().filter(|line| line.contains("sysctl -w vm.max_map_count=")).count(), 1, "{ended}");
+        assert!(lines[0].starts_with("vgasnet: rank 0: vgasnet_attach: warning: a pool has "), "{ended}");
+        print!("{}", ended.stdout);
+    }
 }

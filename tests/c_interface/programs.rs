@@ -9,7 +9,7 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
 /// Every value of each setting with every value of each other setting, but not all combinations.
-const SETUPS: [Setup; 14] = [
+const SETUPS: [Setup; 16] = [
     small(1, 1, true, true),
     small(1, 7, false, false),
     small(2, 1, false, true),
@@ -22,12 +22,19 @@ const SETUPS: [Setup; 14] = [
     small(7, 1, false, true),
     small(7, 2, true, true),
     small(7, 7, false, false),
+    tiny(2, 7, true),
+    tiny(4, 2, false),
     large(2, true, true),
     large(4, false, false),
 ];
 
 const fn small(ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 64 * KIB, pool_pages, peer_memory, cooperative }
+}
+
+/// A setup with the smallest pages.
+const fn tiny(ranks: u32, pool_pages: u64, peer_memory: bool) -> Setup {
+    Setup { ranks, page_bytes: 4 * KIB, pool_pages, peer_memory, cooperative: true }
 }
 
 const fn large(ranks: u32, peer_memory: bool, cooperative: bool) -> Setup {

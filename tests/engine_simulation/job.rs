@@ -324,8 +324,8 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
     let space = AddressSpace::new(rank, segments.collect(), memories);
     let mapper = Mapper::new(rank, space.own, shape.mapper);
-    let (segment, mapped_max) = (space.segments[rank.index()], shape.mapper.mapped_max);
-    let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), mapped_max);
+    let (segment, areas_max) = (space.segments[rank.index()], shape.mapper.areas_max);
+    let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), areas_max);
     let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
     let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));
     let space = Arc::new(space.with_view(Some(Arc::new(view))));
@@ -334,7 +334,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging).with_gaps(shape.gap_bytes);
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
-    let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative);
+    let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
     Node {
         engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), shape.policy),
         space,

@@ -9,8 +9,8 @@ use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 /// The limits of a job's mappers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Pages that may be mapped at a time.
-    pub mapped_max: u32,
+    /// Mappings of the system that pages may take at a time.
+    pub areas_max: u32,
     /// Mappings for which the system has room. Beyond that it refuses at first, and finds room at the second attempt.
     pub room: usize,
     /// The processor has single steps: a page stays pinned until its instruction is through.
@@ -19,7 +19,7 @@ pub struct Settings {
 
 impl Settings {
     /// Mappers that may map every frame of any pool.
-    pub const WIDE: Settings = Settings { mapped_max: u32::MAX, room: usize::MAX, steps: true };
+    pub const WIDE: Settings = Settings { areas_max: u32::MAX, room: usize::MAX, steps: true };
 }
 
 /// The frame as which a page of the segment is mapped, and with which rights.
@@ -106,9 +106,35 @@ impl Mapper {
     }
 }
 
+impl Mapper {
+    /// Maps a page together with one before it.
+    fn map_beside(&self, index: u32, frame: FrameId, access: Access) {
+        let mut state = self.state();
+        assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
+        assert!(self.is_pinned(index), "page {index} is mapped but not pinned, and may be closed at any moment");
+        assert!(state.pages.values().all(|mapped| mapped.frame != frame), "{frame:?} is mapped as page {index}, too");
+        assert_eq!(state.pages.insert(index, Mapping { frame, access }), None, "page {index} is mapped twice");
+    }
+}
+
+impl State {
+    /// The mappings of the system that there are, besides one, if one page more is mapped.
+    fn areas_with(&self, index: u32, mapping: Mapping) -> u32 {
+        let of = |page: u32| if page == index { Some(mapping) } else { self.pages.get(&page).copied() };
+        let pages = self.pages.keys().copied().chain([index]);
+        let areas = pages.map(|page| {
+            let before = page.checked_sub(1).and_then(of);
+            let (mine, next) = (of(page).expect("it is mapped"), |FrameId(frame)| FrameId(frame + 1));
+            let joins = before.is_some_and(|it| next(it.frame) == mine.frame && it.access == mine.access);
+            u32::from(!joins) + u32::from(before.is_none() && page > 0)
+        });
+        areas.sum()
+    }
+}
+
 impl vgasnet::memory::PageMapper for Mapper {
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
-        let Settings { mapped_max, room, .. } = self.0.settings;
+        let Settings { areas_max, room, .. } = self.0.settings;
         let mut state = self.state();
         let before = instead.map(|access| Mapping { frame, access });
         assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
@@ -117,8 +143,8 @@ impl vgasnet::memory::PageMapper for Mapper {
         if before.is_none() {
             let twice = state.pages.iter().find(|(_, mapped)| mapped.frame == frame);
             assert!(twice.is_none(), "{frame:?} is mapped as page {index} and as {twice:?}");
-            let is_full = state.pages.len() >= mapped_max.max(1) as usize;
-            assert!(!is_full || state.pages.keys().all(|other| self.is_pinned(*other)), "more pages than {mapped_max}");
+            let is_full = state.areas_with(index, Mapping { frame, access }) > areas_max;
+            assert!(!is_full || state.pages.keys().all(|other| self.is_pinned(*other)), "more areas than {areas_max}");
         }
         // The second attempt succeeds, even if all other pages are pinned and could not be unmapped for it.
         state.has_refused = state.pages.len() >= room && !state.has_refused;
@@ -128,6 +154,15 @@ impl vgasnet::memory::PageMapper for Mapper {
         }
         state.pages.insert(index, Mapping { frame, access });
         Ok(())
+    }
+
+    fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+        (1..count).for_each(|at| self.map_beside(index + at, FrameId(frame.0 + at), access));
+        let mapped = self.map(index, frame, access, None);
+        if mapped.is_err() {
+            self.state().pages.retain(|page, _| !(index..index + count).contains(page));
+        }
+        mapped
     }
 
     fn unmap(&self, index: u32, frame: FrameId, access: Access) -> Result<(), i32> {
@@ -146,6 +181,11 @@ struct LentMapper {
 }
 
 impl PageMapper for LentMapper {
+    fn map_run(&self, index: u32, frame: FrameId, count: u32, access: Access) -> Result<(), i32> {
+        assert_eq!(count, 1, "loans are mapped one by one");
+        self.map(index, frame, access, None)
+    }
+
     fn map(&self, index: u32, frame: FrameId, access: Access, instead: Option<Access>) -> Result<(), i32> {
         assert_eq!((access, instead), (Access::Read, None), "only loads use a neighbour's frame");
         let mut state = self.mapper.state();

@@ -124,7 +124,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     // Without single steps, an instruction gets all its pages only if all of them may be mapped.
     let few = random.u32(if steps { 1 } else { FRAMES_MIN }..=FRAMES_MIN + 1);
     let mapper = mapper::Settings {
-        mapped_max: if random.bool() { u32::MAX } else { few },
+        areas_max: if random.bool() { u32::MAX } else { 2 * few },
         room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
         steps,
     };

@@ -1,0 +1,98 @@
+//! How many of the system's mappings a rank may take for the pages of its segment.
+
+use super::{FRAMES_MIN, Shape};
+use std::fs;
+
+/// What the system allows a process that has not changed it (`vm.max_map_count`).
+const LIMIT_DEFAULT: u32 = 65_530;
+
+/// One mapping in so many is left to the client and its libraries, besides those that they have at attach.
+const CLIENT_PART: u32 = 8;
+
+/// Of the others, one in so many is for loans, if there are any.
+const LOANS_PART: u32 = 4;
+
+/// A page of a segment takes two mappings at most: its own, and what has no access behind it.
+const AREAS_OF_PAGE: u32 = 2;
+
+/// The mappings of the system that a rank may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappingRoom {
+    /// Mappings that the process had.
+    in_use: u32,
+    lends: bool,
+    /// For frames of the own pool.
+    pub areas_max: u32,
+    /// Frames of neighbours that may be mapped.
+    pub loans_max: u32,
+}
+
+impl MappingRoom {
+    /// The room that there is now, for a rank that neighbours lend frames or that they do not.
+    pub fn observe(lends: bool) -> MappingRoom {
+        let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
+        let limit = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(LIMIT_DEFAULT);
+        let in_use = fs::read("/proc/self/maps").map_or(0, |maps| maps.iter().filter(|byte| **byte == b'\n').count());
+        MappingRoom::of(limit, in_use as u32, lends)
+    }
+
+    fn of(limit: u32, in_use: u32, lends: bool) -> MappingRoom {
+        let rest = (limit - limit / CLIENT_PART).saturating_sub(in_use);
+        let for_loans = if lends { rest / LOANS_PART } else { 0 };
+        MappingRoom {
+            in_use,
+            lends,
+            areas_max: (rest - for_loans).max(AREAS_OF_PAGE * FRAMES_MIN),
+            loans_max: for_loans / AREAS_OF_PAGE,
+        }
+    }
+
+    /// What `vm.max_map_count` would have to be for all frames of a rank to be mapped, wherever their pages lie; `None` where they
+    /// may be mapped as it is.
+    pub fn limit_for(&self, shape: Shape) -> Option<u64> {
+        const STEP: u64 = 1 << 16;
+        let [frames, pages] = [shape.frames, shape.pages].map(u64::from);
+        let areas = (frames * u64::from(AREAS_OF_PAGE)).min(pages);
+        let with_loans = if self.lends { areas * u64::from(LOANS_PART) / u64::from(LOANS_PART - 1) } else { areas };
+        let all = (with_loans + u64::from(self.in_use)) * u64::from(CLIENT_PART) / u64::from(CLIENT_PART - 1);
+        (areas > u64::from(self.areas_max)).then(|| (all + STEP / 8).next_multiple_of(STEP))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_mappings_are_taken_and_some_left() {
+        let alone = MappingRoom::of(65_530, 100, false);
+        assert_eq!((alone.areas_max, alone.loans_max), (65_530 - 8191 - 100, 0));
+        let lends = MappingRoom::of(65_530, 100, true);
+        assert_eq!((lends.areas_max, lends.loans_max), (42_930, 7154));
+        assert!(lends.areas_max + 2 * lends.loans_max + 100 + 8000 < 65_530);
+        assert_eq!(
+            MappingRoom::of(100, 1000, true).areas_max,
+            8,
+            "pages that an instruction needs are mapped whatever it takes"
+        );
+    }
+
+    #[test]
+    fn the_limit_that_is_told_is_enough() {
+        let shape = |frames, pages| Shape { frames, pages };
+        for lends in [false, true] {
+            let room = MappingRoom::of(65_530, 300, lends);
+            assert_eq!(room.limit_for(shape(20_000, 1 << 20)), None);
+            assert_eq!(
+                room.limit_for(shape(1 << 20, 40_000)),
+                None,
+                "no more than all pages of the segment are mapped"
+            );
+            for frames in [30_000, 262_144, 1 << 24] {
+                let limit = room.limit_for(shape(frames, u32::MAX)).expect("more than there is room for");
+                let larger = MappingRoom::of(u32::try_from(limit).expect("few"), 300, lends);
+                assert_eq!(larger.limit_for(shape(frames, u32::MAX)), None, "{frames} frames: {limit}");
+            }
+        }
+    }
+}
