@@ -21,6 +21,10 @@ impl Engine {
         if need == Need::Now && !victim.is_some_and(is_clean) {
             self.reserve.on_shortage();
         }
+        // All are held or in use: perhaps by pages that another home sends when this one has served it.
+        if need == Need::Now && victim.is_none() && cache.fetches_for_others() {
+            self.events.push_back(Event::NoVictim);
+        }
         self.work.extend(self.frames.passed_mapped().map(|(page, frame)| Work::UnmapUnused { page, frame }));
         let asked_back: Vec<PageId> = self.frames.asked_back().collect();
         asked_back.into_iter().for_each(|page| self.send_asking(page));

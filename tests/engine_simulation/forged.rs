@@ -35,8 +35,8 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
     let access = if random.bool() { Access::Read } else { Access::Write };
     let forward = Forward { version, to: Rank(small(random, ranks)), frame, access, grant: random.bool() };
     let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
-    let body = match random.u32(0..8) {
-        _ if home == to => CoherenceBody::Home(match random.u32(0..8) {
+    let body = match random.u32(0..9) {
+        _ if home == to => CoherenceBody::Home(match random.u32(0..9) {
             0 => ToHome::Read { frame, priority },
             1 => ToHome::Write { frame, copy: random.bool().then_some(copy) },
             2 => ToHome::Done { version },
@@ -44,6 +44,7 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
             4 => ToHome::Acknowledge { version },
             5 => ToHome::Evict { frame, copy, keep: random.bool(), priority },
             6 => ToHome::Hurry,
+            7 => ToHome::Decline { version },
             _ => ToHome::Forget { copy },
         }),
         0 | 1 => CoherenceBody::Cache(ToCache::Forward(forward)),
@@ -52,6 +53,7 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
         4 => CoherenceBody::Cache(ToCache::Data { version, grant: random.bool(), zeros: random.bool() }),
         5 => CoherenceBody::Cache(ToCache::Evicted { copy }),
         6 => CoherenceBody::Cache(ToCache::Unread),
+        7 => CoherenceBody::Cache(ToCache::Fetch { version, priority }),
         _ => CoherenceBody::Cache(ToCache::Recall { copy }),
     };
     CoherenceMessage { body, page: PageId::of_segment(home, small(random, PAGES)) }.encode().to_vec()

@@ -28,6 +28,7 @@ mod runtimes;
 mod seen;
 mod threads;
 mod touch;
+mod uncooperative;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

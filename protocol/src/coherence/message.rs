@@ -61,6 +61,11 @@ messages! {
             /// The sender's frame for the page.
             frame: FrameId,
         },
+        /// From the home's own rank: it does not fetch the page that [`ToCache::Fetch`] asked for.
+        18 => Decline {
+            /// The version that was told.
+            version: CopyVersion,
+        },
     }
 }
 
@@ -101,6 +106,14 @@ messages! {
         },
         /// The page that nobody waited for could not be read. Who waits by now asks again.
         15 => Unread,
+        /// To the home's own rank, without cooperative caching: asks it to fetch the page, with which another rank is to be
+        /// served.
+        17 => Fetch {
+            /// Names this order.
+            version: CopyVersion,
+            /// How urgent the request of the other rank is.
+            priority: Priority,
+        },
     }
 }
 
@@ -219,6 +232,8 @@ mod tests {
             CoherenceBody::Cache(ToCache::Evicted { copy }),
             CoherenceBody::Cache(ToCache::Recall { copy }),
             CoherenceBody::Cache(ToCache::Unread),
+            CoherenceBody::Cache(ToCache::Fetch { version, priority: Priority::Soon }),
+            CoherenceBody::Home(ToHome::Decline { version }),
         ]
     }
 
@@ -238,7 +253,7 @@ mod tests {
         let message = CoherenceMessage { page: PageId::of_segment(Rank(0), 0), body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
-        for tag in [0, 17, 255] {
+        for tag in [0, 19, 255] {
             let other = [&[tag], &bytes[1..]].concat();
             assert_eq!(CoherenceMessage::decode(&other), Err(Malformed));
         }

@@ -158,6 +158,9 @@ pub enum Event {
     Prefetch(PageId),
     /// This frame is to be freed. [`Cache::evictable`] must allow it.
     Evict(FrameId),
+    /// No frame can be freed now that a page waits for. [`Cache::fetches_for_others`] tells when that matters: other ranks
+    /// are served without such a page, whose frames may be wanted in a circle.
+    NoVictim,
     /// This page is to be written back if it is dirty; a clean copy stays. There is no answer.
     WriteBack(PageId),
     /// Every dirty page is to be written back; clean copies stay. [`Cache::flushed`] tells when that is done.
@@ -271,7 +274,7 @@ impl Protocol {
     /// The rank of `limits`. Nothing is cached.
     ///
     /// With `cooperative`, which all ranks agree on, any holder serves a request. Without it, a page is fetched from
-    /// its home's pool or from the file only, and a dirty page is written back before another rank reads or writes it.
+    /// its home's pool only, to which the file is read, and a dirty page is written back before another rank reads or writes it.
     pub fn new(limits: Limits, cooperative: bool) -> Protocol {
         let own = limits.own();
         Protocol {
@@ -311,6 +314,7 @@ impl Protocol {
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),
             Event::Evict(frame) => self.cache.on_evict(frame, actions),
+            Event::NoVictim => self.cache.on_no_victim(actions),
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),

@@ -5,11 +5,12 @@
 //! number of states. `EXPLORE_OPS=222` allows each rank two operations, which takes longer than a test run has time
 //! for.
 
+use crate::simulation::lacks_victim;
 use crate::world::{Op, Shape, World};
 use std::collections::HashSet;
 use std::hash::Hash;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Access, Event, PageId};
+use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
 
 #[derive(Clone, Copy)]
 struct Scenario {
@@ -25,6 +26,8 @@ struct Scenario {
     prefetches: u8,
     /// Operations may overwrite whole pages.
     overwrites: bool,
+    /// At the start all bytes are in the files, and no rank holds a page.
+    written: bool,
 }
 
 /// A world, the operations and flushes that each rank may still start, and the prefetches of the first.
@@ -46,7 +49,8 @@ impl State {
 
     fn is_final(&self) -> bool {
         let world = &self.world;
-        world.flights.is_empty() && (0..world.shape.ranks).all(|rank| world.evictable(Rank(rank)).is_empty())
+        let may_free = |rank| !world.evictable(rank).is_empty() || lacks_victim(world, rank);
+        world.flights.is_empty() && !(0..world.shape.ranks).map(Rank).any(may_free)
     }
 }
 
@@ -86,6 +90,26 @@ impl Exploration {
     }
 }
 
+fn start(scenario: Scenario) -> World {
+    let mut world = World::new(scenario.shape);
+    for (page, op) in ops(scenario).into_iter().filter(|(_, op)| op.access == Access::Write && scenario.written) {
+        let home = page.space.segment().expect("it is a segment's");
+        world.start(home, page, op);
+        land_all(&mut world);
+        world.event(home, Event::Evict(FrameId(0)));
+        land_all(&mut world);
+        world.event(home, Event::Idle);
+        land_all(&mut world);
+    }
+    world
+}
+
+fn land_all(world: &mut World) {
+    while !world.flights.is_empty() {
+        world.land(0);
+    }
+}
+
 fn explore(scenario: Scenario) {
     let ranks = scenario.shape.ranks as usize;
     let mut all = Exploration::default();
@@ -94,7 +118,7 @@ fn explore(scenario: Scenario) {
     let ops_default = if cfg!(miri) { [1, 0, 0] } else { scenario.ops };
     let ops_each = std::env::var("EXPLORE_OPS").map_or(ops_default, given);
     all.visit(State {
-        world: World::new(scenario.shape),
+        world: start(scenario),
         ops: ops_each.to_vec(),
         flushes: vec![scenario.flushes, 0, 0],
         prefetches: scenario.prefetches,
@@ -118,6 +142,10 @@ fn explore(scenario: Scenario) {
             let rank = Rank(at as u32);
             for frame in state.world.evictable(rank) {
                 all.branch(&state, |next| next.world.event(rank, Event::Evict(frame)));
+            }
+            // Also where a frame is evictable: the client may have pinned it.
+            if lacks_victim(&state.world, rank) {
+                all.branch(&state, |next| next.world.event(rank, Event::NoVictim));
             }
             if state.flushes[at] > 0 {
                 all.branch(&state, |next| {
@@ -146,6 +174,7 @@ const ONE_PAGE: Scenario = Scenario {
     flushes: 0,
     prefetches: 0,
     overwrites: false,
+    written: false,
 };
 
 #[test]
@@ -210,4 +239,23 @@ fn overwrites_that_are_not_cooperative() {
 fn overwrites_of_two_pages() {
     let (name, shape) = ("3 ranks, 2 pages, 1 frame, overwrites", Shape { pages: 2, ..ONE_PAGE.shape });
     explore(Scenario { name, shape, ops: [1, 1, 1], overwrites: true, ..ONE_PAGE });
+}
+
+#[test]
+fn homes_that_read_each_others_files() {
+    let (name, shape) = ("not cooperative, 2 homes, 1 frame, files", Shape { cooperative: false, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, homes: 2, ops: [1, 1, 1], written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn one_home_serves_two_ranks_with_its_files() {
+    let shape = Shape { pages: 2, cooperative: false, ..ONE_PAGE.shape };
+    explore(Scenario { name: "not cooperative, files", shape, ops: [1, 1, 1], written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn homes_that_read_ahead_from_each_other() {
+    let shape = Shape { ranks: 2, cooperative: false, ..ONE_PAGE.shape };
+    let name = "not cooperative, 2 homes, 1 frame, files, read ahead";
+    explore(Scenario { name, shape, homes: 2, ops: [2, 1, 0], prefetches: 1, written: true, ..ONE_PAGE });
 }

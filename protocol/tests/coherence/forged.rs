@@ -40,7 +40,7 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
     let access = if random.bool() { Access::Read } else { Access::Write };
     let priority = [Priority::Now, Priority::Soon, Priority::Later][random.usize(0..3)];
     let forward = Forward { version, to: Rank(small(random, shape.ranks)), frame, access, grant: random.bool() };
-    let body = match random.u32(0..17) {
+    let body = match random.u32(0..19) {
         0 => CoherenceBody::Home(ToHome::Read { frame, priority }),
         1 => CoherenceBody::Home(ToHome::Write { frame, copy: random.bool().then_some(copy) }),
         2 => CoherenceBody::Home(ToHome::Done { version }),
@@ -56,6 +56,8 @@ fn message(random: &mut Rng, shape: Shape) -> CoherenceMessage {
         13 => CoherenceBody::Cache(ToCache::Recall { copy }),
         14 => CoherenceBody::Home(ToHome::Hurry),
         15 => CoherenceBody::Home(ToHome::Overwrite { frame }),
+        16 => CoherenceBody::Home(ToHome::Decline { version }),
+        17 => CoherenceBody::Cache(ToCache::Fetch { version, priority }),
         _ => CoherenceBody::Cache(ToCache::Unread),
     };
     CoherenceMessage { body, page: PageId::of_segment(Rank(small(random, shape.ranks)), small(random, shape.pages)) }

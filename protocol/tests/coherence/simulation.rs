@@ -36,6 +36,12 @@ fn random_op(random: &mut fastrand::Rng, shape: Shape, hot: u32) -> (Rank, PageI
     (rank, page, Op { access, whole, offset: random.usize(0..shape.page_bytes), value: random.u8(1..) })
 }
 
+/// Whether `rank` has to be told if it can give no frame up.
+pub fn lacks_victim(world: &World, rank: Rank) -> bool {
+    let cache = &world.nodes[rank.index()].protocol.cache;
+    cache.wants_frame() && cache.fetches_for_others()
+}
+
 /// Lets one thing happen. Returns whether anything could.
 pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize, hot: u32, ops_at_once: usize) -> bool {
     let rank = Rank(random.u32(0..world.shape.ranks));
@@ -47,6 +53,11 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
     }
     for rank in (0..world.shape.ranks).map(Rank) {
         let frames = world.evictable(rank);
+        // Sometimes the client has pinned them all.
+        if lacks_victim(world, rank) && (frames.is_empty() || random.u32(0..8) == 0) {
+            world.event(rank, Event::NoVictim);
+            return true;
+        }
         if let Some(frame) = random.choice(frames) {
             world.event(rank, Event::Evict(frame));
             return true;

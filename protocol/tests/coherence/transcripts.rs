@@ -8,6 +8,7 @@
 //! > RANK read|write|overwrite PAGE               an operation of a client
 //! > evict RANK PAGE                              the frame of a page is to be freed
 //! > prefetch RANK PAGE                         the page may be needed soon
+//! > stuck RANK                                   no frame can be freed for what waits for one
 //! > clean RANK PAGE                              a page is to be written back and kept
 //! > flush RANK                                   dirty pages are to be written back
 //! > idle RANK                                    the rank has nothing else to do
@@ -77,6 +78,7 @@ fn command(world: &mut World, line: &str) {
                 frames.into_iter().find(|frame| cache.page_in(*frame) == Some(what)).expect("the page has a frame");
             world.event(at, Event::Evict(frame));
         }
+        ["stuck", at] => world.event(rank(at), Event::NoVictim),
         ["clean", at, what] => world.event(rank(at), Event::WriteBack(page(what))),
         ["flush", at] => world.event(rank(at), Event::Flush),
         ["idle", at] => world.event(rank(at), Event::Idle),

@@ -138,6 +138,7 @@ impl Cache {
             let next = self.awaiting_frame.pop_front().or_else(|| self.awaiting_ahead.pop_front());
             let Some(page) = next else { break };
             let frame = self.take_frame(page);
+            self.for_others.remove(&page);
             self.frames[frame.0 as usize] = Some(page);
             let request = self.cached(page).fetch(frame);
             actions.push(send_home(self.spaces.home(page), page, request));

@@ -37,6 +37,12 @@ impl Cache {
         self.awaiting_frame.len()
     }
 
+    /// Whether some page waits for a frame with which this rank's home is to serve other ranks. If no frame can be freed,
+    /// [`Event::NoVictim`](super::super::Event::NoVictim) has to say so.
+    pub fn fetches_for_others(&self) -> bool {
+        !self.for_others.is_empty()
+    }
+
     /// How many pages wait for a frame.
     fn awaiting(&self) -> u32 {
         (self.awaiting_frame.len() + self.awaiting_ahead.len()) as u32
@@ -106,6 +112,7 @@ impl Cache {
     /// Every version that this cache remembers, with its page; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
         let mut versions: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
+        versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
         for (page, cached) in &mut self.pages {
             let deferred = &mut cached.deferred;
             let forwards =

@@ -21,6 +21,7 @@
 //! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
 //! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
 
+mod for_others;
 mod frames;
 mod free;
 mod inspect;
@@ -55,6 +56,8 @@ pub struct Cache {
     awaiting_frame: VecDeque<PageId>,
     /// Pages that wait for a frame to be fetched ahead. They get one after the others.
     awaiting_ahead: PageQueue,
+    /// Those of both that this rank's home is to serve other ranks with, and the order that it gave.
+    for_others: BTreeMap<PageId, CopyVersion>,
     /// Frames that [`Cache::on_evict`] was told to free and that are not free yet.
     evictions: u32,
     /// The pages of those that are not evicted as urgently as if an operation waited for the frame.
@@ -77,6 +80,7 @@ impl Cache {
             free: FreeFrames::new(frames),
             awaiting_frame: VecDeque::new(),
             awaiting_ahead: PageQueue::default(),
+            for_others: BTreeMap::new(),
             evictions: 0,
             unhurried: PageQueue::default(),
             flushes: 0,
@@ -104,6 +108,7 @@ impl Cache {
                 Ok(())
             }
             ToCache::Unread => self.on_unread(page, actions),
+            ToCache::Fetch { version, priority } => self.on_fetch(page, version, priority, actions),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))
     }

@@ -43,10 +43,18 @@ pub(super) struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum RequestKind {
-    Read,
-    Write { copy: Option<CopyVersion> },
+    /// `tried_home`: the home's own cache was told to fetch the page for it, and is not told again.
+    Read {
+        tried_home: bool,
+    },
+    Write {
+        copy: Option<CopyVersion>,
+    },
     Overwrite,
-    Evict { copy: CopyVersion, keep: bool },
+    Evict {
+        copy: CopyVersion,
+        keep: bool,
+    },
 }
 
 /// What is under way about a page; the diagram in [`super`] has the transitions.
@@ -71,6 +79,11 @@ pub(super) enum Transaction {
         copy: CopyVersion,
         keep: bool,
     },
+    /// Waits until the home's own cache asks for the page, or declines to, before the request at the front of the queue is
+    /// taken.
+    AtHome {
+        version: CopyVersion,
+    },
     /// Waits for the dirty owner to write back before the request at the front of the queue is taken.
     Recall,
 }
@@ -83,6 +96,7 @@ pub(super) struct Reader {
     pub version: CopyVersion,
     pub source: Holder,
     pub priority: Priority,
+    pub tried_home: bool,
     /// The requester has given up the copy already: its Forget has overtaken its Done.
     pub forgotten: bool,
 }
@@ -189,6 +203,17 @@ impl Entry {
             _ => {}
         }
         self.forget(holder)
+    }
+
+    /// The home's own cache does not fetch the page. The order that it was told may be over by now.
+    pub fn on_decline(&mut self, is_from_home: bool, version: CopyVersion) -> Refusable {
+        if !is_from_home {
+            return Err("word that it does not fetch a page of which it is not the home");
+        }
+        if self.transaction == (Transaction::AtHome { version }) {
+            self.transaction = Transaction::Idle;
+        }
+        Ok(())
     }
 
     /// The requester has what it asked for.

@@ -49,7 +49,7 @@ impl Home {
         for entry in self.entries.values_mut() {
             versions.extend(entry.holders.iter_mut().map(|holder| &mut holder.copy));
             versions.extend(entry.waiting.iter_mut().filter_map(|request| match &mut request.kind {
-                RequestKind::Read | RequestKind::Overwrite => None,
+                RequestKind::Read { .. } | RequestKind::Overwrite => None,
                 RequestKind::Write { copy } => copy.as_mut(),
                 RequestKind::Evict { copy, .. } => Some(copy),
             }));
@@ -58,9 +58,9 @@ impl Home {
                 Transaction::Reads(readers) => {
                     versions.extend(readers.iter_mut().flat_map(|r| [&mut r.version, &mut r.source.copy]));
                 }
-                Transaction::First { version, .. } | Transaction::WriteBack { copy: version, .. } => {
-                    versions.push(version)
-                }
+                Transaction::First { version, .. }
+                | Transaction::AtHome { version }
+                | Transaction::WriteBack { copy: version, .. } => versions.push(version),
                 Transaction::Write(write) => {
                     versions.push(&mut write.version);
                     if let WriteData::Forwarded { source, .. } = &mut write.data {

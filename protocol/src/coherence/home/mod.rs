@@ -10,8 +10,14 @@
 //!        │ Evict by the dirty owner             Stored                │
 //!        ├──────────────────────────▶ WriteBack ──────────────────────┘
 //!        │ Read or Write, recalled      ▲ Evict
-//!        └──────────────────────────▶ Recall
+//!        ├──────────────────────────▶ Recall
+//!        │ Read that the home's cache is to serve        Decline
+//!        └──────────────────────────▶ AtHome ─────────────────────────▶ Idle
+//!                                       │ Read or Write of the home's own rank
+//!                                       ▼ First or Write
 //! ```
+//!
+//! `Recall` and `AtHome` are of the mode without cooperative caching only.
 //!
 //! A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
 //! once, or is void.
@@ -64,12 +70,14 @@ impl Home {
         let entry = self.entries.entry(page).or_default();
         let asked = |frame, kind, priority| Request { from, frame, kind, priority };
         let taken = match body {
-            ToHome::Read { frame, priority } => entry.ask(page, asked(frame, RequestKind::Read, priority), actions),
+            ToHome::Read { frame, priority } => {
+                return self.ask(page, asked(frame, RequestKind::Read { tried_home: false }, priority), actions);
+            }
             ToHome::Write { frame, copy } => {
-                entry.ask(page, asked(frame, RequestKind::Write { copy }, Priority::Now), actions)
+                return self.ask(page, asked(frame, RequestKind::Write { copy }, Priority::Now), actions);
             }
             ToHome::Overwrite { frame } => {
-                entry.ask(page, asked(frame, RequestKind::Overwrite, Priority::Now), actions)
+                return self.ask(page, asked(frame, RequestKind::Overwrite, Priority::Now), actions);
             }
             ToHome::Evict { frame, copy, keep, priority } => {
                 let request = asked(frame, RequestKind::Evict { copy, keep }, priority);
@@ -85,8 +93,21 @@ impl Home {
             ToHome::Done { version } => entry.on_done(from, version),
             ToHome::Nack { version } => self.on_nack(from, page, version, actions),
             ToHome::Acknowledge { version } => self.on_acknowledge(from, page, version, actions),
+            ToHome::Decline { version } => entry.on_decline(from == self.rank, version),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))?;
+        self.start_waiting(page, actions)
+    }
+
+    /// Takes a request in. One of this rank's own for which another waits goes first.
+    fn ask(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let is_own = request.from == self.rank;
+        let entry = self.entry_mut(page);
+        if is_own && matches!(entry.transaction, Transaction::AtHome { .. }) {
+            return self.start(page, request, actions);
+        }
+        let taken = entry.ask(page, request, actions);
+        taken.map_err(|what| Nonsense::about(page, request.from, what))?;
         self.start_waiting(page, actions)
     }
 
@@ -153,8 +174,9 @@ impl Home {
             return entry.forget(source);
         }
         let reader = entry.remove_reader(|reader| reader.version == version && reader.source.rank == from);
-        let Some(Reader { requester, frame, source, priority, .. }) = reader else { return UNASKED };
-        entry.waiting.push_front(Request { from: requester, frame, kind: RequestKind::Read, priority });
+        let Some(Reader { requester, frame, source, priority, tried_home, .. }) = reader else { return UNASKED };
+        let kind = RequestKind::Read { tried_home };
+        entry.waiting.push_front(Request { from: requester, frame, kind, priority });
         entry.forget(source)
     }
 
@@ -200,7 +222,7 @@ impl Home {
         match (&entry.transaction, request.kind) {
             (Transaction::Idle, _) => true,
             // A requester that reads again before its Done has come waits for that.
-            (Transaction::Reads(readers), RequestKind::Read) => {
+            (Transaction::Reads(readers), RequestKind::Read { .. }) => {
                 readers.iter().all(|reader| reader.requester != request.from)
                     && self.source(entry, request.from).is_some()
             }
@@ -210,7 +232,7 @@ impl Home {
 
     fn start(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match request.kind {
-            RequestKind::Read => self.start_read(page, request, actions),
+            RequestKind::Read { tried_home } => self.start_read(page, request, tried_home, actions),
             RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
             RequestKind::Overwrite => self.start_overwrite(page, request, actions),
             RequestKind::Evict { copy, keep } => {
@@ -220,11 +242,17 @@ impl Home {
         }
     }
 
-    fn start_read(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+    fn start_read(
+        &mut self,
+        page: PageId,
+        request: Request,
+        tried_home: bool,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
         let Request { from, frame, priority, .. } = request;
         let forgotten = self.entry_mut(page).forget_rank(from);
         forgotten.map_err(|what| Nonsense::about(page, from, what))?;
-        if self.recall(page, request, actions)? {
+        if self.recall(page, request, actions)? || (!tried_home && self.fetch_at_home(page, request, actions)?) {
             return Ok(());
         }
         let version = self.next_version();
@@ -234,7 +262,7 @@ impl Home {
         if let Some(source) = source {
             entry.holders.retain(|holder| *holder != source);
             entry.holders.push_front(source);
-            let reader = Reader { requester: from, frame, version, source, priority, forgotten: false };
+            let reader = Reader { requester: from, frame, version, source, priority, tried_home, forgotten: false };
             match &mut entry.transaction {
                 Transaction::Reads(readers) => readers.push(reader),
                 other => *other = Transaction::Reads(vec![reader]),
@@ -364,6 +392,32 @@ impl Home {
             let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
             entry.transaction = Transaction::Recall;
             actions.push(send_cache(owner, page, ToCache::Recall { copy }));
+        }
+        Ok(true)
+    }
+
+    /// Without cooperative caching, bytes of the file come to another rank by way of this rank's own cache, which keeps a
+    /// copy. Returns whether `request` has to wait for that; it is at the front of the queue then.
+    ///
+    /// The cache may decline, and may give the page up before the request is served. The file is read for the requester
+    /// then: a request is put off once.
+    fn fetch_at_home(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
+        let has_own = self.entries[&page].holder(self.rank).is_some();
+        if self.cooperative || request.from == self.rank || has_own || !self.is_written(page) {
+            return Ok(false);
+        }
+        let version = self.next_version();
+        let own = self.rank;
+        let entry = self.entry_mut(page);
+        let priority = entry.priority_with(&request);
+        entry.waiting.push_front(Request { kind: RequestKind::Read { tried_home: true }, ..request });
+        let is_own = |request: &Request| request.from == own && !matches!(request.kind, RequestKind::Evict { .. });
+        if let Some(at) = entry.waiting.iter().position(is_own) {
+            let request = entry.waiting.remove(at).expect("it was just found");
+            self.start(page, request, actions)?;
+        } else {
+            entry.transaction = Transaction::AtHome { version };
+            actions.push(send_cache(own, page, ToCache::Fetch { version, priority }));
         }
         Ok(true)
     }

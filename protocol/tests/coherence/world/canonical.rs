@@ -88,7 +88,8 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
             | ToHome::Nack { version }
             | ToHome::Acknowledge { version }
             | ToHome::Evict { copy: version, .. }
-            | ToHome::Forget { copy: version },
+            | ToHome::Forget { copy: version }
+            | ToHome::Decline { version },
         ) => Some(version),
         CoherenceBody::Cache(ToCache::Forward(forward)) => Some(&mut forward.version),
         CoherenceBody::Cache(
@@ -96,7 +97,8 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
             | ToCache::Grant { version }
             | ToCache::Data { version, .. }
             | ToCache::Evicted { copy: version }
-            | ToCache::Recall { copy: version },
+            | ToCache::Recall { copy: version }
+            | ToCache::Fetch { version, .. },
         ) => Some(version),
     }
 }
