@@ -20,6 +20,7 @@ pub use crate::fault::{Unread, read_for_debugger};
 pub use end::{exit, note_exit_handler, on_process_exit};
 pub use runtime::Runtime;
 pub(crate) use statistics::own_statistics;
+pub use statistics::protocol_messages_sent;
 pub use termination::watch as watch_signals;
 pub use transport::{Arguments, attach_gasnet};
 

@@ -4,7 +4,7 @@ use super::termination::{handler_of, set_handler};
 use super::{ATTACH, Job, job, report, runtime, say, threads, whole_file};
 use crate::error::UserError;
 use crate::settings::Config;
-use crate::stats::{self, Snapshot, json, table};
+use crate::stats::{self, Row, Snapshot, json, table};
 use crate::sys::{futex, keep_errno};
 use std::ffi::c_int;
 use std::io::{self, Write};
@@ -93,6 +93,11 @@ pub fn own_statistics() -> Option<Snapshot> {
         runtime.driver().engine().count_used();
     }
     stats::snapshot()
+}
+
+/// Messages of the protocol that this rank has sent to others so far; `None` while statistics are off.
+pub fn protocol_messages_sent() -> Option<u64> {
+    own_statistics().map(|own| own.get(Row::ProtocolSent))
 }
 
 /// Prints what this rank has counted so far, which is why there is no more.

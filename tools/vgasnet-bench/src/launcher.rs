@@ -5,15 +5,16 @@ use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
-    ReadOptions, Setup, SharingOptions, StreamOptions, Switch, TriadOptions,
+    PageSizeOptions, ReadOptions, Setup, SharingOptions, StreamOptions, SweepOptions, Switch, TriadOptions,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
     AheadFigures, BlockFigures, CollectiveFigures, Figures, HitReport, ListFigures, MessageFigures, Output,
-    ReadFigures, Report, Run, SharingFigures, StreamFigures, ThreadFigures, TriadFigures,
+    PageSizeFigures, ReadFigures, Report, Run, SharingFigures, StreamFigures, SweepFigures, ThreadFigures,
+    TriadFigures,
 };
 use crate::threads::DATA_POOLS;
-use crate::{Stop, ahead, blocks, cycle, input, plot, replacement};
+use crate::{Stop, ahead, blocks, cycle, input, page_size, plot, replacement, sweep};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -46,6 +47,8 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
     match benchmark {
         Benchmark::Sequential(options) => reads(Workload::Sequential, options),
         Benchmark::Random(options) => reads(Workload::Random, options),
+        Benchmark::PageSize(options) => page_sizes(options),
+        Benchmark::Sweep(options) => sweeps(options),
         Benchmark::FalseSharing(options) => false_sharing(options),
         Benchmark::Hit(options) => hits(options),
         Benchmark::Triad(options) => triad(options),
@@ -92,6 +95,48 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
     }
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
     show(&jobs, run_all(&jobs, ReadFigures::new)?, &output, options.check, plot::reads)
+}
+
+fn page_sizes(options: &PageSizeOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
+    let pages = if is_chosen { vec![options.setup.page] } else { page_size::pages_bytes().map(Some).collect() };
+    let mut jobs = Vec::new();
+    for page in pages {
+        let setup = Setup { page, ..options.setup.clone() };
+        let mut job = Job::new(page_size::RANKS, true, true, &setup, Spec::new(Workload::PageSize, &setup))?;
+        let page_bytes = job.config.page_bytes;
+        job.spec.data_bytes = whole_pages(Some(options.size.max(2 * page_bytes)), &job)?;
+        refuse_few_frames(&job, job.spec.data_bytes / page_bytes)?;
+        job.check_space()?;
+        jobs.push(job);
+    }
+    show(&jobs, run_all(&jobs, PageSizeFigures::new)?, &output, options.judging.check, plot::page_sizes)
+}
+
+fn sweeps(options: &SweepOptions) -> Result<u8, Stop> {
+    let output = Output::open(&options.setup.json, &options.judging.plot)?;
+    let counts = sweep::Counting::new(options.setup.stats)?;
+    let setup = sweep::defaults(&options.setup);
+    let mut jobs = Vec::new();
+    for (&ranks, &peer_memory) in
+        options.ranks.iter().flat_map(|n| options.peer_memory.values().iter().map(move |on| (n, on)))
+    {
+        for is_random in [false, true] {
+            let spec = Spec { only_random: is_random, ..Spec::new(Workload::Sweep, &setup) };
+            let job = Job::new(ranks, true, peer_memory, &setup, spec.clone())?;
+            for size in sweep::sizes_bytes(&options.size, job.config.pool_bytes) {
+                for cooperative in [true, false] {
+                    let mut job = Job::new(ranks, cooperative, peer_memory, &setup, spec.clone())?;
+                    job.spec.data_bytes = whole_pages(Some(size), &job)?;
+                    job.vars.extend(counts.variable());
+                    job.check_space()?;
+                    jobs.push(job);
+                }
+            }
+        }
+    }
+    show(&jobs, run_all(&jobs, SweepFigures::new)?, &output, options.judging.check, plot::sweeps)
 }
 
 fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {

@@ -34,6 +34,11 @@ pub enum Benchmark {
     Sequential(ReadOptions),
     /// Every rank reads as much in gets of 4 MiB at random multiples of 4 MiB
     Random(ReadOptions),
+    /// How fast one of three ranks reads pages, by their size and by where they are, beside a copy out of the home's memory
+    PageSize(PageSizeOptions),
+    /// Every rank reads all data of rank 0, in order and at random, from half a pool to four, with and without cooperative
+    /// caching: time, and messages a page
+    Sweep(SweepOptions),
     /// Every rank puts ten single bytes into one page, then all meet in a barrier, again and again
     FalseSharing(SharingOptions),
     /// Compares hits, misses, progress and memory with their targets
@@ -146,6 +151,44 @@ pub struct ReadOptions {
     /// Changes the byte at this offset of the segment after it was filled, to test that the comparison finds it
     #[arg(long, value_name = "OFFSET", hide = true, requires = "input")]
     pub damage: Option<u64>,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, all sizes that vgasnet allows are measured, from 8K on.
+#[derive(Args, Clone)]
+pub struct PageSizeOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// What is read in each measurement, in whole pages, two at least
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_size)]
+    pub size: u64,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+#[derive(Args, Clone)]
+#[command(mut_arg("pool", |pool| pool.help("DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]")))]
+#[command(mut_arg("page", |page| page.help("Page size [default: VGASNET_PAGE_SIZE, else 256K]")))]
+pub struct SweepOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many ranks; several numbers are measured one after the other
+    #[arg(short = 'n', value_name = "RANKS", default_value = "1,2,4", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    pub ranks: Vec<u32>,
+
+    /// Data on rank 0; several sizes, as in 64M,1G, are measured one after the other [default: 1/2, 1, 3/2, 2, 3 and 4 pools]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = parse_size)]
+    pub size: Vec<u64>,
+
+    /// Whether ranks of one host use each other's frames directly; off is as on different hosts
+    #[arg(long, value_enum, default_value_t = Switch::Off)]
+    pub peer_memory: Switch,
+
+    #[command(flatten)]
+    pub judging: Judging,
 }
 
 #[derive(Args, Clone)]

@@ -21,6 +21,8 @@ const POOL_BYTES_DEFAULT: u64 = 256 << 20;
 pub enum Workload {
     Sequential,
     Random,
+    PageSize,
+    Sweep,
     FalseSharing,
     Hit,
     Triad,
@@ -52,7 +54,7 @@ pub struct Spec {
     pub workload: Workload,
     /// The data on rank 0; for [`Workload::Hit`] on each rank; for [`Workload::Collectives`] the bytes that each rank gets.
     pub data_bytes: u64,
-    /// Of [`Workload::Hit`]: only gets at random places.
+    /// Of [`Workload::Hit`]: only gets at random places. Of [`Workload::Sweep`]: not in order.
     #[serde(default)]
     pub only_random: bool,
     /// Rounds of [`Workload::FalseSharing`], threads of [`Workload::Hit`], faults of a kind of [`Workload::Fault`], round trips of [`Workload::Messages`].
@@ -181,9 +183,13 @@ impl Job {
         let others_bytes = u64::from(self.ranks - 1).saturating_mul(other_bytes);
         let is_out_of_core = self.spec.data_bytes > self.config.pool_bytes;
         let other_files = match self.spec.workload {
-            Workload::FalseSharing | Workload::Messages | Workload::Lists | Workload::Collectives | Workload::Ahead => {
-                0
-            }
+            Workload::FalseSharing
+            | Workload::Messages
+            | Workload::Lists
+            | Workload::Collectives
+            | Workload::Ahead
+            | Workload::PageSize
+            | Workload::Sweep => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             _ => 1,
         };

@@ -2,8 +2,8 @@
 
 use crate::faults::{Found, Latency};
 use crate::report::{
-    CollectiveFigures, MessageFigures, Rate, ReadFigures, Run, Setting, SharingFigures, ThreadFigures, Throughput,
-    TriadFigures,
+    CollectiveFigures, MessageFigures, PageSizeFigures, Rate, ReadFigures, Run, Setting, SharingFigures, SweepFigures,
+    ThreadFigures, Throughput, TriadFigures,
 };
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -19,6 +19,45 @@ pub fn reads(runs: &[Run<ReadFigures>]) -> Result<String, String> {
     });
     let title = "Throughput of all ranks; in grey one process with plain reads".into();
     draw(&[Chart { title, unit: "GB/s", bars: bars.collect() }])
+}
+
+/// A chart for each place where pages are: rates by their size, and beside each that of copies.
+pub fn page_sizes(runs: &[Run<PageSizeFigures>]) -> Result<String, String> {
+    let chart = |(place, rate): (&str, fn(&PageSizeFigures) -> f64)| {
+        let bars = runs.iter().map(|run| Bar {
+            label: format_size(run.setting.page_bytes),
+            value: rate(&run.figures) / 1e6,
+            reference: run.figures.raw_bytes_per_second / 1e6,
+        });
+        let title = format!("Pages {place}, read by one rank; in grey a copy out of the home's memory");
+        Chart { title, unit: "MB/s", bars: bars.collect() }
+    };
+    let places: [(&str, fn(&PageSizeFigures) -> f64); 3] = [
+        ("in the home's pool", |figures| figures.home_pool_bytes_per_second),
+        ("in the pool of a third rank", |figures| figures.third_pool_bytes_per_second),
+        ("on the home's disk", |figures| figures.home_disk_bytes_per_second),
+    ];
+    draw(&places.map(chart))
+}
+
+/// A chart for each number of ranks and each order: throughputs by size, and beside each that without cooperative caching.
+pub fn sweeps(runs: &[Run<SweepFigures>]) -> Result<String, String> {
+    let mut charts: Vec<Chart> = Vec::new();
+    for pair in runs.chunks_exact(2) {
+        let [with, without] = [&pair[0], &pair[1]];
+        let order = with.figures.order();
+        let title = format!("Throughput, {order}, {}; in grey without cooperative caching", label(&with.setting));
+        let bar = Bar {
+            label: format_size(with.figures.size_bytes),
+            value: with.figures.throughput_bytes_per_second / 1e9,
+            reference: without.figures.throughput_bytes_per_second / 1e9,
+        };
+        match charts.last_mut().filter(|chart| chart.title == title) {
+            Some(chart) => chart.bars.push(bar),
+            None => charts.push(Chart { title, unit: "GB/s", bars: vec![bar] }),
+        }
+    }
+    draw(&charts)
 }
 
 /// Times of a round, and beside each that of a barrier.

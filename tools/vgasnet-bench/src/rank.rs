@@ -2,7 +2,8 @@
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
-    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, reads, stream, threads, triad,
+    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, page_size, reads, stream,
+    sweep, threads, triad,
 };
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -41,6 +42,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
     let rank = Rank::start(&spec)?;
     match spec.workload {
         Workload::Sequential | Workload::Random => rank.report(&spec, reads::run(&rank, &spec)),
+        Workload::PageSize => rank.report(&spec, page_size::run(&rank, &spec)),
+        Workload::Sweep => rank.report(&spec, sweep::run(&rank, &spec)),
         Workload::FalseSharing => rank.report(&spec, false_sharing::run(&rank, &spec)),
         Workload::Hit => rank.report(&spec, hit::run(&rank, &spec)),
         Workload::Triad | Workload::MappedTriad => rank.report(&spec, triad::run(&rank, &spec)),

@@ -45,7 +45,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
         bytes_read = 0;
         let [before, _] = disk_bytes();
         let time = rank.time(|| {
-            for block in blocks(rank, spec, round) {
+            for block in blocks(rank, spec, spec.workload == Workload::Random, round) {
                 let bytes = &mut buffer[..spec.block_bytes(block)];
                 rank.get(0, block * BLOCK_BYTES, bytes);
                 data.check(block, bytes, &mut checked);
@@ -75,7 +75,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
 }
 
 /// Puts the data into the segment of rank 0; seconds.
-fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
+pub fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
     let bar = progress::bar(rank.is_first(), "filling", spec.blocks() / u64::from(rank.ranks));
     let time = rank.time(|| data.fill(rank, spec, || bar.inc(1)));
     drop(bar);
@@ -88,10 +88,10 @@ fn fill(rank: &Rank, spec: &Spec, data: &Data) -> f64 {
     time.as_secs_f64()
 }
 
-/// The blocks that this rank reads in `round`, in order.
-fn blocks(rank: &Rank, spec: &Spec, round: u32) -> Box<dyn Iterator<Item = u64>> {
+/// The blocks that this rank reads in `round`: all in order, or as many at random.
+pub fn blocks(rank: &Rank, spec: &Spec, is_random: bool, round: u32) -> Box<dyn Iterator<Item = u64>> {
     let count = spec.blocks();
-    if spec.workload == Workload::Sequential {
+    if !is_random {
         return Box::new(0..count);
     }
     let own = u64::from(rank.me) << 32 | u64::from(round);

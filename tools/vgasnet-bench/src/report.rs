@@ -6,9 +6,11 @@ mod hit;
 mod kept;
 mod lists;
 mod messages;
+mod page_size;
 mod reads;
 mod sharing;
 mod stream;
+mod sweep;
 mod threads;
 mod triad;
 
@@ -17,9 +19,11 @@ pub use hit::HitReport;
 pub use kept::BlockFigures;
 pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};
+pub use page_size::PageSizeFigures;
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
 pub use stream::{AheadFigures, Ratio, StreamFigures};
+pub use sweep::SweepFigures;
 pub use threads::{Rate, ThreadFigures};
 pub use triad::{Measured, TriadFigures};
 
@@ -130,6 +134,11 @@ pub trait Figures: Serialize + Sized {
         None
     }
 
+    /// What is compared, where one benchmark compares several things.
+    fn subject(&self) -> String {
+        String::new()
+    }
+
     /// The head of a table with a row for each job.
     fn head() -> String {
         String::new()
@@ -156,7 +165,9 @@ impl<'a, F: Figures> Report<'a, F> {
         let cooperative: Option<Vec<Cooperative>> = runs[0].figures.time_seconds().map(|_| pairs.collect());
         let verdicts: Option<Vec<_>> = runs.iter().map(|run| run.verdict.as_ref()).collect();
         let reached_all = verdicts.map(|verdicts| verdicts.iter().all(|verdict| verdict.reached_all));
-        let reached_all = reached_all.or_else(|| judge_cooperative(cooperative.as_deref()?));
+        let is_behind_nowhere = cooperative.as_deref().and_then(judge_cooperative);
+        let judged: Vec<bool> = reached_all.into_iter().chain(is_behind_nowhere).collect();
+        let reached_all = (!judged.is_empty()).then(|| judged.iter().all(|reached| *reached));
         Report { benchmark, storage_dir, runs, cooperative, reached_all }
     }
 
@@ -169,14 +180,16 @@ impl<'a, F: Figures> Report<'a, F> {
         let mut text = F::head();
         for run in &self.runs {
             text += &run.figures.rows(&run.setting);
-            text += &run.verdict.as_ref().map_or_else(String::new, Verdict::table);
+            // In a table with a row for each job, verdicts would come between the rows: only bad ones do.
+            let shown = run.verdict.as_ref().filter(|verdict| F::head().is_empty() || !verdict.reached_all);
+            text += &shown.map_or_else(String::new, Verdict::table);
         }
         for pair in self.cooperative.iter().flatten() {
             let (ranks, peer) = (pair.ranks, if pair.peer_memory { "on" } else { "off" });
             let behind = if pair.is_behind() { ", which is behind" } else { "" };
             text += &format!(
-                "cooperative caching, -n {ranks}, peer memory {peer}: {:.2} times as fast{behind}\n",
-                pair.speedup
+                "cooperative caching, -n {ranks}, peer memory {peer}{}: {:.2} times as fast{behind}\n",
+                pair.subject, pair.speedup
             );
         }
         text + &F::remarks(&self.runs)
@@ -188,6 +201,8 @@ impl<'a, F: Figures> Report<'a, F> {
 struct Cooperative {
     ranks: u32,
     peer_memory: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    subject: String,
     /// The time without over the time with it: more than 1 is a gain.
     speedup: f64,
 }
@@ -198,10 +213,10 @@ fn judge_cooperative(pairs: &[Cooperative]) -> Option<bool> {
 }
 
 impl Cooperative {
-    /// Times of the same work differ by a few percent.
+    /// Times of the same work differ by a few percent. Of one rank both are the same program.
     fn is_behind(&self) -> bool {
         const NOISE: f64 = 1.05;
-        self.speedup * NOISE < 1.0
+        self.ranks > 1 && self.speedup * NOISE < 1.0
     }
 
     /// Of two jobs that differ in nothing else.
@@ -211,7 +226,8 @@ impl Cooperative {
         let is_pair = (ranks, peer_memory, true, false)
             == (other.ranks, other.peer_memory, setting.cooperative, other.cooperative);
         let speedup = without.figures.time_seconds()? / with.figures.time_seconds()?;
-        is_pair.then_some(Cooperative { ranks, peer_memory, speedup })
+        let subject = with.figures.subject();
+        is_pair.then_some(Cooperative { ranks, peer_memory, subject, speedup })
     }
 }
 
@@ -297,7 +313,8 @@ mod tests {
     #[test]
     fn cooperative_caching_is_behind_nowhere_or_the_target_is_missed() {
         let judge = |speedups: &[f64]| {
-            let pair = |speedup: &f64| Cooperative { ranks: 2, peer_memory: true, speedup: *speedup };
+            let pair =
+                |speedup: &f64| Cooperative { ranks: 2, peer_memory: true, subject: String::new(), speedup: *speedup };
             judge_cooperative(&speedups.iter().map(pair).collect::<Vec<_>>())
         };
         assert_eq!([judge(&[]), judge(&[1.0, 0.97, 3.0]), judge(&[2.0, 0.9])], [None, Some(true), Some(false)]);

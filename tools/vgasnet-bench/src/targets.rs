@@ -4,7 +4,9 @@ use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};
 use crate::plan::Job;
 use crate::replacement::Row;
-use crate::report::{AheadFigures, BlockFigures, CollectiveThroughput, ListKind, Measured, Rate, Ratio, Throughput};
+use crate::report::{
+    AheadFigures, BlockFigures, CollectiveThroughput, ListKind, Measured, PageSizeFigures, Rate, Ratio, Throughput,
+};
 use crate::stream::Way;
 use crate::{cycle, faults, hit};
 use Bound::{AtLeast, AtMost};
@@ -127,6 +129,28 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
         Some(target(name, meaning, latency.median_us, AtMost, OVERHEAD_US + copy_us))
     });
     judged.collect()
+}
+
+/// The targets of `page-size`: memory of a third rank is never behind the disk, and large pages come as fast as a copy.
+pub fn judge_page_size(page_bytes: u64, figures: &PageSizeFigures) -> Vec<Target> {
+    const LARGE_PAGE_BYTES: u64 = 1 << 20;
+    let third = figures.third_pool_bytes_per_second;
+    let to_raw = |rate: f64| rate / figures.raw_bytes_per_second;
+    let to_disk = third / figures.home_disk_bytes_per_second;
+    let mut targets =
+        vec![target("third_pool_to_home_disk", "pool of a third rank to disk of the home", to_disk, AtLeast, 1.0)];
+    if page_bytes >= LARGE_PAGE_BYTES {
+        let home = to_raw(figures.home_pool_bytes_per_second);
+        targets.push(target("home_pool_to_raw", "pool of the home to a copy", home, AtLeast, 0.9));
+        targets.push(target("third_pool_to_raw", "pool of a third rank to a copy", to_raw(third), AtLeast, 0.9));
+    }
+    targets
+}
+
+/// The target of `sweep`, the same for all sizes: a request, an order to a holder, the answer and the end of it; twice as many
+/// where a holder has given the page up.
+pub fn judge_sweep(messages_a_page: f64) -> Vec<Target> {
+    vec![target("messages_a_page", "messages a page", messages_a_page, AtMost, 8.0)]
 }
 
 /// The targets of `stream`: nearly as fast as the disk.

@@ -2,6 +2,7 @@
 
 mod folder;
 mod refusals;
+mod sizes;
 mod victims;
 
 use folder::{Folder, number, say_not_run, text};
