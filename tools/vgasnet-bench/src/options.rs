@@ -34,7 +34,7 @@ pub enum Benchmark {
     Sequential(ReadOptions),
     /// Every rank reads as much in gets of 4 MiB at random multiples of 4 MiB
     Random(ReadOptions),
-    /// How fast one of three ranks reads pages, by their size and by where they are, beside a copy out of the home's memory
+    /// How fast one of three ranks reads pages, by their size and by where they are, beside a copy out of the same memory
     PageSize(PageSizeOptions),
     /// Every rank reads all data of rank 0, in order and at random, from half a pool to four, with and without cooperative
     /// caching: time, and messages a page

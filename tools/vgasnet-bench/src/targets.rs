@@ -134,15 +134,14 @@ pub fn judge_fault(found: &faults::Found) -> Vec<Target> {
 /// The targets of `page-size`: memory of a third rank is never behind the disk, and large pages come as fast as a copy.
 pub fn judge_page_size(page_bytes: u64, figures: &PageSizeFigures) -> Vec<Target> {
     const LARGE_PAGE_BYTES: u64 = 1 << 20;
-    let third = figures.third_pool_bytes_per_second;
-    let to_raw = |rate: f64| rate / figures.raw_bytes_per_second;
+    let (home, third) = (figures.home_pool_bytes_per_second, figures.third_pool_bytes_per_second);
     let to_disk = third / figures.home_disk_bytes_per_second;
     let mut targets =
         vec![target("third_pool_to_home_disk", "pool of a third rank to disk of the home", to_disk, AtLeast, 1.0)];
     if page_bytes >= LARGE_PAGE_BYTES {
-        let home = to_raw(figures.home_pool_bytes_per_second);
+        let (home, third) = (home / figures.home_raw_bytes_per_second, third / figures.third_raw_bytes_per_second);
         targets.push(target("home_pool_to_raw", "pool of the home to a copy", home, AtLeast, 0.9));
-        targets.push(target("third_pool_to_raw", "pool of a third rank to a copy", to_raw(third), AtLeast, 0.9));
+        targets.push(target("third_pool_to_raw", "pool of a third rank to a copy", third, AtLeast, 0.9));
     }
     targets
 }

@@ -13,7 +13,8 @@ pub struct PageSizeFigures {
     pub home_pool_bytes_per_second: f64,
     pub third_pool_bytes_per_second: f64,
     pub home_disk_bytes_per_second: f64,
-    pub raw_bytes_per_second: f64,
+    pub home_raw_bytes_per_second: f64,
+    pub third_raw_bytes_per_second: f64,
     #[serde(flatten)]
     found: Found,
 }
@@ -27,7 +28,8 @@ impl PageSizeFigures {
             home_pool_bytes_per_second: rate(&found.home_pool_seconds_each),
             third_pool_bytes_per_second: rate(&found.third_pool_seconds_each),
             home_disk_bytes_per_second: rate(&found.home_disk_seconds_each),
-            raw_bytes_per_second: rate(&found.raw_seconds_each),
+            home_raw_bytes_per_second: rate(&found.home_raw_seconds_each),
+            third_raw_bytes_per_second: rate(&found.third_raw_seconds_each),
             found,
         }
     }
@@ -40,15 +42,14 @@ impl Figures for PageSizeFigures {
 
     fn rows(&self, setting: &Setting) -> String {
         let rates = [
-            ("home's pool", self.home_pool_bytes_per_second),
-            ("third rank's pool", self.third_pool_bytes_per_second),
-            ("home's disk", self.home_disk_bytes_per_second),
-            ("copy", self.raw_bytes_per_second),
+            ("home's pool", self.home_pool_bytes_per_second, self.home_raw_bytes_per_second),
+            ("third rank's pool", self.third_pool_bytes_per_second, self.third_raw_bytes_per_second),
+            ("home's disk", self.home_disk_bytes_per_second, self.home_raw_bytes_per_second),
         ];
-        let mut text =
-            format!("{SETTING_HEAD}\n{}\n  {:<18} {:>8} {:>8}\n", setting.columns(), "from", "MB/s", "to copy");
-        for (place, rate) in rates {
-            text += &format!("  {place:<18} {:>8.0} {:>8.2}\n", rate / 1e6, rate / self.raw_bytes_per_second);
+        let mut text = format!("{SETTING_HEAD}\n{}\n", setting.columns());
+        text += &format!("  {:<18} {:>8} {:>10} {:>8}\n", "from", "MB/s", "copy MB/s", "to copy");
+        for (place, rate, copy) in rates {
+            text += &format!("  {place:<18} {:>8.0} {:>10.0} {:>8.2}\n", rate / 1e6, copy / 1e6, rate / copy);
         }
         text
     }

@@ -18,7 +18,7 @@ fn pages_are_read_from_every_place() {
         let run = &results["runs"][0];
         assert_eq!((&run["ranks"], &run["page_bytes"]), (&3.into(), &page_bytes.into()));
         assert_eq!(run["size_bytes"], 4 << 20);
-        let places = ["home_pool", "third_pool", "home_disk", "raw"];
+        let places = ["home_pool", "third_pool", "home_disk", "home_raw", "third_raw"];
         for place in places {
             let times: Vec<f64> =
                 run[format!("{place}_seconds_each")].as_array().unwrap().iter().map(seconds).collect();
