@@ -149,10 +149,12 @@ impl MappedOrder {
         self.by_frame[frame as usize].is_mapped = false;
     }
 
-    /// A frame that is mapped no longer has made room for others.
+    /// A frame was unmapped to make room for others. By now it may be mapped again.
     pub(super) fn note_room_made(&mut self, FrameId(frame): FrameId) {
         let entry = &mut self.by_frame[frame as usize];
-        (entry.has_made_room, entry.older) = (true, self.mapped);
+        if !entry.is_mapped {
+            (entry.has_made_room, entry.older) = (true, self.mapped);
+        }
     }
 
     /// A frame that is mapped may be written there now.
@@ -276,6 +278,19 @@ mod tests {
             areas += i64::from(!joins) + i64::from(before.is_none() && *page > 0);
         }
         areas
+    }
+
+    #[test]
+    fn a_frame_that_made_room_may_be_mapped_again_before_that_is_noted() {
+        let (mut order, pages) = (MappedOrder::new(8), MappedPages::new(400));
+        for frame in 0..8 {
+            order.append(FrameId(frame), 40 * frame, Access::Read, &pages);
+        }
+        order.remove(FrameId(3), &pages);
+        order.append(FrameId(3), 50, Access::Read, &pages);
+        order.note_room_made(FrameId(3));
+        (0..8).for_each(|frame| order.remove(FrameId(frame), &pages));
+        assert_eq!((order.count(), order.areas()), (0, 0));
     }
 
     #[test]
