@@ -17,7 +17,7 @@ const FRAMES: usize = 16 << 10;
 const PAGES: usize = 8 * FRAMES;
 
 #[test]
-fn at_most_64_bytes_for_each_page_that_was_touched() {
+fn a_frame_takes_1100_bytes_at_most_and_a_page_that_is_gone_64() {
     let dir = env!("CARGO_TARGET_TMPDIR");
     let (page, pool) = (PAGE_BYTES.to_string(), (FRAMES * PAGE_BYTES).to_string());
     let limit = (PAGES * PAGE_BYTES).to_string();
