@@ -58,6 +58,7 @@
 #include <vgasnet/transfer.h> /* blocking gets, puts and memsets */
 #include <vgasnet/nonblocking.h> /* the same without waiting, and their completion */
 #include <vgasnet/values.h> /* puts and gets by value */
+#include <vgasnet/atomics.h> /* atomic operations on numbers */
 #include <vgasnet/lists.h> /* transfers between lists of regions */
 #include <vgasnet/residency.h> /* loads and stores, pins, advice */
 #include <vgasnet/messages.h> /* Active Messages */

@@ -105,7 +105,7 @@ impl Conduit for Lone {
 /// A rank that has attached, sent a message to every other one, and arrived at a barrier.
 fn busy_rank(ranks: u32) -> Runtime {
     let shapes = vec![SHAPE; ranks as usize];
-    let pool = region((SHAPE.frames + vgasnet::memory::staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES);
+    let pool = region(vgasnet::memory::all_frames(SHAPE.frames, PAGE_BYTES) as usize * PAGE_BYTES);
     let table = region(table_bytes(SHAPE, PAGE_BYTES));
     let config = Config::from_env(std::iter::empty(), 1, &Machine { memory_available_bytes: 1 << 30 });
     let config = Config { page_bytes: PAGE_BYTES as u64, ..config.expect("the defaults are valid") };

@@ -104,6 +104,14 @@ typedef struct {
     uint64_t zeros_came; /* pages that nobody had written and that came, waited for or ahead */
     uint64_t miss_joined; /* gets, puts, loads and stores, or their parts in one page, that waited for a page which
      * another had asked for; that one is in the rows above */
+    vgasnet_stats_times_t shipped; /* small gets, puts and atomic operations that another rank carried out where
+     * their page was, which did not move */
+    uint64_t served_pieces; /* pieces of them that this rank carried out for others, or as a home passed on */
+    uint64_t in_blocks; /* small operations of this rank and of others on pages of this rank that no pool had,
+     * carried out in blocks of 4 KiB of the backing file */
+    uint64_t block_hits; /* those whose blocks were in memory */
+    uint64_t block_reads; /* blocks of 4 KiB that were read from the backing file */
+    uint64_t block_writes; /* blocks of 4 KiB that were written to it */
 } vgasnet_stats_t;
 
 /*

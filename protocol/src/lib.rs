@@ -7,6 +7,8 @@
 //! - [`coherence`]: the copies of pages, and the right to write.
 //! - [`barrier`] and [`collectives`]: how ranks meet, and how they move data together.
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
+//! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
+//!   [`byte_message`] has the layouts of the messages for that.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 //! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
 
@@ -19,6 +21,7 @@ extern crate std;
 
 pub mod active_message;
 pub mod barrier;
+pub mod byte_message;
 pub mod coherence;
 pub mod collectives;
 mod limits;
@@ -27,6 +30,7 @@ mod nonsense;
 mod rank;
 mod rank_state;
 pub mod replacement;
+pub mod shipping;
 mod spaces;
 pub mod streams;
 mod version;

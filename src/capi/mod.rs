@@ -5,6 +5,7 @@
 
 mod advice;
 mod am;
+mod atomic;
 mod barrier;
 mod boundary;
 mod client;

@@ -6,6 +6,7 @@ use crate::error::UserError;
 use crate::stats::{self, Row};
 use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
+use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
@@ -40,6 +41,9 @@ pub(super) enum Arrived {
     /// A rank that ends has left words for this one, or this one's have come.
     Words(Rank, WordsPart),
     Heard,
+    /// A request for bytes of pages, or the answer to one.
+    ByteRequest(Rank, Vec<u8>),
+    ByteAnswer(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -62,8 +66,11 @@ impl Engine {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
-        use Arrived::{AskedBack, Barrier, Farewell, Protocol};
-        if matches!(arrived, Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..)) {
+        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Protocol};
+        if matches!(
+            arrived,
+            Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..) | ByteRequest(..) | ByteAnswer(..)
+        ) {
             stats::count(Row::ProtocolReceived);
         }
         match arrived {
@@ -86,6 +93,12 @@ impl Engine {
                 self.on_words(from, &part).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
             Arrived::Heard => self.on_heard(),
+            ByteRequest(from, bytes) => {
+                self.on_byte_request(from, bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
+            ByteAnswer(from, bytes) => {
+                self.on_byte_answer(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => self.on_transferred(token),
@@ -117,6 +130,8 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
             LoanMessage::decode(bytes).map(|LoanMessage::AskedBack { index }| Arrived::AskedBack(from, index)).ok()
         }
         TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
+        TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
+        TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
         TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),

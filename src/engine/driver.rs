@@ -2,7 +2,7 @@
 
 use super::sleepers::{Awaited, Happened, Sleepers};
 use super::wait::CallerWork;
-use super::{EndedRead, Engine, Work};
+use super::{BlockCopies, EndedRead, Engine, Work, outbox};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
 use crate::request::{Completion, Completions, Mailbox, Part, Waited};
@@ -304,8 +304,27 @@ impl Driver {
                 self.give_back(index);
                 return true;
             }
-            Work::Put(transfer) => self.conduit.put(&transfer),
-            Work::Get(transfer) => self.conduit.get(&transfer),
+            Work::Blocks(copies) => {
+                self.copy_blocks(copies);
+                return true;
+            }
+            Work::LayOver { operation, blocks } => {
+                blocks.run();
+                self.engine().end_lay_over(operation);
+                return true;
+            }
+            Work::Deliver { part, bytes } => {
+                // SAFETY: the client leaves its memory, as many bytes as the piece has, to the part until it has synced that.
+                unsafe { part.copy.deliver(&bytes) };
+                self.finish_part(part.completion);
+                return true;
+            }
+            Work::Ship(ref shipment) => {
+                outbox::count_sent(&shipment.heads);
+                self.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now)
+            }
+            Work::Put(ref transfer) => self.conduit.put(transfer),
+            Work::Get(ref transfer) => self.conduit.get(transfer),
         };
         if taken == Err(Busy) {
             self.engine().put_back(work);
@@ -339,7 +358,23 @@ impl Driver {
         // page, and the client leaves its memory to it until it has synced that.
         unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
         self.engine().complete(Event::Filled(page));
-        if let Some(awaited) = self.complete(part.completion) {
+        self.finish_part(part.completion);
+    }
+
+    /// Does the copies of a job on blocks.
+    fn copy_blocks(&self, copies: BlockCopies) {
+        for place in &copies.places {
+            // SAFETY: the block is left to the job until it has ended, and its bytes are there. The client's memory is as long as
+            // the piece, and left to the part until the client has synced that.
+            unsafe { copies.part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
+        }
+        self.engine().end_on_blocks(copies.job);
+        self.finish_part(copies.part.completion);
+    }
+
+    /// Tells that a part is done, and those who wait for it.
+    fn finish_part(&self, completion: Completion) {
+        if let Some(awaited) = self.complete(completion) {
             let mut happened = Happened::default();
             happened.add(awaited);
             self.tell(happened);
@@ -351,6 +386,10 @@ impl Driver {
         match completion {
             Completion::Counted(completion) => {
                 self.completions.finish(completion).then_some(Awaited::completion(completion))
+            }
+            Completion::Served(id) => {
+                self.engine().on_served(id);
+                None
             }
             Completion::Fault(fault) => {
                 let awaited = Awaited::page(fault.wants().0);

@@ -58,7 +58,8 @@ impl Engine {
         }
     }
 
-    /// Evicts every page that nobody uses just now. Returns whether the pool is empty, and nothing is on its way to it.
+    /// Evicts every page that nobody uses just now, and every block of the file. Returns whether none is left, and nothing is on its
+    /// way to the pool.
     pub fn discard_all(&mut self) -> bool {
         let frames: Vec<FrameId> = self.protocol.cache.copies().map(|(_, frame, _)| frame).collect();
         for frame in frames {
@@ -66,7 +67,8 @@ impl Engine {
                 self.handle(Event::Evict(frame));
             }
         }
-        self.protocol.cache.is_empty()
+        let has_no_blocks = self.storage.empty_blocks();
+        self.protocol.cache.is_empty() && has_no_blocks
     }
 
     /// Writes dirty pages of the own segment back and keeps them: they will hardly be written.

@@ -16,6 +16,8 @@ mod meter;
 mod outbox;
 mod pins;
 mod prefetch;
+mod serving;
+mod shipping;
 mod sleepers;
 mod storage_queue;
 mod storage_server;
@@ -26,7 +28,8 @@ mod work;
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use pins::TooManyPins;
-pub use storage_server::{EndedRead, PageRead, StorageServer};
+pub use shipping::Shipment;
+pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
 pub use work::Work;
@@ -41,8 +44,10 @@ use meter::Meter;
 use outbox::Outbox;
 use pins::PinSet;
 use prefetch::Prefetch;
+use serving::Served;
+use shipping::Shipping;
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Token, Transfer};
 use vgasnet_protocol::Rank;
@@ -52,6 +57,7 @@ use vgasnet_protocol::coherence::{
     Waiter,
 };
 use vgasnet_protocol::replacement::{PolicyKind, Reserve};
+use vgasnet_protocol::shipping::Meters;
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -86,6 +92,11 @@ pub struct Engine {
     events: VecDeque<Event>,
     actions: Vec<Action>,
     outbox: Outbox,
+    shipping: Shipping,
+    /// Requests of other ranks for bytes of pages.
+    served: Slab<Served>,
+    /// Messages to this home about pages of whose blocks jobs make use, until those end.
+    held: BTreeMap<PageId, Vec<Event>>,
     meter: Meter,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
@@ -95,6 +106,18 @@ pub struct Engine {
     has_event: bool,
     /// Why the job has to end.
     broken: Option<UserError>,
+}
+
+/// How an engine goes about its work.
+#[derive(Clone, Copy, Debug)]
+pub struct Manner {
+    /// Chooses the frames to evict.
+    pub policy: PolicyKind,
+    /// Caching is cooperative, as the protocol's is.
+    pub cooperative: bool,
+    /// Small operations whose page is not here may be carried out where it is: what a request costs besides its bytes, as
+    /// [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: their page is moved each time.
+    pub ships: Option<u64>,
 }
 
 /// How much of each kind is pending in an engine.
@@ -114,20 +137,27 @@ pub struct Pending {
     pub ahead: usize,
     /// Work that nobody has taken.
     pub work: usize,
+    /// Parts that are carried out elsewhere.
+    pub shipped: usize,
+    /// Requests of other ranks for bytes of pages.
+    pub served: usize,
+    /// Pages about which messages are held back.
+    pub held: usize,
 }
 
 impl Engine {
-    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`;
-    /// `policy` chooses the frames to evict.
+    /// An engine for the rank, pages and frames of `protocol`. Messages for the rooms above go to `receiver`.
     pub fn new(
         conduit: Arc<dyn Conduit>,
         space: Arc<AddressSpace>,
         protocol: Protocol,
         storage: StorageServer,
         receiver: Arc<dyn Receiver>,
-        policy: PolicyKind,
+        manner: Manner,
     ) -> Engine {
+        let Manner { policy, cooperative, ships } = manner;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
+        let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
@@ -140,6 +170,9 @@ impl Engine {
             pins: PinSet::new(frames),
             awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
+            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
+            served: Slab::new(),
+            held: BTreeMap::new(),
             meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
             space,
@@ -178,18 +211,25 @@ impl Engine {
         self.cleaned_ahead
     }
 
-    /// Makes a part of an operation wait for its page.
+    /// Takes a part of an operation whose page is not here: has it carried out where the page is, or makes it wait for the page.
     pub fn submit(&mut self, part: Part) {
-        let (page, access) = (part.piece.page, part.copy.access());
-        let overwrites = part.overwrites(self.space.page_bytes());
+        let Some(part) = self.ship_or_keep(part) else { return };
+        let page = part.piece.page;
         self.meter.on_part(&part);
-        let waiter = Waiter(self.parts.insert(part) as u32);
         // Puts of whole pages need no page ahead: they read none.
-        if overwrites {
+        if part.overwrites(self.space.page_bytes()) {
+            let waiter = Waiter(self.parts.insert(part) as u32);
             return self.handle(Event::Overwrite { page, waiter });
         }
-        self.handle(Event::Want { page, access, waiter });
+        self.want(part);
         self.prefetch_after_miss(page);
+    }
+
+    /// Makes a part wait for its page.
+    fn want(&mut self, part: Part) {
+        let (page, access) = (part.piece.page, part.copy.access());
+        let waiter = Waiter(self.parts.insert(part) as u32);
+        self.handle(Event::Want { page, access, waiter });
     }
 
     /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page is to be read from the own disk,
@@ -211,7 +251,7 @@ impl Engine {
     /// # Errors
     /// The page could not be read: the job has to end.
     pub fn end_read(&mut self, read: EndedRead) -> Result<(), UserError> {
-        self.storage.end_read(read, &mut self.events)?;
+        self.storage.end_read(read, &mut self.events, &mut self.work)?;
         self.handle_events();
         Ok(())
     }
@@ -245,6 +285,7 @@ impl Engine {
         self.poll_loans();
         self.frames.retry_victims();
         self.handle_events();
+        self.send_shipments();
         self.storage.advance(&mut self.work);
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
@@ -292,6 +333,9 @@ impl Engine {
             closing: self.closing.len(),
             ahead: self.prefetch.under_way(),
             work: self.work.len() + self.refused.len(),
+            shipped: self.shipping.len(),
+            served: self.served.len(),
+            held: self.held.len(),
         }
     }
 
@@ -316,6 +360,11 @@ impl Engine {
     fn handle_events(&mut self) {
         while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
+                if let Some(page) = self.page_in_blocks(&event) {
+                    self.hold_back(page, event);
+                    continue;
+                }
+                self.note_loss(&event);
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
                     self.meter.on_event(&event, &self.protocol.cache);
@@ -473,6 +522,33 @@ impl Engine {
             self.work.push_back(Work::Unmap { page, frame });
         } else {
             self.events.push_back(Event::Closed(page));
+        }
+    }
+
+    /// A page in the frame of an operation is whole.
+    pub fn end_lay_over(&mut self, operation: usize) {
+        self.storage.on_whole(operation, &mut self.events, &mut self.work);
+        self.handle_events();
+    }
+
+    /// The page of a message to this home, if jobs make use of its blocks.
+    fn page_in_blocks(&self, event: &Event) -> Option<PageId> {
+        let Event::Message { message, .. } = event else { return None };
+        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.space.is_own(message.page);
+        (is_to_home && self.storage.has_jobs(message.page)).then_some(message.page)
+    }
+
+    /// Another rank takes a page that this one may write.
+    fn note_loss(&mut self, event: &Event) {
+        let Event::Message { message, .. } = event else { return };
+        let CoherenceBody::Cache(body) = message.body else { return };
+        let is_taken = match body {
+            ToCache::Invalidate { .. } => true,
+            ToCache::Forward(forward) => forward.access == Access::Write,
+            _ => false,
+        };
+        if is_taken && self.space.own.table.is_open(message.page, Access::Write) {
+            self.shipping.meters.on_lost(message.page);
         }
     }
 

@@ -107,7 +107,7 @@ impl Outbox {
 }
 
 /// Counts a message of the engine's own. Those of the rooms above are counted there.
-fn count_sent(bytes: &[u8]) {
+pub(super) fn count_sent(bytes: &[u8]) {
     if bytes.first().is_some_and(|tag| *tag < TAG_ABOVE) {
         stats::count(Row::ProtocolSent);
         stats::add(Row::ProtocolSentBytes, bytes.len() as u64);

@@ -9,8 +9,12 @@
 //!
 //! The most urgent operation goes first. Few that nobody waits for are handed to the storage at a time ([`Background`]).
 
+mod blocks;
+mod byte_jobs;
 mod page_read;
 
+pub use blocks::{BlockCopies, BlockPlace};
+pub use byte_jobs::OverlaidBlocks;
 pub use page_read::{EndedRead, PageRead};
 
 use super::background::Background;
@@ -20,6 +24,7 @@ use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, BlockingReader, IoDirection, IoOperation, Storage};
+use blocks::{BLOCK_TOKEN, Blocks};
 use page_read::READ_BYTES_MAX;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
@@ -82,18 +87,30 @@ pub struct StorageServer {
     reader: Option<Arc<dyn BlockingReader>>,
     /// Operations that threads do.
     by_threads: usize,
+    blocks: Blocks,
+    /// By the page's index, operations that wait until blocks of the page have been written.
+    behind_blocks: HashMap<u32, usize>,
 }
 
 impl StorageServer {
-    /// A server that may use the frames `staging` of the own pool, which the cache does not know of.
+    /// A server that may use the frames `staging` of the own pool, which the cache does not know of, and for blocks those from
+    /// `first_of_blocks` on: `slots` blocks, at least one.
     ///
     /// # Panics
-    /// If there are fewer than three.
-    pub fn new(space: Arc<AddressSpace>, storage: Box<dyn Storage>, staging: Vec<FrameId>) -> StorageServer {
+    /// If there are fewer than three frames for staging, or there is no memory for the blocks.
+    pub fn new(
+        space: Arc<AddressSpace>,
+        storage: Box<dyn Storage>,
+        staging: Vec<FrameId>,
+        (first_of_blocks, slots): (FrameId, usize),
+    ) -> StorageServer {
         assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
+        assert!(space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES, "there is no memory for {slots} blocks");
         let reader = storage.reader().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),
+            blocks: Blocks::new(space.own.pool.frame(first_of_blocks), slots, space.page_bytes()),
+            behind_blocks: HashMap::new(),
             space,
             storage,
             operations: Slab::new(),
@@ -122,12 +139,12 @@ impl StorageServer {
 
     /// Whether anything is under way or waiting, except for what threads read themselves.
     pub fn is_busy(&self) -> bool {
-        self.operations.len() > self.by_threads
+        self.operations.len() > self.by_threads || self.blocks.is_busy()
     }
 
     /// How many operations are under way or waiting.
     pub fn operations(&self) -> usize {
-        self.operations.len()
+        self.operations.len() + self.blocks.jobs()
     }
 
     /// How many pages could not be read ahead, which is no error.
@@ -168,9 +185,13 @@ impl StorageServer {
             return Ok(false);
         }
         let mut completed = Vec::new();
-        self.storage.poll(&mut |token, result| completed.push((token as usize, result)));
-        for (id, result) in &completed {
-            self.complete(*id, result, events, work)?;
+        self.storage.poll(&mut |token, result| completed.push((token, result)));
+        for (token, result) in &completed {
+            if *token >= BLOCK_TOKEN {
+                self.complete_block(*token, result, work)?;
+            } else {
+                self.complete(*token as usize, result, events, work)?;
+            }
         }
         Ok(!completed.is_empty())
     }
@@ -197,10 +218,11 @@ impl StorageServer {
                 events.push_back(Event::LoadFailed(operation.page));
             }
             (_, _, Err(error)) => return Err(self.failure(&operation, error)),
-            (IoDirection::Read, Some(staging), Ok(())) => {
-                work.push_back(Work::Put(self.transfer(id, &operation, staging)));
+            (IoDirection::Read, _, Ok(())) => {
+                if self.is_whole_or_lays_over(id, work) {
+                    self.on_whole(id, events, work);
+                }
             }
-            (IoDirection::Read, None, Ok(())) => events.push_back(self.finish(id)),
             (IoDirection::Write, _, Ok(())) => {
                 stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
                 match self.next_part(id) {
@@ -212,13 +234,27 @@ impl StorageServer {
         Ok(())
     }
 
+    /// A page that is read is in the memory of its operation.
+    pub(super) fn on_whole(&mut self, id: usize, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) {
+        let operation = self.operations[id];
+        match operation.staging {
+            Some(staging) => work.push_back(Work::Put(self.transfer(id, &operation, staging))),
+            None => events.push_back(self.finish(id)),
+        }
+    }
+
     /// A thread has done a read that it had taken.
     ///
     /// # Errors
     /// As [`StorageServer::poll`].
-    pub(super) fn end_read(&mut self, read: EndedRead, events: &mut VecDeque<Event>) -> Result<(), UserError> {
+    pub(super) fn end_read(
+        &mut self,
+        read: EndedRead,
+        events: &mut VecDeque<Event>,
+        work: &mut VecDeque<Work>,
+    ) -> Result<(), UserError> {
         self.by_threads -= 1;
-        self.complete(read.id, &read.result, events, &mut VecDeque::new())
+        self.complete(read.id, &read.result, events, work)
     }
 
     /// A transfer that this server asked for is complete.
@@ -230,11 +266,6 @@ impl StorageServer {
     }
 
     fn start(&mut self, direction: IoDirection, page: PageId, (peer, frame): (Rank, FrameId), priority: Priority) {
-        let need = match direction {
-            _ if self.space.frame(peer, frame).is_some() => Need::Nothing,
-            IoDirection::Read => Need::LoadStaging,
-            IoDirection::Write => Need::StoreStaging,
-        };
         let (staging, number) = (None, self.next);
         self.next += 1;
         let (in_background, part) = (None, Extent::NONE);
@@ -246,7 +277,7 @@ impl StorageServer {
         let id = self.operations.insert(operation);
         let before = self.of_page.insert(page.index, id);
         debug_assert!(before.is_none(), "{page:?} has one operation at a time");
-        self.wait(id, need);
+        self.begin_page(id);
     }
 
     /// Makes an operation wait.
@@ -263,6 +294,7 @@ impl StorageServer {
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called after
     /// everything that has happened, so that operations side by side in the file are seen together.
     pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
+        self.advance_blocks();
         while let Some(waiting) = self.next_ready() {
             let run = self.run_from(&waiting);
             let begun = match waiting.need {
@@ -326,10 +358,15 @@ impl StorageServer {
         Extent { start_bytes: 0, end_bytes: self.space.page_bytes() }
     }
 
-    /// What is to be read or written of a page after the part that was last. Nobody writes to a page meanwhile, so its dirty
-    /// blocks stay the same.
+    /// What is to be read or written of a page after the part that was last.
     fn next_part(&self, id: usize) -> Option<Extent> {
-        let Operation { direction, peer, frame, staging, part, .. } = self.operations[id];
+        let part = self.operations[id].part;
+        self.extents(id).into_iter().find(|next| next.start_bytes >= part.end_bytes)
+    }
+
+    /// What is to be read or written of a page. Nobody writes to a page meanwhile, so its dirty blocks stay the same.
+    fn extents(&self, id: usize) -> Vec<Extent> {
+        let Operation { direction, peer, frame, staging, .. } = self.operations[id];
         let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
         let extents = match blocks {
             Some(blocks) => blocks.extents(frame, self.gap_bytes),
@@ -337,8 +374,7 @@ impl StorageServer {
         };
         // The storage has no operations of nothing: where nothing is dirty, it gets a block.
         let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
-        let extents = if extents.is_empty() { vec![first] } else { extents };
-        extents.into_iter().find(|next| next.start_bytes >= part.end_bytes)
+        if extents.is_empty() { vec![first] } else { extents }
     }
 
     /// The operation to go on with, of those that have what they need.
@@ -390,16 +426,22 @@ impl StorageServer {
     }
 
     fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
-        let Operation { direction, page, peer, frame, staging, priority, .. } = self.operations[id];
+        let Operation { direction, page, priority, .. } = self.operations[id];
         let (token, is_urgent) = (id as u64, priority == Priority::Now);
-        let memory = match staging {
-            Some(staging) => self.space.own.pool.frame(staging),
-            None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
-        };
+        let memory = self.memory_of(id);
         let page_bytes = self.space.page_bytes() as u64;
         let offset_bytes = u64::from(page.index) * page_bytes + part.start_bytes as u64;
         let memory = memory.wrapping_add(part.start_bytes);
         IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
+    }
+
+    /// The memory that an operation reads the page into, or writes it from.
+    fn memory_of(&self, id: usize) -> *mut u8 {
+        let Operation { peer, frame, staging, .. } = self.operations[id];
+        match staging {
+            Some(staging) => self.space.own.pool.frame(staging),
+            None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
+        }
     }
 
     fn forget(&mut self, id: usize) -> Operation {
@@ -433,11 +475,15 @@ impl StorageServer {
     }
 
     fn failure(&self, operation: &Operation, error: &io::Error) -> UserError {
-        let (verb, preposition) = match operation.direction {
+        self.failure_at(operation.direction, operation.page.index, error)
+    }
+
+    fn failure_at(&self, direction: IoDirection, index: u32, error: &io::Error) -> UserError {
+        let (verb, preposition) = match direction {
             IoDirection::Read => ("read", "from"),
             IoDirection::Write => ("write", "to"),
         };
-        let offset = u64::from(operation.page.index) * self.space.page_bytes() as u64;
+        let offset = u64::from(index) * self.space.page_bytes() as u64;
         let hint = match error.raw_os_error() {
             Some(libc::EFBIG) => "raise `ulimit -f`",
             _ => "check the disk, or set VGASNET_STORAGE_DIR to a directory on another one",

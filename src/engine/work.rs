@@ -1,5 +1,7 @@
 //! Work outside the engine's lock: copies between frames and the client's memory, and between frames; unmapping pages.
 
+use super::shipping::Shipment;
+use super::storage_server::{BlockCopies, OverlaidBlocks};
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
 use vgasnet_protocol::coherence::{FrameId, PageId};
@@ -50,6 +52,24 @@ pub enum Work {
     GiveBack {
         /// The number of the page.
         index: u32,
+    },
+    /// Do the copies of a job on blocks of the file, then tell the engine.
+    Blocks(BlockCopies),
+    /// Copy blocks over a page that was read, then tell the engine.
+    LayOver {
+        /// The operation of the storage server that has read the page.
+        operation: usize,
+        /// The blocks.
+        blocks: OverlaidBlocks,
+    },
+    /// Collect the bytes of a request, and send it.
+    Ship(Shipment),
+    /// Hand over what has come of a part that was carried out elsewhere.
+    Deliver {
+        /// The part.
+        part: Part,
+        /// The bytes that were read, if it reads.
+        bytes: Vec<u8>,
     },
     /// Start a put.
     Put(Transfer),

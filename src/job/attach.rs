@@ -5,13 +5,16 @@ use super::slow::{tell, watched};
 use super::{ATTACH, Failure, FailureClass, Job, Runtime, fail, ranks_on_host, say, segment_bytes};
 use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
-use crate::memory::{Reservation, Segment, Shape, staging_frames, table_bytes};
+use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, MemoryStorage, Storage};
 use crate::sys::observers::is_under_valgrind;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_protocol::Rank;
+
+/// No pool has so many frames: with those for staging and for blocks they are less than 2^32.
+const FRAMES_MAX: u32 = 1 << 31;
 
 /// Where segments begin at least: small pages then fill page tables as those of the pool do.
 const ALIGN_BYTES: usize = 2 << 20;
@@ -25,11 +28,10 @@ impl Job {
         let shape = self.check_segment(size_bytes).map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
         // All ranks see the same, so all fail if one does.
-        check_told(&shapes, "the size of its memory", |_, shape| shape.frames < u32::MAX - staging_frames(page_bytes))
-            .map_err(too_odd)?;
+        check_told(&shapes, "the size of its memory", |_, shape| shape.frames < FRAMES_MAX).map_err(too_odd)?;
         let size_bytes = shape.pages as usize * page_bytes;
         let sizes = RegionSizes {
-            pool_bytes: (shape.frames + staging_frames(page_bytes)) as usize * page_bytes,
+            pool_bytes: all_frames(shape.frames, page_bytes) as usize * page_bytes,
             table_bytes: table_bytes(shape, page_bytes),
         };
         conduit.attach(sizes).map_err(|error| Failure::new(FailureClass::Resource, error.to_string()))?;
@@ -147,7 +149,7 @@ fn check_told<T>(all: &[T], what: &str, may_be: impl Fn(Rank, &T) -> bool) -> Re
 /// Whether the memory of a rank, if it is mapped here, is as large as the rank has told.
 fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, page_bytes: usize) -> bool {
     let is_whole = |region: Option<Region>, len_bytes| region.is_none_or(|region| region.len_bytes >= len_bytes);
-    is_whole(conduit.pool(rank), (shape.frames + staging_frames(page_bytes)) as usize * page_bytes)
+    is_whole(conduit.pool(rank), all_frames(shape.frames, page_bytes) as usize * page_bytes)
         && is_whole(conduit.table(rank), table_bytes(*shape, page_bytes))
 }
 

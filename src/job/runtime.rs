@@ -3,17 +3,17 @@
 use super::{ATTACH, ranks_on_host, say, threads};
 use crate::am::{self, Am, Messages};
 use crate::coll::Coll;
-use crate::engine::{CallerWork, Driver, Engine, Fail, StorageServer};
+use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
     AddressSpace, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, guard_end, memories,
-    staging_frames,
+    block_frames, staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
 use crate::settings::Config;
-use crate::storage::Storage;
+use crate::storage::{BLOCK_BYTES, Storage};
 use crate::sys::interposed::{self, Refused};
 use crate::sys::observers::is_under_valgrind;
 use std::io;
@@ -21,6 +21,7 @@ use std::sync::Arc;
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{FrameId, Protocol};
+use vgasnet_protocol::shipping::REQUEST_BYTES;
 use vgasnet_protocol::{Limits, RankSizes};
 
 /// A rank that has attached.
@@ -75,15 +76,18 @@ impl Runtime {
         let space = AddressSpace::new(rank, segments, memories);
         let view = open_view(&conduit, &space, shapes, config.cooperative)?;
         let space = Arc::new(space.with_view(view.clone()));
-        let staging = (own.frames..own.frames + staging_frames(space.page_bytes())).map(FrameId).collect();
-        let server = StorageServer::new(Arc::clone(&space), storage, staging);
+        let page_bytes = space.page_bytes();
+        let first_of_blocks = own.frames + staging_frames(page_bytes);
+        let staging = (own.frames..first_of_blocks).map(FrameId).collect();
+        let blocks = block_frames(own.frames, page_bytes) as usize * page_bytes / BLOCK_BYTES;
+        let server = StorageServer::new(Arc::clone(&space), storage, staging, (FrameId(first_of_blocks), blocks));
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
-        let protocol = protocol.in_groups((GROUP_BYTES / space.page_bytes()).max(1) as u32);
+        let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
         let messages = Arc::new(Messages::new(&*conduit));
         let spin_us = default_spin_us(&*conduit);
-        let engine =
-            Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, config.replacement);
+        let manner = Manner { policy: config.replacement, cooperative: config.cooperative, ships: config.ships.then_some(REQUEST_BYTES) };
+        let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, manner);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
         driver.set_spin(spin_us);
         if let Some(view) = view {

@@ -26,6 +26,24 @@ pub const fn staging_frames(page_bytes: usize) -> u32 {
     if frames < STAGING_FRAMES_MIN { STAGING_FRAMES_MIN } else { frames }
 }
 
+/// One frame in so many is added to a pool for blocks of pages that nobody holds.
+const BLOCKS_PART: u32 = 16;
+
+/// The most bytes of blocks, where a frame has less.
+const BLOCKS_BYTES_MAX: usize = 64 << 20;
+
+/// How many frames a rank has for blocks, besides those of its pool and those for staging, for pages of so many bytes.
+pub const fn block_frames(frames: u32, page_bytes: usize) -> u32 {
+    let (wanted, most) = (frames.div_ceil(BLOCKS_PART), (BLOCKS_BYTES_MAX / page_bytes) as u32);
+    let frames = if wanted > most { most } else { wanted };
+    if frames == 0 { 1 } else { frames }
+}
+
+/// All frames of a rank, in the order of its memory: those of the pool, for staging, and for blocks.
+pub const fn all_frames(frames: u32, page_bytes: usize) -> u32 {
+    frames + staging_frames(page_bytes) + block_frames(frames, page_bytes)
+}
+
 /// The size of a rank's memory, as it tells the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
@@ -414,6 +432,13 @@ mod tests {
     fn small_pages_have_more_staging_frames() {
         let sizes = [4 << 10, 64 << 10, 256 << 10, 4 << 20, 64 << 20];
         assert_eq!(sizes.map(staging_frames), [64, 64, 16, 3, 3]);
+    }
+
+    #[test]
+    fn a_sixteenth_of_a_pool_is_added_for_blocks() {
+        let of = |frames| block_frames(frames, 4 << 20);
+        assert_eq!([1, 16, 17, 160, 100_000].map(of), [1, 1, 2, 10, 16]);
+        assert_eq!(block_frames(100, 64 << 20), 1);
     }
 
     #[test]

@@ -19,7 +19,8 @@ mod shortcut;
 mod translations;
 
 pub use address_space::{
-    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, memories, staging_frames, table_bytes,
+    AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, all_frames, block_frames, memories,
+    staging_frames, table_bytes,
 };
 pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};
 pub use frames::Frames;

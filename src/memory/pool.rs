@@ -43,6 +43,11 @@ impl Pool {
         std::ptr::with_exposed_provenance_mut(self.memory.address + offset_bytes)
     }
 
+    /// How many bytes the pool's memory has from a frame on.
+    pub fn bytes_from(&self, frame: FrameId) -> usize {
+        self.memory.len_bytes.saturating_sub(self.offset_bytes(frame))
+    }
+
     /// The size of a frame in bytes.
     pub fn page_bytes(&self) -> usize {
         self.page_bytes

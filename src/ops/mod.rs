@@ -1,7 +1,8 @@
-//! The operations behind the client's calls: gets, puts and memsets, blocking or not, of one range or of lists; pins
-//! and hints.
+//! The operations behind the client's calls: gets, puts and memsets, blocking or not, of one range or of lists; atomic
+//! operations; pins and hints.
 
 mod advice;
+mod atomic;
 mod bounce_buffer;
 mod hit;
 mod hit_runs;
@@ -12,6 +13,7 @@ mod runs;
 mod transfer;
 
 pub use advice::{Advice, PinError};
+pub use atomic::AtomicOperation;
 pub use lists::Direction;
 pub use nonblocking::Implicit;
 pub use runs::{Region, Run, Strided, runs};

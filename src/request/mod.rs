@@ -10,6 +10,8 @@ pub use completions::{CompletionId, Completions, Handle};
 pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
 use crate::memory::{Piece, RankMemory};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// The part of an operation that lies in one page.
@@ -30,6 +32,23 @@ pub enum Completion {
     Counted(CompletionId),
     /// The thread that faulted: its page is mapped and pinned.
     Fault(FaultId),
+    /// Another rank, whose request the engine answers when all of its pieces are done.
+    Served(ServedId),
+}
+
+/// Names a request of another rank that is being served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedId(pub u32);
+
+/// An atomic operation on a number of 4 or 8 bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Atomic {
+    /// What it does.
+    pub op: AtomicOp,
+    /// With what.
+    pub operands: Operands,
+    /// Where to leave what the number was, as many bytes as it has; null if nobody needs it.
+    pub old: *mut u8,
 }
 
 /// The copy of a part, between a frame and the client's memory.
@@ -43,6 +62,8 @@ pub enum Copy {
     PutOwned(Box<[u8]>, Reserved),
     /// One byte, everywhere in the piece.
     Set(u8),
+    /// An atomic operation on the number that is the piece, which is aligned.
+    Atomic(Atomic),
     /// Nothing: maps the page in the segment and leaves it pinned, for a thread that faulted.
     MakeResident(Access),
     /// As [`Copy::MakeResident`], for the client until it unpins the page.
@@ -58,7 +79,7 @@ impl Copy {
     pub fn access(&self) -> Access {
         match self {
             Copy::Get(_) => Access::Read,
-            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => Access::Write,
+            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => Access::Write,
             Copy::MakeResident(access) | Copy::Pin(access) => *access,
         }
     }
@@ -66,7 +87,7 @@ impl Copy {
     /// Whether it writes the bytes of its piece.
     #[inline]
     pub fn is_put(&self) -> bool {
-        matches!(self, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_))
+        matches!(self, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_))
     }
 
     /// The access for which the page is mapped and stays pinned, if it does.
@@ -84,21 +105,83 @@ impl Copy {
     /// valid for as many bytes as the piece has.
     #[inline]
     pub unsafe fn run(&self, memory: &RankMemory, frame: FrameId, piece: &Piece) {
-        let len_bytes = piece.len_bytes;
         if self.is_put() {
-            memory.blocks.mark(frame, piece.offset_bytes, len_bytes);
+            memory.blocks.mark(frame, piece.offset_bytes, piece.len_bytes);
         }
-        // SAFETY: the piece is inside the frame, which the pin leaves to this page. The client's memory has as many
-        // bytes, and does not overlap the frame: the client has no addresses of the pool.
+        // SAFETY: the piece is inside the frame, which the pin leaves to this page.
+        unsafe { self.run_at(memory.pool.frame(frame).add(piece.offset_bytes), 0, piece.len_bytes) }
+    }
+
+    /// Carries out a part of the copy, `len_bytes` from byte `start` of its piece on, where those bytes are at `place`. That of an
+    /// atomic operation is all of it.
+    ///
+    /// # Safety
+    /// `place` is valid for so many bytes: for reads, and for writes if this is a put. The client's memory is valid for all bytes
+    /// of the piece.
+    #[inline]
+    pub unsafe fn run_at(&self, place: *mut u8, start: usize, len_bytes: usize) {
+        // SAFETY: both sides are valid for so many bytes. They do not overlap: the client has no addresses of the pool.
         unsafe {
-            let place = memory.pool.frame(frame).add(piece.offset_bytes);
             match self {
-                Copy::Get(to) => std::ptr::copy_nonoverlapping(place, *to, len_bytes),
-                Copy::Put(from) => std::ptr::copy_nonoverlapping(*from, place, len_bytes),
-                Copy::PutOwned(from, _) => std::ptr::copy_nonoverlapping(from.as_ptr(), place, from.len()),
+                Copy::Get(to) => std::ptr::copy_nonoverlapping(place, to.add(start), len_bytes),
+                Copy::Put(from) => std::ptr::copy_nonoverlapping(from.add(start), place, len_bytes),
+                Copy::PutOwned(from, _) => std::ptr::copy_nonoverlapping(from.as_ptr().add(start), place, len_bytes),
                 Copy::Set(byte) => std::ptr::write_bytes(place, *byte, len_bytes),
+                Copy::Atomic(atomic) => atomic.run(place, len_bytes),
                 Copy::MakeResident(_) | Copy::Pin(_) => {}
             }
+        }
+    }
+}
+
+impl Copy {
+    /// Hands over what was read for the copy elsewhere.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes.
+    pub unsafe fn deliver(&self, bytes: &[u8]) {
+        // SAFETY: the client's memory is valid for as many bytes, and none of the library's own.
+        unsafe {
+            match self {
+                Copy::Get(to) => to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
+                Copy::Atomic(atomic) => atomic.leave(bytes),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Atomic {
+    /// Does the operation on the number at `place`.
+    ///
+    /// # Safety
+    /// `place` is aligned and valid for `len_bytes`, 4 or 8, as `old` is, which need not be aligned.
+    unsafe fn run(&self, place: *mut u8, len_bytes: usize) {
+        let change = |old| self.op.apply(old, self.operands, len_bytes);
+        let order = Ordering::SeqCst;
+        // SAFETY: the number is aligned and valid, and whoever else uses it at the same time does so by whole numbers.
+        unsafe {
+            if len_bytes == size_of::<u32>() {
+                let number = AtomicU32::from_ptr(place.cast());
+                let change = |old| change(u64::from(old)).map(|new| new as u32);
+                let (Ok(old) | Err(old)) = number.fetch_update(order, order, change);
+                self.leave(&old.to_ne_bytes());
+            } else {
+                let number = AtomicU64::from_ptr(place.cast());
+                let (Ok(old) | Err(old)) = number.fetch_update(order, order, change);
+                self.leave(&old.to_ne_bytes());
+            }
+        }
+    }
+
+    /// Leaves what the number was for who needs it.
+    ///
+    /// # Safety
+    /// `old` is null, or valid for as many bytes.
+    unsafe fn leave(&self, number: &[u8]) {
+        if !self.old.is_null() {
+            // SAFETY: it is valid for as many bytes, and none of the library's memory.
+            unsafe { self.old.copy_from_nonoverlapping(number.as_ptr(), number.len()) };
         }
     }
 }

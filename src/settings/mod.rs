@@ -85,6 +85,8 @@ pub struct Config {
     pub peer_memory: bool,
     /// Which page gives up its frame.
     pub replacement: PolicyKind,
+    /// Whether small operations may be carried out where their page is.
+    pub ships: bool,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
@@ -151,6 +153,7 @@ impl Config {
             cooperative: settings.cooperative.unwrap_or(true),
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
+            ships: settings.ships.unwrap_or(true),
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
             stats: settings.stats.unwrap_or(false),

@@ -38,6 +38,7 @@ pub(super) struct Settings {
     pub(super) cooperative: Option<bool>,
     pub(super) peer_memory: Option<bool>,
     pub(super) replacement: Option<PolicyKind>,
+    pub(super) ships: Option<bool>,
     pub(super) io_fault: Option<IoFault>,
     pub(super) strict: Option<bool>,
     pub(super) stats: Option<bool>,
@@ -59,7 +60,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-pub(super) const VARIABLES: [Variable; 17] = [
+pub(super) const VARIABLES: [Variable; 18] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -116,6 +117,14 @@ pub(super) const VARIABLES: [Variable; 17] = [
         allowed: "clock-pro or clock",
         default: "clock-pro",
         set: |settings, value| parse_policy(value).map(|policy| settings.replacement = Some(policy)),
+    },
+    Variable {
+        name: "VGASNET_SHIP",
+        audience: Audience::Users,
+        meaning: "whether small gets, puts and atomic operations may be carried out where their page is; 0 moves the page each time",
+        allowed: "0 or 1",
+        default: "1",
+        set: |settings, value| parse_switch(value).map(|on| settings.ships = Some(on)),
     },
     Variable {
         name: "VGASNET_CHECK",

@@ -180,6 +180,16 @@ rows! {
     MissJoined miss_joined Count "misses" "joined a miss under way"
         "gets, puts, loads and stores, or their parts in one page, that waited for a page which another had asked for; that one \
          is in the rows above"
+    Shipped shipped Latency "small operations" "carried out elsewhere"
+        "small gets, puts and atomic operations that another rank carried out where their page was, which did not move"
+    ServedPieces served_pieces Count "small operations" "carried out for others"
+        "pieces of them that this rank carried out for others, or as a home passed on"
+    InBlocks in_blocks Count "small operations" "in blocks of the file"
+        "small operations of this rank and of others on pages of this rank that no pool had, carried out in blocks of 4 KiB of \
+         the backing file"
+    BlockHits block_hits Count "small operations" "of that, without the disk" "those whose blocks were in memory"
+    BlockReads block_reads Count "small operations" "blocks read" "blocks of 4 KiB that were read from the backing file"
+    BlockWrites block_writes Count "small operations" "blocks written" "blocks of 4 KiB that were written to it"
 }
 
 /// How many rows there are.

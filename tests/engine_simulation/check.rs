@@ -11,6 +11,9 @@ use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 /// Notices of clean evictions that a rank may keep before it sends them.
 const NOTICES_MAX: usize = 16;
 
+/// Pieces of a part that another rank carries out: messages here are short.
+const PIECES_MAX: usize = 5;
+
 impl Job {
     /// The invariants.
     pub fn check(&self) {
@@ -55,9 +58,9 @@ impl Job {
 
     /// What is not marked as dirty is on the disk.
     fn check_blocks(&self, rank: usize, frame: FrameId, page: PageId) {
-        let (blocks, disk) = (&self.nodes[rank].space.own.blocks, &self.nodes[home_of(page)].disk);
+        let blocks = &self.nodes[rank].space.own.blocks;
         for (at, newest) in self.model.page(page).chunks(BLOCK_BYTES).enumerate() {
-            let is_there = blocks.is_marked(frame, at * BLOCK_BYTES) || disk.has_block(page.index, at, newest);
+            let is_there = blocks.is_marked(frame, at * BLOCK_BYTES) || self.is_stored(page, at, newest);
             assert!(is_there, "block {at} of {page:?} in {frame:?} of r{rank} is clean, but not on the disk");
         }
     }
@@ -140,7 +143,10 @@ impl Job {
         let pending = node.engine.pending();
         let frames = self.total_frames();
         let parts: usize = node.operations.iter().map(|operation| operation.submitted()).sum();
-        let parts = parts + self.mappings_awaited(rank);
+        // Each of another rank's parts may be served here in pieces.
+        let of_others = self.nodes.iter().flat_map(|node| &node.operations).map(|operation| operation.submitted());
+        let served = PIECES_MAX * of_others.sum::<usize>();
+        let parts = parts + served + self.mappings_awaited(rank);
         let own_frames = self.shape.ranks[rank].frames as usize;
         // A frame has at most one transfer towards it, and one from it to a file. A home has an answer and an
         // invalidation to send for each frame of the job, and for each notice that is still kept an invalidation that
@@ -148,15 +154,16 @@ impl Job {
         let notices = (NOTICES_MAX + 1) * self.nodes.len();
         assert!(pending.parts <= parts, "{pending:?} for {parts} parts");
         assert!(
-            pending.transfers <= frames && pending.storage_operations <= 2 * frames,
+            pending.transfers <= frames && pending.storage_operations <= 2 * frames + parts,
             "{pending:?}, {frames} frames"
         );
         assert!(pending.closing <= own_frames, "{pending:?}, {own_frames} own frames");
         assert!(pending.ahead <= 2 * own_frames, "{pending:?}, {own_frames} own frames");
         // An own frame is to be unmapped because its page is closed, and because the policy passed it; a neighbour's because it
         // was asked back.
-        assert!(pending.work <= 3 * frames + 3 * own_frames + parts, "{pending:?}, {frames} frames, {parts} parts");
-        assert!(pending.messages <= 4 * frames + notices, "{pending:?}, {frames} frames");
+        assert!(pending.shipped <= parts && pending.served <= served && pending.held <= parts, "{pending:?}, {parts} parts");
+        assert!(pending.work <= 3 * frames + 3 * own_frames + 2 * parts, "{pending:?}, {frames} frames, {parts} parts");
+        assert!(pending.messages <= 4 * frames + notices + served, "{pending:?}, {frames} frames");
     }
 
     /// Directories have entries only for pages that have holders or are asked for. The newest bytes of a page are in its
@@ -185,9 +192,18 @@ impl Job {
     }
 
     fn is_on_disk(&self, page: PageId) -> bool {
-        let disk = &self.nodes[home_of(page)].disk;
         let mut blocks = self.model.page(page).chunks(BLOCK_BYTES).enumerate();
-        blocks.all(|(at, newest)| disk.has_block(page.index, at, newest))
+        blocks.all(|(at, newest)| self.is_stored(page, at, newest))
+    }
+
+    /// Whether the home's storage has these bytes: in memory, or else in the file.
+    fn is_stored(&self, page: PageId, block: usize, bytes: &[u8]) -> bool {
+        let home = &self.nodes[home_of(page)];
+        match home.engine.storage().block_in_memory(page.index, block) {
+            // SAFETY: a block in memory has so many bytes, and no other thread writes there.
+            Some(memory) => (unsafe { std::slice::from_raw_parts(memory, BLOCK_BYTES) }) == bytes,
+            None => home.disk.has_block(page.index, block, bytes),
+        }
     }
 
     /// Checks what holds when nothing can happen: every operation is complete, and every copy is known to its home.
@@ -225,7 +241,11 @@ impl Job {
         for page in self.pages() {
             let home = &self.nodes[home_of(page)];
             assert_eq!(home.engine.protocol().home.dirty_owner(page), None, "{page:?} is dirty after a flush");
-            assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
+            assert!(self.is_on_disk(page), "the disk's {page:?} is old");
+            let blocks = (0..PAGE_BYTES / BLOCK_BYTES).map(|at| home.engine.storage().block_in_memory(page.index, at));
+            if blocks.flatten().next().is_none() {
+                assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
+            }
         }
     }
 }

@@ -5,7 +5,8 @@ use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::collections::VecDeque;
 use vgasnet::memory::{AddressSpace, Piece, Pinned};
-use vgasnet::request::{Completion, CompletionId, Copy, Part};
+use vgasnet::request::{Atomic, Completion, CompletionId, Copy, Part};
+use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
 /// What an operation does.
@@ -16,6 +17,8 @@ pub enum What {
     /// A put that does not read the client's memory any more when it has been started.
     PutNow,
     Set(u8),
+    /// An atomic operation on a number, whose old value goes to the client's memory.
+    Atomic((AtomicOp, Operands)),
 }
 
 /// A range of a rank's segment.
@@ -85,6 +88,7 @@ impl Operation {
             What::Get => Copy::Get(memory),
             What::Put | What::PutNow => Copy::Put(memory),
             What::Set(byte) => Copy::Set(byte),
+            What::Atomic((op, operands)) => Copy::Atomic(Atomic { op, operands, old: memory }),
         }
     }
 }
@@ -92,6 +96,7 @@ impl Operation {
 impl Job {
     /// A client thread of `rank` starts an operation.
     pub fn start(&mut self, rank: usize, what: What, range: Range, random: &mut Rng) {
+        self.seen.atomic += u64::from(matches!(what, What::Atomic(_)));
         let node = &mut self.nodes[rank];
         let address = node.space.segments[range.home].base + range.start_bytes;
         let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");

@@ -110,6 +110,8 @@ fn attacked_job(random: &mut Rng) -> u64 {
         disk_depth: 2,
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),
+        ships: None,
+        block_slots: 4,
     };
     let mut job = Job::new(shape, random);
     // Peers that do not keep the protocol may cost bytes.

@@ -10,12 +10,14 @@ use crate::touch::Thread;
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use vgasnet::engine::{EndedRead, Engine, PageRead, Received, Receiver, StorageServer, Work};
+use vgasnet::engine::{
+    BlockCopies, EndedRead, Engine, Manner, OverlaidBlocks, PageRead, Received, Receiver, Shipment, StorageServer, Work,
+};
 use vgasnet::error::UserError;
-use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, staging_frames};
+use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, all_frames, staging_frames};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::{BLOCK_BYTES, MemoryStorage};
-use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer};
+use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_protocol::{Limits, RankSizes};
@@ -40,6 +42,10 @@ pub struct Shape {
     pub gap_bytes: usize,
     pub mapper: mapper::Settings,
     pub policy: PolicyKind,
+    /// As [`Manner::ships`].
+    pub ships: Option<u64>,
+    /// Blocks of pages that nobody holds that a home has in memory: a frame has room for four.
+    pub block_slots: usize,
 }
 
 /// Refuses all messages: nobody here sends Active Messages.
@@ -121,6 +127,24 @@ pub enum Task {
     GiveBack {
         index: u32,
     },
+    Blocks(BlockCopies),
+    /// The copies of a job on blocks are done.
+    EndBlocks {
+        job: usize,
+        part: Part,
+    },
+    LayOver {
+        operation: usize,
+        blocks: OverlaidBlocks,
+    },
+    EndLayOver {
+        operation: usize,
+    },
+    Ship(Shipment),
+    Deliver {
+        part: Part,
+        bytes: Vec<u8>,
+    },
     Put(Transfer),
     Get(Transfer),
     /// A read that the thread does itself.
@@ -140,7 +164,7 @@ impl Job {
     pub fn new(shape: Shape, random: &mut Rng) -> Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
-            pool_bytes: (own.frames + staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES,
+            pool_bytes: all_frames(own.frames, PAGE_BYTES) as usize * PAGE_BYTES,
             table_bytes: memory::table_bytes(*own, PAGE_BYTES),
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
@@ -163,6 +187,7 @@ impl Job {
         let worked = node.engine.drive()?;
         let (failed, forgotten) = (node.disk.failed(), node.engine.storage().forgotten());
         assert_eq!(failed.len() as u64, forgotten, "the job was not told of an I/O error: {failed:?}");
+        self.seen.held += u64::from(node.engine.pending().held > 0);
         // Like the helper, which sleeps after a drive that found nothing.
         node.asleep = !worked;
         node.notices_seen = notices;
@@ -198,6 +223,10 @@ impl Job {
             Work::Unmap { page, frame } => Task::Unmap { page, frame },
             Work::UnmapUnused { page, frame } => Task::UnmapUnused { page, frame },
             Work::GiveBack { index } => Task::GiveBack { index },
+            Work::Blocks(copies) => Task::Blocks(copies),
+            Work::LayOver { operation, blocks } => Task::LayOver { operation, blocks },
+            Work::Ship(shipment) => Task::Ship(shipment),
+            Work::Deliver { part, bytes } => Task::Deliver { part, bytes },
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -236,6 +265,7 @@ impl Job {
                         Completion::Counted(completion) => {
                             let _ = node.completions.finish(completion);
                         }
+                        Completion::Served(id) => node.engine.on_served(id),
                     }
                 }
                 None
@@ -277,6 +307,43 @@ impl Job {
                 self.seen.asked_back += u64::from(node.mapper.lent_at(index).is_some());
                 node.view().give_back(index).expect("there is room to unmap");
                 None
+            }
+            Task::Blocks(BlockCopies { job, part, places }) => {
+                self.seen.in_blocks += 1;
+                for place in &places {
+                    // SAFETY: the block is left to the job, and the part's memory belongs to an operation that waits for it.
+                    unsafe { part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
+                }
+                // SAFETY: the part's memory is as long as its piece.
+                unsafe { self.model.note(&part.copy, &part.piece) };
+                Some(Task::EndBlocks { job, part })
+            }
+            Task::EndBlocks { job, part } => {
+                node.engine.end_on_blocks(job);
+                Some(Task::Finish(vec![part]))
+            }
+            Task::LayOver { operation, blocks } => {
+                self.seen.laid_over += 1;
+                blocks.run();
+                Some(Task::EndLayOver { operation })
+            }
+            Task::EndLayOver { operation } => {
+                node.engine.end_lay_over(operation);
+                None
+            }
+            Task::Ship(shipment) => {
+                let sent = node.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now);
+                if sent.is_err() {
+                    self.seen.put_back += 1;
+                    node.engine.put_back(Work::Ship(shipment));
+                }
+                None
+            }
+            Task::Deliver { part, bytes } => {
+                self.seen.shipped += 1;
+                // SAFETY: the part's memory is as long as its piece.
+                unsafe { part.copy.deliver(&bytes) };
+                Some(Task::Finish(vec![part]))
             }
             Task::Put(transfer) => self.transfer(rank, transfer, true),
             Task::Get(transfer) => self.transfer(rank, transfer, false),
@@ -332,11 +399,13 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let size_bytes = u64::from(own.pages.max(1)) * PAGE_BYTES as u64;
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
-    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging).with_gaps(shape.gap_bytes);
+    let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
+    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
+    let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };
     Node {
-        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), shape.policy),
+        engine: Engine::new(Arc::clone(&conduit), Arc::clone(&space), protocol, server, Arc::new(Deaf), manner),
         space,
         conduit,
         completions: Completions::default(),

@@ -58,6 +58,17 @@ impl Model {
             Copy::Put(from) => newest.copy_from_slice(client(*from)),
             Copy::PutOwned(bytes, _) => newest.copy_from_slice(bytes),
             Copy::Set(byte) => newest.fill(*byte),
+            Copy::Atomic(atomic) => {
+                let number = |bytes: &[u8]| match bytes.first_chunk() {
+                    Some(all) => u64::from_ne_bytes(*all),
+                    None => u64::from(u32::from_ne_bytes(bytes.try_into().expect("numbers are of 4 or 8 bytes"))),
+                };
+                let old = number(newest);
+                assert!(self.is_tainted || number(client(atomic.old)) == old, "an old number was changed: {piece:?}");
+                if let Some(new) = atomic.op.apply(old, atomic.operands, piece.len_bytes) {
+                    newest.copy_from_slice(&new.to_ne_bytes()[..piece.len_bytes]);
+                }
+            }
             Copy::MakeResident(_) | Copy::Pin(_) => {}
         }
     }

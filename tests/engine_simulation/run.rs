@@ -12,6 +12,7 @@ use vgasnet::error::UserError;
 use vgasnet::memory::{self, FRAMES_MIN};
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::barrier::Name;
+use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim::Settings;
@@ -131,7 +132,17 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
     let policy = if random.u32(0..4) > 0 { PolicyKind::ClockPro } else { PolicyKind::Clock };
     let gap_bytes = [0, 2 * BLOCK_BYTES, usize::MAX][random.usize(0..3)];
-    Shape { ranks: shapes, network, cooperative, disk_depth, gap_bytes, mapper, policy }
+    let ships = if random.u32(0..4) > 0 { Some([64, 1024, 8192][random.usize(0..3)]) } else { None };
+    let block_slots = random.usize(2..=4);
+    Shape { ranks: shapes, network, cooperative, disk_depth, gap_bytes, mapper, policy, ships, block_slots }
+}
+
+/// How long a number is, and what is done to it.
+fn random_atomic(random: &mut Rng) -> (usize, (AtomicOp, Operands)) {
+    use AtomicOp::{Add, And, CompareSwap, Max, MaxSigned, Min, MinSigned, Or, Swap, Xor};
+    const OPS: [AtomicOp; 10] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned];
+    let operands = Operands { operand: random.u64(..), compare: if random.bool() { 0 } else { random.u64(..) } };
+    (if random.bool() { 4 } else { 8 }, (OPS[random.usize(0..OPS.len())], operands))
 }
 
 /// Runs a seed. Panics when something is wrong.
@@ -338,6 +349,12 @@ impl Fate {
         }
         let index = random.u32(0..pages);
         let range = random_range(random, home, index, pages);
+        if random.u32(0..8) == 0 {
+            let (len_bytes, operation) = random_atomic(random);
+            let start_bytes = range.start_bytes / 8 * 8;
+            job.start(rank, What::Atomic(operation), Range { start_bytes, len_bytes, ..range }, random);
+            return true;
+        }
         let what = match random.u32(0..8) {
             0..4 => What::Get,
             4..6 => What::Put,

@@ -74,7 +74,7 @@ pub fn start(settings: &Settings, cooperative: bool, pages: u32) -> Vec<Runtime>
     let shapes = vec![memory::Shape { pages, frames: FRAMES }; ranks];
     let hub = Hub::new(settings.clone());
     let sizes = RegionSizes {
-        pool_bytes: (FRAMES + memory::staging_frames(PAGE_BYTES)) as usize * PAGE_BYTES,
+        pool_bytes: memory::all_frames(FRAMES, PAGE_BYTES) as usize * PAGE_BYTES,
         table_bytes: memory::table_bytes(shapes[0], PAGE_BYTES),
     };
     hub.attach_all(&vec![sizes; ranks]);

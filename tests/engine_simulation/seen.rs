@@ -68,4 +68,14 @@ counters! {
     read_by_threads,
     /// Pins that were too many.
     too_many,
+    /// Small operations that were carried out elsewhere.
+    shipped,
+    /// Small operations in blocks of the file.
+    in_blocks,
+    /// Pages that were read and had blocks laid over them.
+    laid_over,
+    /// Atomic operations.
+    atomic,
+    /// Drives after which messages to a home were held back.
+    held,
 }

@@ -181,6 +181,9 @@ pub enum Event {
     LoadFailed(PageId),
     /// [`Action::Store`] is carried out.
     Stored(PageId),
+    /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
+    /// keeps back all messages about the page until that is done.
+    Written(PageId),
 }
 
 /// What a rank is to do.
@@ -310,6 +313,7 @@ impl Protocol {
             Event::Loaded(page) => self.home.on_loaded(page, actions),
             Event::LoadFailed(page) => return self.home.on_load_failed(page, actions),
             Event::Stored(page) => return self.home.on_stored(page, actions),
+            Event::Written(page) => self.home.on_written(page),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),

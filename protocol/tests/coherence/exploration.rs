@@ -24,19 +24,22 @@ struct Scenario {
     flushes: u8,
     /// Pages that the first rank may fetch ahead.
     prefetches: u8,
+    /// Operations that are carried out where their page is.
+    ships: u8,
     /// Operations may overwrite whole pages.
     overwrites: bool,
     /// At the start all bytes are in the files, and no rank holds a page.
     written: bool,
 }
 
-/// A world, the operations and flushes that each rank may still start, and the prefetches of the first.
+/// A world, the operations and flushes that each rank may still start, the prefetches of the first, and the shipped operations.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
     ops: Vec<u8>,
     flushes: Vec<u8>,
     prefetches: u8,
+    ships: u8,
 }
 
 impl State {
@@ -122,6 +125,7 @@ fn explore(scenario: Scenario) {
         ops: ops_each.to_vec(),
         flushes: vec![scenario.flushes, 0, 0],
         prefetches: scenario.prefetches,
+        ships: scenario.ships,
     });
     while let Some(state) = all.frontier.pop() {
         for flight in 0..state.world.flights.len() {
@@ -136,6 +140,11 @@ fn explore(scenario: Scenario) {
                     next.prefetches -= 1;
                     next.world.event(Rank(0), Event::Prefetch(page));
                 });
+            }
+        }
+        if state.ships > 0 {
+            for (page, op) in ops(scenario).into_iter().filter(|(_, op)| !op.whole) {
+                all.branch(&state, |next| next.ships -= u8::from(next.world.ship(page, op)));
             }
         }
         for at in 0..ranks {
@@ -173,6 +182,7 @@ const ONE_PAGE: Scenario = Scenario {
     ops: [2, 2, 2],
     flushes: 0,
     prefetches: 0,
+    ships: 0,
     overwrites: false,
     written: false,
 };
@@ -239,6 +249,18 @@ fn overwrites_that_are_not_cooperative() {
 fn overwrites_of_two_pages() {
     let (name, shape) = ("3 ranks, 2 pages, 1 frame, overwrites", Shape { pages: 2, ..ONE_PAGE.shape });
     explore(Scenario { name, shape, ops: [1, 1, 1], overwrites: true, ..ONE_PAGE });
+}
+
+#[test]
+fn operations_that_are_shipped() {
+    let name = "3 ranks, 1 page, 1 frame, shipped";
+    explore(Scenario { name, ops: [2, 1, 1], ships: 2, ..ONE_PAGE });
+}
+
+#[test]
+fn operations_that_are_shipped_beside_overwrites() {
+    let (name, shape) = ("3 ranks, 2 pages, 1 frame, shipped, overwrites", Shape { pages: 2, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 0], ships: 2, overwrites: true, ..ONE_PAGE });
 }
 
 #[test]

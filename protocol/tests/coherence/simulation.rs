@@ -68,9 +68,13 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
         1 => world.event(rank, Event::Flush),
         2..5 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
         5 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
+        6..12 if *ops_left > 0 => {
+            let (_, page, op) = random_op(random, world.shape, hot);
+            world.ship(page, op);
+        }
         _ if world.flights.is_empty() => return *ops_left > 0,
         // Mostly the network is fair. Sometimes the newest flight overtakes all others.
-        3..12 => world.land(world.flights.len() - 1),
+        12..21 => world.land(world.flights.len() - 1),
         _ => {
             let at = random.usize(0..world.flights.len());
             if world.may_fail(at) && random.u32(0..4) == 0 { world.fail(at) } else { world.land(at) }

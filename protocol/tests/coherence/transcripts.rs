@@ -6,6 +6,7 @@
 //! ```text
 //! > world RANKS PAGES FRAMES [uncooperative]     the ranks, each with so many pages and frames
 //! > RANK read|write|overwrite PAGE               an operation of a client
+//! > ship read|write PAGE                         an operation is carried out where the page is; it is there
 //! > evict RANK PAGE                              the frame of a page is to be freed
 //! > prefetch RANK PAGE                         the page may be needed soon
 //! > stuck RANK                                   no frame can be freed for what waits for one
@@ -68,6 +69,11 @@ fn command(world: &mut World, line: &str) {
             let text = line.strip_prefix("fail ").expect("words were split there");
             let at = world.flights.iter().position(|flight| flight.show().contains(text));
             world.fail(at.unwrap_or_else(|| panic!("nothing under way shows {text}: {:#?}", world.flights)));
+        }
+        ["ship", access @ ("read" | "write"), what] => {
+            let access = if access == "read" { Access::Read } else { Access::Write };
+            let op = Op { access, whole: false, offset: 0, value: 9 };
+            assert!(world.ship(page(what), op), "nobody may use {what} at rest");
         }
         ["prefetch", at, what] => world.event(rank(at), Event::Prefetch(page(what))),
         ["evict", at, what] => {

@@ -4,6 +4,7 @@
 //! compares every byte of every copy with a model and checks the invariants of ARCHITECTURE.md.
 
 mod canonical;
+mod shipped;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{

@@ -1,6 +1,6 @@
 //! What drivers and tests may ask a home.
 
-use super::super::{CopyVersion, PageId};
+use super::super::{Access, CopyVersion, PageId};
 use super::Home;
 use super::entry::{Entry, Holder, RequestKind, Transaction, WriteData};
 use crate::Rank;
@@ -26,6 +26,21 @@ impl Home {
     /// Whether the page was ever written to the backing file; else it is zeros there.
     pub fn is_written(&self, page: PageId) -> bool {
         self.written.get(page.index)
+    }
+
+    /// Whether the page is held or asked for.
+    pub fn has_entry(&self, page: PageId) -> bool {
+        self.entries.contains_key(&page)
+    }
+
+    /// The rank that may read the page, or with [`Access::Write`] write it, where nothing is under way about the page: the top
+    /// holder, or the owner. It may have given its copy up, or the right to write, without this home knowing.
+    pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
+        let entry = self.entries.get(&page).filter(|entry| entry.is_quiet())?;
+        match access {
+            Access::Read => entry.holders.back().map(|holder| holder.rank),
+            Access::Write => entry.dirty_owner.filter(|_| entry.holders.len() == 1),
+        }
     }
 
     /// Whether nothing is under way or waiting.

@@ -111,6 +111,12 @@ impl Home {
         self.start_waiting(page, actions)
     }
 
+    /// Bytes of a page that has no entry are being written to the backing file.
+    pub(super) fn on_written(&mut self, page: PageId) {
+        assert!(!self.has_entry(page), "{page:?} is held or asked for, and its file is written");
+        self.written.set(page.index);
+    }
+
     /// [`Action::Load`] is carried out: the page is in the requester's frame.
     pub(super) fn on_loaded(&mut self, page: PageId, actions: &mut Vec<Action>) {
         let entry = self.entry_mut(page);

@@ -1,0 +1,327 @@
+//! Whether a small operation on a page that is not here has the page moved here, or its bytes shipped: read or written where the
+//! page is.
+//!
+//! That is the problem of renting or buying. Each page has a meter, on which shipping adds what it costs. When it has cost as
+//! much as a move, the next operation moves the page. So what a page costs is at most twice what it would have cost somebody
+//! who knew all operations to come (Karlin, Manasse, Rudolph and Sleator, "Competitive Snoopy Caching", Algorithmica 3, 1988).
+//! Three things are not in their model:
+//!
+//! - A full pool gives up another page for one that moves here. A page deserves a frame only if it is used more than what
+//!   the frames have, so each meter leaks a frame's share of all that is shipped. Of pages that are used alike, more than
+//!   there are frames, none is moved.
+//! - Pages that are read in order are moved at once: what comes next is known.
+//! - A page that several ranks write in turns goes on being shipped to: who has it would lose it to the next.
+//!
+//! Costs are in bytes that a disk or a network moves meanwhile.
+
+use crate::Rank;
+use crate::coherence::PageId;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// What a request costs besides its bytes, as a rule. A disk that reads 2 GB/s moves so many while it answers one.
+pub const REQUEST_BYTES: u64 = 96 << 10;
+
+/// One that needs neither a disk nor another rank costs this part of it.
+const AT_HAND_PART: u64 = 48;
+
+/// So many bytes in order are a scan.
+const SCAN_BYTES: u32 = 16 << 10;
+
+/// A page that ranks write in turns moves after so many requests of one rank at least, none of another between them.
+const UNDISTURBED_MIN: u64 = 8;
+
+/// Meters of one place in the table.
+const WAYS: usize = 4;
+
+/// Pages that have meters at a time: a few for each frame.
+const METERS_MIN: u32 = 64;
+const METERS_MAX: u32 = 8192;
+
+/// A rank that no message is from.
+const NOBODY: Rank = Rank(u32::MAX);
+
+/// What to do about a small operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// Carry it out where the page is.
+    Ship,
+    /// Fetch the page.
+    Move,
+}
+
+/// A small operation on a page that is not here.
+#[derive(Clone, Copy, Debug)]
+pub struct SmallOperation {
+    /// Where its bytes begin in the page.
+    pub offset_bytes: u32,
+    /// How many there are.
+    pub len_bytes: u32,
+    /// It writes them. Where they are on a disk, that is two requests.
+    pub is_put: bool,
+    /// It needs neither a disk nor another rank.
+    pub is_at_hand: bool,
+}
+
+/// What is known of one page.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    page: Option<PageId>,
+    /// What shipping has cost, less what has leaked.
+    level: u64,
+    /// What had been shipped in all, when this was looked at last.
+    looked_at: u64,
+    /// Where the bytes end that were asked for last, and how many in order before that were.
+    end_bytes: u32,
+    in_order_bytes: u32,
+    /// Who had bytes written here by shipping last.
+    writer: Rank,
+    /// Other ranks have written the page, too, since it was here last.
+    is_contended: bool,
+}
+
+impl Meter {
+    const NONE: Meter = Meter {
+        page: None,
+        level: 0,
+        looked_at: 0,
+        end_bytes: u32::MAX,
+        in_order_bytes: 0,
+        writer: NOBODY,
+        is_contended: false,
+    };
+
+    /// Notes where the operation is. Returns whether it goes on with a scan.
+    fn is_scan(&mut self, operation: &SmallOperation) -> bool {
+        let goes_on = operation.offset_bytes == self.end_bytes;
+        let before = if goes_on { self.in_order_bytes } else { 0 };
+        self.in_order_bytes = before.saturating_add(operation.len_bytes);
+        self.end_bytes = operation.offset_bytes + operation.len_bytes;
+        goes_on && before >= SCAN_BYTES
+    }
+}
+
+/// The meters of one rank.
+#[derive(Debug)]
+pub struct Meters {
+    rank: Rank,
+    meters: Vec<Meter>,
+    /// What a request costs besides its bytes.
+    request_bytes: u64,
+    /// What moving a page costs.
+    move_bytes: u64,
+    frames: u64,
+    /// What all shipping has cost.
+    shipped: u64,
+}
+
+impl Meters {
+    /// Meters of `rank`, whose pool has so many frames of `page_bytes`, where a request costs so many bytes, as
+    /// [`REQUEST_BYTES`].
+    pub fn new(rank: Rank, page_bytes: usize, frames: u32, request_bytes: u64) -> Meters {
+        let meters = frames.saturating_mul(4).clamp(METERS_MIN, METERS_MAX).next_power_of_two() as usize;
+        Meters {
+            rank,
+            meters: vec![Meter::NONE; meters],
+            request_bytes,
+            move_bytes: request_bytes + page_bytes as u64,
+            frames: u64::from(frames.max(1)),
+            shipped: 0,
+        }
+    }
+
+    /// Decides about an operation, and notes what it costs. `has_room`: the pool has a frame that nobody needs.
+    pub fn choose(&mut self, page: PageId, operation: &SmallOperation, has_room: bool) -> Choice {
+        let each = self.request_bytes / if operation.is_at_hand { AT_HAND_PART } else { 1 };
+        let requests = if operation.is_put && !operation.is_at_hand { 2 } else { 1 };
+        let cost = each * requests + u64::from(operation.len_bytes);
+        let (move_bytes, frames, shipped) = (self.move_bytes, self.frames, self.shipped);
+        let meter = self.meter(page);
+        let is_scan = meter.is_scan(operation);
+        let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
+        meter.level = meter.level.saturating_sub(leaked);
+        let most = if meter.is_contended { move_bytes.max(UNDISTURBED_MIN * cost) } else { move_bytes };
+        // Two requests would cost more than the move that they put off.
+        let is_dear = !meter.is_contended && move_bytes < 2 * cost;
+        if is_dear || meter.level + cost > most || (is_scan && !meter.is_contended) {
+            (meter.level, meter.is_contended) = (0, false);
+            return Choice::Move;
+        }
+        meter.level += cost;
+        meter.looked_at = shipped + cost;
+        self.shipped += cost;
+        Choice::Ship
+    }
+
+    /// Bytes of a page are written here for a rank, perhaps the own one. Returns whether another rank's were before.
+    pub fn on_written(&mut self, page: PageId, by: Rank) -> bool {
+        let own = self.rank;
+        let meter = self.meter(page);
+        let before = core::mem::replace(&mut meter.writer, by);
+        let is_contended = before != by && before != NOBODY;
+        if by != own || is_contended {
+            (meter.level, meter.is_contended) = (0, true);
+        }
+        is_contended
+    }
+
+    /// A shipped operation that writes is done. `is_contended`: other ranks have written the page since this rank did last.
+    pub fn on_shipped(&mut self, page: PageId, is_contended: bool) {
+        if is_contended {
+            self.on_lost(page);
+        }
+    }
+
+    /// This rank had the right to write the page, and another rank takes that.
+    pub fn on_lost(&mut self, page: PageId) {
+        let meter = self.meter(page);
+        (meter.level, meter.is_contended) = (0, true);
+    }
+
+    /// The meter of a page. Where it is new, one of another page goes: that which says least.
+    fn meter(&mut self, page: PageId) -> &mut Meter {
+        const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+        let key = u64::from(page.space.number()) << 32 | u64::from(page.index);
+        let sets = self.meters.len() / WAYS;
+        let set = (key.wrapping_mul(GOLDEN) >> 32) as usize % sets * WAYS;
+        let ways = &mut self.meters[set..set + WAYS];
+        let found = ways.iter().position(|meter| meter.page == Some(page));
+        let least = |meter: &Meter| (meter.page.is_some(), meter.is_contended, meter.level, meter.looked_at);
+        let at = found.or_else(|| (0..WAYS).min_by_key(|at| least(&ways[*at]))).expect("a place has meters");
+        let meter = &mut ways[at];
+        if meter.page != Some(page) {
+            *meter = Meter { page: Some(page), looked_at: self.shipped, ..Meter::NONE };
+        }
+        meter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LARGE: usize = 4 << 20;
+
+    fn page(index: u32) -> PageId {
+        PageId::of_segment(Rank(0), index)
+    }
+
+    fn meters(page_bytes: usize, frames: u32) -> Meters {
+        Meters::new(Rank(0), page_bytes, frames, REQUEST_BYTES)
+    }
+
+    fn get(offset_bytes: u32, len_bytes: u32) -> SmallOperation {
+        SmallOperation { offset_bytes, len_bytes, is_put: false, is_at_hand: false }
+    }
+
+    /// Numbers that look random.
+    fn draw(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state >> 33
+    }
+
+    #[test]
+    fn a_page_costs_at_most_twice_the_optimum_however_often_it_is_used() {
+        for (seed, page_bytes) in [(1, 64 << 10), (2, 256 << 10), (3, 1 << 20), (4, LARGE), (5, 64 << 20)] {
+            let mut state = seed;
+            for uses in [1, 2, 3, 10, 40, 45, 90, 1000] {
+                let mut meters = meters(page_bytes, 16);
+                let (mut paid, mut shipping) = (0, 0);
+                let move_bytes = REQUEST_BYTES + page_bytes as u64;
+                for _ in 0..uses {
+                    let operation = get((draw(&mut state) % 4000 * 8) as u32, 8);
+                    let cost = REQUEST_BYTES + 8;
+                    shipping += cost;
+                    match meters.choose(page(0), &operation, true) {
+                        Choice::Ship => paid += cost,
+                        Choice::Move => {
+                            paid += move_bytes;
+                            break;
+                        }
+                    }
+                }
+                shipping = if uses == 1000 { move_bytes } else { shipping };
+                let optimum = shipping.min(move_bytes);
+                assert!(paid <= 2 * optimum, "{uses} uses of pages of {page_bytes}: {paid}, {optimum} at best");
+            }
+        }
+    }
+
+    #[test]
+    fn of_pages_that_are_used_alike_none_goes_to_a_full_pool_and_a_hot_one_does() {
+        let frames = 8;
+        let mut meters = meters(LARGE, frames);
+        let mut state = 7;
+        for _ in 0..20_000 {
+            let operation = get((draw(&mut state) % 500_000 * 8) as u32, 8);
+            let any = page((draw(&mut state) % u64::from(8 * frames)) as u32);
+            assert_eq!(meters.choose(any, &operation, false), Choice::Ship);
+        }
+        let moves = (0..200).position(|_| {
+            let any = page((draw(&mut state) % u64::from(8 * frames)) as u32);
+            meters.choose(any, &get((draw(&mut state) % 500_000 * 8) as u32, 8), false);
+            meters.choose(page(1000), &get((draw(&mut state) % 500_000 * 8) as u32, 8), false) == Choice::Move
+        });
+        assert!(moves.is_some_and(|uses| uses < 60), "half of all operations are of one page: {moves:?}");
+    }
+
+    #[test]
+    fn what_is_read_in_order_moves_and_fields_of_a_record_do_not() {
+        let mut meters = meters(LARGE, 16);
+        let mut scan = (0..).map(|at| meters.choose(page(0), &get(at * 4096, 4096), true));
+        assert_eq!(scan.position(|choice| choice == Choice::Move), Some(4));
+        drop(scan);
+        for record in 0..10 {
+            for field in 0..4 {
+                let operation = get(record * 100_000 + field * 8, 8);
+                assert_eq!(meters.choose(page(1), &operation, true), Choice::Ship);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_of_which_two_requests_cost_more_are_moved_at_once() {
+        for (page_bytes, is_shipped) in [(4 << 10, false), (64 << 10, false), (256 << 10, true)] {
+            let mut meters = meters(page_bytes, 16);
+            let choice = meters.choose(page(0), &get(8, 8), false);
+            assert_eq!(choice == Choice::Ship, is_shipped, "pages of {page_bytes}");
+        }
+    }
+
+    #[test]
+    fn what_is_at_hand_moves_no_page_for_long() {
+        let mut meters = meters(LARGE, 16);
+        let operation = |at: u32| SmallOperation { is_at_hand: true, ..get(at % 7 * 64, 8) };
+        assert!((0..2000).all(|at| meters.choose(page(0), &operation(at), true) == Choice::Ship));
+        assert!((0..200).any(|at| meters.choose(page(0), &operation(at), true) == Choice::Move));
+    }
+
+    #[test]
+    fn a_page_that_ranks_write_in_turns_stays_where_it_is() {
+        let put = SmallOperation { is_put: true, ..get(0, 1) };
+        let mut meters = meters(64 << 10, 16);
+        assert_eq!(meters.choose(page(0), &put, true), Choice::Move);
+        meters.on_lost(page(0));
+        for at in 0..100 {
+            assert_eq!(meters.choose(page(0), &put, true), Choice::Ship);
+            meters.on_shipped(page(0), at % 4 == 0);
+        }
+        // Nobody else writes any more.
+        let mut moves = (0..).map(|_| {
+            let choice = meters.choose(page(0), &put, true);
+            meters.on_shipped(page(0), false);
+            choice
+        });
+        assert!(moves.position(|choice| choice == Choice::Move).is_some_and(|at| at < 8));
+    }
+
+    #[test]
+    fn a_home_knows_who_writes_by_turns() {
+        let mut meters = meters(LARGE, 16);
+        let writers = [0, 0, 1, 1, 2, 0, 0].map(Rank);
+        assert_eq!(
+            writers.map(|rank| meters.on_written(page(3), rank)),
+            [false, false, true, false, true, true, false]
+        );
+    }
+}

@@ -1,0 +1,362 @@
+//! Small operations whose page is not here: carried out where the page is, without moving it.
+//!
+//! A part is shipped to its page's home. The home does it in the blocks of its file, if no rank holds the page. Else it ships the
+//! part on to the rank that may use the page, with a direct request, which is done at once or refused. What is left is an ordinary
+//! request of the home. Meters decide whether a part is shipped, or its page moved ([`vgasnet_protocol::shipping`]).
+//!
+//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts for it wait meanwhile, and then
+//! go together. A direct request waits for nothing at its target, so no requests wait for each other in a circle.
+
+use super::{Engine, Work};
+use crate::memory::Piece;
+use crate::request::{Atomic, Copy, Part};
+use crate::stats::{self, Row};
+use slab::Slab;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Instant;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::byte_message::{
+    ANSWER_HEAD_BYTES, AtomicOp, PIECE_HEAD_BYTES, PieceHead, PieceKind, REQUEST_HEAD_BYTES, RequestHead, Status,
+    TAG_REQUEST, read_answer,
+};
+use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::shipping::{Choice, Meters, SmallOperation};
+use zerocopy::IntoBytes;
+
+/// Requests that a peer has of this rank at a time, and as many direct ones.
+const WINDOW: usize = 16;
+
+/// The largest parts that are shipped, in bytes, and the part of a page that they are at most.
+const PART_BYTES_MAX: usize = 64 << 10;
+const PAGE_PART_MIN: usize = 4;
+
+/// So often a part goes to a rank that may use its page, and is refused, before the home asks for the page.
+const TRIES_MAX: u8 = 2;
+
+/// What this rank ships.
+pub(super) struct Shipping {
+    pub meters: Meters,
+    is_on: bool,
+    is_cooperative: bool,
+    part_bytes_max: usize,
+    message_bytes_max: usize,
+    peers: BTreeMap<Target, Peer>,
+    parts: Slab<Shipped>,
+    /// A request is named by its place.
+    requests: Slab<Request>,
+}
+
+/// The receiver of requests, and whether they are direct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    rank: Rank,
+    is_direct: bool,
+}
+
+#[derive(Default)]
+struct Peer {
+    waiting: VecDeque<Chunk>,
+    /// Requests that it has not answered.
+    in_flight: usize,
+}
+
+/// Some bytes of a part, as many as a message has room for.
+#[derive(Clone, Copy, Debug)]
+struct Chunk {
+    part: usize,
+    start_bytes: usize,
+    len_bytes: usize,
+}
+
+struct Request {
+    to: Target,
+    chunks: Vec<Chunk>,
+}
+
+/// A part that is on its way.
+struct Shipped {
+    part: Part,
+    /// The bytes that have come, of what is read.
+    bytes: Vec<u8>,
+    left_bytes: usize,
+    tries: u8,
+    is_refused: bool,
+    is_contended: bool,
+    since: Option<Instant>,
+}
+
+/// A request to be sent, once the bytes that it writes are collected.
+#[derive(Debug)]
+pub struct Shipment {
+    /// The receiver.
+    pub to: Rank,
+    /// The heads of the request and of its pieces.
+    pub heads: Vec<u8>,
+    payload: Vec<Source>,
+}
+
+/// Where bytes come from that a request writes.
+#[derive(Debug)]
+enum Source {
+    Memory(*const u8, usize),
+    Byte(u8, usize),
+    Operands([u8; 16]),
+}
+
+// SAFETY: the pointers are to memory of parts, which is left to them until they are done, in whichever thread looks at it.
+unsafe impl Send for Source {}
+
+impl Shipment {
+    /// Collects the bytes that the request writes. Called without the engine's lock: they may be the client's.
+    pub fn collect(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for source in &self.payload {
+            match source {
+                // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
+                Source::Memory(from, len_bytes) => {
+                    bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
+                }
+                Source::Byte(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
+                Source::Operands(operands) => bytes.extend_from_slice(operands),
+            }
+        }
+        bytes
+    }
+}
+
+impl Shipping {
+    /// Nothing is shipped yet. Parts go by messages of `message_bytes_max` at most, if shipping `is_on`; where caching is not
+    /// cooperative, no rank but the home does them.
+    pub(super) fn new(meters: Meters, page_bytes: usize, message_bytes_max: usize, is_on: bool, cooperative: bool) -> Shipping {
+        Shipping {
+            meters,
+            is_on,
+            is_cooperative: cooperative,
+            part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
+            message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
+            peers: BTreeMap::new(),
+            parts: Slab::new(),
+            requests: Slab::new(),
+        }
+    }
+
+    /// How many parts are on their way.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn takes(&self, part: &Part) -> bool {
+        let is_transfer = !matches!(part.copy, Copy::MakeResident(_) | Copy::Pin(_));
+        self.is_on && is_transfer && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
+    }
+
+    /// Cuts a part into chunks that wait for their turn to go.
+    fn add(&mut self, to: Target, part: Part, tries: u8) {
+        let len_bytes = part.piece.len_bytes;
+        let bytes = if reads(&part.copy) { vec![0; len_bytes] } else { Vec::new() };
+        let since = stats::is_on().then(Instant::now);
+        let shipped =
+            Shipped { part, bytes, left_bytes: len_bytes, tries, is_refused: false, is_contended: false, since };
+        let part = self.parts.insert(shipped);
+        let most = self.message_bytes_max - (REQUEST_HEAD_BYTES + PIECE_HEAD_BYTES).max(ANSWER_HEAD_BYTES + 1);
+        let peer = self.peers.entry(to).or_default();
+        for start_bytes in (0..len_bytes).step_by(most) {
+            peer.waiting.push_back(Chunk { part, start_bytes, len_bytes: most.min(len_bytes - start_bytes) });
+        }
+    }
+
+    /// The next request to some peer that may have one.
+    fn next(&mut self) -> Option<Shipment> {
+        let may_have = |peer: &Peer| !peer.waiting.is_empty() && peer.in_flight < WINDOW;
+        let (to, peer) = self.peers.iter_mut().find(|(_, peer)| may_have(peer))?;
+        let (to, mut heads, mut payload, mut chunks) = (*to, Vec::new(), Vec::new(), Vec::new());
+        let (mut asked, mut answered) = (REQUEST_HEAD_BYTES, ANSWER_HEAD_BYTES);
+        while let Some(chunk) = peer.waiting.front().copied() {
+            let (head, source) = describe(&self.parts[chunk.part].part, &chunk);
+            asked += PIECE_HEAD_BYTES + head.request_bytes();
+            answered += 1 + head.answer_bytes();
+            if asked.max(answered) > self.message_bytes_max {
+                break;
+            }
+            heads.extend_from_slice(head.as_bytes());
+            payload.extend(source);
+            chunks.push(chunk);
+            peer.waiting.pop_front();
+        }
+        peer.in_flight += 1;
+        let pieces = chunks.len() as u16;
+        let id = self.requests.insert(Request { to, chunks }) as u32;
+        let head = RequestHead { tag: TAG_REQUEST, is_direct: u8::from(to.is_direct), pieces, id };
+        heads.splice(..0, head.as_bytes().iter().copied());
+        Some(Shipment { to: to.rank, heads, payload })
+    }
+
+    /// Takes an answer. Returns the parts of which nothing is missing any more.
+    fn on_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<Vec<Shipped>, &'static str> {
+        let Some((head, statuses, mut payload)) = read_answer(bytes) else {
+            return Err("an answer about bytes that is none");
+        };
+        let request = self.requests.get(head.id as usize);
+        let is_it = |request: &&Request| request.to.rank == from && request.chunks.len() == statuses.len();
+        let Some(Request { to, chunks }) = request.filter(is_it) else {
+            return Err("an answer about bytes that nobody asked for");
+        };
+        let is_read = |chunk: &Chunk| reads(&self.parts[chunk.part].part.copy);
+        let expected: usize = chunks.iter().filter(|chunk| is_read(chunk)).map(|chunk| chunk.len_bytes).sum();
+        if payload.len() != expected || (!to.is_direct && statuses.contains(&Status::Refused)) {
+            return Err("an answer with other bytes than it was asked for");
+        }
+        let Request { to, chunks } = self.requests.remove(head.id as usize);
+        let mut done = Vec::new();
+        for (chunk, status) in chunks.iter().zip(statuses) {
+            let shipped = &mut self.parts[chunk.part];
+            if reads(&shipped.part.copy) {
+                let (read, rest) = payload.split_at(chunk.len_bytes);
+                shipped.bytes[chunk.start_bytes..][..chunk.len_bytes].copy_from_slice(read);
+                payload = rest;
+            }
+            shipped.is_refused |= status == Status::Refused;
+            shipped.is_contended |= status == Status::DoneContended;
+            shipped.left_bytes -= chunk.len_bytes;
+            if shipped.left_bytes == 0 {
+                done.push(self.parts.remove(chunk.part));
+            }
+        }
+        let peer = self.peers.get_mut(&to).expect("a peer with a request is known");
+        peer.in_flight -= 1;
+        if peer.in_flight == 0 && peer.waiting.is_empty() {
+            self.peers.remove(&to);
+        }
+        Ok(done)
+    }
+}
+
+/// Whether the answer has bytes for the copy.
+fn reads(copy: &Copy) -> bool {
+    matches!(copy, Copy::Get(_) | Copy::Atomic(_))
+}
+
+/// The head of a chunk, and where the bytes are that it writes.
+fn describe(part: &Part, chunk: &Chunk) -> (PieceHead, Option<Source>) {
+    let Chunk { start_bytes, len_bytes, .. } = *chunk;
+    let (kind, op, source) = match &part.copy {
+        Copy::Get(_) => (PieceKind::Get, AtomicOp::Add, None),
+        Copy::Put(from) => {
+            let source = Source::Memory(from.wrapping_add(start_bytes), len_bytes);
+            (PieceKind::Put, AtomicOp::Add, Some(source))
+        }
+        Copy::PutOwned(from, _) => {
+            let source = Source::Memory(from[start_bytes..].as_ptr(), len_bytes);
+            (PieceKind::Put, AtomicOp::Add, Some(source))
+        }
+        Copy::Set(byte) => (PieceKind::Put, AtomicOp::Add, Some(Source::Byte(*byte, len_bytes))),
+        Copy::Atomic(Atomic { op, operands, .. }) => {
+            let operands = operands.as_bytes().try_into().expect("two numbers");
+            (PieceKind::Atomic, *op, Some(Source::Operands(operands)))
+        }
+        Copy::MakeResident(_) | Copy::Pin(_) => unreachable!("only transfers are shipped"),
+    };
+    let Piece { page, offset_bytes, .. } = part.piece;
+    let (offset_bytes, len_bytes) = ((offset_bytes + start_bytes) as u32, len_bytes as u16);
+    (PieceHead { page, offset_bytes, len_bytes, kind, op }, source)
+}
+
+impl Engine {
+    /// Has a part carried out where its page is, if that pays. Else the part comes back.
+    pub(super) fn ship_or_keep(&mut self, part: Part) -> Option<Part> {
+        let (page, own) = (part.piece.page, self.space.rank);
+        if !self.shipping.takes(&part) || self.protocol.cache.contains(page) {
+            return Some(part);
+        }
+        let home = self.space.spaces.home(page);
+        let operation = SmallOperation {
+            offset_bytes: part.piece.offset_bytes as u32,
+            len_bytes: part.piece.len_bytes as u32,
+            is_put: part.copy.is_put(),
+            is_at_hand: home == own && self.storage.has_blocks(&part),
+        };
+        let has_room = self.protocol.cache.frames_coming_free() > 0;
+        if self.shipping.meters.choose(page, &operation, has_room) == Choice::Move {
+            return Some(part);
+        }
+        self.meter.on_part(&part);
+        if home == own {
+            if operation.is_put {
+                self.shipping.meters.on_written(page, own);
+            }
+            let kept = self.do_at_home(part, 0);
+            kept.into_iter().for_each(|part| self.want(part));
+        } else {
+            self.shipping.add(Target { rank: home, is_direct: false }, part, 0);
+        }
+        None
+    }
+
+    /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to
+    /// get the page for it.
+    pub(super) fn do_at_home(&mut self, part: Part, tries: u8) -> Option<Part> {
+        let page = part.piece.page;
+        if self.protocol.cache.contains(page) || self.held.contains_key(&page) {
+            return Some(part);
+        }
+        if self.protocol.home.has_entry(page) {
+            let user = self.protocol.home.user_at_rest(page, part.copy.access());
+            let may_ship = self.shipping.is_cooperative && tries < TRIES_MAX;
+            let Some(rank) = user.filter(|rank| may_ship && *rank != self.space.rank) else { return Some(part) };
+            self.shipping.add(Target { rank, is_direct: true }, part, tries + 1);
+            return None;
+        }
+        if part.piece.len_bytes > self.storage.block_part_bytes_max() {
+            return Some(part);
+        }
+        let is_written = self.protocol.home.is_written(page);
+        if part.copy.is_put() && !is_written {
+            let noted = self.protocol.handle(Event::Written(page), &mut Vec::new());
+            noted.expect("no message is part of it");
+        }
+        stats::count(Row::InBlocks);
+        stats::add(Row::BlockHits, u64::from(self.storage.has_blocks(&part)));
+        self.storage.start_on_blocks(part, is_written, &mut self.work);
+        None
+    }
+
+    /// The copies of a job on blocks are done.
+    pub fn end_on_blocks(&mut self, job: usize) {
+        let index = self.storage.end_on_blocks(job, &mut self.work);
+        let page = index.map(|index| self.space.own_page(index));
+        if let Some(held) = page.and_then(|page| self.held.remove(&page)) {
+            self.events.extend(held);
+            self.handle_events();
+        }
+    }
+
+    /// Keeps an event back that is a message to this home about a page of whose blocks jobs make use.
+    pub(super) fn hold_back(&mut self, page: PageId, event: Event) {
+        self.held.entry(page).or_default().push(event);
+    }
+
+    /// Has requests sent, as many as their receivers may have.
+    pub(super) fn send_shipments(&mut self) {
+        while let Some(shipment) = self.shipping.next() {
+            self.work.push_back(Work::Ship(shipment));
+        }
+    }
+
+    /// An answer has come.
+    pub(super) fn on_byte_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
+        for shipped in self.shipping.on_answer(from, bytes)? {
+            let Shipped { part, bytes, tries, is_refused, is_contended, since, .. } = shipped;
+            if is_refused {
+                let kept = self.do_at_home(part, tries);
+                kept.into_iter().for_each(|part| self.want(part));
+                continue;
+            }
+            since.into_iter().for_each(|since| stats::time(Row::Shipped, since));
+            if part.copy.is_put() && tries == 0 {
+                self.shipping.meters.on_shipped(part.piece.page, is_contended);
+            }
+            self.work.push_back(Work::Deliver { part, bytes });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,499 @@
+//! The block cache of a home: blocks of 4 KiB of pages that no rank holds. Small reads and writes of such pages need no frame, and
+//! move a block.
+//!
+//! It is a part of the storage: what the protocol calls the backing file is the file with the dirty blocks laid over it. While
+//! jobs use blocks of a page, the engine keeps back all messages about the page, so nobody gets to hold it. While a page is
+//! on its way between the file and a frame, none of its blocks is written.
+//!
+//! ```text
+//!            job              read             put             write            written
+//!   (none) ──────▶ Wanted ──────────▶ Clean ────────▶ Dirty ──────────▶ Writing ────────▶ Clean
+//!            put of all of it, or nothing was ever written there ──▶ Clean
+//! ```
+//!
+//! A job takes all blocks that it needs at once, or none, so jobs do not wait for each other's blocks in a circle. Clean blocks give
+//! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
+//! by side go together.
+
+use crate::request::{Copy, Part};
+use crate::stats::{self, Row};
+use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
+use slab::Slab;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::ops::Range;
+
+/// Tokens of the storage from here on are of blocks.
+pub(super) const BLOCK_TOKEN: u64 = 1 << 32;
+
+/// The most blocks that are written at a time.
+const WRITES_MAX: usize = 16;
+
+/// Dirty blocks that a search for one to write passes over, because jobs use them.
+const LOOKS_MAX: usize = 16;
+
+/// A block of the segment: its place in the file, in blocks.
+type Block = u64;
+
+/// What is in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    /// The block is to be read, or is being read.
+    Wanted,
+    Clean,
+    Dirty,
+    Writing,
+}
+
+#[derive(Debug)]
+struct Slot {
+    block: Block,
+    state: State,
+    /// Jobs that have it.
+    users: u32,
+    was_used: bool,
+    /// Jobs that wait until it has been read.
+    readers: Vec<usize>,
+}
+
+impl Slot {
+    fn is_idle(&self) -> bool {
+        self.users == 0 && matches!(self.state, State::Free | State::Clean)
+    }
+}
+
+/// A small operation on blocks.
+#[derive(Debug)]
+struct Job {
+    /// `None` once it is work.
+    part: Option<Part>,
+    first: Block,
+    count: u64,
+    /// Blocks that have not been read yet.
+    missing: usize,
+    is_put: bool,
+    /// Somebody has written to the page.
+    is_written: bool,
+}
+
+/// A job that has all of its blocks.
+#[derive(Debug)]
+pub struct BlockCopies {
+    /// The job, to be told when the copies are done.
+    pub job: usize,
+    /// The part.
+    pub part: Part,
+    /// Its bytes.
+    pub places: Vec<BlockPlace>,
+}
+
+/// Bytes of a part in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPlace {
+    /// Where they are.
+    pub memory: *mut u8,
+    /// Where they begin in the part's piece.
+    pub start_bytes: usize,
+    /// How many there are.
+    pub len_bytes: usize,
+}
+
+// SAFETY: the memory is the block cache's, which is mapped until the process ends, and left to the copies until their job has
+// ended, in whichever thread does them.
+unsafe impl Send for BlockPlace {}
+
+/// The block cache.
+pub(super) struct Blocks {
+    /// The address of the first slot.
+    memory: usize,
+    slots: Vec<Slot>,
+    of_block: BTreeMap<Block, usize>,
+    dirty: BTreeSet<Block>,
+    jobs: Slab<Job>,
+    /// How many jobs each page has, by its index.
+    of_page: HashMap<u32, usize>,
+    /// Jobs that wait for slots, in order.
+    waiting: VecDeque<usize>,
+    /// Slots that the storage has no room to read yet.
+    to_read: VecDeque<usize>,
+    /// Slots that are not idle.
+    in_use: usize,
+    reading: usize,
+    writing: usize,
+    is_cleaning: bool,
+    /// All dirty blocks are to be written.
+    is_emptying: bool,
+    hand: usize,
+    /// Dirty blocks are written in order from here on.
+    cursor: Block,
+    /// Blocks of a page, as a power of two.
+    page_shift: u32,
+}
+
+impl Blocks {
+    /// A cache of so many blocks, at least as many as the largest job needs, in memory from this address on.
+    pub(super) fn new(memory: *mut u8, slots: usize, page_bytes: usize) -> Blocks {
+        let slot = || Slot { block: 0, state: State::Free, users: 0, was_used: false, readers: Vec::new() };
+        Blocks {
+            memory: memory.expose_provenance(),
+            slots: std::iter::repeat_with(slot).take(slots).collect(),
+            of_block: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            jobs: Slab::new(),
+            of_page: HashMap::new(),
+            waiting: VecDeque::new(),
+            to_read: VecDeque::new(),
+            in_use: 0,
+            reading: 0,
+            writing: 0,
+            is_cleaning: false,
+            is_emptying: false,
+            hand: 0,
+            cursor: 0,
+            page_shift: (page_bytes / BLOCK_BYTES).trailing_zeros(),
+        }
+    }
+
+    /// The most bytes of a part that jobs take, wherever it begins.
+    pub(super) fn part_bytes_max(&self) -> usize {
+        self.slots.len().saturating_sub(1).max(1) * BLOCK_BYTES
+    }
+
+    /// Whether jobs use blocks of the page.
+    pub(super) fn has_jobs(&self, index: u32) -> bool {
+        self.of_page.contains_key(&index)
+    }
+
+    /// How many jobs there are.
+    pub(super) fn jobs(&self) -> usize {
+        self.jobs.len()
+    }
+
+    /// Whether the storage has something of these blocks, or is to have it.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.jobs.is_empty() || self.reading + self.writing > 0
+    }
+
+    /// Whether all blocks of the part are here.
+    pub(super) fn has(&self, part: &Part) -> bool {
+        let (first, count) = self.range(part);
+        let is_here = |block| self.of_block.get(&block).is_some_and(|slot| self.slots[*slot].state != State::Wanted);
+        (first..first + count).all(is_here)
+    }
+
+    /// Takes a part in whose page no rank holds. `is_written`: the file has bytes of the page, which is zeros else. Returns the
+    /// copies if all blocks are here.
+    pub(super) fn start(&mut self, part: Part, is_written: bool) -> Option<BlockCopies> {
+        let ((first, count), is_put, index) = (self.range(&part), part.copy.is_put(), part.piece.page.index);
+        let id = self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written });
+        *self.of_page.entry(index).or_default() += 1;
+        if !self.waiting.is_empty() || !self.take_blocks(id) {
+            self.waiting.push_back(id);
+            return None;
+        }
+        self.ready(id)
+    }
+
+    /// The blocks of a part: the first, and how many.
+    fn range(&self, part: &Part) -> (Block, u64) {
+        let start = (u64::from(part.piece.page.index) << self.page_shift) * BLOCK_BYTES as u64;
+        let start = start + part.piece.offset_bytes as u64;
+        let (first, last) = (start / BLOCK_BYTES as u64, (start + part.piece.len_bytes as u64 - 1) / BLOCK_BYTES as u64);
+        (first, last - first + 1)
+    }
+
+    fn index_of(&self, block: Block) -> u32 {
+        (block >> self.page_shift) as u32
+    }
+
+    /// Gives a job all its blocks, or none. Returns whether it has them.
+    fn take_blocks(&mut self, id: usize) -> bool {
+        let Job { first, count, is_put, .. } = self.jobs[id];
+        let blocks = first..first + count;
+        let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
+        if is_put && here.iter().any(|slot| self.slots[*slot].state == State::Writing) {
+            return false;
+        }
+        here.iter().for_each(|slot| self.use_slot(*slot));
+        if self.slots.len() - self.in_use < count as usize - here.len() {
+            here.iter().for_each(|slot| self.release_slot(*slot));
+            self.is_cleaning = true;
+            return false;
+        }
+        for block in blocks {
+            let slot = match self.of_block.get(&block) {
+                Some(slot) => *slot,
+                None => self.fill_slot(block, id),
+            };
+            if self.slots[slot].state == State::Wanted {
+                self.slots[slot].readers.push(id);
+                self.jobs[id].missing += 1;
+            }
+        }
+        true
+    }
+
+    fn use_slot(&mut self, slot: usize) {
+        self.in_use += usize::from(self.slots[slot].is_idle());
+        self.slots[slot].users += 1;
+    }
+
+    fn release_slot(&mut self, slot: usize) {
+        self.slots[slot].users -= 1;
+        self.in_use -= usize::from(self.slots[slot].is_idle());
+    }
+
+    /// Gives a block a slot for a job: an idle one, of which there is one.
+    fn fill_slot(&mut self, block: Block, id: usize) -> usize {
+        let at = self.idle_slot();
+        if self.slots[at].state == State::Clean {
+            self.of_block.remove(&self.slots[at].block);
+        }
+        self.of_block.insert(block, at);
+        let job = &self.jobs[id];
+        let state = match &job.part {
+            Some(part) if job.is_put && self.is_whole(part, block) => State::Clean,
+            _ if !job.is_written => {
+                // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
+                unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
+                State::Clean
+            }
+            _ => {
+                self.to_read.push_back(at);
+                self.reading += 1;
+                State::Wanted
+            }
+        };
+        let slot = &mut self.slots[at];
+        (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
+        self.in_use += 1;
+        at
+    }
+
+    /// An idle slot: the first that the hand comes to which was not used since it came there last.
+    fn idle_slot(&mut self) -> usize {
+        loop {
+            let at = self.hand;
+            self.hand = (at + 1) % self.slots.len();
+            let slot = &mut self.slots[at];
+            if slot.is_idle() && (slot.state == State::Free || !std::mem::take(&mut slot.was_used)) {
+                return at;
+            }
+        }
+    }
+
+    /// Whether a put writes all of a block. An atomic operation reads first.
+    fn is_whole(&self, part: &Part, block: Block) -> bool {
+        self.bytes_in(part, block).len() == BLOCK_BYTES && !matches!(part.copy, Copy::Atomic(_))
+    }
+
+    /// The bytes of a part in one of its blocks, of which they are those of a range.
+    fn bytes_in(&self, part: &Part, block: Block) -> Range<usize> {
+        let page = u64::from(part.piece.page.index) << self.page_shift;
+        let start = (block - page) as usize * BLOCK_BYTES;
+        let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
+        from.max(start) - start..to.min(start + BLOCK_BYTES) - start
+    }
+
+    fn place(&self, slot: usize) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.memory + slot * BLOCK_BYTES)
+    }
+
+    /// The copies of a job that waits for nothing any more.
+    fn ready(&mut self, id: usize) -> Option<BlockCopies> {
+        if self.jobs[id].missing > 0 {
+            return None;
+        }
+        let Job { first, count, .. } = self.jobs[id];
+        let part = self.jobs[id].part.take().expect("a job is ready once");
+        let mut start_bytes = 0;
+        let places = (first..first + count).map(|block| {
+            let bytes = self.bytes_in(&part, block);
+            let memory = self.place(self.of_block[&block]).wrapping_add(bytes.start);
+            let place = BlockPlace { memory, start_bytes, len_bytes: bytes.len() };
+            start_bytes += bytes.len();
+            place
+        });
+        Some(BlockCopies { job: id, places: places.collect(), part })
+    }
+
+    /// The copies of a job are done. Returns the index of its page if the page has no other job.
+    pub(super) fn end(&mut self, id: usize) -> Option<u32> {
+        let Job { first, count, is_put, .. } = self.jobs.remove(id);
+        for block in first..first + count {
+            let at = self.of_block[&block];
+            let slot = &mut self.slots[at];
+            slot.was_used = true;
+            if is_put && slot.state == State::Clean {
+                slot.state = State::Dirty;
+                self.dirty.insert(block);
+            }
+            self.release_slot(at);
+        }
+        self.is_cleaning |= self.dirty.len() > self.slots.len() / 2;
+        let index = self.index_of(first);
+        let jobs = self.of_page.get_mut(&index).expect("the page has this job");
+        *jobs -= 1;
+        let is_last = *jobs == 0;
+        if is_last {
+            self.of_page.remove(&index);
+        }
+        is_last.then_some(index)
+    }
+
+    /// Gives waiting jobs their blocks, in order, as far as there are slots. Returns those that need not wait for the storage.
+    pub(super) fn go_on(&mut self) -> Vec<BlockCopies> {
+        let mut ready = Vec::new();
+        while let Some(id) = self.waiting.front().copied() {
+            if !self.take_blocks(id) {
+                break;
+            }
+            self.waiting.pop_front();
+            ready.extend(self.ready(id));
+        }
+        ready
+    }
+
+    /// Has the storage read and write what is to be, as far as it has room. Only blocks of pages that `may_be_written` are
+    /// written, by their index.
+    pub(super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(u32) -> bool) {
+        while let Some(first) = self.to_read.front().copied() {
+            let block = self.slots[first].block;
+            let follows = |(at, slot): &(usize, &usize)| self.slots[**slot].block == block + *at as u64;
+            let run: Vec<usize> = self.to_read.iter().enumerate().take_while(follows).map(|(_, slot)| *slot).collect();
+            let begun = self.submit(storage, IoDirection::Read, &run);
+            self.to_read.drain(..begun);
+            if begun < run.len() {
+                return;
+            }
+        }
+        self.is_emptying &= !self.dirty.is_empty();
+        self.is_cleaning &= self.dirty.len() > self.slots.len() / 4 || !self.waiting.is_empty();
+        while (self.is_cleaning || self.is_emptying) && self.writing < WRITES_MAX {
+            let run = self.next_to_write(&may_be_written);
+            let begun = if run.is_empty() { 0 } else { self.submit(storage, IoDirection::Write, &run) };
+            for slot in &run[..begun] {
+                self.slots[*slot].state = State::Writing;
+                self.dirty.remove(&self.slots[*slot].block);
+            }
+            self.writing += begun;
+            if begun == 0 || begun < run.len() {
+                return;
+            }
+        }
+    }
+
+    /// Dirty blocks side by side that no job uses.
+    fn next_to_write(&mut self, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
+        let may = |block: &Block| {
+            let at = self.of_block[block];
+            (self.slots[at].users == 0 && may_be_written(self.index_of(*block))).then_some(at)
+        };
+        let in_order = self.dirty.range(self.cursor..).chain(self.dirty.range(..self.cursor));
+        let Some(first) = in_order.take(LOOKS_MAX).find(|block| may(block).is_some()).copied() else {
+            self.cursor = self.dirty.range(self.cursor..).nth(LOOKS_MAX).copied().unwrap_or(0);
+            return Vec::new();
+        };
+        let room = WRITES_MAX - self.writing;
+        let run = (first..).take(room).map_while(|block| self.dirty.get(&block).and_then(&may));
+        let run: Vec<usize> = run.collect();
+        self.cursor = first + run.len() as u64;
+        run
+    }
+
+    /// Hands blocks side by side to the storage. Returns how many of them it took.
+    fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, run: &[usize]) -> usize {
+        let operation = |slot: &usize| IoOperation {
+            direction,
+            offset_bytes: self.slots[*slot].block * BLOCK_BYTES as u64,
+            memory: self.place(*slot),
+            len_bytes: BLOCK_BYTES,
+            token: BLOCK_TOKEN + *slot as u64,
+            is_urgent: direction == IoDirection::Read,
+        };
+        let run: Vec<IoOperation> = run.iter().map(operation).collect();
+        // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
+        // puts wait for a block that is being written.
+        unsafe { storage.start_run(&run) }
+    }
+
+    /// The storage has read or written the block in a slot. Returns the copies that waited for it, and if it was written the
+    /// index of its page.
+    pub(super) fn on_moved(&mut self, slot: usize) -> (Vec<BlockCopies>, Option<u32>) {
+        let index = self.index_of(self.slots[slot].block);
+        if self.slots[slot].state == State::Writing {
+            stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
+            stats::count(Row::BlockWrites);
+            self.writing -= 1;
+            self.slots[slot].state = State::Clean;
+            self.in_use -= usize::from(self.slots[slot].is_idle());
+            return (self.go_on(), Some(index));
+        }
+        stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
+        stats::count(Row::BlockReads);
+        self.reading -= 1;
+        self.slots[slot].state = State::Clean;
+        let readers = std::mem::take(&mut self.slots[slot].readers);
+        readers.iter().for_each(|id| self.jobs[*id].missing -= 1);
+        (readers.into_iter().filter_map(|id| self.ready(id)).collect(), None)
+    }
+
+    /// The index of the page of the block in a slot, and whether it is being read or written.
+    pub(super) fn operation_of(&self, slot: usize) -> (u32, IoDirection) {
+        let Slot { block, state, .. } = self.slots[slot];
+        (self.index_of(block), if state == State::Writing { IoDirection::Write } else { IoDirection::Read })
+    }
+
+    /// Whether blocks of the page are being written.
+    pub(super) fn is_writing(&self, index: u32) -> bool {
+        self.of_page_blocks(index).any(|slot| self.slots[slot].state == State::Writing)
+    }
+
+    /// The dirty blocks of a page: where each begins in the page, and its memory.
+    pub(super) fn dirty_of(&self, index: u32) -> Vec<(usize, *mut u8)> {
+        let blocks = self.dirty.range(self.blocks_of(index));
+        let start = u64::from(index) << self.page_shift;
+        blocks.map(|block| ((block - start) as usize * BLOCK_BYTES, self.place(self.of_block[block]))).collect()
+    }
+
+    /// A block of a page, if it is here.
+    pub(super) fn in_memory(&self, index: u32, block: usize) -> Option<*mut u8> {
+        let at = *self.of_block.get(&(self.blocks_of(index).start + block as u64))?;
+        (self.slots[at].state != State::Wanted).then(|| self.place(at))
+    }
+
+    /// Forgets the blocks of a page that lie in a range of it: newer bytes are about to be written there. No job uses them, and
+    /// none is being written.
+    pub(super) fn forget(&mut self, index: u32, start_bytes: usize, end_bytes: usize) {
+        let first = u64::from(index) << self.page_shift;
+        let range = first + start_bytes as u64 / BLOCK_BYTES as u64..first + end_bytes as u64 / BLOCK_BYTES as u64;
+        let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
+        for (block, at) in known {
+            assert!(self.slots[at].users == 0 && self.slots[at].state != State::Writing, "a block in use is forgotten");
+            self.in_use -= usize::from(self.dirty.remove(&block));
+            self.slots[at].state = State::Free;
+            self.of_block.remove(&block);
+        }
+    }
+
+    /// Has all dirty blocks written, and forgets the others that no job uses. Returns whether there is none.
+    pub(super) fn empty(&mut self) -> bool {
+        let idle = |slot: &&usize| self.slots[**slot].is_idle();
+        let clean: Vec<usize> = self.of_block.values().filter(idle).copied().collect();
+        for at in clean {
+            self.of_block.remove(&self.slots[at].block);
+            self.slots[at].state = State::Free;
+        }
+        self.is_emptying = !self.dirty.is_empty();
+        self.of_block.is_empty()
+    }
+
+    fn blocks_of(&self, index: u32) -> Range<Block> {
+        let first = u64::from(index) << self.page_shift;
+        first..first + (1 << self.page_shift)
+    }
+
+    fn of_page_blocks(&self, index: u32) -> impl Iterator<Item = usize> + '_ {
+        self.of_block.range(self.blocks_of(index)).map(|(_, slot)| *slot)
+    }
+}

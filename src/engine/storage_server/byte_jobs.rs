@@ -1,0 +1,146 @@
+//! Small operations on pages that no rank holds, in the blocks of the file, and what they mean for pages on their way.
+
+use super::blocks::{BLOCK_TOKEN, BlockCopies};
+use super::{Need, StorageServer};
+use crate::engine::work::Work;
+use crate::error::UserError;
+use crate::memory::Extent;
+use crate::request::Part;
+use crate::storage::IoDirection;
+use std::collections::VecDeque;
+use std::io;
+use vgasnet_protocol::coherence::PageId;
+
+impl StorageServer {
+    /// The most bytes of a part for [`StorageServer::start_on_blocks`].
+    pub(in crate::engine) fn block_part_bytes_max(&self) -> usize {
+        self.blocks.part_bytes_max()
+    }
+
+    /// Whether small operations are under way about the page, which no rank holds: messages about it have to wait.
+    pub(in crate::engine) fn has_jobs(&self, page: PageId) -> bool {
+        self.blocks.has_jobs(page.index)
+    }
+
+    /// Whether all blocks of the part are in memory.
+    pub(in crate::engine) fn has_blocks(&self, part: &Part) -> bool {
+        self.blocks.has(part)
+    }
+
+    /// Takes a part in that reads or writes bytes of a page of this home. No rank holds the page, or is about to. `is_written`: the
+    /// file has bytes of the page.
+    pub(in crate::engine) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
+        work.extend(self.blocks.start(part, is_written).map(Work::Blocks));
+    }
+
+    /// The copies of a small operation are done. Returns the index of its page if the page has no others.
+    pub(in crate::engine) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<u32> {
+        let index = self.blocks.end(job);
+        extend(work, self.blocks.go_on());
+        index
+    }
+
+    /// Has all dirty blocks written, and forgets the others. Returns whether there is none.
+    pub(in crate::engine) fn empty_blocks(&mut self) -> bool {
+        self.blocks.empty()
+    }
+
+    /// For tests: a block of a page that is in memory, and stands for that of the file.
+    pub fn block_in_memory(&self, index: u32, block: usize) -> Option<*const u8> {
+        self.blocks.in_memory(index, block).map(<*mut u8>::cast_const)
+    }
+
+    /// Has the storage read and write blocks. Those of pages on their way stay as they are.
+    pub(super) fn advance_blocks(&mut self) {
+        let of_page = &self.of_page;
+        self.blocks.advance(&mut *self.storage, |index| !of_page.contains_key(&index));
+    }
+
+    /// The storage has moved a block.
+    ///
+    /// # Errors
+    /// It could not. No other copy of the block is accounted for, so the job cannot go on.
+    pub(super) fn complete_block(
+        &mut self,
+        token: u64,
+        result: &io::Result<()>,
+        work: &mut VecDeque<Work>,
+    ) -> Result<(), UserError> {
+        let slot = (token - BLOCK_TOKEN) as usize;
+        let (index, direction) = self.blocks.operation_of(slot);
+        if let Err(error) = result {
+            return Err(self.failure_at(direction, index, error));
+        }
+        let (ready, written) = self.blocks.on_moved(slot);
+        extend(work, ready);
+        let is_free = |index: &u32| !self.blocks.is_writing(*index);
+        if let Some(id) = written.filter(is_free).and_then(|index| self.behind_blocks.remove(&index)) {
+            self.begin_page(id);
+        }
+        Ok(())
+    }
+
+    /// Makes the operation of a page wait for what it needs, once none of its blocks is being written.
+    pub(super) fn begin_page(&mut self, id: usize) {
+        let index = self.operations[id].page.index;
+        if self.blocks.is_writing(index) {
+            self.behind_blocks.insert(index, id);
+            return;
+        }
+        if self.operations[id].direction == IoDirection::Write {
+            for Extent { start_bytes, end_bytes } in self.extents(id) {
+                self.blocks.forget(index, start_bytes, end_bytes);
+            }
+        }
+        let need = self.need_of(id);
+        self.wait(id, need);
+    }
+
+    /// A page has been read into the memory of its operation. What of its blocks is dirty goes there, too. Returns whether the
+    /// page is whole without that.
+    pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
+        let blocks = self.blocks.dirty_of(self.operations[id].page.index);
+        if blocks.is_empty() {
+            return true;
+        }
+        let page = self.memory_of(id);
+        let copies = blocks.into_iter().map(|(offset_bytes, block)| (block, page.wrapping_add(offset_bytes)));
+        work.push_back(Work::LayOver { operation: id, blocks: OverlaidBlocks(copies.collect()) });
+        false
+    }
+}
+
+/// Blocks to be copied: from where, and to where.
+#[derive(Debug)]
+pub struct OverlaidBlocks(Vec<(*mut u8, *mut u8)>);
+
+// SAFETY: the memory is mapped until the process ends, and left to the copies until the engine is told of their end, in whichever
+// thread does them.
+unsafe impl Send for OverlaidBlocks {}
+
+impl OverlaidBlocks {
+    /// Copies the blocks.
+    pub fn run(&self) {
+        for (from, to) in &self.0 {
+            // SAFETY: both are blocks. The dirty block stays as it is while its page is on its way, and the frame is the
+            // operation's.
+            unsafe { from.copy_to_nonoverlapping(*to, crate::storage::BLOCK_BYTES) };
+        }
+    }
+}
+
+fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
+    work.extend(ready.into_iter().map(Work::Blocks));
+}
+
+impl StorageServer {
+    /// What the operation of a page needs to go on.
+    fn need_of(&self, id: usize) -> Need {
+        let operation = &self.operations[id];
+        match operation.direction {
+            _ if self.space.frame(operation.peer, operation.frame).is_some() => Need::Nothing,
+            IoDirection::Read => Need::LoadStaging,
+            IoDirection::Write => Need::StoreStaging,
+        }
+    }
+}
