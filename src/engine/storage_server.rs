@@ -454,6 +454,9 @@ impl StorageServer {
     }
 
     fn finish(&mut self, id: usize) -> Event {
+        if self.operations[id].direction == IoDirection::Write {
+            self.forget_blocks(id);
+        }
         let operation = self.forget(id);
         // The file has what is in the frame, until the page is open to writers again.
         self.space.blocks(operation.peer).into_iter().for_each(|blocks| blocks.clear(operation.frame));

@@ -180,6 +180,12 @@ fn gasnets_clients_have_every_function() {
     // Without those that only macros of the header use, and those of vgasnet alone.
     let of_vgasnet = [
         "advise",
+        "atomic_u32",
+        "atomic_u32_nb",
+        "atomic_u32_nbi",
+        "atomic_u64",
+        "atomic_u64_nb",
+        "atomic_u64_nbi",
         "attach_gasnet",
         "config_string",
         "debug_read",

@@ -462,8 +462,8 @@ impl Blocks {
         (self.slots[at].state != State::Wanted).then(|| self.place(at))
     }
 
-    /// Forgets the blocks of a page that lie in a range of it: newer bytes are about to be written there. No job uses them, and
-    /// none is being written.
+    /// Forgets the blocks of a page that lie in a range of it: the file has newer bytes there. No job uses them, and none is being
+    /// written.
     pub(super) fn forget(&mut self, index: u32, start_bytes: usize, end_bytes: usize) {
         let first = u64::from(index) << self.page_shift;
         let range = first + start_bytes as u64 / BLOCK_BYTES as u64..first + end_bytes as u64 / BLOCK_BYTES as u64;

@@ -87,13 +87,16 @@ impl StorageServer {
             self.behind_blocks.insert(index, id);
             return;
         }
-        if self.operations[id].direction == IoDirection::Write {
-            for Extent { start_bytes, end_bytes } in self.extents(id) {
-                self.blocks.forget(index, start_bytes, end_bytes);
-            }
-        }
         let need = self.need_of(id);
         self.wait(id, need);
+    }
+
+    /// The file has what an operation was to write of a page: it is newer than the blocks in memory.
+    pub(super) fn forget_blocks(&mut self, id: usize) {
+        let index = self.operations[id].page.index;
+        for Extent { start_bytes, end_bytes } in self.extents(id) {
+            self.blocks.forget(index, start_bytes, end_bytes);
+        }
     }
 
     /// A page has been read into the memory of its operation. What of its blocks is dirty goes there, too. Returns whether the
