@@ -12,7 +12,8 @@ fn op(number: c_int) -> Result<AtomicOp, Refusal> {
     const OPS: [AtomicOp; 10] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned];
     let known = usize::try_from(number).ok().and_then(|number| OPS.get(number)).copied();
     known.ok_or_else(|| {
-        let line = format!("there is no atomic operation {number}; give one of VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX");
+        let line =
+            format!("there is no atomic operation {number}; give one of VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX");
         Refusal::from(crate::error::UserError::new(line))
     })
 }

@@ -2,7 +2,7 @@
 
 use super::sleepers::{Awaited, Happened, Sleepers};
 use super::wait::CallerWork;
-use super::{BlockCopies, EndedRead, Engine, Work, outbox};
+use super::{BlockCopies, Delivery, EndedRead, Engine, Shipment, Work, outbox};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
 use crate::request::{Completion, Completions, Mailbox, Part, Waited};
@@ -207,6 +207,7 @@ impl Driver {
 
     /// Submits a part for which this thread waits, and reads its page if it is to do that itself. Returns whether it was; then
     /// everything is done that follows, or left to another thread.
+    #[inline(never)]
     pub(super) fn submit_and_read(&self, part: Part) -> bool {
         let _signals = SignalGuard::new();
         let mut engine = self.lock();
@@ -274,6 +275,9 @@ impl Driver {
     }
 
     /// Does a piece of work. Returns whether it was done; if not, the conduit has no room, and the engine has it again.
+    ///
+    /// Not a part of who calls it: a thread that faults drives on its own stack, which may be small.
+    #[inline(never)]
     fn perform(&self, work: Work) -> bool {
         let taken = match work {
             Work::Copies { page, frame, parts } => {
@@ -288,7 +292,7 @@ impl Driver {
                 return true;
             }
             Work::Fill { page, frame, part } => {
-                self.fill(page, frame, part);
+                self.fill(page, frame, *part);
                 return true;
             }
             Work::Unmap { page, frame } => {
@@ -305,7 +309,7 @@ impl Driver {
                 return true;
             }
             Work::Blocks(copies) => {
-                self.copy_blocks(copies);
+                self.copy_blocks(*copies);
                 return true;
             }
             Work::LayOver { operation, blocks } => {
@@ -313,16 +317,11 @@ impl Driver {
                 self.engine().end_lay_over(operation);
                 return true;
             }
-            Work::Deliver { part, bytes } => {
-                // SAFETY: the client leaves its memory, as many bytes as the piece has, to the part until it has synced that.
-                unsafe { part.copy.deliver(&bytes) };
-                self.finish_part(part.completion);
+            Work::Deliver(delivery) => {
+                self.deliver(*delivery);
                 return true;
             }
-            Work::Ship(ref shipment) => {
-                outbox::count_sent(&shipment.heads);
-                self.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now)
-            }
+            Work::Ship(ref shipment) => self.send(shipment),
             Work::Put(ref transfer) => self.conduit.put(transfer),
             Work::Get(ref transfer) => self.conduit.get(transfer),
         };
@@ -361,7 +360,22 @@ impl Driver {
         self.finish_part(part.completion);
     }
 
+    /// Hands over what has come of a part that was carried out elsewhere.
+    #[inline(never)]
+    fn deliver(&self, Delivery { part, bytes }: Delivery) {
+        // SAFETY: the client leaves its memory, as many bytes as the piece has, to the part until it has synced that.
+        unsafe { part.copy.deliver(&bytes) };
+        self.finish_part(part.completion);
+    }
+
+    #[inline(never)]
+    fn send(&self, shipment: &Shipment) -> Result<(), Busy> {
+        let sent = self.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now);
+        sent.inspect(|()| outbox::count_sent(&shipment.heads))
+    }
+
     /// Does the copies of a job on blocks.
+    #[inline(never)]
     fn copy_blocks(&self, copies: BlockCopies) {
         for place in &copies.places {
             // SAFETY: the block is left to the job until it has ended, and its bytes are there. The client's memory is as long as

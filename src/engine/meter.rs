@@ -103,7 +103,9 @@ impl Meter {
     pub(super) fn on_part(&mut self, part: &Part) {
         match part.copy {
             Copy::Get(_) => stats::add(Row::GetBytes, part.piece.len_bytes as u64),
-            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => stats::add(Row::PutBytes, part.piece.len_bytes as u64),
+            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => {
+                stats::add(Row::PutBytes, part.piece.len_bytes as u64)
+            }
             Copy::MakeResident(_) | Copy::Pin(_) => {}
         }
     }

@@ -28,7 +28,7 @@ mod work;
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use pins::TooManyPins;
-pub use shipping::Shipment;
+pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
@@ -213,7 +213,12 @@ impl Engine {
 
     /// Takes a part of an operation whose page is not here: has it carried out where the page is, or makes it wait for the page.
     pub fn submit(&mut self, part: Part) {
-        let Some(part) = self.ship_or_keep(part) else { return };
+        let kept = if self.may_ship(&part) { self.ship_or_keep(part) } else { Some(part) };
+        kept.into_iter().for_each(|part| self.fetch_for(part));
+    }
+
+    /// Makes a part wait for its page.
+    fn fetch_for(&mut self, part: Part) {
         let page = part.piece.page;
         self.meter.on_part(&part);
         // Puts of whole pages need no page ahead: they read none.
@@ -225,7 +230,7 @@ impl Engine {
         self.prefetch_after_miss(page);
     }
 
-    /// Makes a part wait for its page.
+    /// As [`Engine::fetch_for`], for a part of another rank, or one that no stream is made of.
     fn want(&mut self, part: Part) {
         let (page, access) = (part.piece.page, part.copy.access());
         let waiter = Waiter(self.parts.insert(part) as u32);
@@ -235,6 +240,7 @@ impl Engine {
     /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page is to be read from the own disk,
     /// the thread may have to do that itself, and then calls [`Engine::end_read`].
     #[must_use]
+    #[inline(never)]
     pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
         let page = part.piece.page;
         self.submit(part);
@@ -285,7 +291,9 @@ impl Engine {
         self.poll_loans();
         self.frames.retry_victims();
         self.handle_events();
-        self.send_shipments();
+        if self.shipping.is_waiting() {
+            self.send_shipments();
+        }
         self.storage.advance(&mut self.work);
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
@@ -442,7 +450,7 @@ impl Engine {
                 }
             }
             Action::Fill { page, frame, waiter } => {
-                let part = self.parts.remove(waiter.0 as usize);
+                let part = Box::new(self.parts.remove(waiter.0 as usize));
                 self.work.push_back(Work::Fill { page, frame, part });
             }
             Action::Load { page, to, frame, priority } => {

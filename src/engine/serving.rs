@@ -25,6 +25,7 @@ pub(super) struct Served {
 
 impl Engine {
     /// A request has come.
+    #[inline(never)]
     pub(super) fn on_byte_request(&mut self, from: Rank, bytes: Vec<u8>) -> Result<(), &'static str> {
         let Some((head, pieces)) = read_request(&bytes) else { return Err("a request for bytes that is none") };
         let is_direct = head.is_direct == 1;
@@ -107,6 +108,7 @@ impl Engine {
     }
 
     /// A piece of a request is done. The last one sends the answer.
+    #[inline(never)]
     pub fn on_served(&mut self, id: ServedId) {
         let served = &mut self.served[id.0 as usize];
         served.left -= 1;

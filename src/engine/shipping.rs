@@ -6,6 +6,8 @@
 //!
 //! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts for it wait meanwhile, and then
 //! go together. A direct request waits for nothing at its target, so no requests wait for each other in a circle.
+//!
+//! Threads that fault drive on their own stacks, which may be small. So what they do not need is kept out of line.
 
 use super::{Engine, Work};
 use crate::memory::Piece;
@@ -42,6 +44,8 @@ pub(super) struct Shipping {
     message_bytes_max: usize,
     peers: BTreeMap<Target, Peer>,
     parts: Slab<Shipped>,
+    /// Chunks that wait.
+    waiting: usize,
     /// A request is named by its place.
     requests: Slab<Request>,
 }
@@ -95,6 +99,15 @@ pub struct Shipment {
     payload: Vec<Source>,
 }
 
+/// A part that was carried out elsewhere.
+#[derive(Debug)]
+pub struct Delivery {
+    /// The part.
+    pub part: Part,
+    /// The bytes that were read, if it reads.
+    pub bytes: Vec<u8>,
+}
+
 /// Where bytes come from that a request writes.
 #[derive(Debug)]
 enum Source {
@@ -127,7 +140,13 @@ impl Shipment {
 impl Shipping {
     /// Nothing is shipped yet. Parts go by messages of `message_bytes_max` at most, if shipping `is_on`; where caching is not
     /// cooperative, no rank but the home does them.
-    pub(super) fn new(meters: Meters, page_bytes: usize, message_bytes_max: usize, is_on: bool, cooperative: bool) -> Shipping {
+    pub(super) fn new(
+        meters: Meters,
+        page_bytes: usize,
+        message_bytes_max: usize,
+        is_on: bool,
+        cooperative: bool,
+    ) -> Shipping {
         Shipping {
             meters,
             is_on,
@@ -136,8 +155,14 @@ impl Shipping {
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
             peers: BTreeMap::new(),
             parts: Slab::new(),
+            waiting: 0,
             requests: Slab::new(),
         }
+    }
+
+    /// Whether parts wait to be sent.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting > 0
     }
 
     /// How many parts are on their way.
@@ -162,6 +187,7 @@ impl Shipping {
         let peer = self.peers.entry(to).or_default();
         for start_bytes in (0..len_bytes).step_by(most) {
             peer.waiting.push_back(Chunk { part, start_bytes, len_bytes: most.min(len_bytes - start_bytes) });
+            self.waiting += 1;
         }
     }
 
@@ -182,6 +208,7 @@ impl Shipping {
             payload.extend(source);
             chunks.push(chunk);
             peer.waiting.pop_front();
+            self.waiting -= 1;
         }
         peer.in_flight += 1;
         let pieces = chunks.len() as u16;
@@ -262,12 +289,16 @@ fn describe(part: &Part, chunk: &Chunk) -> (PieceHead, Option<Source>) {
 }
 
 impl Engine {
+    /// Whether the engine looks for another way for a part than to fetch its page.
+    #[inline]
+    pub(super) fn may_ship(&self, part: &Part) -> bool {
+        self.shipping.takes(part) && !self.protocol.cache.contains(part.piece.page)
+    }
+
     /// Has a part carried out where its page is, if that pays. Else the part comes back.
+    #[inline(never)]
     pub(super) fn ship_or_keep(&mut self, part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
-        if !self.shipping.takes(&part) || self.protocol.cache.contains(page) {
-            return Some(part);
-        }
         let home = self.space.spaces.home(page);
         let operation = SmallOperation {
             offset_bytes: part.piece.offset_bytes as u32,
@@ -294,6 +325,7 @@ impl Engine {
 
     /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to
     /// get the page for it.
+    #[inline(never)]
     pub(super) fn do_at_home(&mut self, part: Part, tries: u8) -> Option<Part> {
         let page = part.piece.page;
         if self.protocol.cache.contains(page) || self.held.contains_key(&page) {
@@ -336,13 +368,15 @@ impl Engine {
     }
 
     /// Has requests sent, as many as their receivers may have.
+    #[inline(never)]
     pub(super) fn send_shipments(&mut self) {
         while let Some(shipment) = self.shipping.next() {
-            self.work.push_back(Work::Ship(shipment));
+            self.work.push_back(Work::Ship(Box::new(shipment)));
         }
     }
 
     /// An answer has come.
+    #[inline(never)]
     pub(super) fn on_byte_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         for shipped in self.shipping.on_answer(from, bytes)? {
             let Shipped { part, bytes, tries, is_refused, is_contended, since, .. } = shipped;
@@ -355,7 +389,7 @@ impl Engine {
             if part.copy.is_put() && tries == 0 {
                 self.shipping.meters.on_shipped(part.piece.page, is_contended);
             }
-            self.work.push_back(Work::Deliver { part, bytes });
+            self.work.push_back(Work::Deliver(Box::new(Delivery { part, bytes })));
         }
         Ok(())
     }

@@ -105,7 +105,10 @@ impl StorageServer {
         (first_of_blocks, slots): (FrameId, usize),
     ) -> StorageServer {
         assert!(staging.len() > 2, "a store, a load, and one that nobody waits for each need a frame for staging");
-        assert!(space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES, "there is no memory for {slots} blocks");
+        assert!(
+            space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
+            "there is no memory for {slots} blocks"
+        );
         let reader = storage.reader().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),

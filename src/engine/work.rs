@@ -1,6 +1,6 @@
 //! Work outside the engine's lock: copies between frames and the client's memory, and between frames; unmapping pages.
 
-use super::shipping::Shipment;
+use super::shipping::{Delivery, Shipment};
 use super::storage_server::{BlockCopies, OverlaidBlocks};
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
@@ -32,7 +32,7 @@ pub enum Work {
         /// The frame.
         frame: FrameId,
         /// The part.
-        part: Part,
+        part: Box<Part>,
     },
     /// Unmap a page of the own segment that is closed, then tell the engine.
     Unmap {
@@ -54,7 +54,7 @@ pub enum Work {
         index: u32,
     },
     /// Do the copies of a job on blocks of the file, then tell the engine.
-    Blocks(BlockCopies),
+    Blocks(Box<BlockCopies>),
     /// Copy blocks over a page that was read, then tell the engine.
     LayOver {
         /// The operation of the storage server that has read the page.
@@ -63,14 +63,9 @@ pub enum Work {
         blocks: OverlaidBlocks,
     },
     /// Collect the bytes of a request, and send it.
-    Ship(Shipment),
+    Ship(Box<Shipment>),
     /// Hand over what has come of a part that was carried out elsewhere.
-    Deliver {
-        /// The part.
-        part: Part,
-        /// The bytes that were read, if it reads.
-        bytes: Vec<u8>,
-    },
+    Deliver(Box<Delivery>),
     /// Start a put.
     Put(Transfer),
     /// Start a get.

@@ -7,8 +7,8 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, guard_end, memories,
-    block_frames, staging_frames,
+    AddressSpace, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, block_frames, guard_end,
+    memories, staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
@@ -86,7 +86,11 @@ impl Runtime {
         let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
         let messages = Arc::new(Messages::new(&*conduit));
         let spin_us = default_spin_us(&*conduit);
-        let manner = Manner { policy: config.replacement, cooperative: config.cooperative, ships: config.ships.then_some(REQUEST_BYTES) };
+        let manner = Manner {
+            policy: config.replacement,
+            cooperative: config.cooperative,
+            ships: config.ships.then_some(REQUEST_BYTES),
+        };
         let engine = Engine::new(conduit, Arc::clone(&space), protocol, server, Arc::clone(&messages) as _, manner);
         let driver = Arc::new(Driver::new(engine, Arc::new(Completions::default()), config.cooperative, fail));
         driver.set_spin(spin_us);

@@ -1,6 +1,6 @@
 //! Atomic operations on numbers of any segment, carried out where the page is.
 
-use super::{Ops, Operation, Remote};
+use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::{Atomic, CompletionId, Copy, Handle};

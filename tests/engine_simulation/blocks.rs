@@ -20,7 +20,17 @@ fn job(hosts: [u32; 2], gap_bytes: usize) -> Job {
     let ranks = vec![memory::Shape { pages: PAGES, frames: 8 }; 2];
     let (mapper, policy) = (mapper::Settings::WIDE, PolicyKind::default());
     Job::new(
-        Shape { ranks, network, cooperative: true, disk_depth: 4, gap_bytes, mapper, policy, ships: None, block_slots: 4 },
+        Shape {
+            ranks,
+            network,
+            cooperative: true,
+            disk_depth: 4,
+            gap_bytes,
+            mapper,
+            policy,
+            ships: None,
+            block_slots: 4,
+        },
         &mut Rng::with_seed(1),
     )
 }

@@ -161,7 +161,10 @@ impl Job {
         assert!(pending.ahead <= 2 * own_frames, "{pending:?}, {own_frames} own frames");
         // An own frame is to be unmapped because its page is closed, and because the policy passed it; a neighbour's because it
         // was asked back.
-        assert!(pending.shipped <= parts && pending.served <= served && pending.held <= parts, "{pending:?}, {parts} parts");
+        assert!(
+            pending.shipped <= parts && pending.served <= served && pending.held <= parts,
+            "{pending:?}, {parts} parts"
+        );
         assert!(pending.work <= 3 * frames + 3 * own_frames + 2 * parts, "{pending:?}, {frames} frames, {parts} parts");
         assert!(pending.messages <= 4 * frames + notices + served, "{pending:?}, {frames} frames");
     }

@@ -104,7 +104,17 @@ fn neighbours_share_one_copy() {
     let network = Settings::immediate(3);
     let ranks = vec![memory::Shape { pages: 2, frames: 2 }; 3];
     let (mapper, policy) = (mapper::Settings::WIDE, PolicyKind::default());
-    let shape = Shape { ranks, network, cooperative: true, disk_depth: 4, gap_bytes: 0, mapper, policy, ships: None, block_slots: 4 };
+    let shape = Shape {
+        ranks,
+        network,
+        cooperative: true,
+        disk_depth: 4,
+        gap_bytes: 0,
+        mapper,
+        policy,
+        ships: None,
+        block_slots: 4,
+    };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));
     cost(&mut job, 1, What::Put, LINE);
     for rank in [0, 2] {

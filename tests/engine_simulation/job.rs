@@ -11,10 +11,13 @@ use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use vgasnet::engine::{
-    BlockCopies, EndedRead, Engine, Manner, OverlaidBlocks, PageRead, Received, Receiver, Shipment, StorageServer, Work,
+    BlockCopies, Delivery, EndedRead, Engine, Manner, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
+    StorageServer, Work,
 };
 use vgasnet::error::UserError;
-use vgasnet::memory::{self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, all_frames, staging_frames};
+use vgasnet::memory::{
+    self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, all_frames, staging_frames,
+};
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
 use vgasnet::storage::{BLOCK_BYTES, MemoryStorage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
@@ -140,11 +143,8 @@ pub enum Task {
     EndLayOver {
         operation: usize,
     },
-    Ship(Shipment),
-    Deliver {
-        part: Part,
-        bytes: Vec<u8>,
-    },
+    Ship(Box<Shipment>),
+    Deliver(Delivery),
     Put(Transfer),
     Get(Transfer),
     /// A read that the thread does itself.
@@ -219,14 +219,14 @@ impl Job {
         node.tasks.push(match work {
             Work::Copies { page, frame, parts } => Task::Copies { page, frame, left: parts.into(), done: Vec::new() },
             Work::Clear { page, frame } => Task::Clear { page, frame },
-            Work::Fill { page, frame, part } => Task::Fill { page, frame, part },
+            Work::Fill { page, frame, part } => Task::Fill { page, frame, part: *part },
             Work::Unmap { page, frame } => Task::Unmap { page, frame },
             Work::UnmapUnused { page, frame } => Task::UnmapUnused { page, frame },
             Work::GiveBack { index } => Task::GiveBack { index },
-            Work::Blocks(copies) => Task::Blocks(copies),
+            Work::Blocks(copies) => Task::Blocks(*copies),
             Work::LayOver { operation, blocks } => Task::LayOver { operation, blocks },
             Work::Ship(shipment) => Task::Ship(shipment),
-            Work::Deliver { part, bytes } => Task::Deliver { part, bytes },
+            Work::Deliver(delivery) => Task::Deliver(*delivery),
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -339,7 +339,7 @@ impl Job {
                 }
                 None
             }
-            Task::Deliver { part, bytes } => {
+            Task::Deliver(Delivery { part, bytes }) => {
                 self.seen.shipped += 1;
                 // SAFETY: the part's memory is as long as its piece.
                 unsafe { part.copy.deliver(&bytes) };
@@ -400,7 +400,8 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
-    let server = StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
+    let server =
+        StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
     let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };

@@ -198,7 +198,8 @@ impl Blocks {
     fn range(&self, part: &Part) -> (Block, u64) {
         let start = (u64::from(part.piece.page.index) << self.page_shift) * BLOCK_BYTES as u64;
         let start = start + part.piece.offset_bytes as u64;
-        let (first, last) = (start / BLOCK_BYTES as u64, (start + part.piece.len_bytes as u64 - 1) / BLOCK_BYTES as u64);
+        let (first, last) =
+            (start / BLOCK_BYTES as u64, (start + part.piece.len_bytes as u64 - 1) / BLOCK_BYTES as u64);
         (first, last - first + 1)
     }
 

@@ -30,7 +30,7 @@ impl StorageServer {
     /// Takes a part in that reads or writes bytes of a page of this home. No rank holds the page, or is about to. `is_written`: the
     /// file has bytes of the page.
     pub(in crate::engine) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
-        work.extend(self.blocks.start(part, is_written).map(Work::Blocks));
+        work.extend(self.blocks.start(part, is_written).map(|copies| Work::Blocks(Box::new(copies))));
     }
 
     /// The copies of a small operation are done. Returns the index of its page if the page has no others.
@@ -51,6 +51,7 @@ impl StorageServer {
     }
 
     /// Has the storage read and write blocks. Those of pages on their way stay as they are.
+    #[inline(never)]
     pub(super) fn advance_blocks(&mut self) {
         let of_page = &self.of_page;
         self.blocks.advance(&mut *self.storage, |index| !of_page.contains_key(&index));
@@ -60,6 +61,7 @@ impl StorageServer {
     ///
     /// # Errors
     /// It could not. No other copy of the block is accounted for, so the job cannot go on.
+    #[inline(never)]
     pub(super) fn complete_block(
         &mut self,
         token: u64,
@@ -92,6 +94,7 @@ impl StorageServer {
     }
 
     /// The file has what an operation was to write of a page: it is newer than the blocks in memory.
+    #[inline(never)]
     pub(super) fn forget_blocks(&mut self, id: usize) {
         let index = self.operations[id].page.index;
         for Extent { start_bytes, end_bytes } in self.extents(id) {
@@ -101,6 +104,7 @@ impl StorageServer {
 
     /// A page has been read into the memory of its operation. What of its blocks is dirty goes there, too. Returns whether the
     /// page is whole without that.
+    #[inline(never)]
     pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
         let blocks = self.blocks.dirty_of(self.operations[id].page.index);
         if blocks.is_empty() {
@@ -133,7 +137,7 @@ impl OverlaidBlocks {
 }
 
 fn extend(work: &mut VecDeque<Work>, ready: Vec<BlockCopies>) {
-    work.extend(ready.into_iter().map(Work::Blocks));
+    work.extend(ready.into_iter().map(|copies| Work::Blocks(Box::new(copies))));
 }
 
 impl StorageServer {
