@@ -18,6 +18,7 @@ mod hit;
 mod input;
 mod launcher;
 mod lists;
+mod mapped;
 mod memory;
 mod messages;
 mod options;
