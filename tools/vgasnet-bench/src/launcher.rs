@@ -14,7 +14,7 @@ use crate::report::{
     TriadFigures,
 };
 use crate::threads::DATA_POOLS;
-use crate::{Stop, ahead, blocks, cycle, input, page_size, plot, replacement, sweep};
+use crate::{Stop, ahead, blocks, cycle, false_sharing, input, page_size, plot, replacement, sweep};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -49,7 +49,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Random(options) => reads(Workload::Random, options),
         Benchmark::PageSize(options) => page_sizes(options),
         Benchmark::Sweep(options) => sweeps(options),
-        Benchmark::FalseSharing(options) => false_sharing(options),
+        Benchmark::FalseSharing(options) => sharing(options),
         Benchmark::Hit(options) => hits(options),
         Benchmark::Triad(options) => triad(options),
         Benchmark::Fault(options) => fault(options),
@@ -139,12 +139,15 @@ fn sweeps(options: &SweepOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, SweepFigures::new)?, &output, options.judging.check, plot::sweeps)
 }
 
-fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
+fn sharing(options: &SharingOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.modes.plot)?;
     // The data is rounded up to the one page.
     let spec = Spec { data_bytes: 1, count: options.rounds, ..Spec::new(Workload::FalseSharing, &options.setup) };
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, false, plot::sharing)
+    if options.check && !jobs.iter().any(false_sharing::is_judged) {
+        return Err(Stop::usage("--check is about 4 ranks that do not share memory; give -n 4 --peer-memory off"));
+    }
+    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, options.check, plot::sharing)
 }
 
 fn hits(options: &HitOptions) -> Result<u8, Stop> {

@@ -203,6 +203,10 @@ pub struct SharingOptions {
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
+
+    /// Exit with status 1 if the target is missed, which 4 ranks have that do not share memory
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Args, Clone)]

@@ -152,6 +152,12 @@ pub fn judge_sweep(messages_a_page: f64) -> Vec<Target> {
     vec![target("messages_a_page", "messages a page", messages_a_page, AtMost, 8.0)]
 }
 
+/// The target of `false-sharing`.
+pub fn judge_sharing(round_to_barrier: f64) -> Vec<Target> {
+    let (name, meaning) = ("round_to_barrier", "round of ten puts a rank to a barrier");
+    vec![target(name, meaning, round_to_barrier, AtMost, 10.0)]
+}
+
 /// The targets of `stream`: nearly as fast as the disk.
 pub fn judge_stream(ratios: &[Ratio]) -> Vec<Target> {
     let judged = ratios.iter().map(|ratio| {
