@@ -1,5 +1,7 @@
 //! Runs jobs, one after the other, and shows their results.
 
+mod small;
+
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
@@ -60,6 +62,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Collectives(options) => collectives(options),
         Benchmark::Loop(options) => cyclic(options),
         Benchmark::Blocks(options) => shuffled_blocks(options),
+        Benchmark::Small(options) => small::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Stop;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use vgasnet::settings::parse_size;
 use vgasnet_smp::RANKS_MAX;
@@ -61,6 +62,8 @@ pub enum Benchmark {
     Loop(LoopOptions),
     /// Loads of shuffled blocks of 1 MiB, with several pools, beside a mapped file in as much memory
     Blocks(BlockOptions),
+    /// Gets, puts, loads and stores of 8 bytes to 64 KiB at random places, by where they are, beside raw I/O and a mapped file
+    Small(SmallOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }
@@ -94,6 +97,18 @@ pub struct Setup {
     /// Have each job print its statistics on stderr when it ends; counting takes a few nanoseconds a hit
     #[arg(long)]
     pub stats: bool,
+}
+
+impl Setup {
+    /// The same with this pool where neither the option nor the environment sets one.
+    pub fn with_pool(self, default_bytes: u64) -> Setup {
+        Setup { pool: self.pool.or(default_unless("VGASNET_POOL_SIZE", default_bytes)), ..self }
+    }
+}
+
+/// A default, unless the environment sets the variable.
+pub fn default_unless(variable: &str, default_bytes: u64) -> Option<u64> {
+    std::env::var_os(variable).is_none().then_some(default_bytes)
 }
 
 #[derive(Args, Clone)]
@@ -361,6 +376,52 @@ pub struct BlockOptions {
     /// Exit with status 1 if a target is missed
     #[arg(long)]
     pub check: bool,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, pages of 64K and of 4M are measured one after the other.
+#[derive(Args, Clone)]
+#[command(mut_arg("pool", |pool| pool.help("DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]")))]
+pub struct SmallOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many ranks; one has no neighbour
+    #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    pub ranks: u32,
+
+    /// Measure these accesses only; several, as in get,load, are possible
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "get,put,load,store", hide_default_value = true)]
+    pub only: Vec<Access>,
+
+    #[command(flatten)]
+    pub judging: Judging,
+}
+
+/// A way to get at bytes of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    Get,
+    Put,
+    Load,
+    Store,
+}
+
+impl Access {
+    pub fn name(self) -> &'static str {
+        match self {
+            Access::Get => "get",
+            Access::Put => "put",
+            Access::Load => "load",
+            Access::Store => "store",
+        }
+    }
+
+    /// Whether it is an instruction, on the own segment.
+    pub fn is_by_instruction(self) -> bool {
+        matches!(self, Access::Load | Access::Store)
+    }
 }
 
 #[derive(Args, Clone)]

@@ -9,6 +9,7 @@ mod messages;
 mod page_size;
 mod reads;
 mod sharing;
+mod small;
 mod stream;
 mod sweep;
 mod threads;
@@ -22,6 +23,7 @@ pub use messages::{MessageFigures, Throughput};
 pub use page_size::PageSizeFigures;
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
+pub use small::{SmallFigures, SmallRow};
 pub use stream::{AheadFigures, Ratio, StreamFigures};
 pub use sweep::SweepFigures;
 pub use threads::{Rate, ThreadFigures};
@@ -249,7 +251,11 @@ impl Verdict {
         u8::from(check && !self.reached_all)
     }
 
+    /// Nothing for a job without targets.
     pub fn table(&self) -> String {
+        if self.targets.is_empty() {
+            return String::new();
+        }
         let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
         for target in &self.targets {
             let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };
