@@ -1,6 +1,7 @@
 //! Runs jobs, one after the other, and shows their results.
 
 mod small;
+mod table;
 
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
@@ -8,6 +9,7 @@ use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
     PageSizeOptions, ReadOptions, Setup, SharingOptions, StreamOptions, SweepOptions, Switch, TriadOptions,
+    is_page_chosen,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
@@ -63,6 +65,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Loop(options) => cyclic(options),
         Benchmark::Blocks(options) => shuffled_blocks(options),
         Benchmark::Small(options) => small::run(options),
+        Benchmark::Table(options) => table::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }
@@ -102,8 +105,11 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
 
 fn page_sizes(options: &PageSizeOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
-    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![options.setup.page] } else { page_size::pages_bytes().map(Some).collect() };
+    let pages = if is_page_chosen(&options.setup) {
+        vec![options.setup.page]
+    } else {
+        page_size::pages_bytes().map(Some).collect()
+    };
     let mut jobs = Vec::new();
     for page in pages {
         let setup = Setup { page, ..options.setup.clone() };
@@ -194,7 +200,7 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     }
     let mut runs = Vec::new();
     for job in &mut jobs {
-        let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job) } else { None };
+        let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job, 1) } else { None };
         let found = run_job(job)?;
         let peak_bytes = limit.as_ref().and_then(MemoryLimit::peak_bytes);
         runs.push(Run::new(job, TriadFigures::new(job, found, peak_bytes)));
@@ -202,9 +208,9 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     show(&jobs, runs, &output, options.judging.check, plot::triads)
 }
 
-/// Makes a cgroup for the process that maps a file, if this machine allows that.
-fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
-    let limit = MemoryLimit::new(job.rank_memory_bytes());
+/// Makes a cgroup for the processes that map a file, if this machine allows that.
+fn limit_memory(job: &mut Job, processes: u32) -> Option<MemoryLimit> {
+    let limit = MemoryLimit::new(u64::from(processes) * job.rank_memory_bytes());
     let dir = job.config.storage_dir.clone();
     job.spec.mapping = match &limit {
         Ok(limit) => Ok(Mapping { dir, cgroup: limit.path().to_owned() }),
@@ -252,8 +258,7 @@ fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
 /// A setup for each size of pages: the chosen one, or two.
 fn setups_by_page(setup: &Setup) -> Vec<Setup> {
     const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
-    let is_chosen = setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
+    let pages = if is_page_chosen(setup) { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
     pages.into_iter().map(|page| Setup { page, ..setup.clone() }).collect()
 }
 
@@ -366,7 +371,7 @@ fn shuffled_blocks(options: &BlockOptions) -> Result<u8, Stop> {
     }
     let (mut runs, mut smaller): (Vec<Run<BlockFigures>>, _) = (Vec::new(), None);
     for job in &mut jobs {
-        let _limit = limit_memory(job);
+        let _limit = limit_memory(job, 1);
         let run = Run::new(job, BlockFigures::new(job, run_job(job)?, smaller));
         smaller = Some(run.figures.seconds);
         runs.push(run);

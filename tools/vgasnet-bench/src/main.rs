@@ -34,6 +34,7 @@ mod report;
 mod small;
 mod stream;
 mod sweep;
+mod table;
 mod targets;
 mod threads;
 mod triad;

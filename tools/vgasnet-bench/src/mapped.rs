@@ -4,7 +4,7 @@
 
 use crate::cgroup;
 use crate::memory::Memory;
-use crate::plan::{Mapping, Spec, Workload};
+use crate::plan::{Job, Mapping, Spec, Workload};
 use crate::rank::fail;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -112,7 +112,13 @@ pub fn answer<T: Serialize>(answer: Result<T, String>) {
     writeln!(io::stdout(), "{text}").ok();
 }
 
-/// Writes a file of `len_bytes`, a multiple of 1 MiB, past the page cache: reads of blocks that nobody wrote do not reach
+/// The bytes of a file that is written here, and of a segment of the job, for at least `len_bytes`.
+pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
+    let unit_bytes = job.config.page_bytes.max(BLOCK_BYTES as u64);
+    len_bytes.checked_next_multiple_of(unit_bytes).unwrap_or(u64::MAX / unit_bytes * unit_bytes)
+}
+
+/// Writes a file of [`file_bytes`] past the page cache: reads of blocks that nobody wrote do not reach
 /// the disk. `fill` is told the offset of each part. Maps the file.
 pub fn written_file(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
     let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));

@@ -64,6 +64,8 @@ pub enum Benchmark {
     Blocks(BlockOptions),
     /// Gets, puts, loads and stores of 8 bytes to 64 KiB at random places, by where they are, beside raw I/O and a mapped file
     Small(SmallOptions),
+    /// Inserts into a hash table of eight pools in each rank's segment, beside a mapped file in as much memory
+    Table(TableOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }
@@ -104,6 +106,11 @@ impl Setup {
     pub fn with_pool(self, default_bytes: u64) -> Setup {
         Setup { pool: self.pool.or(default_unless("VGASNET_POOL_SIZE", default_bytes)), ..self }
     }
+}
+
+/// Whether an option or the environment sets the size of pages.
+pub fn is_page_chosen(setup: &Setup) -> bool {
+    setup.page.or(default_unless("VGASNET_PAGE_SIZE", 0)) != Some(0)
 }
 
 /// A default, unless the environment sets the variable.
@@ -396,6 +403,24 @@ pub struct SmallOptions {
 
     #[command(flatten)]
     pub judging: Judging,
+}
+
+/// Without --page and VGASNET_PAGE_SIZE, pages of 4K, 16K, 64K and 4M are measured one after the other, and the best is judged.
+#[derive(Args, Clone)]
+#[command(mut_arg("pool", |pool| pool.help("DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]")))]
+#[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
+pub struct TableOptions {
+    #[command(flatten)]
+    pub setup: Setup,
+
+    /// How many ranks; several numbers are measured one after the other
+    #[arg(short = 'n', value_name = "RANKS", default_value = "1,4", value_delimiter = ',',
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
+    pub ranks: Vec<u32>,
+
+    /// Exit with status 1 if a target is missed
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// A way to get at bytes of a segment.

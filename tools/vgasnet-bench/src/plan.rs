@@ -42,12 +42,15 @@ pub enum Workload {
     Small,
     /// Of a process that is no rank, but a baseline for one.
     MappedSmall,
+    Table,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedTable,
 }
 
 impl Workload {
     /// Whether each rank has data.
     pub fn is_of_each_rank(self) -> bool {
-        matches!(self, Workload::Hit | Workload::Small)
+        matches!(self, Workload::Hit | Workload::Small | Workload::Table)
     }
 
     /// The name that it has in JSON.
@@ -202,6 +205,7 @@ impl Job {
             | Workload::Sweep => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             Workload::Small => 2,
+            Workload::Table => u64::from(self.ranks),
             _ => 1,
         };
         let plain_bytes = self.spec.data_bytes.saturating_mul(other_files);

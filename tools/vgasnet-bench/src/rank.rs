@@ -3,7 +3,7 @@
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
     Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, page_size, reads, small,
-    stream, sweep, threads, triad,
+    stream, sweep, table, threads, triad,
 };
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -53,6 +53,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Loop => rank.report(&spec, cycle::run(&rank, &spec)),
         Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
         Workload::Small | Workload::MappedSmall => rank.report(&spec, small::run(&rank, &spec)),
+        Workload::Table | Workload::MappedTable => rank.report(&spec, table::run(&rank, &spec)),
     }
     job::exit(0)
 }
@@ -63,6 +64,7 @@ fn mapped_work(workload: Workload) -> Option<fn(&Spec)> {
         Workload::MappedTriad => Some(triad::mapped::serve),
         Workload::MappedBlocks => Some(blocks::serve),
         Workload::MappedSmall => Some(small::mapped::serve),
+        Workload::MappedTable => Some(table::serve),
         _ => None,
     }
 }

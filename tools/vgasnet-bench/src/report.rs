@@ -12,6 +12,7 @@ mod sharing;
 mod small;
 mod stream;
 mod sweep;
+mod table;
 mod threads;
 mod triad;
 
@@ -26,6 +27,7 @@ pub use sharing::SharingFigures;
 pub use small::{SmallFigures, SmallRow};
 pub use stream::{AheadFigures, Ratio, StreamFigures};
 pub use sweep::SweepFigures;
+pub use table::{Best, TableFigures};
 pub use threads::{Rate, ThreadFigures};
 pub use triad::{Measured, TriadFigures};
 
@@ -305,6 +307,9 @@ impl Setting {
         format!("{:<13} {:>5} {page:>5} {pool:>6} {cooperative:>5} {peer:>5}", self.mode.name(), self.ranks)
     }
 }
+
+/// A remark about a baseline.
+const MAPPED_MEMORY: &str = "mmap has as much memory as a rank may take, page cache included: the pool and 64M";
 
 /// A remark if plain I/O did not bypass the page cache.
 fn not_direct(is_direct: bool, indent: &str, io: &str) -> String {

@@ -6,8 +6,8 @@ use crate::options::Access;
 use crate::plan::Job;
 use crate::replacement::Row;
 use crate::report::{
-    AheadFigures, BlockFigures, CollectiveThroughput, ListKind, Measured, PageSizeFigures, Rate, Ratio, SmallFigures,
-    SmallRow, Throughput,
+    AheadFigures, Best, BlockFigures, CollectiveThroughput, ListKind, Measured, PageSizeFigures, Rate, Ratio,
+    SmallFigures, SmallRow, Throughput,
 };
 use crate::small::{IN_FLIGHT, Place};
 use crate::stream::Way;
@@ -299,6 +299,15 @@ pub fn judge_small(figures: &SmallFigures) -> Vec<Target> {
         target(name, meaning, to_small_page, AtMost, 2.0)
     });
     judged.chain(loads).collect()
+}
+
+/// The targets of `table`, at the best size of pages.
+pub fn judge_table(best: Best) -> Vec<Target> {
+    let stores = 1.0 / best.stores_to_mapped;
+    vec![
+        target("puts_to_mmap", "inserts by puts to mmap, best pages", best.puts_to_mapped, AtLeast, 1.0),
+        target("stores_time_to_mmap", "time by stores to mmap, best pages", stores, AtMost, 1.3),
+    ]
 }
 
 /// The targets of `replacement`, of the default policy.

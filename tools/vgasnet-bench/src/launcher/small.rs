@@ -5,13 +5,10 @@ use crate::options::SmallOptions;
 use crate::plan::{Job, Spec, Workload};
 use crate::report::{Output, Run, SmallFigures};
 use crate::small::{Found, POOL_BYTES_DEFAULT, POOL_BYTES_MIN, SEGMENT_POOLS};
-use crate::{Stop, plot};
+use crate::{Stop, mapped, plot};
 
 /// Half of a pool is accessed by loads and stores, which need four frames.
 const FRAMES_MIN: u64 = 7;
-
-/// What a file is written in.
-const UNIT_BYTES: u64 = 1 << 20;
 
 pub fn run(options: &SmallOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
@@ -22,15 +19,14 @@ pub fn run(options: &SmallOptions) -> Result<u8, Stop> {
         let mut job = Job::new(options.ranks, true, true, setup, Spec::new(Workload::Small, setup))?;
         refuse_few_frames(&job, FRAMES_MIN.max(POOL_BYTES_MIN / job.config.page_bytes))?;
         job.spec.accesses.clone_from(&options.only);
-        let unit_bytes = UNIT_BYTES.max(job.config.page_bytes);
-        job.spec.data_bytes = SEGMENT_POOLS.saturating_mul(job.config.pool_bytes).next_multiple_of(unit_bytes);
+        job.spec.data_bytes = mapped::file_bytes(SEGMENT_POOLS.saturating_mul(job.config.pool_bytes), &job);
         job.check_space()?;
         jobs.push(job);
     }
     let mut runs: Vec<Run<SmallFigures>> = Vec::new();
     let is_compared = jobs.len() > 1;
     for job in &mut jobs {
-        let _limit = limit_memory(job);
+        let _limit = limit_memory(job, 1);
         let found: Found = run_job(job)?;
         let small_pages = runs.first().map(|run| &run.figures);
         let figures = SmallFigures::new(found, small_pages, !is_compared || small_pages.is_some());

@@ -3,7 +3,7 @@
 use super::text;
 use crate::options::Access;
 use crate::report::{Run, SmallFigures};
-use crate::small::{Reference, SIZES_BYTES};
+use crate::small::{Place, SIZES_BYTES};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::ops::Range;
@@ -22,6 +22,9 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(148, 103, 189),
     RGBColor(197, 176, 213),
 ];
+
+/// Room for the legend, right of the largest size.
+const LEGEND: f64 = 60.0;
 
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
@@ -63,15 +66,13 @@ fn lines(figures: &SmallFigures, access: Access) -> Vec<Line> {
         let label = format!("{}{side_by_side}", place.name());
         lines.push(Line { label, colour, points: SIZES_BYTES.into_iter().filter_map(at).collect() });
     }
-    let (reference, label) = match access {
-        Access::Get => (Reference::RawRead, "raw read"),
-        Access::Put => (Reference::RawWrite, "raw write"),
-        Access::Load => (Reference::MappedLoad, "mmap in as much memory"),
-        Access::Store => (Reference::MappedStore, "mmap in as much memory"),
+    let at = |size_bytes| {
+        let row = figures.row(access, Place::OwnDisk, size_bytes, 1)?;
+        Some((size_bytes as f64, row.reference_us?))
     };
-    let rows = figures.references.iter().filter(|row| (row.cell.reference, row.cell.in_flight) == (reference, 1));
-    let points: Vec<_> = rows.map(|row| (row.cell.size_bytes as f64, row.us)).collect();
-    if !lines.is_empty() && !points.is_empty() {
+    let points: Vec<_> = SIZES_BYTES.into_iter().filter_map(at).collect();
+    if !points.is_empty() {
+        let label = if access.is_by_instruction() { "mmap in as much memory" } else { "raw I/O, 4 KiB at least" };
         lines.push(Line { label: label.into(), colour: GREY, points });
     }
     lines
@@ -85,7 +86,8 @@ fn range(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
 
 fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, lines: &[Line]) -> Result<(), String> {
     let points = lines.iter().flat_map(|line| &line.points);
-    let sizes = range(points.clone().map(|point| point.0)).log_scale();
+    let sizes = range(points.clone().map(|point| point.0));
+    let sizes = (sizes.start..sizes.end * LEGEND).log_scale();
     let times = range(points.map(|point| point.1)).log_scale();
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 17))
@@ -94,7 +96,9 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, lines: &[Line]) 
         .y_label_area_size(80)
         .build_cartesian_2d(sizes, times)
         .map_err(text)?;
-    chart.configure_mesh().x_desc("bytes").y_desc("us").draw().map_err(text)?;
+    let number = |value: &f64| value.to_string();
+    let mut mesh = chart.configure_mesh();
+    mesh.x_desc("bytes").y_desc("us").x_label_formatter(&number).y_label_formatter(&number).draw().map_err(text)?;
     for Line { label, colour, points } in lines {
         let style = colour.stroke_width(2);
         let drawn = chart.draw_series([PathElement::new(points.clone(), style)]).map_err(text)?;
@@ -102,5 +106,5 @@ fn draw(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, lines: &[Line]) 
         chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled()))).map_err(text)?;
     }
     let mut labels = chart.configure_series_labels();
-    labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.8)).draw().map_err(text)
+    labels.position(SeriesLabelPosition::UpperRight).background_style(WHITE.mix(0.8)).draw().map_err(text)
 }

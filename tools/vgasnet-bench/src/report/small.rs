@@ -1,6 +1,6 @@
 //! Results of `small`.
 
-use super::{Figures, SETTING_HEAD, Setting, Verdict, not_direct};
+use super::{Figures, MAPPED_MEMORY, SETTING_HEAD, Setting, Verdict, not_direct};
 use crate::baseline::median;
 use crate::options::Access;
 use crate::plan::Job;
@@ -33,7 +33,7 @@ pub struct SmallRow {
     pub us: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     reference: Option<Reference>,
-    reference_us: Option<f64>,
+    pub reference_us: Option<f64>,
     pub to_reference: Option<f64>,
     /// The time over that with small pages, where both were measured.
     pub to_small_page: Option<f64>,
@@ -130,8 +130,8 @@ impl SmallFigures {
             (Reference::RawRead, IN_FLIGHT, "raw read, 64 at once"),
             (Reference::RawWrite, 1, "raw write"),
             (Reference::RawWrite, IN_FLIGHT, "raw write, 64 at once"),
-            (Reference::MappedLoad, 1, "load, mmap in as much memory"),
-            (Reference::MappedStore, 1, "store, mmap in as much memory"),
+            (Reference::MappedLoad, 1, "load, mmap"),
+            (Reference::MappedStore, 1, "store, mmap"),
         ];
         let mut text = "  references\n".to_owned();
         for (reference, in_flight, name) in kinds {
@@ -146,8 +146,12 @@ impl SmallFigures {
                 text += "\n";
             }
         }
-        let not_run = self.mapped_not_run.as_ref().map(|why| format!("  no mmap beside it: {why}\n"));
-        text + &not_run.unwrap_or_default()
+        let is_mapped = self.references.iter().any(|row| row.cell.reference == Reference::MappedLoad);
+        text + &match &self.mapped_not_run {
+            Some(why) => format!("  no mmap beside it: {why}\n"),
+            None if is_mapped => format!("  {MAPPED_MEMORY}\n"),
+            None => String::new(),
+        }
     }
 }
 

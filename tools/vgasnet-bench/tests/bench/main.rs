@@ -1,6 +1,7 @@
 //! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
 mod folder;
+mod random;
 mod refusals;
 mod sizes;
 mod victims;
@@ -80,6 +81,21 @@ fn sharing_a_page_reports_rounds_and_barriers() {
         assert!(number(run, "barrier_seconds") > 0.0 && number(run, "puts_per_second") > 0.0);
     }
     assert_eq!(results["cooperative"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn sharing_a_page_has_a_target_where_four_ranks_share_no_memory() {
+    let folder = Folder::new("sharing-target");
+    let args = ["false-sharing", "-n", "2,4", "--rounds", "5", "--peer-memory", "both"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    let runs = results["runs"].as_array().unwrap();
+    for run in runs {
+        let is_judged = run["ranks"] == 4 && run["peer_memory"] == false;
+        check_targets(run, if is_judged { &["round_to_barrier"] } else { &[] }, true);
+    }
+    let target = &runs[3]["targets"][0];
+    assert_eq!((runs.len(), &target["measured"]), (4, &runs[3]["round_to_barrier"]));
+    assert_eq!(results["reached_all"], target["reached"]);
 }
 
 #[test]
