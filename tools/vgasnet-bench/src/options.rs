@@ -1,8 +1,11 @@
 //! The command line.
 
+mod random;
+
+pub use random::{Access, SmallOptions, TableOptions};
+
 use crate::Stop;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use vgasnet::settings::parse_size;
 use vgasnet_smp::RANKS_MAX;
@@ -383,70 +386,6 @@ pub struct BlockOptions {
     /// Exit with status 1 if a target is missed
     #[arg(long)]
     pub check: bool,
-}
-
-/// Without --page and VGASNET_PAGE_SIZE, pages of 64K and of 4M are measured one after the other.
-#[derive(Args, Clone)]
-#[command(mut_arg("pool", |pool| pool.help("DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]")))]
-pub struct SmallOptions {
-    #[command(flatten)]
-    pub setup: Setup,
-
-    /// How many ranks; one has no neighbour
-    #[arg(short = 'n', value_name = "RANKS", default_value_t = 2,
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
-    pub ranks: u32,
-
-    /// Measure these accesses only; several, as in get,load, are possible
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "get,put,load,store", hide_default_value = true)]
-    pub only: Vec<Access>,
-
-    #[command(flatten)]
-    pub judging: Judging,
-}
-
-/// Without --page and VGASNET_PAGE_SIZE, pages of 4K, 16K, 64K and 4M are measured one after the other, and the best is judged.
-#[derive(Args, Clone)]
-#[command(mut_arg("pool", |pool| pool.help("DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]")))]
-#[command(mut_arg("check", |check| check.help("Exit with status 1 if a target is missed, or could not be measured")))]
-pub struct TableOptions {
-    #[command(flatten)]
-    pub setup: Setup,
-
-    /// How many ranks; several numbers are measured one after the other
-    #[arg(short = 'n', value_name = "RANKS", default_value = "1,4", value_delimiter = ',',
-          value_parser = clap::value_parser!(u32).range(1..=i64::from(RANKS_MAX)))]
-    pub ranks: Vec<u32>,
-
-    /// Exit with status 1 if a target is missed
-    #[arg(long)]
-    pub check: bool,
-}
-
-/// A way to get at bytes of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    Get,
-    Put,
-    Load,
-    Store,
-}
-
-impl Access {
-    pub fn name(self) -> &'static str {
-        match self {
-            Access::Get => "get",
-            Access::Put => "put",
-            Access::Load => "load",
-            Access::Store => "store",
-        }
-    }
-
-    /// Whether it is an instruction, on the own segment.
-    pub fn is_by_instruction(self) -> bool {
-        matches!(self, Access::Load | Access::Store)
-    }
 }
 
 #[derive(Args, Clone)]
