@@ -4,22 +4,22 @@
  * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges. A rank has a block of
  * the vertices (a 1-D partition), and in its segment, in compressed rows, the edges that begin there. What there is for
  * each vertex lies in ordinary memory: about a sixth of the size of the edges. In each level a rank goes through those
- * of its vertices that the level before has found, in order, so no page of edges is needed twice. What it finds of other
- * ranks' vertices it puts into their inboxes, which lie in their segments as well. It sends no vertex twice.
+ * of its vertices that the level before has found, in order, so no page of edges is needed twice. What it finds of
+ * other ranks' vertices it puts into their inboxes, which lie in their segments as well. It sends no vertex twice.
  *
  *   cc -O2 -Iinclude examples/graph_search.c -o graph_search -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=64K target/release/vgasnetrun -n 2 ./graph_search 20
  *
  * With mmap as last argument one rank does the same in a mapped file in place of a segment. To compare the two, give
- * both as much memory, here 112 MiB for 256 MiB of edges and 42 MiB of vertices. The rank needs some besides its pool:
+ * both as much memory, here 40 MiB for 64 MiB of edges and 15 MiB of vertices. The rank needs some besides its pool:
  *
- *   export VGASNET_POOL_SIZE=32M VGASNET_PAGE_SIZE=64K
- *   systemd-run --user --scope -p MemoryMax=112M -p MemorySwapMax=0 ./graph_search 21 1
- *   systemd-run --user --scope -p MemoryMax=112M -p MemorySwapMax=0 ./graph_search 21 1 mmap
+ *   export VGASNET_POOL_SIZE=8M VGASNET_PAGE_SIZE=64K
+ *   systemd-run --user --scope -p MemoryMax=40M -p MemorySwapMax=0 ./graph_search 19 1
+ *   systemd-run --user --scope -p MemoryMax=40M -p MemorySwapMax=0 ./graph_search 19 1 mmap
  *
  * or run both, as root, from a shell in a cgroup with that limit:
  *
- *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 112M >memory.max && echo $$ >cgroup.procs
+ *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 40M >memory.max && echo $$ >cgroup.procs
  */
 #include "mapped_file.h"
 #include <inttypes.h>
@@ -290,7 +290,7 @@ static void send_mail(unsigned level, uint64_t found_before) {
     barrier();
 }
 
-/* Reads the messages of this level: those behind what was read before. Returns how many own vertices they have found. */
+/* Reads the messages of this level, behind those read before. Returns how many own vertices they have found. */
 static uint64_t read_inboxes(unsigned level, uint64_t *read) {
     uint64_t found = 0;
     for (vgasnet_node_t from = 0; from < ranks; ++from) {
@@ -331,8 +331,8 @@ static void gather_levels(void) {
     barrier();
 }
 
-/* An edge leads from each vertex to its parent, which is one level above it, and none leads over more than one level. So
- * no way from the root is shorter. */
+/* An edge leads from each vertex to its parent, which is one level above it, and none leads over more than one level.
+ * So no way from the root is shorter. */
 static void check(uint32_t root) {
     size_t first = first_of(me);
     for (size_t own = 0; own < count_of(me); ++own) {

@@ -11,15 +11,15 @@
  *   be that one operation, and the rounds would go.
  * stores: each rank inserts all keys of its own part by loads and stores.
  * mmap: the same on one rank, in a mapped file in place of a segment. To compare the two, give both as much memory,
- *   here 96 MiB for a table of 256 MiB. The rank needs some besides its pool:
+ *   here 16 MiB for a table of 31 MiB. The rank needs some besides its pool:
  *
- *   export VGASNET_POOL_SIZE=64M VGASNET_PAGE_SIZE=4K
- *   systemd-run --user --scope -p MemoryMax=96M -p MemorySwapMax=0 ./hash_table 8388608 stores
- *   systemd-run --user --scope -p MemoryMax=96M -p MemorySwapMax=0 ./hash_table 8388608 mmap
+ *   export VGASNET_POOL_SIZE=8M VGASNET_PAGE_SIZE=16K
+ *   systemd-run --user --scope -p MemoryMax=16M -p MemorySwapMax=0 ./hash_table 1000000 stores
+ *   systemd-run --user --scope -p MemoryMax=16M -p MemorySwapMax=0 ./hash_table 1000000 mmap
  *
  * or run both, as root, from a shell in a cgroup with that limit:
  *
- *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 96M >memory.max && echo $$ >cgroup.procs
+ *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 16M >memory.max && echo $$ >cgroup.procs
  */
 #include "mapped_file.h"
 #include <inttypes.h>
