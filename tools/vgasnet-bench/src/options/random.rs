@@ -67,6 +67,10 @@ impl Access {
         }
     }
 
+    pub fn is_write(self) -> bool {
+        matches!(self, Access::Put | Access::Store)
+    }
+
     /// Whether it is an instruction, on the own segment.
     pub fn is_by_instruction(self) -> bool {
         matches!(self, Access::Load | Access::Store)

@@ -146,7 +146,8 @@ impl SmallFigures {
                 text += "\n";
             }
         }
-        let is_mapped = self.references.iter().any(|row| row.cell.reference == Reference::MappedLoad);
+        let mapped = [Reference::MappedLoad, Reference::MappedStore];
+        let is_mapped = self.references.iter().any(|row| mapped.contains(&row.cell.reference));
         text + &match &self.mapped_not_run {
             Some(why) => format!("  no mmap beside it: {why}\n"),
             None if is_mapped => format!("  {MAPPED_MEMORY}\n"),

@@ -132,6 +132,8 @@ impl<'a> Measuring<'a> {
                 self.one(cell, offset);
             })
         };
+        let offset = self.place(cell, span_bytes);
+        self.check_written(cell, offset);
         self.check(cell);
         us
     }
@@ -152,11 +154,28 @@ impl<'a> Measuring<'a> {
         median(&us_each)
     }
 
+    /// Other bytes come back from where they were written. Restores what was there.
+    fn check_written(&mut self, cell: &Cell, offset: u64) {
+        if !cell.access.is_write() {
+            return;
+        }
+        let (home, len_bytes) = (cell.home(), cell.size_bytes);
+        let invert = |source: &mut Vec<u8>| source.iter_mut().for_each(|byte| *byte = !*byte);
+        invert(&mut self.sources[home as usize]);
+        self.one(cell, offset);
+        self.rank.get(home, offset, &mut self.buffer.bytes()[..len_bytes]);
+        if self.buffer.bytes()[..len_bytes] != self.sources[home as usize][..len_bytes] {
+            let (name, place) = (cell.access.name(), cell.place.name());
+            fail(format!("a {name} of {len_bytes} bytes, {place}, is not seen by a get after it"));
+        }
+        invert(&mut self.sources[home as usize]);
+        self.one(cell, offset);
+    }
+
     /// What was read last is what was written, all of the same word.
     fn check(&mut self, cell: &Cell) {
         let (expected, found) = (&self.sources[cell.home() as usize][..cell.size_bytes], self.buffer.bytes());
-        let is_read = matches!(cell.access, Access::Get | Access::Load);
-        if is_read && &found[..cell.size_bytes] != expected {
+        if !cell.access.is_write() && &found[..cell.size_bytes] != expected {
             let (name, place, size_bytes) = (cell.access.name(), cell.place.name(), cell.size_bytes);
             fail(format!("a {name} of {size_bytes} bytes, {place}, has other bytes than were written"));
         }
