@@ -163,19 +163,26 @@ pub fn run(rank: &Rank, spec: &Spec) -> Found {
         bar.inc(1);
         found.stores_per_second_each.push(of_all_ranks(rank, || inserter.insert(&by_stores, ROUND)));
         bar.inc(1);
-        let mapped_per_second = of_all_ranks(rank, || {
-            mapped.step().unwrap_or_else(|reason| {
-                found.mapped_not_run = Some(reason);
-                f64::NAN
-            })
-        });
-        found.mapped_per_second_each.push(mapped_per_second);
+        let mapped = of_all_ranks(rank, || mapped_round(&mut mapped, &mut found.mapped_not_run));
+        if mapped.is_nan() {
+            found.mapped_not_run.get_or_insert_with(|| "another rank has no mapped file".into());
+        } else {
+            found.mapped_per_second_each.push(mapped);
+        }
         bar.inc(1);
     }
     found
 }
 
-/// The sum of the rates of all ranks, which begin together.
+/// The rate of a mapped file, NaN if there is none.
+fn mapped_round(mapped: &mut Process<f64>, not_run: &mut Option<String>) -> f64 {
+    mapped.step().unwrap_or_else(|reason| {
+        *not_run = Some(reason);
+        f64::NAN
+    })
+}
+
+/// The sum of the rates of all ranks, which begin together. It is NaN if one of them is.
 fn of_all_ranks(rank: &Rank, rate: impl FnOnce() -> f64) -> f64 {
     rank.barrier();
     let all = rank.gather([rate().to_bits(), 0, 0, 0]);

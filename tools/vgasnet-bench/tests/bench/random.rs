@@ -1,7 +1,7 @@
 //! Benchmarks of small accesses at random places.
 
 use crate::check_targets;
-use crate::folder::{Folder, number};
+use crate::folder::{Folder, number, text, without_cgroups};
 use serde_json::Value;
 use std::fs;
 
@@ -106,6 +106,24 @@ fn inserts_into_a_table_are_compared_with_a_mapped_file() {
         }
         check_table(run, &[run]);
     }
+}
+
+#[test]
+fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
+    let folder = Folder::new("random-no-cgroup");
+    let small = ["--pool", "1M", "--page", "16K", "--repeat", "1", "-n", "1", "--json", "-"];
+    without_cgroups(|| {
+        // Only inserts into a table are judged by mmap.
+        for (args, status) in [(&["small", "--only", "store"][..], 0), (&["table", "--check"], 1)] {
+            let output = folder.run(&[args, &small].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(status), "{said}");
+            let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let reason = results["runs"][0]["mapped_not_run"].as_str().unwrap();
+            assert!(reason.contains("/sys/fs/cgroup"), "{reason}");
+            assert!(said.contains(&format!("no mmap beside it: {reason}\n")), "{said}");
+        }
+    });
 }
 
 /// Checks the targets of the last of some sizes of pages.
