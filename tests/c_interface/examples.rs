@@ -70,12 +70,43 @@ fn stencil() {
 }
 
 #[test]
+fn hash_table() {
+    // Parts of four times the pool and more.
+    says("hash_table", &["8192", "puts"], setup(1, 4 * KIB, 64 * KIB), &["1 ranks, by puts", "8192 keys"]);
+    says("hash_table", &["8192", "stores"], setup(2, 4 * KIB, 64 * KIB), &["2 ranks, by stores", "16384 keys"]);
+    says("hash_table", &["8192"], setup(4, 4 * KIB, 64 * KIB), &["4 ranks, by puts", "32768 keys", "lookups/s"]);
+    says("hash_table", &["8192", "mmap"], setup(1, 4 * KIB, 64 * KIB), &["1 ranks, by mmap", "8192 keys"]);
+    explains("hash_table", &["--help"], 0);
+    for args in [&["0"][..], &["2147483648"], &["8M"], &["8", "loads"], &["8", "mmap"], &["8", "puts", "1"]] {
+        explains("hash_table", args, 2);
+    }
+}
+
+#[test]
+fn graph_search() {
+    // Edges of 2 MiB on all ranks together; the graph is the same on however many.
+    for (ranks, pool_bytes) in [(1, 256 * KIB), (2, 256 * KIB), (4, 128 * KIB)] {
+        let parts =
+            [&*format!("{ranks} ranks, scale 14, seed 1: "), "12483 of 16384 vertices in 5 levels, 261800 edges"];
+        says("graph_search", &[], setup(ranks, 16 * KIB, pool_bytes), &parts);
+    }
+    says("graph_search", &["3", "7"], setup(4, 4 * KIB, 64 * KIB), &["4 ranks, scale 3, seed 7: "]);
+    says("graph_search", &["14", "1", "mmap"], setup(1, 4 * KIB, 64 * KIB), &["by mmap", "12483 of 16384 vertices"]);
+    explains("graph_search", &["--help"], 0);
+    for args in
+        [&["0"][..], &["32"], &["1"], &["8", "0"], &["8", "1", "mmap"], &["8", "1", "map"], &["8", "1", "mmap", "1"]]
+    {
+        explains("graph_search", args, 2);
+    }
+}
+
+#[test]
 fn every_example_is_run() {
     let tests = include_str!("examples.rs");
     let entries = std::fs::read_dir(compile::source_dir().join("examples")).expect("a directory").flatten();
     let sources: Vec<_> =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|its| its == "c")).collect();
-    assert!(sources.len() >= 3);
+    assert!(sources.len() >= 5);
     for source in sources {
         let name = source.file_stem().expect("a name").to_string_lossy();
         assert!(tests.contains(&format!("says(\"{name}\"")), "no test runs examples/{name}.c");

@@ -1,17 +1,11 @@
 //! Loads of shuffled blocks of the own segment, and of a file that a process maps with as much memory.
 
-use crate::cgroup;
 use crate::cycle::load;
-use crate::memory::Memory;
+use crate::mapped::{self, Process, answer, written_file};
 use crate::plan::{Mapping, Spec, Workload};
-use crate::rank::{Rank, fail};
+use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
-use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
-use std::process::{Command, Stdio};
 use std::time::Instant;
-use vgasnet::storage::BackingFile;
 
 /// The unit of shuffling.
 const BLOCK_BYTES: usize = 1 << 20;
@@ -28,7 +22,7 @@ pub struct Found {
 }
 
 pub fn run(rank: &Rank, spec: &Spec) -> Found {
-    let mapped_seconds_each = spec.mapping.as_ref().map_err(String::clone).and_then(|mapping| ask(mapping, spec));
+    let mapped_seconds_each = Process::start(Workload::MappedBlocks, spec).step();
     let block = vec![1; BLOCK_BYTES];
     for offset in (0..spec.data_bytes).step_by(BLOCK_BYTES) {
         rank.put(0, offset, &block);
@@ -59,35 +53,16 @@ unsafe fn rounds(start: *const u8, spec: &Spec) -> Vec<f64> {
     (0..spec.repeat).map(round).collect()
 }
 
-/// Runs the process that maps a file to its end.
-fn ask(mapping: &Mapping, spec: &Spec) -> Result<Vec<f64>, String> {
-    let spec = Spec { workload: Workload::MappedBlocks, mapping: Ok(mapping.clone()), ..spec.clone() };
-    let told = serde_json::to_string(&spec).map_err(|error| error.to_string())?;
-    let program = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
-    let run = Command::new(program).arg("rank").arg(told).stderr(Stdio::inherit()).output();
-    let output = run.map_err(|error| format!("starting a process: {error}"))?;
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| Err(format!("its process ended with {}", output.status)))
-}
-
-/// The work of the process. It enters the cgroup before it touches memory, so that all its memory counts there.
+/// The work of the process that maps a file: all rounds in one turn.
 pub fn serve(spec: &Spec) {
-    let found = spec.mapping.as_ref().map_err(String::clone).and_then(|mapping| {
-        cgroup::enter(&mapping.cgroup)?;
-        mapped_rounds(mapping, spec).map_err(|error| format!("a file in {}: {error}", mapping.dir.display()))
+    mapped::serve(spec, |mapping| {
+        let found = mapped_rounds(mapping, spec);
+        answer(found.map_err(|error| format!("a file in {}: {error}", mapping.dir.display())));
     });
-    serde_json::to_writer(std::io::stdout(), &found).unwrap_or_else(|error| fail(format!("an answer: {error}")));
 }
 
 fn mapped_rounds(mapping: &Mapping, spec: &Spec) -> std::io::Result<Vec<f64>> {
-    let backing = BackingFile::create(&mapping.dir, spec.data_bytes).unwrap_or_else(|error| fail(error.to_string()));
-    let file = File::from(backing.as_fd().try_clone_to_owned()?);
-    // Direct I/O takes memory at a multiple of a block.
-    let mut block = Memory::shared(BLOCK_BYTES);
-    for offset in (0..spec.data_bytes).step_by(BLOCK_BYTES) {
-        file.write_all_at(block.bytes(), offset)?;
-    }
-    file.sync_all()?;
-    let memory = Memory::of_file(backing.as_fd(), spec.data_bytes as usize)?;
+    let memory = written_file(&mapping.dir, spec.data_bytes, |_, _| ())?;
     // SAFETY: the mapping is as long as the data, of a file that nobody else has.
     Ok(unsafe { rounds(memory.start(), spec) })
 }

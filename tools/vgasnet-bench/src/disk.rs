@@ -38,9 +38,20 @@ pub struct PlainFile {
     storage: Box<dyn Storage>,
     pub is_direct: bool,
     memory: Memory,
+    room: Room,
 }
 
-/// One read or write: at most a block.
+/// The buffers of a file, each of which has one operation at a time.
+#[derive(Clone, Copy, Debug)]
+struct Room {
+    buffers: usize,
+    buffer_bytes: usize,
+}
+
+/// Blocks, as many as a rank has in flight.
+const BLOCKS: Room = Room { buffers: BUFFERS, buffer_bytes: BLOCK };
+
+/// One read or write: at most a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub is_write: bool,
@@ -58,28 +69,38 @@ impl PlainFile {
         let size_bytes = data_bytes.next_multiple_of(storage::BLOCK_BYTES as u64);
         let failed = |error: io::Error| -> ! { fail(format!("a file in {}: {error}", dir.display())) };
         let backing = BackingFile::create(dir, size_bytes).unwrap_or_else(|error| fail(error.to_string()));
-        let mut plain = PlainFile::on(backing, buffers).unwrap_or_else(|error| failed(error));
+        let mut plain = PlainFile::on(backing, buffers, BLOCKS).unwrap_or_else(|error| failed(error));
         plain.one_at_a_time(blocks(true, 0, size_bytes)).unwrap_or_else(|error| failed(error));
         plain
     }
 
     /// The same file through other buffers. Ends the job if that fails.
     pub fn again(&self, buffers: Buffers) -> PlainFile {
-        let again = self.backing.try_clone().and_then(|backing| PlainFile::on(backing, buffers));
+        self.again_with(buffers, BLOCKS)
+    }
+
+    /// The same file for steps of at most `step_bytes`, of which `in_flight_max` may be in flight.
+    pub fn for_small_steps(&self, in_flight_max: usize, step_bytes: usize) -> PlainFile {
+        self.again_with(Buffers::SmallPages, Room { buffers: in_flight_max, buffer_bytes: step_bytes })
+    }
+
+    fn again_with(&self, buffers: Buffers, room: Room) -> PlainFile {
+        let again = self.backing.try_clone().and_then(|backing| PlainFile::on(backing, buffers, room));
         again.unwrap_or_else(|error| fail(format!("a second descriptor: {error}")))
     }
 
-    fn on(backing: BackingFile, buffers: Buffers) -> io::Result<PlainFile> {
+    fn on(backing: BackingFile, buffers: Buffers, room: Room) -> io::Result<PlainFile> {
         let memory = match buffers {
-            Buffers::SmallPages => Memory::shared(BUFFERS * BLOCK),
-            Buffers::LargePages => Memory::allocated(BUFFERS * BLOCK, true),
+            Buffers::SmallPages => Memory::shared(room.buffers * room.buffer_bytes),
+            Buffers::LargePages => Memory::allocated(room.buffers * room.buffer_bytes, true),
         };
         Ok(PlainFile {
             file: File::from(backing.as_fd().try_clone_to_owned()?),
-            storage: storage_on(backing.try_clone()?, memory.start())?,
+            storage: storage_on(backing.try_clone()?, memory.start(), room)?,
             is_direct: backing.is_direct(),
             backing,
             memory,
+            room,
         })
     }
 
@@ -99,14 +120,14 @@ impl PlainFile {
     }
 
     fn buffer(&self, index: usize) -> *mut u8 {
-        self.memory.start().wrapping_add(index * BLOCK)
+        self.memory.start().wrapping_add(index * self.room.buffer_bytes)
     }
 
     /// Does the steps one after the other, with a system call each; seconds.
     pub fn one_at_a_time(&mut self, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
         let start = Instant::now();
-        for (step, buffer) in steps.zip((0..BUFFERS).cycle()) {
-            assert!(step.len_bytes <= BLOCK, "{step:?} is more than a block");
+        for (step, buffer) in steps.zip((0..self.room.buffers).cycle()) {
+            assert!(step.len_bytes <= self.room.buffer_bytes, "{step:?} is more than a buffer");
             // SAFETY: the buffer is that long, initialised, and between calls nothing else uses it.
             let bytes = unsafe { std::slice::from_raw_parts_mut(self.buffer(buffer), step.len_bytes) };
             if step.is_write {
@@ -127,13 +148,14 @@ impl PlainFile {
     pub fn at_depth(&mut self, depth: usize, steps: impl Iterator<Item = Step>) -> io::Result<f64> {
         let start = Instant::now();
         let mut steps = steps.peekable();
-        let (mut next, mut in_flight): (usize, [Option<u64>; BUFFERS]) = (0, [None; BUFFERS]);
+        let buffers = self.room.buffers;
+        let (mut next, mut in_flight): (usize, Vec<Option<u64>>) = (0, vec![None; buffers]);
         while steps.peek().is_some() || self.storage.in_flight() > 0 {
             while let Some(step) = steps.peek() {
                 let is_taken = in_flight.contains(&Some(step.offset_bytes));
                 let has_room = !is_taken && in_flight.iter().flatten().count() < depth;
                 // Buffers take turns.
-                let free = (0..BUFFERS).map(|at| (next + at) % BUFFERS).find(|at| in_flight[*at].is_none());
+                let free = (0..buffers).map(|at| (next + at) % buffers).find(|at| in_flight[*at].is_none());
                 let Some(buffer) = free.filter(|_| has_room) else { break };
                 next = buffer + 1;
                 self.start(*step, buffer)?;
@@ -154,7 +176,7 @@ impl PlainFile {
     }
 
     fn start(&mut self, step: Step, buffer: usize) -> io::Result<()> {
-        assert!(buffer < BUFFERS && step.len_bytes <= BLOCK, "{step:?} in buffer {buffer}");
+        assert!(buffer < self.room.buffers && step.len_bytes <= self.room.buffer_bytes, "{step:?} in buffer {buffer}");
         let direction = if step.is_write { IoDirection::Write } else { IoDirection::Read };
         let (offset_bytes, len_bytes) = (step.offset_bytes, step.len_bytes);
         let (memory, token) = (self.buffer(buffer), buffer as u64);
@@ -174,15 +196,15 @@ impl PlainFile {
     }
 }
 
-fn storage_on(backing: BackingFile, memory: *mut u8) -> io::Result<Box<dyn Storage>> {
-    let range = (memory, BUFFERS * BLOCK);
-    match RingStorage::new(backing, DEPTH_DEFAULT) {
+fn storage_on(backing: BackingFile, memory: *mut u8, room: Room) -> io::Result<Box<dyn Storage>> {
+    let range = (memory, room.buffers * room.buffer_bytes);
+    match RingStorage::new(backing, room.buffers) {
         Ok(mut ring) => {
             // A kernel that refuses this refuses it to the ranks, too, and they print a line.
-            ring.register(&[range], BLOCK, |_| ());
+            ring.register(&[range], room.buffer_bytes, |_| ());
             Ok(Box::new(ring))
         }
-        Err(refused) => Ok(Box::new(ThreadStorage::new(refused.file, DEPTH_DEFAULT)?)),
+        Err(refused) => Ok(Box::new(ThreadStorage::new(refused.file, room.buffers)?)),
     }
 }
 

@@ -1,12 +1,20 @@
 //! Every rank puts ten single bytes into one page of rank 0, then all meet in a barrier, again and again.
 
-use crate::plan::Spec;
+use crate::plan::{Job, Spec};
 use crate::progress;
 use crate::rank::{Rank, fail};
 use serde::{Deserialize, Serialize};
 
 /// Puts of a rank between two barriers.
 pub const PUTS: u64 = 10;
+
+/// The ranks of the job that has a target.
+const JUDGED_RANKS: u32 = 4;
+
+/// Whether the job has a target: where ranks share memory, puts of one reach the frame of another.
+pub fn is_judged(job: &Job) -> bool {
+    job.ranks == JUDGED_RANKS && !job.config.peer_memory
+}
 
 /// Measurements of rank 0, repetition by repetition.
 #[derive(Debug, Serialize, Deserialize)]

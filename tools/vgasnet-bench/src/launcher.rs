@@ -1,11 +1,15 @@
 //! Runs jobs, one after the other, and shows their results.
 
+mod small;
+mod table;
+
 use crate::arrays::ARRAYS;
 use crate::cgroup::MemoryLimit;
 use crate::hit::{self, SEGMENT_POOLS};
 use crate::options::{
     Benchmark, BlockOptions, CollectiveOptions, FaultOptions, HitOptions, ListOptions, LoopOptions, MessageOptions,
     PageSizeOptions, ReadOptions, Setup, SharingOptions, StreamOptions, SweepOptions, Switch, TriadOptions,
+    is_page_chosen,
 };
 use crate::plan::{self, BLOCK_BYTES, Job, Mapping, Spec, Workload};
 use crate::report::{
@@ -14,7 +18,7 @@ use crate::report::{
     TriadFigures,
 };
 use crate::threads::DATA_POOLS;
-use crate::{Stop, ahead, blocks, cycle, input, page_size, plot, replacement, sweep};
+use crate::{Stop, ahead, blocks, cycle, false_sharing, input, page_size, plot, replacement, sweep};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -49,7 +53,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Random(options) => reads(Workload::Random, options),
         Benchmark::PageSize(options) => page_sizes(options),
         Benchmark::Sweep(options) => sweeps(options),
-        Benchmark::FalseSharing(options) => false_sharing(options),
+        Benchmark::FalseSharing(options) => sharing(options),
         Benchmark::Hit(options) => hits(options),
         Benchmark::Triad(options) => triad(options),
         Benchmark::Fault(options) => fault(options),
@@ -60,6 +64,8 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Collectives(options) => collectives(options),
         Benchmark::Loop(options) => cyclic(options),
         Benchmark::Blocks(options) => shuffled_blocks(options),
+        Benchmark::Small(options) => small::run(options),
+        Benchmark::Table(options) => table::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }
@@ -99,8 +105,11 @@ fn reads(workload: Workload, options: &ReadOptions) -> Result<u8, Stop> {
 
 fn page_sizes(options: &PageSizeOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.judging.plot)?;
-    let is_chosen = options.setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![options.setup.page] } else { page_size::pages_bytes().map(Some).collect() };
+    let pages = if is_page_chosen(&options.setup) {
+        vec![options.setup.page]
+    } else {
+        page_size::pages_bytes().map(Some).collect()
+    };
     let mut jobs = Vec::new();
     for page in pages {
         let setup = Setup { page, ..options.setup.clone() };
@@ -139,12 +148,15 @@ fn sweeps(options: &SweepOptions) -> Result<u8, Stop> {
     show(&jobs, run_all(&jobs, SweepFigures::new)?, &output, options.judging.check, plot::sweeps)
 }
 
-fn false_sharing(options: &SharingOptions) -> Result<u8, Stop> {
+fn sharing(options: &SharingOptions) -> Result<u8, Stop> {
     let output = Output::open(&options.setup.json, &options.modes.plot)?;
     // The data is rounded up to the one page.
     let spec = Spec { data_bytes: 1, count: options.rounds, ..Spec::new(Workload::FalseSharing, &options.setup) };
     let jobs = plan::jobs(&options.modes, &options.setup, &spec)?;
-    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, false, plot::sharing)
+    if options.check && !jobs.iter().any(false_sharing::is_judged) {
+        return Err(Stop::usage("--check is about 4 ranks that do not share memory; give -n 4 --peer-memory off"));
+    }
+    show(&jobs, run_all(&jobs, SharingFigures::new)?, &output, options.check, plot::sharing)
 }
 
 fn hits(options: &HitOptions) -> Result<u8, Stop> {
@@ -188,7 +200,7 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     }
     let mut runs = Vec::new();
     for job in &mut jobs {
-        let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job) } else { None };
+        let limit = if job.spec.data_bytes > pool_bytes { limit_memory(job, 1) } else { None };
         let found = run_job(job)?;
         let peak_bytes = limit.as_ref().and_then(MemoryLimit::peak_bytes);
         runs.push(Run::new(job, TriadFigures::new(job, found, peak_bytes)));
@@ -196,9 +208,9 @@ fn triad(options: &TriadOptions) -> Result<u8, Stop> {
     show(&jobs, runs, &output, options.judging.check, plot::triads)
 }
 
-/// Makes a cgroup for the process that maps a file, if this machine allows that.
-fn limit_memory(job: &mut Job) -> Option<MemoryLimit> {
-    let limit = MemoryLimit::new(job.rank_memory_bytes());
+/// Makes a cgroup for the processes that map a file, if this machine allows that.
+fn limit_memory(job: &mut Job, processes: u32) -> Option<MemoryLimit> {
+    let limit = MemoryLimit::new(u64::from(processes) * job.rank_memory_bytes());
     let dir = job.config.storage_dir.clone();
     job.spec.mapping = match &limit {
         Ok(limit) => Ok(Mapping { dir, cgroup: limit.path().to_owned() }),
@@ -246,8 +258,7 @@ fn fault_threads(options: &FaultOptions) -> Result<u8, Stop> {
 /// A setup for each size of pages: the chosen one, or two.
 fn setups_by_page(setup: &Setup) -> Vec<Setup> {
     const PAGES_BYTES: [u64; 2] = [4 << 20, 64 << 10];
-    let is_chosen = setup.page.is_some() || std::env::var_os("VGASNET_PAGE_SIZE").is_some();
-    let pages = if is_chosen { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
+    let pages = if is_page_chosen(setup) { vec![setup.page] } else { PAGES_BYTES.map(Some).to_vec() };
     pages.into_iter().map(|page| Setup { page, ..setup.clone() }).collect()
 }
 
@@ -360,7 +371,7 @@ fn shuffled_blocks(options: &BlockOptions) -> Result<u8, Stop> {
     }
     let (mut runs, mut smaller): (Vec<Run<BlockFigures>>, _) = (Vec::new(), None);
     for job in &mut jobs {
-        let _limit = limit_memory(job);
+        let _limit = limit_memory(job, 1);
         let run = Run::new(job, BlockFigures::new(job, run_job(job)?, smaller));
         smaller = Some(run.figures.seconds);
         runs.push(run);

@@ -31,6 +31,12 @@ impl Memory {
         map(len_bytes, Some(file))
     }
 
+    /// Has the kernel read nothing ahead in a mapped file.
+    pub fn use_at_random(&self) {
+        // SAFETY: the range is mapped, and the advice changes nothing about its content.
+        unsafe { libc::madvise(self.address.cast(), self.len_bytes, libc::MADV_RANDOM) };
+    }
+
     /// Zeros from the program's allocator, resident from the start. With `ask_for_large_pages`, the kernel is asked for
     /// large pages, which it may refuse: see [`large_page_bytes`].
     ///

@@ -1,5 +1,9 @@
 //! The command line.
 
+mod random;
+
+pub use random::{Access, SmallOptions, TableOptions};
+
 use crate::Stop;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -61,6 +65,10 @@ pub enum Benchmark {
     Loop(LoopOptions),
     /// Loads of shuffled blocks of 1 MiB, with several pools, beside a mapped file in as much memory
     Blocks(BlockOptions),
+    /// Gets, puts, loads and stores of 8 bytes to 64 KiB at random places, by where they are, beside raw I/O and a mapped file
+    Small(SmallOptions),
+    /// Inserts into a hash table of eight pools in each rank's segment, beside a mapped file in as much memory
+    Table(TableOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }
@@ -94,6 +102,23 @@ pub struct Setup {
     /// Have each job print its statistics on stderr when it ends; counting takes a few nanoseconds a hit
     #[arg(long)]
     pub stats: bool,
+}
+
+impl Setup {
+    /// The same with this pool where neither the option nor the environment sets one.
+    pub fn with_pool(self, default_bytes: u64) -> Setup {
+        Setup { pool: self.pool.or(default_unless("VGASNET_POOL_SIZE", default_bytes)), ..self }
+    }
+}
+
+/// Whether an option or the environment sets the size of pages.
+pub fn is_page_chosen(setup: &Setup) -> bool {
+    setup.page.or(default_unless("VGASNET_PAGE_SIZE", 0)) != Some(0)
+}
+
+/// A default, unless the environment sets the variable.
+pub fn default_unless(variable: &str, default_bytes: u64) -> Option<u64> {
+    std::env::var_os(variable).is_none().then_some(default_bytes)
 }
 
 #[derive(Args, Clone)]
@@ -203,6 +228,10 @@ pub struct SharingOptions {
     #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 100,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rounds: u32,
+
+    /// Exit with status 1 if the target is missed, which 4 ranks have that do not share memory
+    #[arg(long)]
+    pub check: bool,
 }
 
 #[derive(Args, Clone)]

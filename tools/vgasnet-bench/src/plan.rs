@@ -1,7 +1,7 @@
 //! Jobs, as the options ask for them, and the orders of their ranks.
 
 use crate::Stop;
-use crate::options::{Modes, Setup};
+use crate::options::{Access, Modes, Setup};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
@@ -39,9 +39,20 @@ pub enum Workload {
     Blocks,
     /// Of a process that is no rank, but a baseline for one.
     MappedBlocks,
+    Small,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedSmall,
+    Table,
+    /// Of a process that is no rank, but a baseline for one.
+    MappedTable,
 }
 
 impl Workload {
+    /// Whether each rank has data.
+    pub fn is_of_each_rank(self) -> bool {
+        matches!(self, Workload::Hit | Workload::Small | Workload::Table)
+    }
+
     /// The name that it has in JSON.
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
@@ -52,7 +63,7 @@ impl Workload {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Spec {
     pub workload: Workload,
-    /// The data on rank 0; for [`Workload::Hit`] on each rank; for [`Workload::Collectives`] the bytes that each rank gets.
+    /// The data on rank 0, or on each rank where [`Workload::is_of_each_rank`]; for [`Workload::Collectives`] the bytes that each rank gets.
     pub data_bytes: u64,
     /// Of [`Workload::Hit`]: only gets at random places. Of [`Workload::Sweep`]: not in order.
     #[serde(default)]
@@ -61,6 +72,9 @@ pub struct Spec {
     pub count: u32,
     /// How many threads load, of [`Workload::FaultThreads`].
     pub threads: Vec<u32>,
+    /// Of [`Workload::Small`].
+    #[serde(default)]
+    pub accesses: Vec<Access>,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
@@ -89,6 +103,7 @@ impl Spec {
             only_random: false,
             count: 0,
             threads: Vec::new(),
+            accesses: Vec::new(),
             repeat: setup.repeat,
             seed: setup.seed,
             input: None,
@@ -135,10 +150,8 @@ impl Layout {
         let is_first = rank == 0;
         let bytes_if =
             |is_there: bool, bytes: u64| if is_there { bytes.next_multiple_of(config.page_bytes) } else { 0 };
-        let mail_offset = bytes_if(
-            (is_first && spec.workload != Workload::Collectives) || spec.workload == Workload::Hit,
-            spec.data_bytes,
-        );
+        let has_data = (is_first && spec.workload != Workload::Collectives) || spec.workload.is_of_each_rank();
+        let mail_offset = bytes_if(has_data, spec.data_bytes);
         let end = mail_offset + bytes_if(is_first, u64::from(ranks) * MAIL_BYTES);
         Layout { mail_offset, segment_bytes: end.max(config.page_bytes) }
     }
@@ -191,6 +204,8 @@ impl Job {
             | Workload::PageSize
             | Workload::Sweep => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
+            Workload::Small => 2,
+            Workload::Table => u64::from(self.ranks),
             _ => 1,
         };
         let plain_bytes = self.spec.data_bytes.saturating_mul(other_files);

@@ -1,4 +1,8 @@
-//! Bar charts of the results.
+//! Charts of the results: bars, and lines where sizes go over orders of magnitude.
+
+mod small;
+
+pub use small::small;
 
 use crate::faults::{Found, Latency};
 use crate::report::{

@@ -2,8 +2,8 @@
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
-    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, page_size, reads, stream,
-    sweep, threads, triad,
+    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, page_size, reads, small,
+    stream, sweep, table, threads, triad,
 };
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -31,12 +31,8 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
     }
     let spec: Spec =
         serde_json::from_str(spec).map_err(|error| Stop::usage(format!("what a rank is told: {error}")))?;
-    if spec.workload == Workload::MappedTriad {
-        triad::mapped::serve(&spec);
-        return Ok(0);
-    }
-    if spec.workload == Workload::MappedBlocks {
-        blocks::serve(&spec);
+    if let Some(serve) = mapped_work(spec.workload) {
+        serve(&spec);
         return Ok(0);
     }
     let rank = Rank::start(&spec)?;
@@ -56,8 +52,21 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Ahead => rank.report(&spec, ahead::run(&rank, &spec)),
         Workload::Loop => rank.report(&spec, cycle::run(&rank, &spec)),
         Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
+        Workload::Small | Workload::MappedSmall => rank.report(&spec, small::run(&rank, &spec)),
+        Workload::Table | Workload::MappedTable => rank.report(&spec, table::run(&rank, &spec)),
     }
     job::exit(0)
+}
+
+/// The work of a process that is no rank.
+fn mapped_work(workload: Workload) -> Option<fn(&Spec)> {
+    match workload {
+        Workload::MappedTriad => Some(triad::mapped::serve),
+        Workload::MappedBlocks => Some(blocks::serve),
+        Workload::MappedSmall => Some(small::mapped::serve),
+        Workload::MappedTable => Some(table::serve),
+        _ => None,
+    }
 }
 
 /// This rank after attach.

@@ -9,8 +9,10 @@ mod messages;
 mod page_size;
 mod reads;
 mod sharing;
+mod small;
 mod stream;
 mod sweep;
+mod table;
 mod threads;
 mod triad;
 
@@ -22,8 +24,10 @@ pub use messages::{MessageFigures, Throughput};
 pub use page_size::PageSizeFigures;
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
+pub use small::{SmallFigures, SmallRow};
 pub use stream::{AheadFigures, Ratio, StreamFigures};
 pub use sweep::SweepFigures;
+pub use table::{Best, TableFigures};
 pub use threads::{Rate, ThreadFigures};
 pub use triad::{Measured, TriadFigures};
 
@@ -249,7 +253,11 @@ impl Verdict {
         u8::from(check && !self.reached_all)
     }
 
+    /// Nothing for a job without targets.
     pub fn table(&self) -> String {
+        if self.targets.is_empty() {
+            return String::new();
+        }
         let mut text = format!("{:<42} {:>10} {:>13} {:>7}\n", "target", "measured", "wanted", "ratio");
         for target in &self.targets {
             let bound = if target.bound == Bound::AtMost { "at most" } else { "at least" };
@@ -299,6 +307,9 @@ impl Setting {
         format!("{:<13} {:>5} {page:>5} {pool:>6} {cooperative:>5} {peer:>5}", self.mode.name(), self.ranks)
     }
 }
+
+/// A remark about a baseline.
+const MAPPED_MEMORY: &str = "mmap has as much memory as a rank may take, page cache included: the pool and 64M";
 
 /// A remark if plain I/O did not bypass the page cache.
 fn not_direct(is_direct: bool, indent: &str, io: &str) -> String {

@@ -2,7 +2,7 @@
 
 use crate::Stop;
 use crate::input::{Checked, Data};
-use crate::options::Setup;
+use crate::options::{Setup, default_unless};
 use crate::plan::{BLOCK_BYTES, Spec};
 use crate::progress;
 use crate::rank::{Rank, block_buffer, disk_bytes};
@@ -33,12 +33,8 @@ pub struct Found {
 
 /// The setup with this benchmark's own defaults.
 pub fn defaults(setup: &Setup) -> Setup {
-    let default = |variable: &str, bytes: u64| std::env::var_os(variable).is_none().then_some(bytes);
-    Setup {
-        pool: setup.pool.or(default("VGASNET_POOL_SIZE", POOL_BYTES_DEFAULT)),
-        page: setup.page.or(default("VGASNET_PAGE_SIZE", PAGE_BYTES_DEFAULT)),
-        ..setup.clone()
-    }
+    let page = setup.page.or(default_unless("VGASNET_PAGE_SIZE", PAGE_BYTES_DEFAULT));
+    Setup { page, ..setup.clone() }.with_pool(POOL_BYTES_DEFAULT)
 }
 
 /// The sizes of the data: the chosen ones, or steps up to four pools.

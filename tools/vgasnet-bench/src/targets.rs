@@ -2,11 +2,14 @@
 
 use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};
+use crate::options::Access;
 use crate::plan::Job;
 use crate::replacement::Row;
 use crate::report::{
-    AheadFigures, BlockFigures, CollectiveThroughput, ListKind, Measured, PageSizeFigures, Rate, Ratio, Throughput,
+    AheadFigures, Best, BlockFigures, CollectiveThroughput, ListKind, Measured, PageSizeFigures, Rate, Ratio,
+    SmallFigures, SmallRow, Throughput,
 };
+use crate::small::{IN_FLIGHT, Place};
 use crate::stream::Way;
 use crate::{cycle, faults, hit};
 use Bound::{AtLeast, AtMost};
@@ -152,6 +155,12 @@ pub fn judge_sweep(messages_a_page: f64) -> Vec<Target> {
     vec![target("messages_a_page", "messages a page", messages_a_page, AtMost, 8.0)]
 }
 
+/// The target of `false-sharing`.
+pub fn judge_sharing(round_to_barrier: f64) -> Vec<Target> {
+    let (name, meaning) = ("round_to_barrier", "round of ten puts a rank to a barrier");
+    vec![target(name, meaning, round_to_barrier, AtMost, 10.0)]
+}
+
 /// The targets of `stream`: nearly as fast as the disk.
 pub fn judge_stream(ratios: &[Ratio]) -> Vec<Target> {
     let judged = ratios.iter().map(|ratio| {
@@ -245,6 +254,60 @@ pub fn judge_blocks(found: &BlockFigures) -> Vec<Target> {
         target("to_smaller_pool", "time to that with the smaller pool", found.seconds / smaller, AtMost, NOISE)
     });
     mapped.into_iter().chain(smaller).collect()
+}
+
+/// The targets of `small`, each where it is worst: 8 bytes or 4 KiB, which are one block of the disk. A put reads that, and
+/// writes it later. The page is not to matter, so loads are compared with those at small pages.
+pub fn judge_small(figures: &SmallFigures) -> Vec<Target> {
+    const JUDGED_BYTES: [usize; 2] = [8, 4 << 10];
+    let names = [
+        (Access::Get, Place::OwnDisk, 1, "get_own_disk_to_raw_read", "get, own disk, to a raw read"),
+        (
+            Access::Get,
+            Place::NeighbourDisk,
+            1,
+            "get_neighbour_disk_to_raw_read",
+            "get, neighbour's disk, to a raw read",
+        ),
+        (Access::Put, Place::OwnDisk, 1, "put_own_disk_to_raw_read", "put, own disk, to a raw read"),
+        (
+            Access::Put,
+            Place::NeighbourDisk,
+            1,
+            "put_neighbour_disk_to_raw_read",
+            "put, neighbour's disk, to a raw read",
+        ),
+        (Access::Get, Place::OwnDisk, IN_FLIGHT, "gets_own_disk_to_raw_rate", "64 gets, own disk, to the raw rate"),
+        (Access::Get, Place::NeighbourDisk, IN_FLIGHT, "gets_neighbour_disk_to_raw_rate", "64 gets, neighbour's disk"),
+        (Access::Put, Place::OwnDisk, IN_FLIGHT, "puts_own_disk_to_raw_rate", "64 puts, own disk, to the raw rate"),
+        (Access::Put, Place::NeighbourDisk, IN_FLIGHT, "puts_neighbour_disk_to_raw_rate", "64 puts, neighbour's disk"),
+    ];
+    let worst = |access: Access, place: Place, in_flight: u32, ratio: &dyn Fn(&SmallRow) -> Option<f64>| {
+        let judged = JUDGED_BYTES.into_iter().filter_map(|bytes| figures.row(access, place, bytes, in_flight));
+        judged.filter_map(ratio).max_by(f64::total_cmp)
+    };
+    let judged = names.into_iter().filter_map(|(access, place, in_flight, name, meaning)| {
+        if in_flight > 1 {
+            let to_raw = worst(access, place, in_flight, &|row| row.to_reference)?;
+            return Some(target(name, meaning, 1.0 / to_raw, AtLeast, 0.7));
+        }
+        let to_read = worst(access, place, in_flight, &|row| Some(row.us / figures.raw_read_us?))?;
+        Some(target(name, meaning, to_read, AtMost, if access == Access::Get { 1.5 } else { 2.0 }))
+    });
+    let loads = worst(Access::Load, Place::OwnDisk, 1, &|row| row.to_small_page).map(|to_small_page| {
+        let (name, meaning) = ("load_to_small_page", "load, own disk, to that at pages of 64K");
+        target(name, meaning, to_small_page, AtMost, 2.0)
+    });
+    judged.chain(loads).collect()
+}
+
+/// The targets of `table`, at the best size of pages.
+pub fn judge_table(best: Best) -> Vec<Target> {
+    let stores = 1.0 / best.stores_to_mapped;
+    vec![
+        target("puts_to_mmap", "inserts by puts to mmap, best pages", best.puts_to_mapped, AtLeast, 1.0),
+        target("stores_time_to_mmap", "time by stores to mmap, best pages", stores, AtMost, 1.3),
+    ]
 }
 
 /// The targets of `replacement`, of the default policy.

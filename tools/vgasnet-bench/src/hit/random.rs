@@ -1,17 +1,12 @@
 //! Gets of 8 bytes at random places of pages that are in a pool, against plain loads of the same pattern.
 
 use crate::baseline::median;
+use crate::calls;
 use crate::memory::Memory;
 use crate::plan::Spec;
 use crate::rank::Rank;
 use serde::{Deserialize, Serialize};
-use std::ffi::c_void;
 use std::hint::black_box;
-
-// As programs call it.
-unsafe extern "C" {
-    fn vgasnet_get(to: *mut c_void, node: u32, from: *mut c_void, len_bytes: usize);
-}
 
 /// Bytes of the places: what a processor's own cache has, and more. Those that a pool cannot keep are left out.
 const WORKING_SETS: [u64; 3] = [1 << 20, 16 << 20, 128 << 20];
@@ -145,11 +140,9 @@ fn gets(rank: &Rank, neighbour: bool, bytes: u64, seed: u64) -> f64 {
     let start_ns = thread_time_ns();
     let mut sum = 0u64;
     for _ in 0..GETS {
-        let mut value = 0u64;
-        let place = std::ptr::with_exposed_provenance_mut::<c_void>(base + places.next());
-        // SAFETY: the value is valid for its length.
-        unsafe { vgasnet_get((&raw mut value).cast(), from, place, size_of::<u64>()) };
-        sum = sum.wrapping_add(value);
+        let mut value = [0; size_of::<u64>()];
+        calls::get(&mut value, from, base + places.next());
+        sum = sum.wrapping_add(u64::from_ne_bytes(value));
     }
     black_box(sum);
     (thread_time_ns() - start_ns) / GETS as f64

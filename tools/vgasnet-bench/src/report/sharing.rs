@@ -1,9 +1,10 @@
 //! Results of `false-sharing`.
 
-use super::{Figures, SETTING_HEAD, Setting};
+use super::{Figures, SETTING_HEAD, Setting, Verdict};
 use crate::baseline::median;
-use crate::false_sharing::{Found, PUTS};
+use crate::false_sharing::{Found, PUTS, is_judged};
 use crate::plan::Job;
+use crate::targets::judge_sharing;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -39,6 +40,11 @@ impl SharingFigures {
 }
 
 impl Figures for SharingFigures {
+    fn judge(&self, job: &Job) -> Option<Verdict> {
+        let targets = if is_judged(job) { judge_sharing(self.round_to_barrier) } else { Vec::new() };
+        Some(Verdict::new(targets, true))
+    }
+
     fn time_seconds(&self) -> Option<f64> {
         Some(self.time_seconds)
     }

@@ -1,10 +1,10 @@
 //! Arrays larger than memory, against plain reads and writes of a file and against a mapped file.
 
-use super::mapped;
 use super::scalar;
 use crate::arrays::Arrays;
 use crate::disk::{Buffers, PlainFile, Step, blocks};
-use crate::plan::Spec;
+use crate::mapped::Process;
+use crate::plan::{Spec, Workload};
 use crate::progress;
 use crate::rank::{Rank, disk_bytes, fail};
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub fn run(rank: &Rank, arrays: &mut Arrays<'_>, array_bytes: u64, spec: &Spec) 
     let mut large = PlainFile::new(rank.storage_dir(), spec.data_bytes, Buffers::LargePages);
     let mut small = large.again(Buffers::SmallPages);
     bar.inc(1);
-    let mut mapped = mapped::Process::start(spec);
+    let mut mapped = Process::start(Workload::MappedTriad, spec);
     let mut mapped_found = mapped.step();
     bar.inc(2);
     let [mut disk_read_bytes, mut disk_written_bytes] = [0, 0];

@@ -1,10 +1,13 @@
 //! A folder for one test, and runs of the bench in it.
 
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::thread;
 
 pub const BENCH: &str = env!("CARGO_BIN_EXE_vgasnet-bench");
 
@@ -57,6 +60,23 @@ impl Drop for Folder {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Runs what starts no thread where nobody can make cgroups, or says that it was not run.
+pub fn without_cgroups(work: impl FnOnce() + Send) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let none: Option<&str> = None;
+            // This thread's own mounts, gone with it.
+            let hidden = unshare(CloneFlags::CLONE_NEWNS)
+                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
+                .and_then(|()| mount(Some("none"), "/sys/fs/cgroup", Some("tmpfs"), MsFlags::MS_RDONLY, none));
+            match hidden {
+                Ok(()) => work(),
+                Err(error) => say_not_run(&format!("this user cannot mount: {error}")),
+            }
+        });
+    });
 }
 
 /// Not through the test harness, which hides the output of tests that pass.

@@ -1,13 +1,12 @@
 //! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
 mod folder;
+mod random;
 mod refusals;
 mod sizes;
 mod victims;
 
-use folder::{Folder, number, say_not_run, text};
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use folder::{Folder, number, say_not_run, text, without_cgroups};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -80,6 +79,21 @@ fn sharing_a_page_reports_rounds_and_barriers() {
         assert!(number(run, "barrier_seconds") > 0.0 && number(run, "puts_per_second") > 0.0);
     }
     assert_eq!(results["cooperative"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn sharing_a_page_has_a_target_where_four_ranks_share_no_memory() {
+    let folder = Folder::new("sharing-target");
+    let args = ["false-sharing", "-n", "2,4", "--rounds", "5", "--peer-memory", "both"];
+    let results = folder.results(&[&args, &SMALL[..]].concat());
+    let runs = results["runs"].as_array().unwrap();
+    for run in runs {
+        let is_judged = run["ranks"] == 4 && run["peer_memory"] == false;
+        check_targets(run, if is_judged { &["round_to_barrier"] } else { &[] }, true);
+    }
+    let target = &runs[3]["targets"][0];
+    assert_eq!((runs.len(), &target["measured"]), (4, &runs[3]["round_to_barrier"]));
+    assert_eq!(results["reached_all"], target["reached"]);
 }
 
 #[test]
@@ -237,27 +251,16 @@ fn a_cgroup_goes_with_the_run_that_made_it_however_that_ends() {
 #[test]
 fn what_cannot_be_limited_is_not_run_and_said_so() {
     let folder = Folder::new("no-cgroup");
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let none: Option<&str> = None;
-            // This thread's own mounts, gone with it.
-            let hidden = unshare(CloneFlags::CLONE_NEWNS)
-                .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
-                .and_then(|()| mount(Some("none"), "/sys/fs/cgroup", Some("tmpfs"), MsFlags::MS_RDONLY, none));
-            if let Err(error) = hidden {
-                say_not_run(&format!("this user cannot mount: {error}"));
-                return;
-            }
-            let output = folder.run(&[&OUT_OF_CORE[..], &["--check", "--json", "-"]].concat());
-            assert_eq!(output.status.code(), Some(1), "a figure is missing: {}", text(&output.stderr));
-            let results: Value = serde_json::from_slice(&output.stdout).unwrap();
-            let run = &results["runs"][0];
-            check_out_of_core(run);
-            assert!(run["mapped"].is_null() && run["reached_all"] == false);
-            let reason = run["mapped_not_run"].as_str().unwrap();
-            assert!(reason.contains("/sys/fs/cgroup") && text(&output.stderr).contains(&format!(": {reason}\n")));
-            assert!(text(&output.stderr).contains("NOT RUN: mmap"), "{}", text(&output.stderr));
-        });
+    without_cgroups(|| {
+        let output = folder.run(&[&OUT_OF_CORE[..], &["--check", "--json", "-"]].concat());
+        assert_eq!(output.status.code(), Some(1), "a figure is missing: {}", text(&output.stderr));
+        let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let run = &results["runs"][0];
+        check_out_of_core(run);
+        assert!(run["mapped"].is_null() && run["reached_all"] == false);
+        let reason = run["mapped_not_run"].as_str().unwrap();
+        assert!(reason.contains("/sys/fs/cgroup") && text(&output.stderr).contains(&format!(": {reason}\n")));
+        assert!(text(&output.stderr).contains("NOT RUN: mmap"), "{}", text(&output.stderr));
     });
 }
 

@@ -34,6 +34,13 @@ fn nonsense_is_one_line_that_names_it() {
         (&["fault", "--faults", "0"], "'0'"),
         (&["fault", "--pool", "16M"], "32M"),
         (&["fault", "--page", "3M"], "VGASNET_PAGE_SIZE=3M"),
+        (&["false-sharing", "--check"], "--peer-memory off"),
+        (&["small", "--pool", "8M", "--page", "4M"], "32M"),
+        (&["small", "--pool", "128K", "--page", "4K"], "260K"),
+        (&["small", "--only", "fetch"], "'fetch'"),
+        (&["small", "--plot", "x.png"], ".svg"),
+        (&["table", "--pool", "16M", "--page", "4M"], "32M"),
+        (&["table", "-n", "65000"], "'65000'"),
         (&["messages", "--messages", "0"], "'0'"),
         (&["unheard-of"], "unheard-of"),
     ];

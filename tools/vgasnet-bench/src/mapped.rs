@@ -1,0 +1,134 @@
+//! A process that maps a file and has the memory of a rank: paging by the kernel, without vgasnet.
+//!
+//! A rank starts the process and sends it a byte for each turn. The process answers with its measurements so far.
+
+use crate::cgroup;
+use crate::memory::Memory;
+use crate::plan::{Job, Mapping, Spec, Workload};
+use crate::rank::fail;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::marker::PhantomData;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use vgasnet::storage::BackingFile;
+
+/// What is written to a file at a time.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// The process, seen from the rank, and its measurements so far; `Err` says why there are none.
+pub struct Process<T> {
+    running: Result<Running, String>,
+    found: PhantomData<T>,
+}
+
+struct Running {
+    child: Child,
+    turns: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl<T: DeserializeOwned> Process<T> {
+    /// Starts the process that does `workload`.
+    pub fn start(workload: Workload, spec: &Spec) -> Process<T> {
+        let start =
+            |mapping| Running::start(workload, mapping, spec).map_err(|error| format!("starting a process: {error}"));
+        let running = spec.mapping.as_ref().map_err(String::clone).and_then(start);
+        Process { running, found: PhantomData }
+    }
+
+    /// Gives the process a turn.
+    pub fn step(&mut self) -> Result<T, String> {
+        let answer = self.running.as_mut().map_err(|reason| reason.clone()).and_then(Running::step);
+        if let Err(reason) = &answer {
+            self.running = Err(reason.clone());
+        }
+        answer
+    }
+}
+
+impl Running {
+    fn start(workload: Workload, mapping: &Mapping, spec: &Spec) -> io::Result<Running> {
+        let spec = Spec { workload, mapping: Ok(mapping.clone()), ..spec.clone() };
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("rank").arg(serde_json::to_string(&spec)?).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn()?;
+        let (turns, answers) = (child.stdin.take(), child.stdout.take());
+        let (turns, answers) = turns.zip(answers).ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Running { child, turns, answers: BufReader::new(answers) })
+    }
+
+    fn step<T: DeserializeOwned>(&mut self) -> Result<T, String> {
+        let mut line = String::new();
+        let asked = self.turns.write_all(b"\n").and_then(|()| self.answers.read_line(&mut line));
+        match asked {
+            Ok(_) if line.ends_with('\n') => {
+                serde_json::from_str(&line).unwrap_or_else(|error| Err(format!("its answer {line}: {error}")))
+            }
+            _ => Err(self.child.wait().map_or_else(
+                |error| format!("waiting for its process: {error}"),
+                |status| format!("its process ended with {status}; with signal 9 the memory was too little for it"),
+            )),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already, and the cgroup has to be empty when the job ends.
+        self.child.kill().and_then(|()| self.child.wait()).ok();
+    }
+}
+
+/// The work of the process. It enters the cgroup before it touches memory, so that all its memory counts there. `begin` is
+/// called at the first turn, and does that and the next ones.
+pub fn serve(spec: &Spec, begin: impl FnOnce(&Mapping)) {
+    // SAFETY: the call touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let mapping = spec.mapping.as_ref().map_err(String::clone);
+    let entered = mapping.and_then(|mapping| cgroup::enter(&mapping.cgroup).map(|()| mapping));
+    if !turn() {
+        return;
+    }
+    match entered {
+        Ok(mapping) => begin(mapping),
+        Err(reason) => answer(Err::<(), _>(reason)),
+    }
+}
+
+/// Waits for a turn; whether there is one.
+pub fn turn() -> bool {
+    io::stdin().read_exact(&mut [0]).is_ok()
+}
+
+/// Ends a turn.
+pub fn answer<T: Serialize>(answer: Result<T, String>) {
+    let text = serde_json::to_string(&answer).unwrap_or_else(|error| fail(format!("an answer: {error}")));
+    // A rank that is gone needs no answer.
+    writeln!(io::stdout(), "{text}").ok();
+}
+
+/// The bytes of a file that is written here, and of a segment of the job, for at least `len_bytes`.
+pub fn file_bytes(len_bytes: u64, job: &Job) -> u64 {
+    let unit_bytes = job.config.page_bytes.max(BLOCK_BYTES as u64);
+    len_bytes.checked_next_multiple_of(unit_bytes).unwrap_or(u64::MAX / unit_bytes * unit_bytes)
+}
+
+/// Writes a file of [`file_bytes`] past the page cache: reads of blocks that nobody wrote do not reach
+/// the disk. `fill` is told the offset of each part. Maps the file.
+pub fn written_file(dir: &Path, len_bytes: u64, mut fill: impl FnMut(u64, &mut [u8])) -> io::Result<Memory> {
+    let backing = BackingFile::create(dir, len_bytes).unwrap_or_else(|error| fail(error.to_string()));
+    let file = File::from(backing.as_fd().try_clone_to_owned()?);
+    // Direct I/O takes memory at a multiple of a block.
+    let mut block = Memory::shared(BLOCK_BYTES);
+    for offset in (0..len_bytes).step_by(BLOCK_BYTES) {
+        fill(offset, block.bytes());
+        file.write_all_at(block.bytes(), offset)?;
+    }
+    file.sync_all()?;
+    Memory::of_file(backing.as_fd(), len_bytes as usize)
+}

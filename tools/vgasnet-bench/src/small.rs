@@ -1,0 +1,187 @@
+//! Small gets, puts, loads and stores at random places, by where the bytes are, beside raw I/O and the kernel's paging.
+
+pub mod mapped;
+mod measure;
+mod reference;
+
+pub use reference::{Reference, ReferenceCell};
+
+use crate::options::Access;
+use crate::plan::Spec;
+use crate::progress;
+use crate::rank::Rank;
+use measure::Measuring;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The bytes of an access.
+pub const SIZES_BYTES: [usize; 5] = [8, 64, 512, 4 << 10, 64 << 10];
+
+const SIZE_BYTES_MAX: usize = SIZES_BYTES[SIZES_BYTES.len() - 1];
+
+/// Accesses that are started before the first of them is waited for.
+pub const IN_FLIGHT: u32 = 64;
+
+/// The data of each rank, in pools.
+pub const SEGMENT_POOLS: u64 = 8;
+
+/// The pool where neither an option nor the environment sets one.
+pub const POOL_BYTES_DEFAULT: u64 = 64 << 20;
+
+/// Accesses of the largest size have room in half of so large a pool, and more than one place.
+pub const POOL_BYTES_MIN: u64 = 4 * SIZE_BYTES_MAX as u64;
+
+/// The most pages that are accessed in pools.
+const WINDOW_PAGES_MAX: u64 = 64;
+
+/// The rank that has the pages of places of a neighbour.
+const NEIGHBOUR: u32 = 1;
+
+/// Where the bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Place {
+    OwnPool,
+    /// Open there. Loads and stores are of pages of the own segment.
+    NeighbourPool,
+    /// Of the own segment, most of which is in no pool.
+    OwnDisk,
+    /// Of the neighbour's segment, most of which is in no pool.
+    NeighbourDisk,
+}
+
+impl Place {
+    /// Pools come last in a round: what is there is not on the disk only any more.
+    pub const ALL: [Place; 4] = [Place::OwnDisk, Place::NeighbourDisk, Place::OwnPool, Place::NeighbourPool];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::OwnPool => "own pool",
+            Place::NeighbourPool => "neighbour's pool",
+            Place::OwnDisk => "own disk",
+            Place::NeighbourDisk => "neighbour's disk",
+        }
+    }
+
+    pub fn is_pool(self) -> bool {
+        matches!(self, Place::OwnPool | Place::NeighbourPool)
+    }
+
+    fn is_own(self) -> bool {
+        matches!(self, Place::OwnPool | Place::OwnDisk)
+    }
+}
+
+/// One kind of access, and the median times of its rounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    pub access: Access,
+    pub place: Place,
+    pub size_bytes: usize,
+    pub in_flight: u32,
+    /// For one access.
+    pub us_each: Vec<f64>,
+}
+
+impl Cell {
+    /// Whether each page is accessed once: loads and stores move or map it.
+    fn is_of_first_accesses(&self) -> bool {
+        self.place == Place::NeighbourPool && self.access.is_by_instruction()
+    }
+
+    /// The rank whose segment has the bytes.
+    fn home(&self) -> u32 {
+        if self.place.is_own() || self.access.is_by_instruction() { 0 } else { NEIGHBOUR }
+    }
+}
+
+/// Measurements of rank 0.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Found {
+    pub cells: Vec<Cell>,
+    pub references: Vec<ReferenceCell>,
+    pub plain_is_direct: bool,
+    /// Why there are no loads and stores of a mapped file.
+    pub mapped_not_run: Option<String>,
+}
+
+pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
+    fill(rank, spec);
+    let mut cells = cells(rank, spec);
+    let mut measuring = rank.is_first().then(|| Measuring::new(rank, spec));
+    let bar = progress::bar(rank.is_first(), "small accesses", u64::from(spec.repeat) * (cells.len() as u64 + 1));
+    for _ in 0..spec.repeat {
+        rank.empty_pool();
+        rank.barrier();
+        for cell in &mut cells {
+            prepare(rank, spec, cell);
+            if let Some(measuring) = &mut measuring {
+                cell.us_each.push(measuring.access(cell));
+            }
+            rank.barrier();
+            bar.inc(1);
+        }
+        if let Some(measuring) = &mut measuring {
+            measuring.references();
+        }
+        bar.inc(1);
+    }
+    measuring.map(|measuring| measuring.end(cells))
+}
+
+/// Writes the whole of the own segment: the disk has nothing to read of what was never written.
+fn fill(rank: &Rank, spec: &Spec) {
+    let bytes = word(spec, rank.me).to_le_bytes().repeat(rank.page_bytes / 8);
+    let bar = progress::bar(rank.is_first(), "filling", spec.data_bytes / rank.page_bytes as u64);
+    for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
+        rank.put(rank.me, offset, &bytes);
+        bar.inc(1);
+    }
+    rank.write_back();
+    rank.barrier();
+}
+
+/// The word that all bytes of a segment are made of.
+fn word(spec: &Spec, rank: u32) -> u64 {
+    xxh3_64(&[spec.seed.to_le_bytes(), u64::from(rank).to_le_bytes()].concat())
+}
+
+fn cells(rank: &Rank, spec: &Spec) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for place in Place::ALL.into_iter().filter(|place| place.is_own() || rank.ranks > 1) {
+        for &access in &spec.accesses {
+            // The own segment alone is memory.
+            if place == Place::NeighbourDisk && access.is_by_instruction() {
+                continue;
+            }
+            let depths: &[u32] = if access.is_by_instruction() { &[1] } else { &[1, IN_FLIGHT] };
+            for size_bytes in SIZES_BYTES {
+                let cell = |&in_flight| Cell { access, place, size_bytes, in_flight, us_each: Vec::new() };
+                cells.extend(depths.iter().map(cell));
+            }
+        }
+    }
+    cells
+}
+
+/// The part of a segment that is brought to a pool: half of it, so that it stays there.
+fn window_bytes(rank: &Rank) -> u64 {
+    let page_bytes = rank.page_bytes as u64;
+    (rank.pool_bytes / page_bytes / 2).clamp(1, WINDOW_PAGES_MAX) * page_bytes
+}
+
+/// Brings the pages of a cell to its pool. Collective. What is on the disk only needs nothing: a round begins with empty
+/// pools, and later accesses go to pages all over the segment.
+fn prepare(rank: &Rank, spec: &Spec, cell: &Cell) {
+    if !cell.place.is_pool() {
+        return;
+    }
+    rank.empty_pool();
+    rank.barrier();
+    let holder = if cell.place == Place::OwnPool { 0 } else { NEIGHBOUR };
+    if rank.me == holder {
+        let bytes = word(spec, cell.home()).to_le_bytes();
+        (0..window_bytes(rank)).step_by(rank.page_bytes).for_each(|offset| rank.put(cell.home(), offset, &bytes));
+    }
+    rank.barrier();
+}

@@ -1,0 +1,207 @@
+//! Inserts of random keys into an open-addressing hash table of several pools: by gets and puts, by loads and stores, and by
+//! loads and stores in a file that a process maps with as much memory. Each rank has a table in its own segment, and all ranks
+//! insert at once.
+
+use crate::calls;
+use crate::mapped::{self, Process, answer, turn, written_file};
+use crate::memory::Memory;
+use crate::plan::{Mapping, Spec, Workload};
+use crate::progress;
+use crate::rank::{Rank, fail};
+use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The pages that are measured.
+pub const PAGES_BYTES: [u64; 4] = [4 << 10, 16 << 10, 64 << 10, 4 << 20];
+
+/// How long a round of one way takes, and what comes before the first, so that memory is full of pages that were written.
+const ROUND: Duration = Duration::from_millis(250);
+const BEFORE: Duration = Duration::from_secs(1);
+
+/// A key and a value.
+const SLOT_BYTES: usize = 16;
+
+/// The key of a free slot. Keys that are inserted are odd, those that are there from the begin are even.
+const FREE: u64 = 0;
+
+/// Inserts between two looks at the clock.
+const INSERTS: u64 = 16;
+
+/// Inserts a second, of all ranks, round by round.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Found {
+    pub puts_per_second_each: Vec<f64>,
+    pub stores_per_second_each: Vec<f64>,
+    pub mapped_per_second_each: Vec<f64>,
+    /// Why there are none of a mapped file.
+    pub mapped_not_run: Option<String>,
+}
+
+/// The words of a table: two for each slot.
+trait Words {
+    fn read(&self, word: u64) -> u64;
+
+    fn write_slot(&self, slot: u64, key: u64, value: u64);
+}
+
+/// By gets from the own segment, and puts to it.
+struct ByPuts {
+    rank: u32,
+    base: usize,
+}
+
+impl Words for ByPuts {
+    fn read(&self, word: u64) -> u64 {
+        let mut bytes = [0; 8];
+        calls::get(&mut bytes, self.rank, self.base + 8 * word as usize);
+        u64::from_le_bytes(bytes)
+    }
+
+    fn write_slot(&self, slot: u64, key: u64, value: u64) {
+        let mut bytes = [0; SLOT_BYTES];
+        bytes[..8].copy_from_slice(&key.to_le_bytes());
+        bytes[8..].copy_from_slice(&value.to_le_bytes());
+        calls::put(self.rank, self.base + SLOT_BYTES * slot as usize, &bytes);
+    }
+}
+
+/// By loads and stores, which nobody else does there. As long as the table.
+struct ByStores(*mut u64);
+
+impl Words for ByStores {
+    fn read(&self, word: u64) -> u64 {
+        // SAFETY: the word is part of the table.
+        u64::from_le(unsafe { self.0.add(word as usize).read_volatile() })
+    }
+
+    fn write_slot(&self, slot: u64, key: u64, value: u64) {
+        // SAFETY: the slot is part of the table.
+        unsafe {
+            self.0.add(2 * slot as usize).write_volatile(key.to_le());
+            self.0.add(2 * slot as usize + 1).write_volatile(value.to_le());
+        }
+    }
+}
+
+/// Inserts keys that no insert before had.
+struct Inserter {
+    slots: u64,
+    keys: fastrand::Rng,
+    /// So few in a round that free slots stay in the end.
+    round_max: u64,
+}
+
+impl Inserter {
+    fn new(spec: &Spec) -> Inserter {
+        let slots = spec.data_bytes / SLOT_BYTES as u64;
+        // Half of the slots are free. In each round, and before the first, there are two ways to insert.
+        let round_max = slots / 8 / (2 * (u64::from(spec.repeat) + 1));
+        Inserter { slots, keys: fastrand::Rng::with_seed(spec.seed), round_max }
+    }
+
+    /// Inserts for so long; inserts a second.
+    fn insert(&mut self, words: &impl Words, time: Duration) -> f64 {
+        let (start, mut inserted, mut last) = (Instant::now(), 0, 0);
+        while inserted < self.round_max && start.elapsed() < time {
+            for _ in 0..INSERTS {
+                last = self.keys.u64(..) | 1;
+                let slot = self.find(words, last);
+                words.write_slot(slot, last, !last);
+            }
+            inserted += INSERTS;
+        }
+        let rate = inserted as f64 / start.elapsed().as_secs_f64();
+        let slot = self.find(words, last);
+        let found = [words.read(2 * slot), words.read(2 * slot + 1)];
+        if inserted > 0 && found != [last, !last] {
+            fail(format!("slot {slot} of the table has {found:x?} where key {last:#x} was inserted"));
+        }
+        rate
+    }
+
+    /// The slot that has the key, or is free for it.
+    fn find(&self, words: &impl Words, key: u64) -> u64 {
+        let mut slot = ((u128::from(key) * u128::from(self.slots)) >> 64) as u64;
+        while ![FREE, key].contains(&words.read(2 * slot)) {
+            slot = if slot + 1 < self.slots { slot + 1 } else { 0 };
+        }
+        slot
+    }
+}
+
+/// A part of the table as it is before the first insert: half of the slots are taken, at random.
+fn fill(spec: &Spec, offset: u64, part: &mut [u8]) {
+    for (slot, bytes) in (offset / SLOT_BYTES as u64..).zip(part.chunks_exact_mut(SLOT_BYTES)) {
+        let is_taken = xxh3_64(&(slot ^ spec.seed << 40).to_le_bytes()) & 1 == 1;
+        let key = if is_taken { 2 * slot + 2 } else { FREE };
+        bytes[..8].copy_from_slice(&key.to_le_bytes());
+        bytes[8..].fill(0);
+    }
+}
+
+pub fn run(rank: &Rank, spec: &Spec) -> Found {
+    let bar = progress::bar(rank.is_first(), "inserts into a table", 3 + 3 * u64::from(spec.repeat));
+    let mut page = vec![0; rank.page_bytes];
+    for offset in (0..spec.data_bytes).step_by(rank.page_bytes) {
+        fill(spec, offset, &mut page);
+        rank.put(rank.me, offset, &page);
+    }
+    rank.write_back();
+    bar.inc(1);
+    let mut mapped = Process::<f64>::start(Workload::MappedTable, spec);
+    let mut found = Found { mapped_not_run: mapped.step().err(), ..Found::default() };
+    bar.inc(1);
+    let by_puts = ByPuts { rank: rank.me, base: rank.segment_base(rank.me) };
+    let by_stores = ByStores(rank.own_segment().cast());
+    let mut inserter = Inserter::new(spec);
+    rank.barrier();
+    inserter.insert(&by_puts, BEFORE);
+    bar.inc(1);
+    for _ in 0..spec.repeat {
+        found.puts_per_second_each.push(of_all_ranks(rank, || inserter.insert(&by_puts, ROUND)));
+        bar.inc(1);
+        found.stores_per_second_each.push(of_all_ranks(rank, || inserter.insert(&by_stores, ROUND)));
+        bar.inc(1);
+        let mapped = of_all_ranks(rank, || mapped_round(&mut mapped, &mut found.mapped_not_run));
+        if mapped.is_nan() {
+            found.mapped_not_run.get_or_insert_with(|| "another rank has no mapped file".into());
+        } else {
+            found.mapped_per_second_each.push(mapped);
+        }
+        bar.inc(1);
+    }
+    found
+}
+
+/// The rate of a mapped file, NaN if there is none.
+fn mapped_round(mapped: &mut Process<f64>, not_run: &mut Option<String>) -> f64 {
+    mapped.step().unwrap_or_else(|reason| {
+        *not_run = Some(reason);
+        f64::NAN
+    })
+}
+
+/// The sum of the rates of all ranks, which begin together. It is NaN if one of them is.
+fn of_all_ranks(rank: &Rank, rate: impl FnOnce() -> f64) -> f64 {
+    rank.barrier();
+    let all = rank.gather([rate().to_bits(), 0, 0, 0]);
+    all.iter().map(|told| f64::from_bits(told[0])).sum()
+}
+
+/// The work of the process that maps a file: at the first turn it writes the table, and then it inserts at each further one.
+pub fn serve(spec: &Spec) {
+    mapped::serve(spec, |mapping| rounds(spec, mapping));
+}
+
+fn rounds(spec: &Spec, mapping: &Mapping) {
+    let memory: Memory = written_file(&mapping.dir, spec.data_bytes, |offset, part| fill(spec, offset, part))
+        .unwrap_or_else(|error| fail(format!("a file in {}: {error}", mapping.dir.display())));
+    memory.use_at_random();
+    let words = ByStores(memory.start().cast());
+    let mut inserter = Inserter::new(spec);
+    answer(Ok(inserter.insert(&words, BEFORE)));
+    while turn() {
+        answer(Ok(inserter.insert(&words, ROUND)));
+    }
+}

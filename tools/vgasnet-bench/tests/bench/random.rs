@@ -1,0 +1,155 @@
+//! Benchmarks of small accesses at random places.
+
+use crate::check_targets;
+use crate::folder::{Folder, number, text, without_cgroups};
+use serde_json::Value;
+use std::fs;
+
+const SIZES_BYTES: [u64; 5] = [8, 64, 512, 4096, 65536];
+
+/// The places of an access with so many ranks, in the order of the measurements.
+fn places(access: &str, ranks: u64) -> Vec<&'static str> {
+    let has_neighbour = |place: &&str| ranks > 1 || place.starts_with("own");
+    let all = ["own_disk", "neighbour_disk", "own_pool", "neighbour_pool"];
+    let is_memory = |place: &&str| !["load", "store"].contains(&access) || *place != "neighbour_disk";
+    all.into_iter().filter(has_neighbour).filter(is_memory).collect()
+}
+
+fn of<'a>(rows: &'a [Value], access: &str, place: &str, size_bytes: u64, in_flight: u64) -> &'a Value {
+    let is_it = |row: &&Value| {
+        row["access"] == access
+            && row["place"] == place
+            && row["size_bytes"] == size_bytes
+            && row["in_flight"] == in_flight
+    };
+    rows.iter().find(is_it).unwrap_or_else(|| panic!("{access} {place} {size_bytes} {in_flight} is missing"))
+}
+
+/// Checks that each place, size and depth was measured, and its ratio. Returns how many rows that are.
+fn check_rows(run: &Value, access: &str, repeat: usize) -> usize {
+    let rows = run["rows"].as_array().unwrap();
+    let depths: &[u64] = if ["load", "store"].contains(&access) { &[1] } else { &[1, 64] };
+    let places = places(access, run["ranks"].as_u64().unwrap());
+    for place in &places {
+        for size_bytes in SIZES_BYTES {
+            for in_flight in depths {
+                let row = of(rows, access, place, size_bytes, *in_flight);
+                assert!(number(row, "us") > 0.0 && row["us_each"].as_array().unwrap().len() == repeat, "{row}");
+                if row["reference"].is_null() {
+                    assert!(depths.len() == 1 && *place == "own_disk", "only mmap may be missing: {row}");
+                    assert_ne!(run["mapped_not_run"].as_str().unwrap(), "");
+                    continue;
+                }
+                let to_reference = number(row, "us") / number(row, "reference_us");
+                assert!((to_reference / number(row, "to_reference") - 1.0).abs() < 1e-9, "{row}");
+            }
+        }
+    }
+    places.len() * SIZES_BYTES.len() * depths.len()
+}
+
+#[test]
+fn small_accesses_are_measured_at_every_place() {
+    let folder = Folder::new("small");
+    let plot = folder.path("plot.svg");
+    let results = folder.results(&["small", "--pool", "1M", "--page", "16K", "--repeat", "2", "--plot", &plot]);
+    let run = &results["runs"][0];
+    assert_eq!((&run["ranks"], &run["page_bytes"], &run["pool_bytes"]), (&2.into(), &16384.into(), &(1 << 20).into()));
+    let rows: usize = ["get", "put", "load", "store"].map(|access| check_rows(run, access, 2)).iter().sum();
+    assert_eq!(run["rows"].as_array().unwrap().len(), rows);
+    let targets = [
+        "get_own_disk_to_raw_read",
+        "get_neighbour_disk_to_raw_read",
+        "put_own_disk_to_raw_read",
+        "put_neighbour_disk_to_raw_read",
+        "gets_own_disk_to_raw_rate",
+        "gets_neighbour_disk_to_raw_rate",
+        "puts_own_disk_to_raw_rate",
+        "puts_neighbour_disk_to_raw_rate",
+    ];
+    check_targets(run, &targets, true);
+    let own = |size_bytes| number(of(run["rows"].as_array().unwrap(), "get", "own_disk", size_bytes, 1), "us");
+    let worst = own(8).max(own(4096)) / number(run, "raw_read_us");
+    assert!((worst / number(&run["targets"][0], "measured") - 1.0).abs() < 1e-9);
+    let image = fs::read_to_string(plot).unwrap();
+    assert!(image.contains("own disk, 64 at once") && image.contains("A store at random places, pages of 16K"));
+}
+
+#[test]
+fn loads_at_large_pages_are_compared_with_those_at_small_ones() {
+    let folder = Folder::new("small-loads");
+    let results = folder.results(&["small", "-n", "1", "--pool", "32M", "--repeat", "1", "--only", "load"]);
+    let [small, large] = [&results["runs"][0], &results["runs"][1]];
+    assert_eq!((&small["page_bytes"], &large["page_bytes"]), (&(64 << 10).into(), &(4 << 20).into()));
+    for run in [small, large] {
+        assert_eq!(run["rows"].as_array().unwrap().len(), check_rows(run, "load", 1));
+    }
+    check_targets(small, &[], true);
+    check_targets(large, &["load_to_small_page"], true);
+    let load =
+        |run: &Value, size_bytes| number(of(run["rows"].as_array().unwrap(), "load", "own_disk", size_bytes, 1), "us");
+    let worst =
+        [8, 4096].map(|size_bytes| load(large, size_bytes) / load(small, size_bytes)).into_iter().fold(0.0, f64::max);
+    assert!((worst / number(&large["targets"][0], "measured") - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn inserts_into_a_table_are_compared_with_a_mapped_file() {
+    let folder = Folder::new("table");
+    let results = folder.results(&["table", "-n", "1,2", "--pool", "1M", "--page", "16K", "--repeat", "2"]);
+    let runs = results["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["ranks"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
+    for run in runs {
+        for way in ["puts", "stores"] {
+            assert!(number(run, &format!("{way}_per_second")) > 0.0);
+            assert_eq!(run[format!("{way}_per_second_each")].as_array().unwrap().len(), 2);
+        }
+        check_table(run, &[run]);
+    }
+}
+
+#[test]
+fn without_cgroups_nothing_is_mapped_and_a_line_says_why() {
+    let folder = Folder::new("random-no-cgroup");
+    let small = ["--pool", "1M", "--page", "16K", "--repeat", "1", "-n", "1", "--json", "-"];
+    without_cgroups(|| {
+        // Only inserts into a table are judged by mmap.
+        for (args, status) in [(&["small", "--only", "store"][..], 0), (&["table", "--check"], 1)] {
+            let output = folder.run(&[args, &small].concat());
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(status), "{said}");
+            let results: Value = serde_json::from_slice(&output.stdout).unwrap();
+            let reason = results["runs"][0]["mapped_not_run"].as_str().unwrap();
+            assert!(reason.contains("/sys/fs/cgroup"), "{reason}");
+            assert!(said.contains(&format!("no mmap beside it: {reason}\n")), "{said}");
+        }
+    });
+}
+
+/// Checks the targets of the last of some sizes of pages.
+fn check_table(last: &Value, pages: &[&Value]) {
+    if last["mapped_per_second"].is_null() {
+        assert_ne!(last["mapped_not_run"].as_str().unwrap(), "");
+        return check_targets(last, &[], false);
+    }
+    check_targets(last, &["puts_to_mmap", "stores_time_to_mmap"], true);
+    let best = |way: &str| {
+        let to_mapped = |run: &&Value| number(run, &format!("{way}_per_second")) / number(run, "mapped_per_second");
+        pages.iter().map(to_mapped).fold(0.0, f64::max)
+    };
+    let measured = |at: usize| number(&last["targets"][at], "measured");
+    assert!((best("puts") / measured(0) - 1.0).abs() < 1e-9, "{last}");
+    assert!((best("stores") * measured(1) - 1.0).abs() < 1e-9, "{last}");
+}
+
+#[test]
+fn of_a_table_the_best_size_of_pages_is_judged() {
+    let folder = Folder::new("table-pages");
+    let results = folder.results(&["table", "-n", "1", "--pool", "32M", "--repeat", "1"]);
+    let runs: Vec<&Value> = results["runs"].as_array().unwrap().iter().collect();
+    let pages: Vec<_> = runs.iter().map(|run| run["page_bytes"].as_u64().unwrap() >> 10).collect();
+    assert_eq!(pages, [4, 16, 64, 4096]);
+    let is_mapped = !runs[0]["mapped_per_second"].is_null();
+    runs[..3].iter().for_each(|run| check_targets(run, &[], is_mapped));
+    check_table(runs[3], &runs);
+}
