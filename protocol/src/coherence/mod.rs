@@ -21,6 +21,7 @@
 mod cache;
 mod home;
 mod message;
+mod page_map;
 
 pub use cache::Cache;
 pub use home::{Holder, Home};
@@ -299,6 +300,12 @@ impl Protocol {
     /// # Panics
     /// The event cannot happen now: no action asked for it. No message can make it happen.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let taken = self.take(event, actions);
+        self.cache.settle();
+        taken
+    }
+
+    fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match event {
             Event::Message { from, message } => {
                 self.limits.check(from, &message)?;
