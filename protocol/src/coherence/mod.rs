@@ -21,7 +21,6 @@
 mod cache;
 mod home;
 mod message;
-mod page_map;
 
 pub use cache::Cache;
 pub use home::{Holder, Home};

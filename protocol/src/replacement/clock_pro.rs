@@ -24,7 +24,7 @@
 
 use super::history::History;
 use super::search::{Look, Search};
-use super::{Lists, Policy};
+use super::{Lists, Policy, age};
 use crate::coherence::{FrameId, PageId};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -46,16 +46,15 @@ const RIVALS: u32 = 2;
 /// What is known of a frame's page.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    page: Option<PageId>,
+    /// When it was seen used last; of a page that has come back, before it was evicted.
+    used_at: u64,
+    /// When the page came: the lower half, which suffices for pages that are cold.
+    came_at: u32,
+    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
+    came_back: u8,
     is_hot: bool,
     /// The hand has not come since the page has.
     is_fresh: bool,
-    /// When the page came.
-    came_at: u64,
-    /// When it was seen used last; of a page that has come back, before it was evicted.
-    used_at: u64,
-    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
-    came_back: u32,
     /// It was evicted so lately that it would have stayed among a few more cold pages.
     is_soon: bool,
 }
@@ -81,8 +80,7 @@ pub struct ClockPro {
 impl ClockPro {
     /// A pool of `frames` frames, none of them filled.
     pub fn new(frames: u32) -> ClockPro {
-        let entry =
-            Entry { page: None, is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
+        let entry = Entry { is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
         let cold = (frames / COLD_PART).max(COLD_MIN.min(frames / 2));
         ClockPro {
             queues: Lists::new(frames),
@@ -157,7 +155,7 @@ impl ClockPro {
     }
 
     /// A page that stands for others, which are forgotten, has become hot. Their places are for the pages after it.
-    fn vacate(&mut self, search: &mut Search<'_>, stands_for: u32, used_at: u64) {
+    fn vacate(&mut self, search: &mut Search<'_>, stands_for: u8, used_at: u64) {
         let cooled =
             (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
         self.vacant = (self.vacant + cooled as u32).min(self.hot_max);
@@ -167,7 +165,7 @@ impl ClockPro {
     fn pass(&mut self, frame: FrameId, is_used: bool, search: &mut Search<'_>) -> bool {
         let now = self.now;
         let Entry { is_fresh, came_at, used_at, came_back, is_soon, .. } = *self.entry(frame);
-        let is_again = came_back > 0 || (is_used && !is_fresh && now - came_at >= self.apart_min);
+        let is_again = came_back > 0 || (is_used && !is_fresh && age(now, came_at) >= self.apart_min);
         if is_again && self.promote(frame, search, used_at) {
             if came_back > 0 && is_soon {
                 self.hot_now = (self.hot_now - 1).max(self.hot_min);
@@ -198,12 +196,10 @@ impl ClockPro {
         false
     }
 
-    fn evict(&mut self, frame: FrameId) {
+    fn evict(&mut self, frame: FrameId, page: PageId) {
         self.queues.remove(frame);
-        let Entry { page, used_at, .. } = *self.entry(frame);
-        if let Some(page) = page {
-            self.history.on_evicted(page, used_at, self.now);
-        }
+        let Entry { used_at, .. } = *self.entry(frame);
+        self.history.on_evicted(page, used_at, self.now);
     }
 
     /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was a hot page.
@@ -217,11 +213,10 @@ impl Policy for ClockPro {
     fn on_filled(&mut self, frame: FrameId, page: PageId) {
         self.now += 1;
         let now = self.now;
-        let known = self.history.take(page);
+        let known = self.history.take(page, now);
         let (came_back, used_at) = known.map_or((0, now), |gone| (gone.stands_for, gone.used_at));
         let is_soon = known.is_some_and(|gone| now - gone.evicted_at <= self.apart_min);
-        *self.entry(frame) =
-            Entry { page: Some(page), is_hot: false, is_fresh: true, came_at: now, used_at, came_back, is_soon };
+        *self.entry(frame) = Entry { is_hot: false, is_fresh: true, came_at: now as u32, used_at, came_back, is_soon };
         if now <= self.entries.len() as u64 && self.queues.len(HOT) < self.hot_now {
             self.make_hot(frame);
         } else {
@@ -231,7 +226,6 @@ impl Policy for ClockPro {
 
     fn on_freed(&mut self, frame: FrameId) {
         self.queues.remove(frame);
-        self.entry(frame).page = None;
     }
 
     fn put_back(&mut self, frame: FrameId) {
@@ -267,7 +261,7 @@ impl Policy for ClockPro {
                 look => {
                     in_use = 0;
                     if !self.pass(frame, look == Look::Used, search) {
-                        self.evict(frame);
+                        self.evict(frame, search.page(frame));
                         return Some(frame);
                     }
                 }

@@ -21,6 +21,7 @@ pub use lists::Lists;
 pub use reserve::Reserve;
 pub use search::{Look, Search};
 
+use crate::Space;
 use crate::coherence::{FrameId, PageId};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -71,6 +72,11 @@ pub trait Policy: Debug + Send {
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId>;
 }
 
+/// How long ago it was that the clock's lower half was `at`, to which it has not come again since.
+fn age(now: u64, at: u32) -> u64 {
+    u64::from((now as u32).wrapping_sub(at))
+}
+
 /// The policies to choose from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PolicyKind {
@@ -101,10 +107,13 @@ pub enum Need {
 }
 
 /// A page that nobody uses while pages come to one of so many frames counts as used: it was fetched in vain.
-const AHEAD_PART: u64 = 2;
+const AHEAD_PART: u32 = 2;
 
 /// Frames of each queue that a search looks at.
 const LOOKS_ASIDE: u32 = 2;
+
+/// No page: no space has so many.
+const NO_PAGE: PageId = PageId { space: Space::of_file(0), index: u32::MAX };
 
 /// The frames of a pool, and the next one to give up.
 #[derive(Debug)]
@@ -112,10 +121,11 @@ pub struct Replacement {
     policy: Box<dyn Policy>,
     /// Frames that are not the policy's at present.
     aside: Lists<2>,
-    pages: Box<[Option<PageId>]>,
-    /// Pages that have come so far, and that had when the page of each frame came.
-    fills: u64,
-    filled_at: Box<[u64]>,
+    /// By frame, its page or [`NO_PAGE`].
+    pages: Box<[PageId]>,
+    /// Pages that have come so far, and that had when the page of each frame came; both wrap.
+    fills: u32,
+    filled_at: Box<[u32]>,
     /// The last search for this need has found nothing, and nothing has changed since.
     fruitless: Option<Need>,
     /// Any frame may have changed since all that are held were looked at.
@@ -129,7 +139,7 @@ impl Replacement {
         Replacement {
             policy,
             aside: Lists::new(frames),
-            pages: vec![None; frames as usize].into(),
+            pages: vec![NO_PAGE; frames as usize].into(),
             fills: 0,
             filled_at: vec![0; frames as usize].into(),
             fruitless: None,
@@ -141,12 +151,12 @@ impl Replacement {
     /// A page is in a frame, `ahead` of its first use or for one. Again for the same page, it may be that the frame is not
     /// held any more.
     pub fn on_filled(&mut self, frame: FrameId, page: PageId, ahead: bool) {
-        if self.pages[frame.0 as usize] == Some(page) {
+        if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
         self.on_freed(frame);
-        self.pages[frame.0 as usize] = Some(page);
-        self.fills += 1;
+        self.pages[frame.0 as usize] = page;
+        self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
         if ahead {
             self.aside.push_back(AHEAD, frame);
@@ -158,7 +168,7 @@ impl Replacement {
     /// A frame has lost its page, if it had one.
     pub fn on_freed(&mut self, frame: FrameId) {
         self.fruitless = None;
-        if self.pages[frame.0 as usize].take().is_some() {
+        if mem::replace(&mut self.pages[frame.0 as usize], NO_PAGE) != NO_PAGE {
             self.aside.remove(frame);
             self.policy.on_freed(frame);
         }
@@ -196,7 +206,7 @@ impl Replacement {
             found = self.find(frames, need);
         }
         match found {
-            Some(frame) => self.pages[frame.0 as usize] = None,
+            Some(frame) => self.pages[frame.0 as usize] = NO_PAGE,
             None => self.fruitless = Some(need),
         }
         found
@@ -216,16 +226,16 @@ impl Replacement {
     }
 
     fn pick(&mut self, frames: &mut dyn FrameUse, takes_in_use: bool) -> Option<FrameId> {
-        self.policy.pick(&mut Search::new(frames, &mut self.aside, &mut self.steps, takes_in_use))
+        self.policy.pick(&mut Search::new(frames, &self.pages, &mut self.aside, &mut self.steps, takes_in_use))
     }
 
     /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
     fn admit_used(&mut self, frames: &dyn FrameUse) {
         let mut waiting = 0;
-        let patience = (self.pages.len() as u64).div_ceil(AHEAD_PART);
+        let patience = (self.pages.len() as u32).div_ceil(AHEAD_PART);
         while let Some(frame) = self.aside.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
             self.steps += 1;
-            let is_new = self.fills - self.filled_at[frame.0 as usize] < patience;
+            let is_new = self.fills.wrapping_sub(self.filled_at[frame.0 as usize]) < patience;
             if is_new && frames.is_ahead(frame) {
                 waiting += 1;
                 self.aside.push_back(AHEAD, frame);
@@ -238,7 +248,8 @@ impl Replacement {
     /// Hands a page that was fetched ahead to the policy.
     fn admit(&mut self, frame: FrameId) {
         self.aside.remove(frame);
-        if let Some(page) = self.pages[frame.0 as usize] {
+        let page = self.pages[frame.0 as usize];
+        if page != NO_PAGE {
             self.policy.on_filled(frame, page);
         }
     }

@@ -1,7 +1,7 @@
 //! What a policy learns of a frame while it looks for a victim, and how long it may look.
 
 use super::{FrameUse, Lists, Standing};
-use crate::coherence::FrameId;
+use crate::coherence::{FrameId, PageId};
 
 /// Frames used since the hand came last that one search passes over. So a search ends soon even if all are used all the
 /// time.
@@ -33,6 +33,7 @@ pub enum Look {
 /// One search for a victim.
 pub struct Search<'a> {
     frames: &'a mut dyn FrameUse,
+    pages: &'a [PageId],
     aside: &'a mut Lists<2>,
     steps: &'a mut u64,
     takes_in_use: bool,
@@ -41,15 +42,16 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search among these frames, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
+    /// A search among these frames with these pages, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
     /// in use.
     pub(super) fn new(
         frames: &'a mut dyn FrameUse,
+        pages: &'a [PageId],
         aside: &'a mut Lists<2>,
         steps: &'a mut u64,
         takes_in_use: bool,
     ) -> Search<'a> {
-        Search { frames, aside, steps, takes_in_use, chances: CHANCES, in_use: 0 }
+        Search { frames, pages, aside, steps, takes_in_use, chances: CHANCES, in_use: 0 }
     }
 
     /// Looks at a frame, which counts as unused from now on.
@@ -68,6 +70,11 @@ impl<'a> Search<'a> {
             Standing::Idle if self.frames.take_used(frame) => Look::Used,
             Standing::Idle => Look::Unused,
         }
+    }
+
+    /// The page in a frame that is in a queue of the policy.
+    pub fn page(&self, frame: FrameId) -> PageId {
+        self.pages[frame.0 as usize]
     }
 
     /// Tells the driver of a page that the next search goes for, unless it is used meanwhile.

@@ -5,10 +5,10 @@
 //! to rest again, if it may, as soon as the next one is looked at, or with [`Pages::settle`]. So between two events all pages are
 //! at rest that may be.
 
-use super::super::page_map::PageMap;
 use super::super::{Access, CopyVersion, FrameId, PageId};
 use super::Cache;
 use super::page::{AccessState, CachedPage, Phase};
+use crate::page_map::PageMap;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

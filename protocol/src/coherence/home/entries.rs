@@ -1,9 +1,9 @@
 //! The entries of a directory, with little memory for those of pages about which nothing is under way.
 
-use super::super::page_map::PageMap;
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
 use crate::Rank;
+use crate::page_map::PageMap;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::mem;

@@ -3,7 +3,7 @@
 //! Pages lie in leaves: sorted vectors that grow by a few pages at a time, so what is not full takes little. A tree finds the leaf
 //! of a page. How pages came to their leaves depends on the past of a map, and is no part of its value.
 
-use super::PageId;
+use crate::coherence::PageId;
 use crate::{Rank, Space};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ type Leaf<V> = Vec<(PageId, V)>;
 
 /// Values by page, in the order of the pages.
 #[derive(Clone)]
-pub(super) struct PageMap<V> {
+pub(crate) struct PageMap<V> {
     /// Each with a page that comes before none of the leaf and behind all of the leaf before. The first, if there is one, is
     /// at [`FIRST`].
     leaves: BTreeMap<PageId, Leaf<V>>,
