@@ -11,6 +11,7 @@ mod clock;
 mod clock_pro;
 mod history;
 mod lists;
+mod queues;
 mod reserve;
 mod search;
 
@@ -18,6 +19,7 @@ pub use clock::Clock;
 pub use clock_pro::ClockPro;
 pub use history::History;
 pub use lists::Lists;
+pub use queues::Queues;
 pub use reserve::Reserve;
 pub use search::{Look, Search};
 
@@ -27,7 +29,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt::Debug;
 use core::mem;
-use search::{AHEAD, HELD};
+use queues::{AHEAD, HELD};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,13 +62,10 @@ pub trait FrameUse {
 /// An order of the frames whose pages were used.
 pub trait Policy: Debug + Send {
     /// A page has come to a frame that is in none of the policy's queues, and is used for the first time.
-    fn on_filled(&mut self, frame: FrameId, page: PageId);
-
-    /// A frame has lost its page, other than by [`Policy::pick`].
-    fn on_freed(&mut self, frame: FrameId);
+    fn on_filled(&mut self, frame: FrameId, page: PageId, queues: &mut Queues);
 
     /// A frame comes back that was [`Look::Held`], with the same page.
-    fn put_back(&mut self, frame: FrameId);
+    fn put_back(&mut self, frame: FrameId, queues: &mut Queues);
 
     /// Takes the frame to evict out of the policy's queues; `None` if no frame suits.
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId>;
@@ -92,7 +91,7 @@ impl PolicyKind {
     pub fn make(self, frames: u32) -> Box<dyn Policy> {
         match self {
             PolicyKind::ClockPro => Box::new(ClockPro::new(frames)),
-            PolicyKind::Clock => Box::new(Clock::new(frames)),
+            PolicyKind::Clock => Box::new(Clock),
         }
     }
 }
@@ -119,8 +118,7 @@ const NO_PAGE: PageId = PageId { space: Space::of_file(0), index: u32::MAX };
 #[derive(Debug)]
 pub struct Replacement {
     policy: Box<dyn Policy>,
-    /// Frames that are not the policy's at present.
-    aside: Lists<2>,
+    queues: Queues,
     /// By frame, its page or [`NO_PAGE`].
     pages: Box<[PageId]>,
     /// Pages that have come so far, and that had when the page of each frame came; both wrap.
@@ -138,7 +136,7 @@ impl Replacement {
     pub fn new(policy: Box<dyn Policy>, frames: u32) -> Replacement {
         Replacement {
             policy,
-            aside: Lists::new(frames),
+            queues: Queues::new(frames),
             pages: vec![NO_PAGE; frames as usize].into(),
             fills: 0,
             filled_at: vec![0; frames as usize].into(),
@@ -159,9 +157,9 @@ impl Replacement {
         self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
         if ahead {
-            self.aside.push_back(AHEAD, frame);
+            self.queues.push_back(AHEAD, frame);
         } else {
-            self.policy.on_filled(frame, page);
+            self.policy.on_filled(frame, page, &mut self.queues);
         }
     }
 
@@ -169,17 +167,15 @@ impl Replacement {
     pub fn on_freed(&mut self, frame: FrameId) {
         self.fruitless = None;
         if mem::replace(&mut self.pages[frame.0 as usize], NO_PAGE) != NO_PAGE {
-            self.aside.remove(frame);
-            self.policy.on_freed(frame);
+            self.queues.remove(frame);
         }
     }
 
     /// A frame may be [`Standing::Held`] no longer.
     pub fn on_released(&mut self, frame: FrameId) {
-        if self.aside.list_of(frame) == Some(HELD) {
+        if self.queues.list_of(frame) == Some(HELD) {
             self.fruitless = None;
-            self.aside.remove(frame);
-            self.policy.put_back(frame);
+            self.policy.put_back(frame, &mut self.queues);
         }
     }
 
@@ -226,19 +222,19 @@ impl Replacement {
     }
 
     fn pick(&mut self, frames: &mut dyn FrameUse, takes_in_use: bool) -> Option<FrameId> {
-        self.policy.pick(&mut Search::new(frames, &self.pages, &mut self.aside, &mut self.steps, takes_in_use))
+        self.policy.pick(&mut Search::new(frames, &self.pages, &mut self.queues, &mut self.steps, takes_in_use))
     }
 
     /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
     fn admit_used(&mut self, frames: &dyn FrameUse) {
         let mut waiting = 0;
         let patience = (self.pages.len() as u32).div_ceil(AHEAD_PART);
-        while let Some(frame) = self.aside.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
+        while let Some(frame) = self.queues.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
             self.steps += 1;
             let is_new = self.fills.wrapping_sub(self.filled_at[frame.0 as usize]) < patience;
             if is_new && frames.is_ahead(frame) {
                 waiting += 1;
-                self.aside.push_back(AHEAD, frame);
+                self.queues.push_back(AHEAD, frame);
             } else {
                 self.admit(frame);
             }
@@ -247,20 +243,20 @@ impl Replacement {
 
     /// Hands a page that was fetched ahead to the policy.
     fn admit(&mut self, frame: FrameId) {
-        self.aside.remove(frame);
+        self.queues.remove(frame);
         let page = self.pages[frame.0 as usize];
         if page != NO_PAGE {
-            self.policy.on_filled(frame, page);
+            self.policy.on_filled(frame, page, &mut self.queues);
         }
     }
 
     /// The page that waits for its first use the longest.
     fn first_ahead(&mut self, frames: &dyn FrameUse) -> Option<FrameId> {
-        for _ in 0..self.aside.len(AHEAD) {
-            let frame = self.aside.front(AHEAD)?;
+        for _ in 0..self.queues.len(AHEAD) {
+            let frame = self.queues.front(AHEAD)?;
             self.steps += 1;
             if frames.standing(frame) == Standing::Idle && frames.is_ahead(frame) {
-                self.aside.remove(frame);
+                self.queues.remove(frame);
                 return Some(frame);
             }
             self.admit(frame);
@@ -272,14 +268,13 @@ impl Replacement {
     /// any.
     fn release_held(&mut self, frames: &dyn FrameUse, looks: u32) -> bool {
         let mut any = false;
-        for _ in 0..looks.min(self.aside.len(HELD)) {
-            let Some(frame) = self.aside.front(HELD) else { break };
+        for _ in 0..looks.min(self.queues.len(HELD)) {
+            let Some(frame) = self.queues.front(HELD) else { break };
             self.steps += 1;
             if frames.standing(frame) == Standing::Held {
-                self.aside.push_back(HELD, frame);
+                self.queues.push_back(HELD, frame);
             } else {
-                self.aside.remove(frame);
-                self.policy.put_back(frame);
+                self.policy.put_back(frame, &mut self.queues);
                 any = true;
             }
         }

@@ -1,6 +1,7 @@
 //! What a policy learns of a frame while it looks for a victim, and how long it may look.
 
-use super::{FrameUse, Lists, Standing};
+use super::queues::{HELD, Queues};
+use super::{FrameUse, Standing};
 use crate::coherence::{FrameId, PageId};
 
 /// Frames used since the hand came last that one search passes over. So a search ends soon even if all are used all the
@@ -10,16 +11,10 @@ const CHANCES: u32 = 16;
 /// Frames in use that one search passes over.
 const IN_USE_MAX: u32 = 32;
 
-/// The queue of frames that the policy has handed over because they cannot be evicted now.
-pub const HELD: usize = 0;
-
-/// The queue of frames with pages that were fetched ahead and that nobody has used.
-pub const AHEAD: usize = 1;
-
 /// What a policy finds at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It cannot be evicted. The policy takes it out of its queues, and gets it back by
+    /// It cannot be evicted, and is in no queue of the policy any more. It comes back by
     /// [`Policy::put_back`](super::Policy::put_back).
     Held,
     /// Somebody uses it at this moment.
@@ -34,7 +29,8 @@ pub enum Look {
 pub struct Search<'a> {
     frames: &'a mut dyn FrameUse,
     pages: &'a [PageId],
-    aside: &'a mut Lists<2>,
+    /// The queues of the frames.
+    pub(super) queues: &'a mut Queues,
     steps: &'a mut u64,
     takes_in_use: bool,
     chances: u32,
@@ -47,11 +43,11 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         frames: &'a mut dyn FrameUse,
         pages: &'a [PageId],
-        aside: &'a mut Lists<2>,
+        queues: &'a mut Queues,
         steps: &'a mut u64,
         takes_in_use: bool,
     ) -> Search<'a> {
-        Search { frames, pages, aside, steps, takes_in_use, chances: CHANCES, in_use: 0 }
+        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0 }
     }
 
     /// Looks at a frame, which counts as unused from now on.
@@ -59,7 +55,7 @@ impl<'a> Search<'a> {
         *self.steps += 1;
         match self.frames.standing(frame) {
             Standing::Held => {
-                self.aside.push_back(HELD, frame);
+                self.queues.push_back(HELD, frame);
                 Look::Held
             }
             Standing::InUse if self.takes_in_use => Look::Unused,
