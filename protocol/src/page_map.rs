@@ -97,9 +97,9 @@ impl<V> PageMap<V> {
         self.leaves.values().flatten().map(|(page, value)| (*page, value))
     }
 
-    /// All values in the order of their pages.
-    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.leaves.values_mut().flatten().map(|(_, value)| value)
+    /// All pages in order.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (PageId, &mut V)> {
+        self.leaves.values_mut().flatten().map(|(page, value)| (*page, value))
     }
 
     /// The pages from this one on, in order.

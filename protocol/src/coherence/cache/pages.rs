@@ -11,7 +11,6 @@ use super::page::{AccessState, CachedPage, Phase};
 use crate::page_map::PageMap;
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec;
 
 /// Where a page is: in a frame, on its way to it, or nowhere yet.
@@ -55,7 +54,7 @@ pub(super) struct Pages {
     pages: Box<[PageId]>,
     /// By frame, the copy of a page at rest, else 0.
     copies: Box<[CopyVersion]>,
-    moving: BTreeMap<PageId, CachedPage>,
+    moving: PageMap<CachedPage>,
     /// The page in motion that was looked at last and may come to rest; none between events.
     touched: Option<PageId>,
 }
@@ -71,7 +70,7 @@ impl Pages {
             contents: vec![Content::Nothing; frames].into(),
             pages: vec![NO_PAGE; frames].into(),
             copies: vec![CopyVersion(0); frames].into(),
-            moving: BTreeMap::new(),
+            moving: PageMap::new(),
             touched: None,
         }
     }
@@ -112,13 +111,14 @@ impl Pages {
         if self.touched != Some(page) {
             self.settle();
         }
-        if !self.moving.contains_key(&page) {
+        if self.moving.get(page).is_none() {
             let frame = self.places.get(page)?.frame()?;
-            self.moving.insert(page, self.at_rest(frame)?);
+            let cached = self.at_rest(frame)?;
+            self.moving.get_or_insert_with(page, || cached);
             self.note(frame, Content::Moving, CopyVersion(0));
         }
         self.touched = Some(page);
-        self.moving.get_mut(&page)
+        self.moving.get_mut(page)
     }
 
     /// Takes a page into motion, which is new to this cache or not.
@@ -133,7 +133,7 @@ impl Pages {
     pub fn insert(&mut self, page: PageId, cached: CachedPage) {
         assert!(cached.frame.is_none() && !self.contains(page), "{page:?} is known, or has a frame");
         self.places.get_or_insert_with(page, || Place::NOWHERE);
-        self.moving.insert(page, cached);
+        self.moving.get_or_insert_with(page, || cached);
     }
 
     /// Gives a frame with nothing in it to a page without one.
@@ -147,7 +147,7 @@ impl Pages {
     /// Forgets a page; nothing is in its frame then.
     pub fn remove(&mut self, page: PageId) -> Option<CachedPage> {
         let place = self.places.remove(page)?;
-        let cached = self.moving.remove(&page);
+        let cached = self.moving.remove(page);
         let Some(frame) = place.frame() else { return cached };
         let cached = cached.or_else(|| self.at_rest(frame));
         self.pages[frame.0 as usize] = NO_PAGE;
@@ -158,7 +158,7 @@ impl Pages {
     /// Lets the page that was touched last come to rest, if it may.
     pub fn settle(&mut self) {
         let Some(page) = self.touched.take() else { return };
-        let Some(cached) = self.moving.get(&page) else { return };
+        let Some(cached) = self.moving.get(page) else { return };
         let (Some(frame), copy) = (cached.frame, cached.copy) else { return };
         let content = match (cached.phase, cached.dirty) {
             (Phase::Shared, false) => Content::Clean,
@@ -167,7 +167,7 @@ impl Pages {
             _ => return,
         };
         if resting(frame, content, copy).as_ref() == Some(cached) {
-            self.moving.remove(&page);
+            self.moving.remove(page);
             self.note(frame, content, copy);
         }
     }
@@ -194,7 +194,7 @@ impl Pages {
 
     /// The pages in motion, in order. Every page is among them that is not open, that waits for something, or that somebody waits for.
     pub fn moving(&self) -> impl Iterator<Item = (PageId, &CachedPage)> {
-        self.moving.iter().map(|(page, cached)| (*page, cached))
+        self.moving.iter()
     }
 
     /// The copies of pages at rest, and what is known of the others.
@@ -205,13 +205,13 @@ impl Pages {
         let copies = self.contents.iter().zip(&self.pages).zip(&mut self.copies);
         let at_rest =
             copies.filter(move |((content, _), _)| is_at_rest(content)).map(|((_, page), copy)| (*page, copy));
-        (at_rest, self.moving.iter_mut().map(|(page, cached)| (*page, cached)))
+        (at_rest, self.moving.iter_mut())
     }
 
     /// What is known of a page that is at this place.
     fn at(&self, page: PageId, place: Place) -> Cow<'_, CachedPage> {
         let at_rest = place.frame().and_then(|frame| self.at_rest(frame)).map(Cow::Owned);
-        at_rest.unwrap_or_else(|| Cow::Borrowed(&self.moving[&page]))
+        at_rest.unwrap_or_else(|| Cow::Borrowed(self.moving.get(page).expect("it is not at rest")))
     }
 
     fn at_rest(&self, frame: FrameId) -> Option<CachedPage> {

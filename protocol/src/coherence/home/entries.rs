@@ -2,10 +2,10 @@
 
 use super::super::{CopyVersion, PageId};
 use super::entry::{Entry, Holder};
+use super::holders::Holders;
 use crate::Rank;
 use crate::page_map::PageMap;
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use core::mem;
 
 /// The entries by page.
@@ -13,7 +13,10 @@ use core::mem;
 /// An event takes the entry of its page into motion with [`Entries::open`], and lets it come to rest with [`Entries::settle`]. So
 /// between two events those are at rest that may be.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Entries(PageMap<Record>);
+pub(super) struct Entries {
+    records: PageMap<Record>,
+    moving: PageMap<Entry>,
+}
 
 /// What is known of a page that is held or asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,133 +24,112 @@ enum Record {
     /// A page at rest with one holder, which accounts for its bytes if it is dirty.
     One { copy: CopyVersion, rank: Rank, is_dirty: bool },
     /// A page at rest with several holders.
-    Several(Box<Holders>),
-    /// A page about which something is under way.
-    Moving(Box<Entry>),
+    Several(Box<Several>),
+    /// A page in motion, which has its entry in [`Entries::moving`].
+    Moving,
 }
 
 const _: () = assert!(size_of::<Record>() == 16, "a page of which little is to be known takes little");
 
 /// See [`Entry`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Holders {
-    holders: VecDeque<Holder>,
+struct Several {
+    holders: Holders,
     dirty_owner: Option<Rank>,
 }
 
 impl Entries {
     pub fn new() -> Entries {
-        Entries(PageMap::new())
+        Entries { records: PageMap::new(), moving: PageMap::new() }
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.records.len()
     }
 
     /// Takes a page's entry into motion. It is empty if there was none.
     pub fn open(&mut self, page: PageId) -> &mut Entry {
-        self.0.get_or_insert_with(page, || Record::Moving(Box::default())).open()
+        let record = self.records.get_or_insert_with(page, || Record::Moving);
+        let known = mem::replace(record, Record::Moving);
+        self.moving.get_or_insert_with(page, || known.at_rest().unwrap_or_default())
     }
 
     /// The entry of a page in motion.
     pub fn moving(&self, page: PageId) -> Option<&Entry> {
-        self.0.get(page).and_then(Record::moving)
+        self.moving.get(page)
     }
 
     /// The entry of a page in motion.
     pub fn moving_mut(&mut self, page: PageId) -> Option<&mut Entry> {
-        match self.0.get_mut(page)? {
-            Record::Moving(entry) => Some(entry),
-            Record::One { .. } | Record::Several(_) => None,
-        }
+        self.moving.get_mut(page)
     }
 
     /// Lets the entry of a page in motion come to rest, if nothing is under way, or drops it if it has nothing left to say.
     pub fn settle(&mut self, page: PageId) {
-        let Some(record) = self.0.get_mut(page) else { return };
-        let Record::Moving(entry) = record else { return };
-        if !entry.is_quiet() || entry.io.is_some() {
+        if self.moving.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
             return;
         }
-        match entry.holders.len() {
-            0 => {
-                self.0.remove(page);
+        let Some(Entry { holders, dirty_owner, .. }) = self.moving.remove(page) else { return };
+        let record = match holders {
+            Holders::Nobody => {
+                self.records.remove(page);
+                return;
             }
-            1 => {
-                let Holder { rank, copy } = entry.holders[0];
-                *record = Record::One { copy, rank, is_dirty: entry.dirty_owner.is_some() };
-            }
-            _ => {
-                let Entry { holders, dirty_owner, .. } = mem::take(&mut **entry);
-                *record = Record::Several(Box::new(Holders { holders, dirty_owner }));
-            }
-        }
+            Holders::One(Holder { rank, copy }) => Record::One { copy, rank, is_dirty: dirty_owner.is_some() },
+            Holders::Several(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
+        };
+        *self.records.get_mut(page).expect("each entry has its record") = record;
     }
 
     /// The holders of a page, from the bottom of the stack to its top.
     pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
-        let (one, several) = match self.0.get(page) {
+        let (one, several) = match self.records.get(page) {
             None => (None, None),
             Some(Record::One { rank, copy, .. }) => (Some(Holder { rank: *rank, copy: *copy }), None),
             Some(Record::Several(several)) => (None, Some(&several.holders)),
-            Some(Record::Moving(entry)) => (None, Some(&entry.holders)),
+            Some(Record::Moving) => (None, self.moving.get(page).map(|entry| &entry.holders)),
         };
-        one.into_iter().chain(several.into_iter().flatten().copied())
+        one.into_iter().chain(several.into_iter().flat_map(Holders::iter).copied())
     }
 
     /// The holder that accounts for bytes which the backing file lacks.
     pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
-        match self.0.get(page)? {
+        match self.records.get(page)? {
             Record::One { rank, is_dirty, .. } => is_dirty.then_some(*rank),
             Record::Several(several) => several.dirty_owner,
-            Record::Moving(entry) => entry.dirty_owner,
+            Record::Moving => self.moving.get(page)?.dirty_owner,
         }
     }
 
-    /// All entries of pages in motion. This looks at the others, too.
+    /// The entries of all pages in motion.
     pub fn all_moving(&self) -> impl Iterator<Item = &Entry> {
-        self.0.iter().filter_map(|(_, record)| record.moving())
+        self.moving.iter().map(|(_, entry)| entry)
     }
 
-    /// The copies of pages at rest, handed to `at_rest`, and the entries of the others, handed to `moving`.
-    pub fn each_mut<'a>(
-        &'a mut self,
-        mut at_rest: impl FnMut(&'a mut CopyVersion),
-        mut moving: impl FnMut(&'a mut Entry),
-    ) {
-        for record in self.0.values_mut() {
-            match record {
-                Record::One { copy, .. } => at_rest(copy),
-                Record::Several(several) => several.holders.iter_mut().for_each(|holder| at_rest(&mut holder.copy)),
-                Record::Moving(entry) => moving(entry),
-            }
-        }
+    /// The copies that holders of pages at rest have, and the entries of the others.
+    pub fn all_mut(&mut self) -> (impl Iterator<Item = &mut CopyVersion>, impl Iterator<Item = &mut Entry>) {
+        let copies = self.records.iter_mut().flat_map(|(_, record)| {
+            let (one, several) = match record {
+                Record::One { copy, .. } => (Some(copy), None),
+                Record::Several(several) => (None, Some(several.holders.iter_mut())),
+                Record::Moving => (None, None),
+            };
+            one.into_iter().chain(several.into_iter().flatten().map(|holder| &mut holder.copy))
+        });
+        (copies, self.moving.iter_mut().map(|(_, entry)| entry))
     }
 }
 
 impl Record {
-    fn moving(&self) -> Option<&Entry> {
-        match self {
-            Record::Moving(entry) => Some(entry),
-            Record::One { .. } | Record::Several(_) => None,
-        }
-    }
-
-    fn open(&mut self) -> &mut Entry {
-        let at_rest = match self {
-            Record::Moving(_) => None,
+    /// The entry of a page at rest.
+    fn at_rest(self) -> Option<Entry> {
+        let Several { holders, dirty_owner } = match self {
             Record::One { copy, rank, is_dirty } => {
-                let holders = VecDeque::from([Holder { rank: *rank, copy: *copy }]);
-                Some(Holders { holders, dirty_owner: is_dirty.then_some(*rank) })
+                Several { holders: Holders::One(Holder { rank, copy }), dirty_owner: is_dirty.then_some(rank) }
             }
-            Record::Several(several) => Some(mem::take(&mut **several)),
+            Record::Several(several) => *several,
+            Record::Moving => return None,
         };
-        if let Some(Holders { holders, dirty_owner }) = at_rest {
-            *self = Record::Moving(Box::new(Entry { holders, dirty_owner, ..Entry::default() }));
-        }
-        match self {
-            Record::Moving(entry) => entry,
-            Record::One { .. } | Record::Several(_) => unreachable!("it is in motion by now"),
-        }
+        Some(Entry { holders, dirty_owner, ..Entry::default() })
     }
 }

@@ -45,9 +45,10 @@ impl Home {
 
     /// Every version that this home remembers; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
-        let (mut versions, mut moving) = (vec![&mut self.last_version], Vec::new());
-        self.entries.each_mut(|copy| versions.push(copy), |entry| moving.extend(entry.versions_mut()));
-        versions.extend(moving);
+        let (copies, moving) = self.entries.all_mut();
+        let mut versions = vec![&mut self.last_version];
+        versions.extend(copies);
+        versions.extend(moving.flat_map(Entry::versions_mut));
         versions
     }
 }

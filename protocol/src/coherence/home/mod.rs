@@ -28,6 +28,7 @@
 mod bits;
 mod entries;
 mod entry;
+mod holders;
 mod inspect;
 
 pub use entry::Holder;
@@ -107,8 +108,13 @@ impl Home {
         if is_own && matches!(entry.transaction, Transaction::AtHome { .. }) {
             return self.start(page, request, actions);
         }
-        let taken = entry.ask(page, request, actions);
-        taken.map_err(|what| Nonsense::about(page, request.from, what))?;
+        if entry.is_quiet() {
+            // It need not wait.
+            self.start(page, request, actions)?;
+        } else {
+            let taken = entry.ask(page, request, actions);
+            taken.map_err(|what| Nonsense::about(page, request.from, what))?;
+        }
         self.start_waiting(page, actions)
     }
 
@@ -258,8 +264,7 @@ impl Home {
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         if let Some(source) = source {
-            entry.holders.retain(|holder| *holder != source);
-            entry.holders.push_front(source);
+            entry.holders.sink(source);
             let reader = Reader { requester: from, frame, version, source, priority, tried_home, forgotten: false };
             match &mut entry.transaction {
                 Transaction::Reads(readers) => readers.push(reader),
