@@ -4,13 +4,12 @@
 //! of a page. How pages came to their leaves depends on the past of a map, and is no part of its value.
 
 use crate::coherence::PageId;
-use crate::{Rank, Space};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use core::mem;
+use core::{iter, mem};
 
 /// A leaf of so many pages is split.
 const LEAF_MAX: usize = 64;
@@ -22,24 +21,22 @@ const JOINED_MAX: usize = 48;
 /// Pages that a leaf has room for at a time.
 const STEP: usize = 8;
 
-/// No page is before this one.
-const FIRST: PageId = PageId { space: Space::of_segment(Rank(0)), index: 0 };
-
 type Leaf<V> = Vec<(PageId, V)>;
 
 /// Values by page, in the order of the pages.
 #[derive(Clone)]
 pub(crate) struct PageMap<V> {
-    /// Each with a page that comes before none of the leaf and behind all of the leaf before. The first, if there is one, is
-    /// at [`FIRST`].
-    leaves: BTreeMap<PageId, Leaf<V>>,
+    /// The leaf of the first pages, which small maps have alone.
+    first: Leaf<V>,
+    /// The others, each with a page that comes before none of the leaf and behind all of the leaf before.
+    others: BTreeMap<PageId, Leaf<V>>,
     len: usize,
 }
 
 impl<V> PageMap<V> {
     /// No pages.
     pub fn new() -> PageMap<V> {
-        PageMap { leaves: BTreeMap::new(), len: 0 }
+        PageMap { first: Leaf::new(), others: BTreeMap::new(), len: 0 }
     }
 
     pub fn len(&self) -> usize {
@@ -47,25 +44,22 @@ impl<V> PageMap<V> {
     }
 
     pub fn get(&self, page: PageId) -> Option<&V> {
-        let (_, leaf) = self.leaves.range(..=page).next_back()?;
+        let leaf = self.leaf(page);
         place(leaf, page).ok().map(|at| &leaf[at].1)
     }
 
     pub fn get_mut(&mut self, page: PageId) -> Option<&mut V> {
-        let (_, leaf) = self.leaves.range_mut(..=page).next_back()?;
+        let leaf = self.leaf_mut(page);
         place(leaf, page).ok().map(|at| &mut leaf[at].1)
     }
 
     /// The value of a page, which `make` makes if there is none.
     pub fn get_or_insert_with(&mut self, page: PageId, make: impl FnOnce() -> V) -> &mut V {
-        if self.leaves.is_empty() {
-            self.leaves.insert(FIRST, Leaf::new());
-        }
-        if leaf_of(&mut self.leaves, page).len() >= LEAF_MAX {
+        if self.leaf_mut(page).len() >= LEAF_MAX {
             self.split(page);
         }
-        let PageMap { leaves, len } = self;
-        let leaf = leaf_of(leaves, page);
+        let PageMap { first, others, len } = self;
+        let leaf = leaf_of(first, others, page);
         let at = place(leaf, page).unwrap_or_else(|at| {
             if leaf.len() == leaf.capacity() {
                 leaf.reserve_exact(STEP);
@@ -79,69 +73,94 @@ impl<V> PageMap<V> {
 
     /// Forgets a page. Returns its value.
     pub fn remove(&mut self, page: PageId) -> Option<V> {
-        let (key, leaf) = self.leaves.range_mut(..=page).next_back()?;
+        let leaf = self.leaf_mut(page);
         let (_, value) = leaf.remove(place(leaf, page).ok()?);
-        self.len -= 1;
         if leaf.capacity() > leaf.len() + 2 * STEP {
             leaf.shrink_to(leaf.len() + STEP);
         }
         if leaf.len() < LEAF_MIN {
-            let key = *key;
-            self.join(key);
+            self.join(page);
         }
+        self.len -= 1;
         Some(value)
     }
 
     /// All pages in order.
     pub fn iter(&self) -> impl Iterator<Item = (PageId, &V)> {
-        self.leaves.values().flatten().map(|(page, value)| (*page, value))
+        iter::once(&self.first).chain(self.others.values()).flatten().map(|(page, value)| (*page, value))
     }
 
     /// All pages in order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (PageId, &mut V)> {
-        self.leaves.values_mut().flatten().map(|(page, value)| (*page, value))
+        iter::once(&mut self.first).chain(self.others.values_mut()).flatten().map(|(page, value)| (*page, value))
     }
 
     /// The pages from this one on, in order.
     pub fn from(&self, page: PageId) -> impl Iterator<Item = (PageId, &V)> {
-        let first = self.leaves.range(..=page).next_back().map_or(page, |(key, _)| *key);
+        let key = self.leaf_key(page);
         let behind = move |leaf: &'_ Leaf<V>| leaf.partition_point(|(its, _)| *its < page);
-        self.leaves.range(first..).flat_map(move |(_, leaf)| &leaf[behind(leaf)..]).map(|(page, value)| (*page, value))
+        let first = key.is_none().then_some(&self.first);
+        let others = self.others.range(key.unwrap_or(page)..).map(|(_, leaf)| leaf);
+        let leaves = first.into_iter().chain(others);
+        leaves.flat_map(move |leaf| &leaf[behind(leaf)..]).map(|(page, value)| (*page, value))
     }
 
     /// The pages before this one, the last of them first.
     pub fn before(&self, page: PageId) -> impl Iterator<Item = (PageId, &V)> {
         let end = move |leaf: &'_ Leaf<V>| leaf.partition_point(|(its, _)| *its < page);
-        let leaves = self.leaves.range(..page).rev();
-        leaves.flat_map(move |(_, leaf)| leaf[..end(leaf)].iter().rev()).map(|(page, value)| (*page, value))
+        let leaves = self.others.range(..page).rev().map(|(_, leaf)| leaf).chain([&self.first]);
+        leaves.flat_map(move |leaf| leaf[..end(leaf)].iter().rev()).map(|(page, value)| (*page, value))
     }
 
     /// Makes two leaves of a page's leaf.
     fn split(&mut self, page: PageId) {
-        let leaf = leaf_of(&mut self.leaves, page);
+        let leaf = self.leaf_mut(page);
         let upper = leaf.split_off(leaf.len() / 2);
         leaf.shrink_to_fit();
-        self.leaves.insert(upper[0].0, upper);
+        self.others.insert(upper[0].0, upper);
     }
 
-    /// Joins a leaf with the one before it, if there is one that has room.
-    fn join(&mut self, key: PageId) {
-        let len = self.leaves[&key].len();
-        let Some((_, before)) = self.leaves.range_mut(..key).next_back() else { return };
+    /// Joins a page's leaf with the one before it, if there is one that has room.
+    fn join(&mut self, page: PageId) {
+        let Some(key) = self.leaf_key(page) else { return };
+        let len = self.others[&key].len();
+        let PageMap { first, others, .. } = self;
+        let before = others.range_mut(..key).next_back().map_or(first, |(_, leaf)| leaf);
         if len > 0 && before.len() + len > JOINED_MAX {
             return;
         }
         let mut before = mem::take(before);
         before.reserve_exact(len);
-        before.append(&mut self.leaves.remove(&key).expect("it was just there"));
-        *leaf_of(&mut self.leaves, key) = before;
+        before.append(&mut self.others.remove(&key).expect("it was just there"));
+        *self.leaf_mut(page) = before;
+    }
+
+    /// The key of the leaf that a page is in, or would be; `None` for the first.
+    fn leaf_key(&self, page: PageId) -> Option<PageId> {
+        if self.others.is_empty() {
+            return None;
+        }
+        self.others.range(..=page).next_back().map(|(key, _)| *key)
+    }
+
+    fn leaf(&self, page: PageId) -> &Leaf<V> {
+        if self.others.is_empty() {
+            return &self.first;
+        }
+        self.others.range(..=page).next_back().map_or(&self.first, |(_, leaf)| leaf)
+    }
+
+    fn leaf_mut(&mut self, page: PageId) -> &mut Leaf<V> {
+        leaf_of(&mut self.first, &mut self.others, page)
     }
 }
 
 /// The leaf that a page is in, or would be.
-fn leaf_of<V>(leaves: &mut BTreeMap<PageId, Leaf<V>>, page: PageId) -> &mut Leaf<V> {
-    let (_, leaf) = leaves.range_mut(..=page).next_back().expect("the first leaf is before all pages");
-    leaf
+fn leaf_of<'a, V>(first: &'a mut Leaf<V>, others: &'a mut BTreeMap<PageId, Leaf<V>>, page: PageId) -> &'a mut Leaf<V> {
+    if others.is_empty() {
+        return first;
+    }
+    others.range_mut(..=page).next_back().map_or(first, |(_, leaf)| leaf)
 }
 
 /// Where a page is in a leaf, or would be.
@@ -185,6 +204,7 @@ impl<V: fmt::Debug> fmt::Debug for PageMap<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Rank;
     use std::collections::hash_map::DefaultHasher;
 
     fn hash_of(map: &PageMap<u32>) -> u64 {
@@ -194,7 +214,10 @@ mod tests {
     }
 
     fn bytes_of(map: &PageMap<u32>) -> usize {
-        map.leaves.values().map(|leaf| size_of_val(leaf) + leaf.capacity() * size_of::<(PageId, u32)>()).sum()
+        iter::once(&map.first)
+            .chain(map.others.values())
+            .map(|leaf| size_of_val(leaf) + leaf.capacity() * size_of::<(PageId, u32)>())
+            .sum()
     }
 
     #[test]
