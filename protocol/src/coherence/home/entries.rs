@@ -47,6 +47,11 @@ impl Entries {
         self.records.len()
     }
 
+    /// Whether the page is held or asked for.
+    pub fn has(&self, page: PageId) -> bool {
+        self.records.get(page).is_some()
+    }
+
     /// Takes a page's entry into motion. It is empty if there was none.
     pub fn open(&mut self, page: PageId) -> &mut Entry {
         let record = self.records.get_or_insert_with(page, || Record::Moving);

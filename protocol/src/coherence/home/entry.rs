@@ -232,6 +232,7 @@ impl Entry {
                 if write.version == version
                     && write.requester == from
                     && write.acknowledgements == 0
+                    && write.data != WriteData::Loading
                     && write.granted =>
             {
                 self.transaction = Transaction::Idle;

@@ -30,16 +30,18 @@ impl Home {
 
     /// Whether the page is held or asked for.
     pub fn has_entry(&self, page: PageId) -> bool {
-        self.entries.contains_key(&page)
+        self.entries.has(page)
     }
 
     /// The rank that may read the page, or with [`Access::Write`] write it, where nothing is under way about the page: the top
     /// holder, or the owner. It may have given its copy up, or the right to write, without this home knowing.
     pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
-        let entry = self.entries.get(&page).filter(|entry| entry.is_quiet())?;
+        if self.entries.moving(page).is_some_and(|entry| !entry.is_quiet()) {
+            return None;
+        }
         match access {
-            Access::Read => entry.holders.back().map(|holder| holder.rank),
-            Access::Write => entry.dirty_owner.filter(|_| entry.holders.len() == 1),
+            Access::Read => self.holders(page).last().map(|holder| holder.rank),
+            Access::Write => self.dirty_owner(page).filter(|_| self.holders(page).count() == 1),
         }
     }
 
