@@ -12,8 +12,8 @@ mod fault_service;
 mod job_barrier;
 mod last_words;
 mod loans;
-mod meter;
 mod outbox;
+mod page_statistics;
 mod pins;
 mod prefetch;
 mod serving;
@@ -40,8 +40,8 @@ use crate::request::{Copy, Part};
 use crate::stats;
 use arrivals::Arrived;
 use last_words::LastWords;
-use meter::Meter;
 use outbox::Outbox;
+use page_statistics::PageStatistics;
 use pins::PinSet;
 use prefetch::Prefetch;
 use serving::Served;
@@ -97,7 +97,7 @@ pub struct Engine {
     served: Slab<Served>,
     /// Messages to this home about pages of whose blocks jobs make use, until those end.
     held: BTreeMap<PageId, Vec<Event>>,
-    meter: Meter,
+    page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
@@ -173,7 +173,7 @@ impl Engine {
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: BTreeMap::new(),
-            meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
             space,
             protocol,
@@ -220,7 +220,7 @@ impl Engine {
     /// Makes a part wait for its page.
     fn fetch_for(&mut self, part: Part) {
         let page = part.piece.page;
-        self.meter.on_part(&part);
+        self.page_statistics.on_part(&part);
         // Puts of whole pages need no page ahead: they read none.
         if part.overwrites(self.space.page_bytes()) {
             let waiter = Waiter(self.parts.insert(part) as u32);
@@ -375,7 +375,7 @@ impl Engine {
                 self.note_loss(&event);
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
-                    self.meter.on_event(&event, &self.protocol.cache);
+                    self.page_statistics.on_event(&event, &self.protocol.cache);
                 }
                 let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
@@ -386,7 +386,7 @@ impl Engine {
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
                     if stats::is_on() {
-                        self.meter.on_action(&action);
+                        self.page_statistics.on_action(&action);
                     }
                     self.act(action);
                 }
@@ -426,7 +426,7 @@ impl Engine {
                     if !is_wanted {
                         self.space.own.table.mark_ahead(frame);
                     }
-                    self.meter.on_ahead(page, is_wanted);
+                    self.page_statistics.on_ahead(page, is_wanted);
                 }
                 if is_wanted {
                     let parts = self.take_parts(page, &waiters);

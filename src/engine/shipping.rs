@@ -310,7 +310,7 @@ impl Engine {
         if self.shipping.meters.choose(page, &operation, has_room) == Choice::Move {
             return Some(part);
         }
-        self.meter.on_part(&part);
+        self.page_statistics.on_part(&part);
         if home == own {
             if operation.is_put {
                 self.shipping.meters.on_written(page, own);
