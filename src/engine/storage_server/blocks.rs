@@ -412,7 +412,8 @@ impl Blocks {
             is_urgent: direction == IoDirection::Read,
         };
         let operations: Vec<IoOperation> = slots.iter().map(operation).collect();
-        let is_behind = |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
+        let is_behind =
+            |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
         let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
         // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
         // puts wait for a block that is being written.
