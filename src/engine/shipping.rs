@@ -136,8 +136,8 @@ impl Shipment {
         let mut bytes = Vec::new();
         for source in &self.payload {
             match source {
-                // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
                 Source::Memory(from, len_bytes) => {
+                    // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
                     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
                 }
                 Source::Byte(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
