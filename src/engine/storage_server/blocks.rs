@@ -15,6 +15,7 @@
 //! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
 //! by side go together.
 
+use super::byte_jobs::{BlockCopies, BlockPlace};
 use crate::request::{Copy, Part};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
@@ -78,32 +79,6 @@ struct Job {
     /// Somebody has written to the page.
     is_written: bool,
 }
-
-/// A job that has all of its blocks.
-#[derive(Debug)]
-pub struct BlockCopies {
-    /// The job, to be told when the copies are done.
-    pub job: usize,
-    /// The part.
-    pub part: Part,
-    /// Its bytes.
-    pub places: Vec<BlockPlace>,
-}
-
-/// Bytes of a part in one block.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockPlace {
-    /// Where they are.
-    pub memory: *mut u8,
-    /// Where they begin in the part's piece.
-    pub start_bytes: usize,
-    /// How many there are.
-    pub len_bytes: usize,
-}
-
-// SAFETY: the memory is the block cache's, which is mapped until the process ends, and left to the copies until their job has
-// ended, in whichever thread does them.
-unsafe impl Send for BlockPlace {}
 
 /// The block cache.
 pub(super) struct Blocks {
