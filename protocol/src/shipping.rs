@@ -36,7 +36,7 @@ const WAYS: usize = 4;
 
 /// Pages that have meters at a time: a few for each frame.
 const METERS_MIN: u32 = 64;
-const METERS_MAX: u32 = 8192;
+const METERS_MAX: u32 = 1024;
 
 /// A rank that no message is from.
 const NOBODY: Rank = Rank(u32::MAX);

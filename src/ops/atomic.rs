@@ -24,12 +24,16 @@ impl Ops {
     /// The number is not aligned, or not inside the rank's segment.
     pub fn atomic(&self, operation: AtomicOperation) -> Result<u64, UserError> {
         let mut old = [0_u8; size_of::<u64>()];
-        let completion = self.completions().begin();
-        // SAFETY: there are as many bytes as any number has, and this waits for the completion.
-        let started = unsafe { self.start_atomic(operation, old.as_mut_ptr(), completion) };
-        self.driver.finish(completion);
-        started?;
-        Ok(number(old, operation.remote.len_bytes))
+        let AtomicOperation { op, operands, remote } = operation;
+        let (piece, copy) = (self.number_at(remote)?, Copy::Atomic(Atomic { op, operands, old: old.as_mut_ptr() }));
+        // SAFETY: there are as many bytes as any number has.
+        if !unsafe { self.hit(&piece, &copy) } {
+            let completion = self.completions().begin();
+            self.submit_one(piece, copy, completion);
+            // The bytes stay until the operation is done.
+            self.driver.finish(completion);
+        }
+        Ok(number(old, remote.len_bytes))
     }
 
     /// Starts an atomic operation that leaves what the number was at `old`, unless that is null. `None`: it is complete already.

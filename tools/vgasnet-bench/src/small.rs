@@ -6,10 +6,11 @@ mod reference;
 
 pub use reference::{Reference, ReferenceCell};
 
+use crate::calls;
 use crate::options::Access;
 use crate::plan::Spec;
 use crate::progress;
-use crate::rank::Rank;
+use crate::rank::{Rank, fail};
 use measure::Measuring;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -100,6 +101,8 @@ impl Cell {
 pub struct Found {
     pub cells: Vec<Cell>,
     pub references: Vec<ReferenceCell>,
+    /// Of all ranks together, to one word; a rate a round.
+    pub adds_per_second: Vec<f64>,
     pub plain_is_direct: bool,
     /// Why there are no loads and stores of a mapped file.
     pub mapped_not_run: Option<String>,
@@ -109,6 +112,7 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
     fill(rank, spec);
     let mut cells = cells(rank, spec);
     let mut measuring = rank.is_first().then(|| Measuring::new(rank, spec));
+    let mut adds_per_second = Vec::new();
     let bar = progress::bar(rank.is_first(), "small accesses", u64::from(spec.repeat) * (cells.len() as u64 + 1));
     for _ in 0..spec.repeat {
         rank.empty_pool();
@@ -121,12 +125,31 @@ pub fn run(rank: &Rank, spec: &Spec) -> Option<Found> {
             rank.barrier();
             bar.inc(1);
         }
+        if rank.ranks > 1 && spec.accesses.contains(&Access::Atomic) {
+            adds_per_second.push(add_together(rank, spec));
+        }
         if let Some(measuring) = &mut measuring {
             measuring.references();
         }
         bar.inc(1);
     }
-    measuring.map(|measuring| measuring.end(cells))
+    measuring.map(|measuring| measuring.end(cells, adds_per_second))
+}
+
+/// The rate at which all ranks together add to one word. Collective.
+fn add_together(rank: &Rank, spec: &Spec) -> f64 {
+    const ADDS: u64 = 100_000;
+    let address = rank.segment_base(0);
+    let taken = rank.time(|| (0..ADDS).for_each(|_| _ = calls::fetch_and_add(0, address, 1)));
+    let all = ADDS * u64::from(rank.ranks);
+    if rank.is_first() {
+        let sum = calls::fetch_and_add(0, address, all.wrapping_neg());
+        if sum != word(spec, 0).wrapping_add(all) {
+            fail(format!("{all} additions to one word make {sum:#x} of {:#x}", word(spec, 0)));
+        }
+    }
+    rank.barrier();
+    all as f64 / taken.as_secs_f64()
 }
 
 /// Writes the whole of the own segment: the disk has nothing to read of what was never written.
@@ -155,7 +178,8 @@ fn cells(rank: &Rank, spec: &Spec) -> Vec<Cell> {
                 continue;
             }
             let depths: &[u32] = if access.is_by_instruction() { &[1] } else { &[1, IN_FLIGHT] };
-            for size_bytes in SIZES_BYTES {
+            let sizes = if access == Access::Atomic { &SIZES_BYTES[..1] } else { &SIZES_BYTES };
+            for &size_bytes in sizes {
                 let cell = |&in_flight| Cell { access, place, size_bytes, in_flight, us_each: Vec::new() };
                 cells.extend(depths.iter().map(cell));
             }

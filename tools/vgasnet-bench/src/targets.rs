@@ -298,7 +298,10 @@ pub fn judge_small(figures: &SmallFigures) -> Vec<Target> {
         let (name, meaning) = ("load_to_small_page", "load, own disk, to that at pages of 64K");
         target(name, meaning, to_small_page, AtMost, 2.0)
     });
-    judged.chain(loads).collect()
+    let adds = figures.adds_per_second.map(|rate| {
+        target("adds_per_second", "million additions of all ranks to a word, a second", rate / 1e6, AtLeast, 1.0)
+    });
+    judged.chain(loads).chain(adds).collect()
 }
 
 /// The targets of `table`, at the best size of pages.

@@ -21,7 +21,13 @@ pub struct SmallOptions {
     pub ranks: u32,
 
     /// Measure these accesses only; several, as in get,load, are possible
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "get,put,load,store", hide_default_value = true)]
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "get,put,atomic,load,store",
+        hide_default_value = true
+    )]
     pub only: Vec<Access>,
 
     #[command(flatten)]
@@ -53,20 +59,27 @@ pub struct TableOptions {
 pub enum Access {
     Get,
     Put,
+    /// A fetch-and-add of a number of 8 bytes.
+    Atomic,
     Load,
     Store,
 }
 
 impl Access {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Access; 5] = [Access::Get, Access::Put, Access::Atomic, Access::Load, Access::Store];
+
     pub fn name(self) -> &'static str {
         match self {
             Access::Get => "get",
             Access::Put => "put",
+            Access::Atomic => "atomic",
             Access::Load => "load",
             Access::Store => "store",
         }
     }
 
+    /// Whether other bytes are there afterwards. Nothing is added, where that is measured.
     pub fn is_write(self) -> bool {
         matches!(self, Access::Put | Access::Store)
     }

@@ -39,7 +39,7 @@ struct Line {
 pub fn small(runs: &[Run<SmallFigures>]) -> Result<String, String> {
     let mut charts: Vec<(String, Vec<Line>)> = Vec::new();
     for run in runs {
-        for access in [Access::Get, Access::Put, Access::Load, Access::Store] {
+        for access in Access::ALL {
             let page = format_size(run.setting.page_bytes);
             let title =
                 format!("A {} at random places, pages of {page}; in grey what it is compared with", access.name());

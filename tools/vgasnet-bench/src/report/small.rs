@@ -14,6 +14,9 @@ use vgasnet::storage::BLOCK_BYTES;
 pub struct SmallFigures {
     pub rows: Vec<SmallRow>,
     pub references: Vec<ReferenceRow>,
+    /// Of all ranks together, to one word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adds_per_second: Option<f64>,
     /// One after the other, of 4 KiB.
     pub raw_read_us: Option<f64>,
     plain_is_direct: bool,
@@ -58,6 +61,7 @@ impl SmallFigures {
             rows: found.cells.into_iter().map(row).collect(),
             raw_read_us: references.iter().find(is_read).map(|row| row.us),
             references,
+            adds_per_second: (!found.adds_per_second.is_empty()).then(|| median(&found.adds_per_second)),
             plain_is_direct: found.plain_is_direct,
             mapped_not_run: found.mapped_not_run,
             is_judged,
@@ -107,16 +111,19 @@ impl Figures for SmallFigures {
         text += &format!("  {:<34}", "us an access, to its reference");
         text += &SIZES_BYTES.map(|size_bytes| format!(" {:>15}", format_size(size_bytes as u64))).concat();
         text += "\n";
-        for access in [Access::Get, Access::Put, Access::Load, Access::Store] {
+        for access in Access::ALL {
             for (place, in_flight) in self.lines(access) {
                 let side_by_side = if in_flight > 1 { format!(", {in_flight} at once") } else { String::new() };
-                text += &format!("  {:<34}", format!("{:<5} {}{side_by_side}", access.name(), place.name()));
+                text += &format!("  {:<34}", format!("{:<6} {}{side_by_side}", access.name(), place.name()));
                 for row in self.rows.iter().filter(|row| row.is(access, place, in_flight)) {
                     let ratio = row.to_reference.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
                     text += &format!(" {:>8} {ratio:>6}", microseconds(row.us));
                 }
                 text += "\n";
             }
+        }
+        if let Some(rate) = self.adds_per_second {
+            text += &format!("  additions of all ranks to one word: {:.2} million/s\n", rate / 1e6);
         }
         text + &self.reference_lines() + &not_direct(self.plain_is_direct, "  ", "I/O")
     }

@@ -98,9 +98,9 @@ impl<'a> Measuring<'a> {
         self.references.measure();
     }
 
-    pub fn end(self, cells: Vec<Cell>) -> Found {
+    pub fn end(self, cells: Vec<Cell>, adds_per_second: Vec<f64>) -> Found {
         let (references, plain_is_direct, mapped_not_run) = self.references.end();
-        Found { cells, references, plain_is_direct, mapped_not_run }
+        Found { cells, adds_per_second, references, plain_is_direct, mapped_not_run }
     }
 
     /// The median time of an access of a cell, in microseconds.
@@ -193,6 +193,7 @@ impl<'a> Measuring<'a> {
         match cell.access {
             Access::Get => calls::get(to, cell.home(), at),
             Access::Put => calls::put(cell.home(), at, from),
+            Access::Atomic => to.copy_from_slice(&calls::fetch_and_add(cell.home(), at, 0).to_ne_bytes()),
             // SAFETY: the range lies in the own segment, and no other rank writes to it meanwhile.
             Access::Load => unsafe { load(to, with_exposed_provenance(at)) },
             // SAFETY: as for a load; nobody reads it meanwhile either.
@@ -203,10 +204,11 @@ impl<'a> Measuring<'a> {
     fn side_by_side(&mut self, cell: &Cell, span_bytes: u64) {
         let base = self.rank.segment_base(cell.home());
         let at = [(); IN_FLIGHT as usize].map(|()| base + self.place(cell, span_bytes) as usize);
-        if cell.access == Access::Get {
-            calls::get_side_by_side(self.buffer.bytes(), cell.size_bytes, cell.home(), &at);
-        } else {
-            calls::put_side_by_side(cell.home(), &at, &self.sources[cell.home() as usize][..cell.size_bytes]);
+        let (to, from) = (self.buffer.bytes(), &self.sources[cell.home() as usize][..cell.size_bytes]);
+        match cell.access {
+            Access::Get => calls::get_side_by_side(to, cell.size_bytes, cell.home(), &at),
+            Access::Atomic => calls::fetch_side_by_side(to, cell.home(), &at),
+            _ => calls::put_side_by_side(cell.home(), &at, from),
         }
     }
 }

@@ -41,7 +41,7 @@ impl ReferenceCell {
         let raw_bytes = cell.size_bytes.max(BLOCK_BYTES);
         let expected = match (cell.place.is_pool(), cell.access) {
             (true, _) => (Reference::Copy, cell.size_bytes, 1),
-            (false, Access::Get) => (Reference::RawRead, raw_bytes, cell.in_flight),
+            (false, Access::Get | Access::Atomic) => (Reference::RawRead, raw_bytes, cell.in_flight),
             (false, Access::Put) => (Reference::RawWrite, raw_bytes, cell.in_flight),
             (false, Access::Load) => (Reference::MappedLoad, cell.size_bytes, 1),
             (false, Access::Store) => (Reference::MappedStore, cell.size_bytes, 1),
@@ -138,7 +138,7 @@ fn cells(spec: &Spec) -> Vec<ReferenceCell> {
     let raw_sizes = SIZES_BYTES.into_iter().filter(|size_bytes| *size_bytes >= BLOCK_BYTES);
     let mut kinds: Vec<(Reference, usize, u32)> = SIZES_BYTES.map(|size_bytes| (Reference::Copy, size_bytes, 1)).into();
     // Puts are compared with reads besides.
-    if spec.accesses.contains(&Access::Get) || spec.accesses.contains(&Access::Put) {
+    if spec.accesses.iter().any(|access| !access.is_by_instruction()) {
         kinds.extend(raw_sizes.clone().flat_map(|size| [1, IN_FLIGHT].map(|depth| (Reference::RawRead, size, depth))));
     }
     if spec.accesses.contains(&Access::Put) {
