@@ -1,14 +1,13 @@
 /* A hash table that is larger than memory, spread over the segments of all ranks. Each segment is one part of it: slots
  * of a key and a value, 8 bytes each. The hash of a key names the part and the slot. Where that is taken, the key is in
- * the next free slot of the part. So an insert goes to a random page, and small pages are best.
+ * the next free slot of the part. So an insert goes to a random place: with small gets and puts, which leave the page
+ * where it is, or with loads and stores, for which small pages are best.
  *
  *   cc -O2 -Iinclude examples/hash_table.c -o hash_table -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
- *   VGASNET_POOL_SIZE=16M VGASNET_PAGE_SIZE=4K target/release/vgasnetrun -n 2 ./hash_table 1000000 puts
+ *   VGASNET_POOL_SIZE=16M target/release/vgasnetrun -n 2 ./hash_table 1000000 puts
  *
- * puts: each rank inserts keys of its own, to whichever part they belong, by gets and puts. Between a get that finds a
- *   slot free and the put that claims it, another rank could claim it, too. So the ranks take turns: in each round a
- *   rank inserts its keys of one part, and no two ranks have the same part. With a remote compare-and-swap, claim would
- *   be that one operation, and the rounds would go.
+ * puts: each rank inserts keys of its own, to whichever part they belong, by gets and puts. A slot that a get finds free
+ *   is claimed by a compare-and-swap, since another rank may claim it at the same time.
  * stores: each rank inserts all keys of its own part by loads and stores.
  * mmap: the same on one rank, in a mapped file in place of a segment. To compare the two, give both as much memory,
  *   here 16 MiB for a table of 31 MiB. The rank needs some besides its pool:
@@ -105,11 +104,12 @@ static void write_word(vgasnet_node_t part, uint64_t *at, uint64_t word) {
         vgasnet_put_val(part, at, word, sizeof *at);
 }
 
-/* Claims a slot for a key if it is free. Returns what it had: FREE, or a key. This is a compare-and-swap in two steps,
- * so only one rank at a time may claim slots of a part. */
+/* Claims a slot for a key if it is free. Returns what it had: FREE, or a key. */
 static uint64_t claim(vgasnet_node_t part, struct slot *slot, uint64_t key) {
     uint64_t found = read_word(part, &slot->key);
-    if (found == FREE) write_word(part, &slot->key, key);
+    if (found != FREE) return found;
+    if (!by_stores) return vgasnet_atomic_cas_u64(part, &slot->key, FREE, key);
+    slot->key = key;
     return found;
 }
 
@@ -145,21 +145,12 @@ static uint64_t value_of(uint64_t key) {
 /* The keys are numbered from 1 on. The value of a key is its number. */
 static uint64_t key_of(uint64_t number) { return mix(number); }
 
-static void insert_keys(uint64_t first, uint64_t end, vgasnet_node_t part) {
-    for (uint64_t number = first; number < end; ++number)
-        if (part_of(key_of(number)) == part) insert(key_of(number), number);
-}
-
+/* By gets and puts each rank inserts its own keys, by stores all that belong to its part. */
 static void insert_all(uint64_t keys) {
-    if (by_stores) {
-        insert_keys(1, ranks * keys + 1, me);
-        barrier();
-        return;
-    }
-    for (vgasnet_node_t round = 0; round < ranks; ++round) {
-        insert_keys(me * keys + 1, (me + 1) * keys + 1, (me + round) % ranks);
-        barrier();
-    }
+    uint64_t first = by_stores ? 1 : me * keys + 1, end = by_stores ? ranks * keys + 1 : (me + 1) * keys + 1;
+    for (uint64_t number = first; number < end; ++number)
+        if (!by_stores || part_of(key_of(number)) == me) insert(key_of(number), number);
+    barrier();
 }
 
 /* Looks up keys, which must be there, or must not. By loads it looks up those of the own part. */
