@@ -172,6 +172,24 @@ fn atomics_of_all_kinds_on_shared_words() {
 }
 
 #[test]
+fn small_transfers_at_random_places() {
+    let setups = [
+        pages_of(4096, 1, 16, true, true),
+        pages_of(4096, 2, 4, true, true),
+        pages_of(4096, 4, 4, false, true),
+        pages_of(4096, 4, 8, true, false),
+        pages_of(4096, 4, 8, false, false),
+        pages_of(256, 2, 4, false, false),
+        pages_of(256, 4, 8, false, true),
+        pages_of(256, 4, 16, true, true),
+        pages_of(64, 2, 16, true, false),
+        pages_of(64, 4, 4, true, true),
+        pages_of(64, 4, 5, false, true),
+    ];
+    run_in("small", setups);
+}
+
+#[test]
 fn the_program_in_the_readme_runs() {
     let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
     let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
