@@ -190,6 +190,17 @@ fn small_transfers_at_random_places() {
 }
 
 #[test]
+fn small_transfers_of_more_blocks_than_a_home_keeps() {
+    let setups = [
+        pages_of(4096, 1, 4, true, true),
+        pages_of(4096, 2, 4, true, true),
+        pages_of(4096, 4, 8, true, false),
+        pages_of(256, 2, 4, false, false),
+    ];
+    run_each("scattered", &["blocks"], setups.map(|setup| (setup, None)));
+}
+
+#[test]
 fn the_program_in_the_readme_runs() {
     let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
     let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
