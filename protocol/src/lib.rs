@@ -27,6 +27,7 @@ pub mod collectives;
 mod limits;
 mod loan;
 mod nonsense;
+mod page_map;
 mod rank;
 mod rank_state;
 pub mod replacement;

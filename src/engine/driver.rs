@@ -52,6 +52,8 @@ pub struct Driver {
     pub(super) callers: OnceLock<Arc<dyn CallerWork>>,
     /// The storage has operations in flight, or messages or transfers wait for room: some thread has to look again.
     pub(super) unfinished: AtomicBool,
+    /// The helper sleeps, and the storage wakes it.
+    pub(super) helper_watches: AtomicBool,
     /// How often in a row there was no room for messages or transfers.
     held_up: AtomicU32,
     /// The conduit knows without a poll whether anything has arrived.
@@ -86,6 +88,7 @@ impl Driver {
             spin_us: AtomicU32::new(0),
             callers: OnceLock::new(),
             unfinished: AtomicBool::new(false),
+            helper_watches: AtomicBool::new(false),
             held_up: AtomicU32::new(0),
             flushes_at_barriers: !cooperative,
             has_left: AtomicBool::new(false),
@@ -168,10 +171,11 @@ impl Driver {
         !is_quiet && self.step()
     }
 
-    /// Leaves unfinished work to another thread of this rank, and wakes it. A driver watches the storage while it
-    /// sleeps, but does not know of messages that other threads have left waiting for room.
+    /// Leaves unfinished work to another thread of this rank, and wakes it. A driver watches the storage while it sleeps, and so does
+    /// the helper where there is none, but they do not know of messages that other threads have left waiting for room.
     pub(super) fn delegate(&self) {
-        let unwatched = self.unfinished.load(Ordering::SeqCst) && !self.sleepers.has_driver();
+        let is_watched = || self.sleepers.has_driver() || self.helper_watches.load(Ordering::SeqCst);
+        let unwatched = self.unfinished.load(Ordering::SeqCst) && !is_watched();
         if unwatched || self.is_held_up() {
             self.conduit.wake(self.space.rank);
         }

@@ -4,6 +4,7 @@ use super::Driver;
 use super::driver::HELD_UP_SLEEP;
 use super::sleepers::Awaited;
 use crate::request::{Fault, FaultId, Part};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use vgasnet_conduit::Sleeper;
 use vgasnet_protocol::streams::ends_step;
@@ -71,12 +72,14 @@ impl Driver {
             let also = if has_driver { None } else { self.storage_doorbell() };
             // A driver that sleeps may be the thread that faulted, in a signal handler. Then nobody else looks.
             let limit = if has_driver && faulted { Some(HELD_UP_SLEEP) } else { self.sleep_limit() };
+            self.helper_watches.store(also.is_some(), Ordering::SeqCst);
             self.conduit.sleep(Sleeper::Helper, also, limit, &|| {
                 table.unpin_notices() != notices
                     || (has_driver && !self.sleepers.has_driver())
                     || (limit.is_none() && self.is_held_up())
                     || self.mailbox.has_any()
             });
+            self.helper_watches.store(false, Ordering::SeqCst);
         }
     }
 

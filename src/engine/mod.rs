@@ -4,6 +4,7 @@
 //! carries out the resulting [`Work`] without the lock: nothing touches the client's memory or copies a page under the
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
+mod actions;
 mod arrivals;
 mod background;
 mod driver;
@@ -12,8 +13,8 @@ mod fault_service;
 mod job_barrier;
 mod last_words;
 mod loans;
-mod meter;
 mod outbox;
+mod page_statistics;
 mod pins;
 mod prefetch;
 mod serving;
@@ -35,13 +36,13 @@ pub use wait_mode::WaitMode;
 pub use work::Work;
 
 use crate::error::UserError;
-use crate::memory::{AddressSpace, Closing, Frames};
-use crate::request::{Copy, Part};
+use crate::memory::{AddressSpace, Frames};
+use crate::request::Part;
 use crate::stats;
 use arrivals::Arrived;
 use last_words::LastWords;
-use meter::Meter;
 use outbox::Outbox;
+use page_statistics::PageStatistics;
 use pins::PinSet;
 use prefetch::Prefetch;
 use serving::Served;
@@ -49,13 +50,10 @@ use shipping::Shipping;
 use slab::Slab;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use vgasnet_conduit::{Conduit, Token, Transfer};
+use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
-use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Protocol, ToCache, ToHome,
-    Waiter,
-};
+use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
 use vgasnet_protocol::replacement::{PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 
@@ -97,7 +95,7 @@ pub struct Engine {
     served: Slab<Served>,
     /// Messages to this home about pages of whose blocks jobs make use, until those end.
     held: BTreeMap<PageId, Vec<Event>>,
-    meter: Meter,
+    page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
@@ -173,7 +171,7 @@ impl Engine {
             shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: BTreeMap::new(),
-            meter: Meter::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
             conduit,
             space,
             protocol,
@@ -220,7 +218,7 @@ impl Engine {
     /// Makes a part wait for its page.
     fn fetch_for(&mut self, part: Part) {
         let page = part.piece.page;
-        self.meter.on_part(&part);
+        self.page_statistics.on_part(&part);
         // Puts of whole pages need no page ahead: they read none.
         if part.overwrites(self.space.page_bytes()) {
             let waiter = Waiter(self.parts.insert(part) as u32);
@@ -375,7 +373,7 @@ impl Engine {
                 self.note_loss(&event);
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
-                    self.meter.on_event(&event, &self.protocol.cache);
+                    self.page_statistics.on_event(&event, &self.protocol.cache);
                 }
                 let released = page_released_by(&event);
                 let flushing = !self.protocol.cache.flushed();
@@ -386,7 +384,7 @@ impl Engine {
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
                     if stats::is_on() {
-                        self.meter.on_action(&action);
+                        self.page_statistics.on_action(&action);
                     }
                     self.act(action);
                 }
@@ -400,136 +398,6 @@ impl Engine {
                 None if self.events.is_empty() => return,
                 None => {}
             }
-        }
-    }
-
-    fn act(&mut self, action: Action) {
-        match action {
-            Action::Send { to, message } => {
-                self.note_frame(&message);
-                if to == self.space.rank {
-                    self.events.push_back(Event::Message { from: to, message });
-                } else {
-                    self.outbox.send(to, &message.encode());
-                }
-            }
-            Action::Open { page, frame, access, waiters } => {
-                let is_wanted = !waiters.is_empty();
-                if is_wanted {
-                    self.space.own.table.take_ahead(frame);
-                }
-                self.space.open(page, frame, access, is_wanted);
-                // If operations joined the fetch, they are its first use.
-                let is_ahead = self.prefetch.on_opened(page);
-                self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);
-                if is_ahead {
-                    if !is_wanted {
-                        self.space.own.table.mark_ahead(frame);
-                    }
-                    self.meter.on_ahead(page, is_wanted);
-                }
-                if is_wanted {
-                    let parts = self.take_parts(page, &waiters);
-                    self.work.push_back(Work::Copies { page, frame, parts });
-                }
-            }
-            Action::Close(page) => {
-                if !(self.space.is_own(page) && self.pins.defer_close(page.index)) {
-                    self.close(page);
-                }
-            }
-            Action::Transfer(outgoing) => self.transfer(outgoing),
-            Action::Clear { page, frame } => {
-                // What was never written is zeros in the file too.
-                self.space.own.blocks.clear(frame);
-                // Memory that nobody has written is zeros already.
-                if self.frames.is_zeros(frame) {
-                    self.events.push_back(Event::Cleared(page));
-                } else {
-                    self.work.push_back(Work::Clear { page, frame });
-                }
-            }
-            Action::Fill { page, frame, waiter } => {
-                let part = Box::new(self.parts.remove(waiter.0 as usize));
-                self.work.push_back(Work::Fill { page, frame, part });
-            }
-            Action::Load { page, to, frame, priority } => {
-                self.storage.load(page, to, frame, priority);
-            }
-            Action::Store { page, from, frame, priority } => {
-                self.storage.store(page, from, frame, priority);
-            }
-            Action::Hurry { page, priority } => self.storage.hurry(page, priority),
-            Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
-        }
-    }
-
-    /// A message is about to be sent: notes what it means for a frame of this rank.
-    fn note_frame(&mut self, message: &CoherenceMessage) {
-        if let Some(frame) = message.frame() {
-            self.frames.reserve(frame);
-            self.reserve.on_taken();
-        }
-        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) = message.body {
-            // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.
-            let kept = self.protocol.cache.frame_of(message.page);
-            kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));
-        }
-    }
-
-    fn transfer(&mut self, outgoing: Outgoing) {
-        let pool = &self.space.own.pool;
-        // Those of the storage server are odd.
-        let token = Token(self.transfers.insert(outgoing) as u64 * 2);
-        self.work.push_back(Work::Put(Transfer {
-            peer: outgoing.forward.to,
-            peer_offset_bytes: pool.offset_bytes(outgoing.forward.frame),
-            own_offset_bytes: pool.offset_bytes(outgoing.from),
-            len_bytes: pool.page_bytes(),
-            token,
-        }));
-    }
-
-    /// A page is in the frame of another rank, which gets to know what of it the file may lack, if it is of this host.
-    pub(super) fn on_transferred(&mut self, token: Token) {
-        let outgoing = self.transfers.remove(token.0 as usize / 2);
-        let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
-        if let Some(its) = self.space.blocks(forward.to) {
-            blocks.pass_on(outgoing.from, its, forward.frame);
-        }
-        if forward.access == Access::Write {
-            // The frame may wait for another copy of the page.
-            blocks.mark_all(outgoing.from);
-        }
-        self.handle(Event::Transferred(outgoing));
-    }
-
-    /// Takes the parts that waited for a page.
-    fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
-        let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
-        for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
-            self.pins.on_pinned(page.index);
-        }
-        parts
-    }
-
-    /// Closes a page, at once or when it is unpinned and given back.
-    fn close(&mut self, page: PageId) {
-        match self.space.close(page) {
-            Closing::Done(frame) => self.on_closed(page, frame),
-            Closing::Pinned => {
-                self.ask_back_lent(page);
-                self.closing.push(page);
-            }
-        }
-    }
-
-    /// A page is closed. It is unmapped before the protocol learns of that.
-    fn on_closed(&mut self, page: PageId, frame: FrameId) {
-        if self.frames.is_mapped(page, frame) {
-            self.work.push_back(Work::Unmap { page, frame });
-        } else {
-            self.events.push_back(Event::Closed(page));
         }
     }
 

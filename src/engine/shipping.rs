@@ -4,8 +4,7 @@
 //! part on to the rank that may use the page, with a direct request, which is done at once or refused. What is left is an ordinary
 //! request of the home. Meters decide whether a part is shipped, or its page moved ([`vgasnet_protocol::shipping`]).
 //!
-//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts for it wait meanwhile, and then
-//! go together. A direct request waits for nothing at its target, so no requests wait for each other in a circle.
+//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts that wait for it go together. A direct request waits for nothing at its target, so no requests wait for each other in a circle.
 //!
 //! Threads that fault drive on their own stacks, which may be small. So what they do not need is kept out of line.
 
@@ -27,6 +26,11 @@ use zerocopy::IntoBytes;
 
 /// Requests that a peer has of this rank at a time, and as many direct ones.
 const WINDOW: usize = 16;
+
+/// A peer that has so many requests gets another one when so many parts wait for it, or it has answered: a request of one part
+/// costs nearly as much as one of many.
+const REQUESTS_FEW: usize = 4;
+const TOGETHER: usize = 8;
 
 /// The largest parts that are shipped, in bytes, and the part of a page that they are at most.
 const PART_BYTES_MAX: usize = 64 << 10;
@@ -62,6 +66,13 @@ struct Peer {
     waiting: VecDeque<Chunk>,
     /// Requests that it has not answered.
     in_flight: usize,
+}
+
+impl Peer {
+    fn may_have_request(&self) -> bool {
+        let is_worth_it = self.in_flight < REQUESTS_FEW || self.waiting.len() >= TOGETHER;
+        !self.waiting.is_empty() && self.in_flight < WINDOW && is_worth_it
+    }
 }
 
 /// Some bytes of a part, as many as a message has room for.
@@ -125,8 +136,8 @@ impl Shipment {
         let mut bytes = Vec::new();
         for source in &self.payload {
             match source {
-                // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
                 Source::Memory(from, len_bytes) => {
+                    // SAFETY: the part leaves its memory alone until it is done, and this lies in it.
                     bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(*from, *len_bytes) });
                 }
                 Source::Byte(byte, len_bytes) => bytes.resize(bytes.len() + len_bytes, *byte),
@@ -193,8 +204,7 @@ impl Shipping {
 
     /// The next request to some peer that may have one.
     fn next(&mut self) -> Option<Shipment> {
-        let may_have = |peer: &Peer| !peer.waiting.is_empty() && peer.in_flight < WINDOW;
-        let (to, peer) = self.peers.iter_mut().find(|(_, peer)| may_have(peer))?;
+        let (to, peer) = self.peers.iter_mut().find(|(_, peer)| peer.may_have_request())?;
         let (to, mut heads, mut payload, mut chunks) = (*to, Vec::new(), Vec::new(), Vec::new());
         let (mut asked, mut answered) = (REQUEST_HEAD_BYTES, ANSWER_HEAD_BYTES);
         while let Some(chunk) = peer.waiting.front().copied() {
@@ -310,7 +320,7 @@ impl Engine {
         if self.shipping.meters.choose(page, &operation, has_room) == Choice::Move {
             return Some(part);
         }
-        self.meter.on_part(&part);
+        self.page_statistics.on_part(&part);
         if home == own {
             if operation.is_put {
                 self.shipping.meters.on_written(page, own);

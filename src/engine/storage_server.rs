@@ -11,10 +11,10 @@
 
 mod blocks;
 mod byte_jobs;
+mod failure;
 mod page_read;
 
-pub use blocks::{BlockCopies, BlockPlace};
-pub use byte_jobs::OverlaidBlocks;
+pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
 
 use super::background::Background;
@@ -478,26 +478,6 @@ impl StorageServer {
             len_bytes: pool.page_bytes(),
             token: token(id),
         }
-    }
-
-    fn failure(&self, operation: &Operation, error: &io::Error) -> UserError {
-        self.failure_at(operation.direction, operation.page.index, error)
-    }
-
-    fn failure_at(&self, direction: IoDirection, index: u32, error: &io::Error) -> UserError {
-        let (verb, preposition) = match direction {
-            IoDirection::Read => ("read", "from"),
-            IoDirection::Write => ("write", "to"),
-        };
-        let offset = u64::from(index) * self.space.page_bytes() as u64;
-        let hint = match error.raw_os_error() {
-            Some(libc::EFBIG) => "raise `ulimit -f`",
-            _ => "check the disk, or set VGASNET_STORAGE_DIR to a directory on another one",
-        };
-        UserError::new(format!(
-            "cannot {verb} the page at offset {offset} of this rank's segment {preposition} its backing file: {error}; \
-             no other copy can take its place, so the job ends; {hint}"
-        ))
     }
 }
 

@@ -31,14 +31,6 @@ struct Mapping {
     access: Access,
 }
 
-/// A frame of the pool.
-#[derive(Debug)]
-struct Frame {
-    mapping: Lock<Option<Mapping>>,
-    /// Whether it is mapped. Changes under the lock, after the system call.
-    is_mapped: AtomicBool,
-}
-
 /// The pages beside one that is mapped, which may be mapped with it.
 pub(super) trait Beside {
     /// Whether a page is in this frame and may be mapped with exactly these rights. It stays so until it is given back.
@@ -62,7 +54,10 @@ impl Beside for Alone {
 /// The frames that are mapped in the segment.
 pub(super) struct MappedFrames {
     mapper: Box<dyn PageMapper>,
-    frames: Box<[Frame]>,
+    /// By frame.
+    mappings: Box<[Lock<Option<Mapping>>]>,
+    /// By frame, whether it is mapped. Changes under the lock of its mapping, after the system call.
+    is_mapped: Box<[AtomicBool]>,
     pages: MappedPages,
     order: Lock<MappedOrder>,
     areas_max: u32,
@@ -85,11 +80,11 @@ impl MappedFrames {
         frames: u32,
         areas_max: u32,
     ) -> MappedFrames {
-        let unmapped = |_| Frame { mapping: Lock::new(None), is_mapped: AtomicBool::new(false) };
         let window = |bytes: usize| (bytes / page_bytes).clamp(1, WINDOW_MAX) as u32;
         MappedFrames {
             mapper,
-            frames: (0..frames).map(unmapped).collect(),
+            mappings: (0..frames).map(|_| Lock::new(None)).collect(),
+            is_mapped: (0..frames).map(|_| AtomicBool::new(false)).collect(),
             pages: MappedPages::new(pages),
             order: Lock::new(MappedOrder::new(frames)),
             areas_max,
@@ -116,8 +111,7 @@ impl MappedFrames {
         beside: &dyn Beside,
         may_unmap: &dyn Fn(FrameId) -> bool,
     ) -> Result<bool, i32> {
-        let state = &self.frames[frame.0 as usize];
-        let mut mapping = state.mapping.lock();
+        let mut mapping = self.mappings[frame.0 as usize].lock();
         match *mapping {
             Some(before) => {
                 assert_eq!(before.page, index, "{frame:?} is mapped as another page");
@@ -189,7 +183,7 @@ impl MappedFrames {
                     Some(guard) => **guard = as_what,
                     None => *mapping = as_what,
                 }
-                self.frames[at.0 as usize].is_mapped.store(true, Ordering::Release);
+                self.is_mapped[at.0 as usize].store(true, Ordering::Release);
             } else {
                 self.order.lock().remove(at, &self.pages);
             }
@@ -211,7 +205,7 @@ impl MappedFrames {
         let window = self.window[usize::from(self.is_crowded.load(Ordering::Relaxed))];
         let place = index % window;
         let take = |page: u32, frame: u32| {
-            let guard = self.frames.get(frame as usize)?.mapping.try_lock()?;
+            let guard = self.mappings.get(frame as usize)?.try_lock()?;
             (guard.is_none() && beside.take(page, FrameId(frame), access)).then_some(guard)
         };
         let (mut before, mut behind) = (0, 0);
@@ -233,14 +227,14 @@ impl MappedFrames {
     /// # Errors
     /// The system's error number.
     pub(super) fn unmap(&self, frame: FrameId) -> Result<(), i32> {
-        let mut mapping = self.frames[frame.0 as usize].mapping.lock();
+        let mut mapping = self.mappings[frame.0 as usize].lock();
         mapping.map_or(Ok(()), |as_what| self.unmap_locked(frame, as_what, &mut mapping))
     }
 
     /// Unmaps a frame, if it is mapped as page `index` and `may_unmap` allows it. A frame that the system cannot unmap stays
     /// mapped.
     pub(super) fn unmap_if(&self, frame: FrameId, index: u32, may_unmap: &dyn Fn(FrameId) -> bool) {
-        let mut mapping = self.frames[frame.0 as usize].mapping.lock();
+        let mut mapping = self.mappings[frame.0 as usize].lock();
         if let Some(as_what) = mapping.filter(|as_what| as_what.page == index && may_unmap(frame)) {
             let _ = self.unmap_locked(frame, as_what, &mut mapping);
         }
@@ -261,7 +255,7 @@ impl MappedFrames {
 
     /// Unmaps a frame, if it may be, or has it come last of those that may have to make room.
     fn make_room(&self, frame: FrameId, may_unmap: &dyn Fn(FrameId) -> bool) {
-        let mapping = self.frames[frame.0 as usize].mapping.try_lock();
+        let mapping = self.mappings[frame.0 as usize].try_lock();
         let is_unmapped = mapping.is_some_and(|mut mapping| {
             mapping.is_some_and(|as_what| may_unmap(frame) && self.unmap_locked(frame, as_what, &mut mapping).is_ok())
         });
@@ -271,7 +265,7 @@ impl MappedFrames {
 
     /// Whether the frame is mapped. Waits for nobody.
     pub(super) fn is_mapped(&self, frame: FrameId) -> bool {
-        self.frames[frame.0 as usize].is_mapped.load(Ordering::Acquire)
+        self.is_mapped[frame.0 as usize].load(Ordering::Acquire)
     }
 
     /// Whether some frame is mapped as page `index`, or about to be. Waits for nobody.
@@ -287,7 +281,7 @@ impl MappedFrames {
     fn unmap_locked(&self, frame: FrameId, mapped: Mapping, mapping: &mut Option<Mapping>) -> Result<(), i32> {
         self.mapper.unmap(mapped.page, frame, mapped.access)?;
         *mapping = None;
-        self.frames[frame.0 as usize].is_mapped.store(false, Ordering::Release);
+        self.is_mapped[frame.0 as usize].store(false, Ordering::Release);
         self.order.lock().remove(frame, &self.pages);
         Ok(())
     }
@@ -436,7 +430,7 @@ mod tests {
         for frame in 0..3 {
             map(&mapped, frame, frame, Access::Read, &|_| true);
         }
-        let mapping = mapped.frames[0].mapping.lock();
+        let mapping = mapped.mappings[0].lock();
         mapped.shrink(0, &|_| true);
         assert_eq!((pages(&noted), mapped.is_mapped(FrameId(0)), mapped.is_mapped(FrameId(1))), (vec![0], true, false));
         drop(mapping);

@@ -53,14 +53,28 @@ struct Entry {
     page: u32,
     older: u32,
     newer: u32,
-    is_mapped: bool,
+    state: State,
     is_writable: bool,
-    /// It was mapped when there was no room, and is not settled yet.
-    is_new: bool,
-    /// It has come back soon.
-    is_soon: bool,
+}
+
+/// What a frame is in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unmapped,
     /// It was unmapped to make room, when `older` frames had been mapped.
-    has_made_room: bool,
+    MadeRoom,
+    Settled,
+    /// It was mapped when there was no room, and is not settled yet.
+    New {
+        /// It has come back soon.
+        is_soon: bool,
+    },
+}
+
+impl State {
+    fn is_mapped(self) -> bool {
+        matches!(self, State::Settled | State::New { .. })
+    }
 }
 
 /// Frames that follow each other, mapped as pages that do so with the same rights.
@@ -101,16 +115,7 @@ pub(super) struct MappedOrder {
 impl MappedOrder {
     /// None of so many frames is mapped.
     pub(super) fn new(frames: u32) -> MappedOrder {
-        let unmapped = Entry {
-            page: NONE,
-            older: NONE,
-            newer: NONE,
-            is_mapped: false,
-            is_writable: false,
-            is_new: false,
-            is_soon: false,
-            has_made_room: false,
-        };
+        let unmapped = Entry { page: NONE, older: NONE, newer: NONE, state: State::Unmapped, is_writable: false };
         let by_frame = vec![unmapped; frames as usize].into();
         let queues = [Queue { oldest: NONE, newest: NONE, count: 0 }; 2];
         MappedOrder { by_frame, queues, is_crowded: false, areas: 0, mapped: 0 }
@@ -129,31 +134,32 @@ impl MappedOrder {
     /// A frame is mapped as page `page` that was not mapped.
     pub(super) fn append(&mut self, FrameId(frame): FrameId, page: u32, access: Access, pages: &MappedPages) {
         self.mapped = self.mapped.wrapping_add(1);
-        let Entry { page: last, older: since, is_mapped, has_made_room, .. } = self.by_frame[frame as usize];
-        assert!(!is_mapped, "frame {frame} is mapped twice");
-        let is_soon = has_made_room && last == page && self.mapped.wrapping_sub(since) <= self.count() / 4;
+        let Entry { page: last, older: since, state, .. } = self.by_frame[frame as usize];
+        assert!(!state.is_mapped(), "frame {frame} is mapped twice");
+        let has_made_room = state == State::MadeRoom && last == page;
+        let is_soon = has_made_room && self.mapped.wrapping_sub(since) <= self.count() / 4;
+        let state = if self.is_crowded { State::New { is_soon } } else { State::Settled };
         let entry = &mut self.by_frame[frame as usize];
-        (entry.page, entry.is_mapped, entry.is_writable) = (page, true, access == Access::Write);
-        (entry.is_soon, entry.has_made_room) = (is_soon, false);
+        (entry.page, entry.is_writable) = (page, access == Access::Write);
         self.areas += self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
         pages.insert(page);
-        self.link(frame, self.is_crowded);
+        self.link(frame, state);
     }
 
     /// A frame is mapped no longer.
     pub(super) fn remove(&mut self, FrameId(frame): FrameId, pages: &MappedPages) {
-        assert!(self.by_frame[frame as usize].is_mapped, "frame {frame} is unmapped twice");
+        assert!(self.by_frame[frame as usize].state.is_mapped(), "frame {frame} is unmapped twice");
         self.unlink(frame);
         pages.remove(self.by_frame[frame as usize].page);
         self.areas -= self.areas_of(MappedRun { first: FrameId(frame), count: 1 }, pages);
-        self.by_frame[frame as usize].is_mapped = false;
+        self.by_frame[frame as usize].state = State::Unmapped;
     }
 
     /// A frame was unmapped to make room for others. By now it may be mapped again.
     pub(super) fn note_room_made(&mut self, FrameId(frame): FrameId) {
         let entry = &mut self.by_frame[frame as usize];
-        if !entry.is_mapped {
-            (entry.has_made_room, entry.older) = (true, self.mapped);
+        if !entry.state.is_mapped() {
+            (entry.state, entry.older) = (State::MadeRoom, self.mapped);
         }
     }
 
@@ -167,9 +173,9 @@ impl MappedOrder {
 
     /// A frame comes last of those that are settled, if it is still mapped.
     pub(super) fn settle(&mut self, FrameId(frame): FrameId) {
-        if self.by_frame[frame as usize].is_mapped {
+        if self.by_frame[frame as usize].state.is_mapped() {
             self.unlink(frame);
-            self.link(frame, false);
+            self.link(frame, State::Settled);
         }
     }
 
@@ -192,7 +198,8 @@ impl MappedOrder {
             let takes_new = settled.count == 0 || new.count > NEW_MAX.min(self.count() / 4);
             let frame = if takes_new { new.oldest } else { settled.oldest };
             let run = self.run_of(frame, window);
-            let is_kept = takes_new && (self.by_frame[frame as usize].is_soon || self.mapped % SETTLED_PART == 0);
+            let is_soon = self.by_frame[frame as usize].state == State::New { is_soon: true };
+            let is_kept = takes_new && (is_soon || self.mapped % SETTLED_PART == 0);
             if whatever || (!is_kept && self.areas_of(run, pages) > 0) {
                 return Some(run);
             }
@@ -221,7 +228,7 @@ impl MappedOrder {
             return false;
         };
         let Entry { page, is_writable, .. } = self.by_frame[frame as usize];
-        other.is_mapped && page.checked_add_signed(step) == Some(other.page) && other.is_writable == is_writable
+        other.state.is_mapped() && page.checked_add_signed(step) == Some(other.page) && other.is_writable == is_writable
     }
 
     /// How many areas more there are with a run than without it.
@@ -235,8 +242,8 @@ impl MappedOrder {
         2 - joined - i64::from(is_first_beside) - i64::from(is_last_beside)
     }
 
-    fn link(&mut self, frame: u32, is_new: bool) {
-        let queue = &mut self.queues[usize::from(is_new)];
+    fn link(&mut self, frame: u32, state: State) {
+        let queue = &mut self.queues[usize::from(state != State::Settled)];
         let older = std::mem::replace(&mut queue.newest, frame);
         queue.count += 1;
         if older == NONE {
@@ -245,12 +252,12 @@ impl MappedOrder {
             self.by_frame[older as usize].newer = frame;
         }
         let entry = &mut self.by_frame[frame as usize];
-        (entry.older, entry.newer, entry.is_new) = (older, NONE, is_new);
+        (entry.older, entry.newer, entry.state) = (older, NONE, state);
     }
 
     fn unlink(&mut self, frame: u32) {
-        let Entry { older, newer, is_new, .. } = self.by_frame[frame as usize];
-        let queue = &mut self.queues[usize::from(is_new)];
+        let Entry { older, newer, state, .. } = self.by_frame[frame as usize];
+        let queue = &mut self.queues[usize::from(state != State::Settled)];
         queue.count -= 1;
         match older {
             NONE => queue.oldest = newer,

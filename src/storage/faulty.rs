@@ -50,10 +50,10 @@ impl Storage for Faulty {
         Ok(())
     }
 
-    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
+    unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         // SAFETY: the memory is valid, and left to each operation until its token comes back.
-        let started = unsafe { self.inner.start_run(run) };
-        run[..started].iter().for_each(|operation| self.count(operation));
+        let started = unsafe { self.inner.start_runs(runs) };
+        runs.iter().copied().flatten().take(started).for_each(|operation| self.count(operation));
         started
     }
 

@@ -47,8 +47,9 @@ use std::sync::Arc;
 /// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
 pub const BLOCK_BYTES: usize = 4096;
 
-/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already keep a disk busy.
-pub const DEPTH_DEFAULT: usize = 16;
+/// A depth that lets a burst of misses queue in the kernel. One to four operations of 4 MiB already keep a disk busy, of 4 KiB it
+/// takes dozens.
+pub const DEPTH_DEFAULT: usize = 64;
 
 /// Asynchronous I/O on one backing file, with a bound on operations in flight that is set when it is made.
 ///
@@ -87,7 +88,22 @@ pub trait Storage: Send {
     /// That of [`Storage::start`] for each of them.
     unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
         // SAFETY: the caller has promised for each what this needs.
-        run.iter().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
+        unsafe { self.start_runs(&[run]) }
+    }
+
+    /// Starts several runs of one direction, each as [`Storage::start_run`], and tells the system of all of them at once where that
+    /// is possible.
+    /// Returns how many operations were started, from the first on.
+    ///
+    /// # Panics
+    /// As [`Storage::start`].
+    ///
+    /// # Safety
+    /// That of [`Storage::start`] for each operation.
+    unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
+        let mut operations = runs.iter().copied().flatten();
+        // SAFETY: the caller has promised for each what this needs.
+        operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
 
     /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues

@@ -120,16 +120,18 @@ impl Storage for Patient {
         Ok(())
     }
 
-    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
-        let is_write = run.first().is_some_and(|operation| operation.direction == IoDirection::Write);
+    unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
+        let mut all = runs.iter().copied().flatten();
+        let is_write = all.clone().next().is_some_and(|operation| operation.direction == IoDirection::Write);
         if is_write && self.wait.is_some() {
-            self.refused.extend(run);
-            return run.len();
+            let before = self.refused.len();
+            self.refused.extend(all);
+            return self.refused.len() - before;
         }
         // SAFETY: the memory is valid, and left to each operation until its token comes back.
-        let started = unsafe { self.inner.start_run(run) };
+        let started = unsafe { self.inner.start_runs(runs) };
         if is_write {
-            self.writes.extend(&run[..started]);
+            self.writes.extend(all.by_ref().take(started));
         }
         started
     }

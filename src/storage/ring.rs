@@ -242,17 +242,21 @@ impl Storage for RingStorage {
         Ok(())
     }
 
-    unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
-        if let [operation] = run {
-            // SAFETY: the caller has promised what this needs.
-            return usize::from(unsafe { self.start(*operation) }.is_ok());
+    unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
+        let mut started = 0;
+        for run in runs {
+            run.iter().for_each(|operation| operation.check(self.file.size_bytes()));
+            let Some(slot) = self.empty.pop() else { break };
+            let what = match run {
+                [operation] => Slot::One(Progress::new(*operation, self.file.size_bytes()), Vec::new()),
+                _ => Slot::Run(Run::new(run)),
+            };
+            self.operations += run.len();
+            self.begin(slot, what);
+            started += run.len();
         }
-        run.iter().for_each(|operation| operation.check(self.file.size_bytes()));
-        let Some(slot) = self.empty.pop() else { return 0 };
-        self.operations += run.len();
-        self.begin(slot, Slot::Run(Run::new(run)));
         self.submit();
-        run.len()
+        started
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {

@@ -18,6 +18,11 @@ pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 
 
 /// Ranks on a host each, with a network that does everything at once.
 pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
+    far_apart_with(ranks, pages, frames, None)
+}
+
+/// The same, where small operations may be carried out where their page is, or not.
+pub fn far_apart_with(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -> Job {
     let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
     let shape = Shape {
         ranks: vec![memory::Shape { pages, frames }; ranks as usize],
@@ -27,7 +32,7 @@ pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
         gap_bytes: 0,
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),
-        ships: None,
+        ships,
         block_slots: 4,
     };
     Job::new(shape, &mut Rng::with_seed(1))

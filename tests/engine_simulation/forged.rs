@@ -12,11 +12,15 @@ use vgasnet_conduit::Urgency;
 use vgasnet_fuzzing::{bytes, mutate, odd_number, run};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::{BarrierMessage, Name};
+use vgasnet_protocol::byte_message::{
+    AnswerHead, AtomicOp, PieceHead, PieceKind, RequestHead, TAG_ANSWER, TAG_REQUEST,
+};
 use vgasnet_protocol::coherence::{
     Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome,
 };
 use vgasnet_protocol::replacement::PolicyKind;
 use vgasnet_sim::Settings;
+use zerocopy::IntoBytes;
 
 /// Steps of a job, if no rank refuses a message before.
 const STEPS_MAX: usize = 300;
@@ -59,6 +63,27 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
     CoherenceMessage { body, page: PageId::of_segment(home, small(random, PAGES)) }.encode().to_vec()
 }
 
+/// A request for bytes of pages, or an answer to one.
+fn about_bytes(random: &mut Rng, ranks: u32) -> Vec<u8> {
+    let (pieces, id) = (random.u16(1..4), small(random, 3));
+    if random.bool() {
+        let head = AnswerHead { tag: TAG_ANSWER, padding: 0, pieces, id };
+        let statuses: Vec<u8> = (0..pieces).map(|_| random.u8(0..3)).collect();
+        return [head.as_bytes(), &statuses, &bytes(random, 64)].concat();
+    }
+    let head = RequestHead { tag: TAG_REQUEST, is_direct: random.u8(0..2), pieces, id };
+    let heads = (0..pieces).map(|_| {
+        let page = PageId::of_segment(Rank(small(random, ranks)), small(random, PAGES));
+        let kind = [PieceKind::Get, PieceKind::Put, PieceKind::Atomic][random.usize(0..3)];
+        let offset_bytes = small(random, PAGE_BYTES as u32) / 8 * 8;
+        PieceHead { page, offset_bytes, len_bytes: 8, kind, op: AtomicOp::Add }
+    });
+    let heads: Vec<PieceHead> = heads.collect();
+    let payload: usize = heads.iter().map(PieceHead::request_bytes).sum();
+    let heads: Vec<u8> = heads.iter().flat_map(|head| head.as_bytes().to_vec()).collect();
+    [head.as_bytes(), &heads, &vec![7; payload]].concat()
+}
+
 /// Sends a forged message from a rank to another one.
 fn forge(random: &mut Rng, job: &Job) {
     let ranks = job.nodes.len() as u32;
@@ -68,6 +93,7 @@ fn forge(random: &mut Rng, job: &Job) {
         0 => bytes(random, 60),
         1 => BarrierMessage::Arrived(Name::Id(1)).encode(random.u8(32..34)).to_vec(),
         2 => BarrierMessage::Released(Name::Anonymous).encode(random.u8(32..34)).to_vec(),
+        3..7 => about_bytes(random, ranks),
         _ => about_a_page(random, ranks, Rank(home), Rank(to)),
     };
     if random.u32(0..16) == 0 {
@@ -110,7 +136,7 @@ fn attacked_job(random: &mut Rng) -> u64 {
         disk_depth: 2,
         mapper: mapper::Settings::WIDE,
         policy: PolicyKind::default(),
-        ships: None,
+        ships: random.bool().then_some(64),
         block_slots: 4,
     };
     let mut job = Job::new(shape, random);

@@ -308,6 +308,21 @@ impl Job {
                 node.view().give_back(index).expect("there is room to unmap");
                 None
             }
+            Task::Put(transfer) => self.transfer(rank, transfer, true),
+            Task::Get(transfer) => self.transfer(rank, transfer, false),
+            Task::Read(read) => Some(self.read(read)),
+            Task::EndRead(read) => {
+                node.engine.end_read(read).expect("such reads do not fail");
+                None
+            }
+            of_bytes => self.step_of_bytes(rank, of_bytes),
+        }
+    }
+
+    /// As [`Job::step`], for small operations that are carried out where their page is.
+    fn step_of_bytes(&mut self, rank: usize, task: Task) -> Option<Task> {
+        let node = &mut self.nodes[rank];
+        match task {
             Task::Blocks(BlockCopies { job, part, places }) => {
                 self.seen.in_blocks += 1;
                 for place in &places {
@@ -345,13 +360,7 @@ impl Job {
                 unsafe { part.copy.deliver(&bytes) };
                 Some(Task::Finish(vec![part]))
             }
-            Task::Put(transfer) => self.transfer(rank, transfer, true),
-            Task::Get(transfer) => self.transfer(rank, transfer, false),
-            Task::Read(read) => Some(self.read(read)),
-            Task::EndRead(read) => {
-                node.engine.end_read(read).expect("such reads do not fail");
-                None
-            }
+            _ => unreachable!("all other tasks are of pages"),
         }
     }
 

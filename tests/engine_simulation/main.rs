@@ -26,6 +26,7 @@ mod pins;
 mod run;
 mod runtimes;
 mod seen;
+mod small_operations;
 mod threads;
 mod touch;
 mod uncooperative;

@@ -302,6 +302,12 @@ impl Protocol {
     /// # Panics
     /// The event cannot happen now: no action asked for it. No message can make it happen.
     pub fn handle(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let taken = self.take(event, actions);
+        self.cache.settle();
+        taken
+    }
+
+    fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match event {
             Event::Message { from, message } => {
                 self.limits.check(from, &message)?;

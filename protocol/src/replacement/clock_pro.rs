@@ -23,16 +23,17 @@
 //! between the first look and the second.
 
 use super::history::History;
+use super::queues::{POLICY, Queues};
 use super::search::{Look, Search};
-use super::{Lists, Policy};
+use super::{Policy, age};
 use crate::coherence::{FrameId, PageId};
 use alloc::boxed::Box;
 use alloc::vec;
 
-const COLD: usize = 0;
-const HOT: usize = 1;
+const COLD: usize = POLICY;
+const HOT: usize = POLICY + 1;
 /// Cold pages that the hand has not come to.
-const FRESH: usize = 2;
+const FRESH: usize = POLICY + 2;
 
 /// One frame in so many is for cold pages at least.
 const COLD_PART: u32 = 10;
@@ -46,16 +47,15 @@ const RIVALS: u32 = 2;
 /// What is known of a frame's page.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    page: Option<PageId>,
+    /// When it was seen used last; of a page that has come back, before it was evicted.
+    used_at: u64,
+    /// When the page came: the lower half, which suffices for pages that are cold.
+    came_at: u32,
+    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
+    came_back: u8,
     is_hot: bool,
     /// The hand has not come since the page has.
     is_fresh: bool,
-    /// When the page came.
-    came_at: u64,
-    /// When it was seen used last; of a page that has come back, before it was evicted.
-    used_at: u64,
-    /// It was evicted not long ago, and the hand has not come since: for how many such pages it stands, else 0.
-    came_back: u32,
     /// It was evicted so lately that it would have stayed among a few more cold pages.
     is_soon: bool,
 }
@@ -63,7 +63,6 @@ struct Entry {
 /// The hot and the cold pages of a pool.
 #[derive(Debug)]
 pub struct ClockPro {
-    queues: Lists<3>,
     entries: Box<[Entry]>,
     history: History,
     /// Pages that have come so far.
@@ -81,11 +80,9 @@ pub struct ClockPro {
 impl ClockPro {
     /// A pool of `frames` frames, none of them filled.
     pub fn new(frames: u32) -> ClockPro {
-        let entry =
-            Entry { page: None, is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
+        let entry = Entry { is_hot: false, is_fresh: false, came_at: 0, used_at: 0, came_back: 0, is_soon: false };
         let cold = (frames / COLD_PART).max(COLD_MIN.min(frames / 2));
         ClockPro {
-            queues: Lists::new(frames),
             entries: vec![entry; frames as usize].into(),
             history: History::new(frames),
             now: 0,
@@ -98,41 +95,35 @@ impl ClockPro {
         }
     }
 
-    fn cold(&self) -> u32 {
-        self.queues.len(COLD) + self.queues.len(FRESH)
-    }
-
     fn entry(&mut self, frame: FrameId) -> &mut Entry {
         &mut self.entries[frame.0 as usize]
     }
 
-    fn make_hot(&mut self, frame: FrameId) {
+    fn make_hot(&mut self, frame: FrameId, queues: &mut Queues) {
         let now = self.now;
         let entry = self.entry(frame);
         (entry.is_hot, entry.used_at) = (true, now);
-        self.queues.push_back(HOT, frame);
+        queues.push_back(HOT, frame);
     }
 
-    fn make_cold(&mut self, frame: FrameId) {
+    fn make_cold(&mut self, frame: FrameId, queues: &mut Queues) {
         let entry = self.entry(frame);
         (entry.is_hot, entry.is_fresh, entry.came_back) = (false, false, 0);
-        self.queues.push_back(COLD, frame);
+        queues.push_back(COLD, frame);
     }
 
     /// Looks at hot pages, at `looks` at most, for one that is unused and was seen used before `before`. That is cold then.
     fn cool_one(&mut self, search: &mut Search<'_>, looks: u32, before: u64) -> bool {
         for _ in 0..looks {
-            let Some(frame) = self.queues.front(HOT) else { return false };
+            let Some(frame) = search.queues.front(HOT) else { return false };
             if self.entry(frame).used_at >= before {
                 return false;
             }
             match search.look(frame) {
-                Look::Held => {
-                    self.queues.remove(frame);
-                }
-                Look::InUse | Look::Used => self.make_hot(frame),
+                Look::Held => {}
+                Look::InUse | Look::Used => self.make_hot(frame, search.queues),
                 Look::Unused => {
-                    self.make_cold(frame);
+                    self.make_cold(frame, search.queues);
                     search.will_go(frame);
                     return true;
                 }
@@ -144,9 +135,9 @@ impl ClockPro {
     /// Makes a cold page hot that was last used at `used_at` before now, if a hot page was not used for longer.
     fn promote(&mut self, frame: FrameId, search: &mut Search<'_>, used_at: u64) -> bool {
         let has_place =
-            self.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
+            search.queues.len(HOT) < self.hot_now || self.cool_one(search, RIVALS, self.clearly_before(used_at));
         if has_place {
-            self.make_hot(frame);
+            self.make_hot(frame, search.queues);
         }
         has_place
     }
@@ -157,7 +148,7 @@ impl ClockPro {
     }
 
     /// A page that stands for others, which are forgotten, has become hot. Their places are for the pages after it.
-    fn vacate(&mut self, search: &mut Search<'_>, stands_for: u32, used_at: u64) {
+    fn vacate(&mut self, search: &mut Search<'_>, stands_for: u8, used_at: u64) {
         let cooled =
             (1..stands_for).take_while(|_| self.cool_one(search, RIVALS, self.clearly_before(used_at))).count();
         self.vacant = (self.vacant + cooled as u32).min(self.hot_max);
@@ -167,7 +158,7 @@ impl ClockPro {
     fn pass(&mut self, frame: FrameId, is_used: bool, search: &mut Search<'_>) -> bool {
         let now = self.now;
         let Entry { is_fresh, came_at, used_at, came_back, is_soon, .. } = *self.entry(frame);
-        let is_again = came_back > 0 || (is_used && !is_fresh && now - came_at >= self.apart_min);
+        let is_again = came_back > 0 || (is_used && !is_fresh && age(now, came_at) >= self.apart_min);
         if is_again && self.promote(frame, search, used_at) {
             if came_back > 0 && is_soon {
                 self.hot_now = (self.hot_now - 1).max(self.hot_min);
@@ -175,9 +166,9 @@ impl ClockPro {
             self.vacate(search, came_back, used_at);
             return true;
         }
-        if is_fresh && self.vacant > 0 && self.queues.len(HOT) < self.hot_now {
+        if is_fresh && self.vacant > 0 && search.queues.len(HOT) < self.hot_now {
             self.vacant -= 1;
-            self.make_hot(frame);
+            self.make_hot(frame, search.queues);
             return true;
         }
         if came_back > 0 {
@@ -189,7 +180,7 @@ impl ClockPro {
             entry.used_at = now;
         }
         if is_fresh || (is_used && search.gives_chance()) {
-            self.queues.push_back(COLD, frame);
+            search.queues.push_back(COLD, frame);
             if is_fresh {
                 search.will_go(frame);
             }
@@ -198,76 +189,67 @@ impl ClockPro {
         false
     }
 
-    fn evict(&mut self, frame: FrameId) {
-        self.queues.remove(frame);
-        let Entry { page, used_at, .. } = *self.entry(frame);
-        if let Some(page) = page {
-            self.history.on_evicted(page, used_at, self.now);
-        }
+    fn evict(&mut self, frame: FrameId, search: &mut Search<'_>) {
+        search.queues.remove(frame);
+        let Entry { used_at, .. } = *self.entry(frame);
+        self.history.on_evicted(search.page(frame), used_at, self.now);
     }
 
     /// Makes the first hot page cold, because no cold page can be evicted. Returns whether there was a hot page.
     fn cool_any(&mut self, search: &mut Search<'_>) -> bool {
         self.cool_one(search, 2 * RIVALS, u64::MAX)
-            || self.queues.front(HOT).map(|frame| self.make_cold(frame)).is_some()
+            || search.queues.front(HOT).map(|frame| self.make_cold(frame, search.queues)).is_some()
     }
 }
 
 impl Policy for ClockPro {
-    fn on_filled(&mut self, frame: FrameId, page: PageId) {
+    fn on_filled(&mut self, frame: FrameId, page: PageId, queues: &mut Queues) {
         self.now += 1;
         let now = self.now;
-        let known = self.history.take(page);
+        let known = self.history.take(page, now);
         let (came_back, used_at) = known.map_or((0, now), |gone| (gone.stands_for, gone.used_at));
         let is_soon = known.is_some_and(|gone| now - gone.evicted_at <= self.apart_min);
-        *self.entry(frame) =
-            Entry { page: Some(page), is_hot: false, is_fresh: true, came_at: now, used_at, came_back, is_soon };
-        if now <= self.entries.len() as u64 && self.queues.len(HOT) < self.hot_now {
-            self.make_hot(frame);
+        *self.entry(frame) = Entry { is_hot: false, is_fresh: true, came_at: now as u32, used_at, came_back, is_soon };
+        if now <= self.entries.len() as u64 && queues.len(HOT) < self.hot_now {
+            self.make_hot(frame, queues);
         } else {
-            self.queues.push_back(FRESH, frame);
+            queues.push_back(FRESH, frame);
         }
     }
 
-    fn on_freed(&mut self, frame: FrameId) {
-        self.queues.remove(frame);
-        self.entry(frame).page = None;
-    }
-
-    fn put_back(&mut self, frame: FrameId) {
+    fn put_back(&mut self, frame: FrameId, queues: &mut Queues) {
         let list = match *self.entry(frame) {
             Entry { is_hot: true, .. } => HOT,
             Entry { is_fresh: true, .. } => FRESH,
             _ => COLD,
         };
-        self.queues.push_back(list, frame);
+        queues.push_back(list, frame);
     }
 
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId> {
         let mut in_use = 0;
-        if self.queues.len(HOT) > self.hot_now {
+        if search.queues.len(HOT) > self.hot_now {
             self.cool_one(search, RIVALS, u64::MAX);
         }
-        for _ in 0..=2 * (self.cold() + self.queues.len(HOT)) {
-            if in_use >= self.cold() && !self.cool_any(search) {
+        let cold = |queues: &Queues| queues.len(COLD) + queues.len(FRESH);
+        for _ in 0..=2 * (cold(search.queues) + search.queues.len(HOT)) {
+            if in_use >= cold(search.queues) && !self.cool_any(search) {
                 return None;
             }
-            let (cold, fresh) = (self.queues.len(COLD), self.queues.len(FRESH));
-            let list = if fresh > cold || (fresh > 0 && in_use >= cold) { FRESH } else { COLD };
-            let frame = self.queues.front(list)?;
+            let (seen, fresh) = (search.queues.len(COLD), search.queues.len(FRESH));
+            let list = if fresh > seen || (fresh > 0 && in_use >= seen) { FRESH } else { COLD };
+            let frame = search.queues.front(list)?;
             match search.look(frame) {
-                Look::Held => {
-                    self.queues.remove(frame);
-                }
+                Look::Held => {}
                 Look::InUse if search.is_over() => return None,
                 Look::InUse => {
                     in_use += 1;
-                    self.queues.push_back(list, frame);
+                    search.queues.push_back(list, frame);
                 }
                 look => {
                     in_use = 0;
                     if !self.pass(frame, look == Look::Used, search) {
-                        self.evict(frame);
+                        self.evict(frame, search);
                         return Some(frame);
                     }
                 }

@@ -1,10 +1,12 @@
 //! Pages that were evicted not long ago.
 
+use super::age;
 use crate::coherence::PageId;
-use alloc::collections::{BTreeMap, VecDeque};
+use crate::page_map::PageMap;
+use alloc::collections::VecDeque;
 
 /// Of the pages that were evicted longer ago, one in so many is remembered.
-const SAMPLE: u32 = 8;
+const SAMPLE: u8 = 8;
 
 /// A page that was evicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,63 +16,115 @@ pub struct Gone {
     /// When it was evicted.
     pub evicted_at: u64,
     /// For how many pages it stands, which were evicted at about the same time.
-    pub stands_for: u32,
+    pub stands_for: u8,
+}
+
+/// What is kept of an eviction.
+#[derive(Clone, Copy, Debug)]
+struct Eviction {
+    page: PageId,
+    /// The lower half of the time.
+    at: u32,
+    /// For how long the page was not seen used before.
+    unused_for: u32,
+}
+
+/// Which eviction of a queue was the last of a page: its number, and whether the queue is the sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place(u32);
+
+impl Place {
+    const SAMPLE: u32 = 1;
+    const NUMBER: u32 = 2;
+}
+
+/// Evictions in order. Those of which another is known of the same page, or none any more, are void.
+#[derive(Debug)]
+struct Queue {
+    evictions: VecDeque<Eviction>,
+    len_max: usize,
+    /// The place of the first eviction, or of the next if there is none. Those of the others follow, and wrap.
+    first: Place,
 }
 
 /// The pages that were evicted last, at most as many as the pool has frames. Half of them are the very last ones. The
 /// others are a sample of those before, and reach eight times as far back.
 #[derive(Debug)]
 pub struct History {
-    /// Each with the number of its eviction.
-    gone: BTreeMap<PageId, (Gone, u64)>,
-    /// In order of their evictions. An entry whose number is not that of the page is void.
-    recent: VecDeque<(PageId, u64)>,
-    sample: VecDeque<(PageId, u64)>,
+    gone: PageMap<Place>,
+    recent: Queue,
+    sample: Queue,
+    /// How many evictions there were.
     evictions: u64,
-    half_max: usize,
 }
 
 impl History {
     /// No pages yet, and never more than this many.
     pub fn new(pages_max: u32) -> History {
-        let half_max = pages_max as usize / 2;
-        let (recent, sample) = (VecDeque::new(), VecDeque::new());
-        History { gone: BTreeMap::new(), recent, sample, evictions: 0, half_max }
+        let queue = |place| Queue::new(pages_max as usize / 2, Place(place));
+        History { gone: PageMap::new(), recent: queue(0), sample: queue(Place::SAMPLE), evictions: 0 }
     }
 
     /// A page was evicted.
     pub fn on_evicted(&mut self, page: PageId, used_at: u64, evicted_at: u64) {
+        let unused_for = u32::try_from(evicted_at.saturating_sub(used_at)).unwrap_or(u32::MAX);
+        let (place, oldest) = self.recent.push(Eviction { page, at: evicted_at as u32, unused_for });
+        *self.gone.get_or_insert_with(page, || place) = place;
         self.evictions += 1;
-        self.gone.insert(page, (Gone { used_at, evicted_at, stands_for: 1 }, self.evictions));
-        self.recent.push_back((page, self.evictions));
-        if self.recent.len() <= self.half_max {
-            return;
+        let Some((place, oldest)) = oldest else { return };
+        if !is_in_sample(self.evictions - self.recent.len_max as u64) {
+            return self.forget(oldest.page, place);
         }
-        let Some((page, number)) = self.recent.pop_front() else { return };
-        if is_in_sample(number) {
-            if let Some((gone, _)) = self.gone.get_mut(&page).filter(|known| known.1 == number) {
-                gone.stands_for = SAMPLE;
-                self.sample.push_back((page, number));
-            }
-            if self.sample.len() > self.half_max {
-                let oldest = self.sample.pop_front();
-                oldest.into_iter().for_each(|(page, number)| self.forget(page, number));
-            }
-        } else {
-            self.forget(page, number);
+        if let Some(known) = self.gone.get_mut(oldest.page).filter(|known| **known == place) {
+            let (place, oldest) = self.sample.push(oldest);
+            *known = place;
+            oldest.into_iter().for_each(|(place, eviction)| self.forget(eviction.page, place));
         }
     }
 
-    /// Forgets a page. Returns what was known of it.
-    pub fn take(&mut self, page: PageId) -> Option<Gone> {
-        self.gone.remove(&page).map(|(gone, _)| gone)
+    /// Forgets a page. Returns what was known of it, where `now` is the time.
+    pub fn take(&mut self, page: PageId, now: u64) -> Option<Gone> {
+        let place = self.gone.remove(page)?;
+        let is_sample = place.0 & Place::SAMPLE != 0;
+        let queue = if is_sample { &self.sample } else { &self.recent };
+        let Eviction { at, unused_for, .. } = *queue.get(place);
+        let evicted_at = now.saturating_sub(age(now, at));
+        let used_at = evicted_at.saturating_sub(u64::from(unused_for));
+        Some(Gone { used_at, evicted_at, stands_for: if is_sample { SAMPLE } else { 1 } })
     }
 
-    /// Forgets the eviction with this number, unless the page has been evicted again.
-    fn forget(&mut self, page: PageId, number: u64) {
-        if self.gone.get(&page).is_some_and(|known| known.1 == number) {
-            self.gone.remove(&page);
+    /// Forgets the eviction at this place, unless the page has been evicted again.
+    fn forget(&mut self, page: PageId, place: Place) {
+        if self.gone.get(page) == Some(&place) {
+            self.gone.remove(page);
         }
+    }
+}
+
+impl Queue {
+    fn new(len_max: usize, first: Place) -> Queue {
+        Queue { evictions: VecDeque::new(), len_max, first }
+    }
+
+    /// Appends an eviction. Returns its place, and the first one with its own, which is gone, if there are too many.
+    fn push(&mut self, eviction: Eviction) -> (Place, Option<(Place, Eviction)>) {
+        let len = self.evictions.len();
+        if len == self.evictions.capacity() {
+            // A little at a time: the queue takes no more in the end than it needs.
+            self.evictions.reserve_exact((len / 8 + 16).min(self.len_max + 1 - len));
+        }
+        let place = Place(self.first.0.wrapping_add(len as u32 * Place::NUMBER));
+        self.evictions.push_back(eviction);
+        if len < self.len_max {
+            return (place, None);
+        }
+        let first = self.first;
+        self.first = Place(first.0.wrapping_add(Place::NUMBER));
+        (place, self.evictions.pop_front().map(|oldest| (first, oldest)))
+    }
+
+    fn get(&self, place: Place) -> &Eviction {
+        &self.evictions[(place.0.wrapping_sub(self.first.0) / Place::NUMBER) as usize]
     }
 }
 
@@ -90,15 +144,15 @@ mod tests {
         let page = |index| PageId::of_segment(Rank(0), index);
         let mut history = History::new(200);
         (0..1000).for_each(|index| history.on_evicted(page(index), 0, u64::from(index)));
-        assert!(history.gone.len() <= 200 && history.recent.len() + history.sample.len() <= 200);
+        assert!(history.gone.len() <= 200 && history.recent.evictions.len() + history.sample.evictions.len() <= 200);
         let gone = |index| Gone { used_at: 0, evicted_at: u64::from(index), stands_for: 1 };
-        assert!((900..1000).all(|index| history.take(page(index)) == Some(gone(index))));
-        let sample = (200..900).filter_map(|index| history.take(page(index)));
-        let stand_for: u32 = sample.map(|gone| gone.stands_for).sum();
+        assert!((900..1000).all(|index| history.take(page(index), 1000) == Some(gone(index))));
+        let sample = (200..900).filter_map(|index| history.take(page(index), 1000));
+        let stand_for: u32 = sample.map(|gone| u32::from(gone.stands_for)).sum();
         assert!((500..900).contains(&stand_for), "{stand_for}");
-        assert_eq!(history.take(page(950)), None, "it was taken");
+        assert_eq!(history.take(page(950), 1000), None, "it was taken");
         history.on_evicted(page(950), 1, 2);
         (0..50).for_each(|index| history.on_evicted(page(index), 0, 0));
-        assert_eq!(history.take(page(950)).map(|gone| gone.used_at), Some(1), "it has a new entry");
+        assert_eq!(history.take(page(950), 2).map(|gone| gone.used_at), Some(1), "it has a new entry");
     }
 }

@@ -6,10 +6,12 @@ use alloc::vec;
 
 const NONE: u32 = u32::MAX;
 
-/// A frame's place.
+/// The queue of frames that are in none.
+const NO_LIST: u8 = u8::MAX;
+
+/// The neighbours of a frame in its queue.
 #[derive(Clone, Copy, Debug)]
 struct Node {
-    list: Option<usize>,
     before: u32,
     after: u32,
 }
@@ -26,14 +28,18 @@ struct Ends {
 #[derive(Debug)]
 pub struct Lists<const N: usize> {
     nodes: Box<[Node]>,
+    /// By frame, its queue. A byte a frame takes less beside the nodes than in them.
+    lists: Box<[u8]>,
     ends: [Ends; N],
 }
 
 impl<const N: usize> Lists<N> {
     /// Empty queues for `frames` frames.
     pub fn new(frames: u32) -> Lists<N> {
-        let nodes = vec![Node { list: None, before: NONE, after: NONE }; frames as usize].into();
-        Lists { nodes, ends: [Ends { front: NONE, back: NONE, len: 0 }; N] }
+        const { assert!(N < NO_LIST as usize, "a queue's number is a byte") };
+        let nodes = vec![Node { before: NONE, after: NONE }; frames as usize].into();
+        let lists = vec![NO_LIST; frames as usize].into();
+        Lists { nodes, lists, ends: [Ends { front: NONE, back: NONE, len: 0 }; N] }
     }
 
     /// How many frames a queue has.
@@ -48,14 +54,15 @@ impl<const N: usize> Lists<N> {
 
     /// The queue that a frame is in.
     pub fn list_of(&self, frame: FrameId) -> Option<usize> {
-        self.nodes[frame.0 as usize].list
+        Some(self.lists[frame.0 as usize]).filter(|list| *list != NO_LIST).map(usize::from)
     }
 
     /// Moves a frame to the back of a queue, from wherever it is.
     pub fn push_back(&mut self, list: usize, frame: FrameId) {
         self.remove(frame);
         let before = self.ends[list].back;
-        self.nodes[frame.0 as usize] = Node { list: Some(list), before, after: NONE };
+        self.lists[frame.0 as usize] = list as u8;
+        self.nodes[frame.0 as usize] = Node { before, after: NONE };
         match before {
             NONE => self.ends[list].front = frame.0,
             before => self.nodes[before as usize].after = frame.0,
@@ -66,8 +73,8 @@ impl<const N: usize> Lists<N> {
 
     /// Takes a frame out of its queue, if it is in one. Returns whether it was.
     pub fn remove(&mut self, frame: FrameId) -> bool {
-        let Node { list, before, after } = self.nodes[frame.0 as usize];
-        let Some(list) = list else { return false };
+        let Some(list) = self.list_of(frame) else { return false };
+        let Node { before, after } = self.nodes[frame.0 as usize];
         match before {
             NONE => self.ends[list].front = after,
             before => self.nodes[before as usize].after = after,
@@ -77,7 +84,7 @@ impl<const N: usize> Lists<N> {
             after => self.nodes[after as usize].before = before,
         }
         self.ends[list].len -= 1;
-        self.nodes[frame.0 as usize].list = None;
+        self.lists[frame.0 as usize] = NO_LIST;
         true
     }
 }

@@ -11,6 +11,7 @@ mod clock;
 mod clock_pro;
 mod history;
 mod lists;
+mod queues;
 mod reserve;
 mod search;
 
@@ -18,15 +19,17 @@ pub use clock::Clock;
 pub use clock_pro::ClockPro;
 pub use history::History;
 pub use lists::Lists;
+pub use queues::Queues;
 pub use reserve::Reserve;
 pub use search::{Look, Search};
 
+use crate::Space;
 use crate::coherence::{FrameId, PageId};
 use alloc::boxed::Box;
 use alloc::vec;
 use core::fmt::Debug;
 use core::mem;
-use search::{AHEAD, HELD};
+use queues::{AHEAD, HELD};
 
 /// Whether a frame can be evicted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +62,18 @@ pub trait FrameUse {
 /// An order of the frames whose pages were used.
 pub trait Policy: Debug + Send {
     /// A page has come to a frame that is in none of the policy's queues, and is used for the first time.
-    fn on_filled(&mut self, frame: FrameId, page: PageId);
-
-    /// A frame has lost its page, other than by [`Policy::pick`].
-    fn on_freed(&mut self, frame: FrameId);
+    fn on_filled(&mut self, frame: FrameId, page: PageId, queues: &mut Queues);
 
     /// A frame comes back that was [`Look::Held`], with the same page.
-    fn put_back(&mut self, frame: FrameId);
+    fn put_back(&mut self, frame: FrameId, queues: &mut Queues);
 
     /// Takes the frame to evict out of the policy's queues; `None` if no frame suits.
     fn pick(&mut self, search: &mut Search<'_>) -> Option<FrameId>;
+}
+
+/// How long ago it was that the clock's lower half was `at`, to which it has not come again since.
+fn age(now: u64, at: u32) -> u64 {
+    u64::from((now as u32).wrapping_sub(at))
 }
 
 /// The policies to choose from.
@@ -86,7 +91,7 @@ impl PolicyKind {
     pub fn make(self, frames: u32) -> Box<dyn Policy> {
         match self {
             PolicyKind::ClockPro => Box::new(ClockPro::new(frames)),
-            PolicyKind::Clock => Box::new(Clock::new(frames)),
+            PolicyKind::Clock => Box::new(Clock),
         }
     }
 }
@@ -101,21 +106,24 @@ pub enum Need {
 }
 
 /// A page that nobody uses while pages come to one of so many frames counts as used: it was fetched in vain.
-const AHEAD_PART: u64 = 2;
+const AHEAD_PART: u32 = 2;
 
 /// Frames of each queue that a search looks at.
 const LOOKS_ASIDE: u32 = 2;
+
+/// No page: no space has so many.
+const NO_PAGE: PageId = PageId { space: Space::of_file(0), index: u32::MAX };
 
 /// The frames of a pool, and the next one to give up.
 #[derive(Debug)]
 pub struct Replacement {
     policy: Box<dyn Policy>,
-    /// Frames that are not the policy's at present.
-    aside: Lists<2>,
-    pages: Box<[Option<PageId>]>,
-    /// Pages that have come so far, and that had when the page of each frame came.
-    fills: u64,
-    filled_at: Box<[u64]>,
+    queues: Queues,
+    /// By frame, its page or [`NO_PAGE`].
+    pages: Box<[PageId]>,
+    /// Pages that have come so far, and that had when the page of each frame came; both wrap.
+    fills: u32,
+    filled_at: Box<[u32]>,
     /// The last search for this need has found nothing, and nothing has changed since.
     fruitless: Option<Need>,
     /// Any frame may have changed since all that are held were looked at.
@@ -128,8 +136,8 @@ impl Replacement {
     pub fn new(policy: Box<dyn Policy>, frames: u32) -> Replacement {
         Replacement {
             policy,
-            aside: Lists::new(frames),
-            pages: vec![None; frames as usize].into(),
+            queues: Queues::new(frames),
+            pages: vec![NO_PAGE; frames as usize].into(),
             fills: 0,
             filled_at: vec![0; frames as usize].into(),
             fruitless: None,
@@ -141,35 +149,33 @@ impl Replacement {
     /// A page is in a frame, `ahead` of its first use or for one. Again for the same page, it may be that the frame is not
     /// held any more.
     pub fn on_filled(&mut self, frame: FrameId, page: PageId, ahead: bool) {
-        if self.pages[frame.0 as usize] == Some(page) {
+        if self.pages[frame.0 as usize] == page {
             return self.on_released(frame);
         }
         self.on_freed(frame);
-        self.pages[frame.0 as usize] = Some(page);
-        self.fills += 1;
+        self.pages[frame.0 as usize] = page;
+        self.fills = self.fills.wrapping_add(1);
         self.filled_at[frame.0 as usize] = self.fills;
         if ahead {
-            self.aside.push_back(AHEAD, frame);
+            self.queues.push_back(AHEAD, frame);
         } else {
-            self.policy.on_filled(frame, page);
+            self.policy.on_filled(frame, page, &mut self.queues);
         }
     }
 
     /// A frame has lost its page, if it had one.
     pub fn on_freed(&mut self, frame: FrameId) {
         self.fruitless = None;
-        if self.pages[frame.0 as usize].take().is_some() {
-            self.aside.remove(frame);
-            self.policy.on_freed(frame);
+        if mem::replace(&mut self.pages[frame.0 as usize], NO_PAGE) != NO_PAGE {
+            self.queues.remove(frame);
         }
     }
 
     /// A frame may be [`Standing::Held`] no longer.
     pub fn on_released(&mut self, frame: FrameId) {
-        if self.aside.list_of(frame) == Some(HELD) {
+        if self.queues.list_of(frame) == Some(HELD) {
             self.fruitless = None;
-            self.aside.remove(frame);
-            self.policy.put_back(frame);
+            self.policy.put_back(frame, &mut self.queues);
         }
     }
 
@@ -196,7 +202,7 @@ impl Replacement {
             found = self.find(frames, need);
         }
         match found {
-            Some(frame) => self.pages[frame.0 as usize] = None,
+            Some(frame) => self.pages[frame.0 as usize] = NO_PAGE,
             None => self.fruitless = Some(need),
         }
         found
@@ -216,19 +222,19 @@ impl Replacement {
     }
 
     fn pick(&mut self, frames: &mut dyn FrameUse, takes_in_use: bool) -> Option<FrameId> {
-        self.policy.pick(&mut Search::new(frames, &mut self.aside, &mut self.steps, takes_in_use))
+        self.policy.pick(&mut Search::new(frames, &self.pages, &mut self.queues, &mut self.steps, takes_in_use))
     }
 
     /// Hands pages that were fetched ahead to the policy, until two are found that still wait for their first use.
     fn admit_used(&mut self, frames: &dyn FrameUse) {
         let mut waiting = 0;
-        let patience = (self.pages.len() as u64).div_ceil(AHEAD_PART);
-        while let Some(frame) = self.aside.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
+        let patience = (self.pages.len() as u32).div_ceil(AHEAD_PART);
+        while let Some(frame) = self.queues.front(AHEAD).filter(|_| waiting < LOOKS_ASIDE) {
             self.steps += 1;
-            let is_new = self.fills - self.filled_at[frame.0 as usize] < patience;
+            let is_new = self.fills.wrapping_sub(self.filled_at[frame.0 as usize]) < patience;
             if is_new && frames.is_ahead(frame) {
                 waiting += 1;
-                self.aside.push_back(AHEAD, frame);
+                self.queues.push_back(AHEAD, frame);
             } else {
                 self.admit(frame);
             }
@@ -237,19 +243,20 @@ impl Replacement {
 
     /// Hands a page that was fetched ahead to the policy.
     fn admit(&mut self, frame: FrameId) {
-        self.aside.remove(frame);
-        if let Some(page) = self.pages[frame.0 as usize] {
-            self.policy.on_filled(frame, page);
+        self.queues.remove(frame);
+        let page = self.pages[frame.0 as usize];
+        if page != NO_PAGE {
+            self.policy.on_filled(frame, page, &mut self.queues);
         }
     }
 
     /// The page that waits for its first use the longest.
     fn first_ahead(&mut self, frames: &dyn FrameUse) -> Option<FrameId> {
-        for _ in 0..self.aside.len(AHEAD) {
-            let frame = self.aside.front(AHEAD)?;
+        for _ in 0..self.queues.len(AHEAD) {
+            let frame = self.queues.front(AHEAD)?;
             self.steps += 1;
             if frames.standing(frame) == Standing::Idle && frames.is_ahead(frame) {
-                self.aside.remove(frame);
+                self.queues.remove(frame);
                 return Some(frame);
             }
             self.admit(frame);
@@ -261,14 +268,13 @@ impl Replacement {
     /// any.
     fn release_held(&mut self, frames: &dyn FrameUse, looks: u32) -> bool {
         let mut any = false;
-        for _ in 0..looks.min(self.aside.len(HELD)) {
-            let Some(frame) = self.aside.front(HELD) else { break };
+        for _ in 0..looks.min(self.queues.len(HELD)) {
+            let Some(frame) = self.queues.front(HELD) else { break };
             self.steps += 1;
             if frames.standing(frame) == Standing::Held {
-                self.aside.push_back(HELD, frame);
+                self.queues.push_back(HELD, frame);
             } else {
-                self.aside.remove(frame);
-                self.policy.put_back(frame);
+                self.policy.put_back(frame, &mut self.queues);
                 any = true;
             }
         }

@@ -1,7 +1,8 @@
 //! What a policy learns of a frame while it looks for a victim, and how long it may look.
 
-use super::{FrameUse, Lists, Standing};
-use crate::coherence::FrameId;
+use super::queues::{HELD, Queues};
+use super::{FrameUse, Standing};
+use crate::coherence::{FrameId, PageId};
 
 /// Frames used since the hand came last that one search passes over. So a search ends soon even if all are used all the
 /// time.
@@ -10,16 +11,10 @@ const CHANCES: u32 = 16;
 /// Frames in use that one search passes over.
 const IN_USE_MAX: u32 = 32;
 
-/// The queue of frames that the policy has handed over because they cannot be evicted now.
-pub const HELD: usize = 0;
-
-/// The queue of frames with pages that were fetched ahead and that nobody has used.
-pub const AHEAD: usize = 1;
-
 /// What a policy finds at a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// It cannot be evicted. The policy takes it out of its queues, and gets it back by
+    /// It cannot be evicted, and is in no queue of the policy any more. It comes back by
     /// [`Policy::put_back`](super::Policy::put_back).
     Held,
     /// Somebody uses it at this moment.
@@ -33,7 +28,9 @@ pub enum Look {
 /// One search for a victim.
 pub struct Search<'a> {
     frames: &'a mut dyn FrameUse,
-    aside: &'a mut Lists<2>,
+    pages: &'a [PageId],
+    /// The queues of the frames.
+    pub(super) queues: &'a mut Queues,
     steps: &'a mut u64,
     takes_in_use: bool,
     chances: u32,
@@ -41,15 +38,16 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search among these frames, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
+    /// A search among these frames with these pages, which adds its looks to `steps`. If nothing else is left, `takes_in_use` allows frames
     /// in use.
     pub(super) fn new(
         frames: &'a mut dyn FrameUse,
-        aside: &'a mut Lists<2>,
+        pages: &'a [PageId],
+        queues: &'a mut Queues,
         steps: &'a mut u64,
         takes_in_use: bool,
     ) -> Search<'a> {
-        Search { frames, aside, steps, takes_in_use, chances: CHANCES, in_use: 0 }
+        Search { frames, pages, queues, steps, takes_in_use, chances: CHANCES, in_use: 0 }
     }
 
     /// Looks at a frame, which counts as unused from now on.
@@ -57,7 +55,7 @@ impl<'a> Search<'a> {
         *self.steps += 1;
         match self.frames.standing(frame) {
             Standing::Held => {
-                self.aside.push_back(HELD, frame);
+                self.queues.push_back(HELD, frame);
                 Look::Held
             }
             Standing::InUse if self.takes_in_use => Look::Unused,
@@ -68,6 +66,11 @@ impl<'a> Search<'a> {
             Standing::Idle if self.frames.take_used(frame) => Look::Used,
             Standing::Idle => Look::Unused,
         }
+    }
+
+    /// The page in a frame that is in a queue of the policy.
+    pub fn page(&self, frame: FrameId) -> PageId {
+        self.pages[frame.0 as usize]
     }
 
     /// Tells the driver of a page that the next search goes for, unless it is used meanwhile.

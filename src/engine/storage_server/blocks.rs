@@ -15,6 +15,7 @@
 //! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
 //! by side go together.
 
+use super::byte_jobs::{BlockCopies, BlockPlace};
 use crate::request::{Copy, Part};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
@@ -27,6 +28,9 @@ pub(super) const BLOCK_TOKEN: u64 = 1 << 32;
 
 /// The most blocks that are written at a time.
 const WRITES_MAX: usize = 16;
+
+/// While the disk has so many blocks to read, others wait until there are as many: telling it of each takes longer than reading it.
+const TOGETHER: usize = 16;
 
 /// Dirty blocks that a search for one to write passes over, because jobs use them.
 const LOOKS_MAX: usize = 16;
@@ -75,32 +79,6 @@ struct Job {
     /// Somebody has written to the page.
     is_written: bool,
 }
-
-/// A job that has all of its blocks.
-#[derive(Debug)]
-pub struct BlockCopies {
-    /// The job, to be told when the copies are done.
-    pub job: usize,
-    /// The part.
-    pub part: Part,
-    /// Its bytes.
-    pub places: Vec<BlockPlace>,
-}
-
-/// Bytes of a part in one block.
-#[derive(Clone, Copy, Debug)]
-pub struct BlockPlace {
-    /// Where they are.
-    pub memory: *mut u8,
-    /// Where they begin in the part's piece.
-    pub start_bytes: usize,
-    /// How many there are.
-    pub len_bytes: usize,
-}
-
-// SAFETY: the memory is the block cache's, which is mapped until the process ends, and left to the copies until their job has
-// ended, in whichever thread does them.
-unsafe impl Send for BlockPlace {}
 
 /// The block cache.
 pub(super) struct Blocks {
@@ -358,15 +336,11 @@ impl Blocks {
     /// Has the storage read and write what is to be, as far as it has room. Only blocks of pages that `may_be_written` are
     /// written, by their index.
     pub(super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(u32) -> bool) {
-        while let Some(first) = self.to_read.front().copied() {
-            let block = self.slots[first].block;
-            let follows = |(at, slot): &(usize, &usize)| self.slots[**slot].block == block + *at as u64;
-            let run: Vec<usize> = self.to_read.iter().enumerate().take_while(follows).map(|(_, slot)| *slot).collect();
-            let begun = self.submit(storage, IoDirection::Read, &run);
+        let at_the_disk = self.reading - self.to_read.len();
+        if !self.to_read.is_empty() && (at_the_disk < TOGETHER || self.to_read.len() >= TOGETHER) {
+            self.to_read.make_contiguous();
+            let begun = self.submit(storage, IoDirection::Read, self.to_read.as_slices().0);
             self.to_read.drain(..begun);
-            if begun < run.len() {
-                return;
-            }
         }
         self.is_emptying &= !self.dirty.is_empty();
         self.is_cleaning &= self.dirty.len() > self.slots.len() / 4 || !self.waiting.is_empty();
@@ -402,8 +376,8 @@ impl Blocks {
         run
     }
 
-    /// Hands blocks side by side to the storage. Returns how many of them it took.
-    fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, run: &[usize]) -> usize {
+    /// Hands blocks to the storage, those side by side together. Returns how many of them it took.
+    fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, slots: &[usize]) -> usize {
         let operation = |slot: &usize| IoOperation {
             direction,
             offset_bytes: self.slots[*slot].block * BLOCK_BYTES as u64,
@@ -412,10 +386,13 @@ impl Blocks {
             token: BLOCK_TOKEN + *slot as u64,
             is_urgent: direction == IoDirection::Read,
         };
-        let run: Vec<IoOperation> = run.iter().map(operation).collect();
+        let operations: Vec<IoOperation> = slots.iter().map(operation).collect();
+        let is_behind =
+            |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
+        let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
         // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
         // puts wait for a block that is being written.
-        unsafe { storage.start_run(&run) }
+        unsafe { storage.start_runs(&runs) }
     }
 
     /// The storage has read or written the block in a slot. Returns the copies that waited for it, and if it was written the

@@ -1,6 +1,6 @@
 //! Small operations on pages that no rank holds, in the blocks of the file, and what they mean for pages on their way.
 
-use super::blocks::{BLOCK_TOKEN, BlockCopies};
+use super::blocks::BLOCK_TOKEN;
 use super::{Need, StorageServer};
 use crate::engine::work::Work;
 use crate::error::UserError;
@@ -10,6 +10,32 @@ use crate::storage::IoDirection;
 use std::collections::VecDeque;
 use std::io;
 use vgasnet_protocol::coherence::PageId;
+
+/// A job that has all of its blocks.
+#[derive(Debug)]
+pub struct BlockCopies {
+    /// The job, to be told when the copies are done.
+    pub job: usize,
+    /// The part.
+    pub part: Part,
+    /// Its bytes.
+    pub places: Vec<BlockPlace>,
+}
+
+/// Bytes of a part in one block.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPlace {
+    /// Where they are.
+    pub memory: *mut u8,
+    /// Where they begin in the part's piece.
+    pub start_bytes: usize,
+    /// How many there are.
+    pub len_bytes: usize,
+}
+
+// SAFETY: the memory is the block cache's, which is mapped until the process ends, and left to the copies until their job has
+// ended, in whichever thread does them.
+unsafe impl Send for BlockPlace {}
 
 impl StorageServer {
     /// The most bytes of a part for [`StorageServer::start_on_blocks`].

@@ -53,6 +53,11 @@ impl Workload {
         matches!(self, Workload::Hit | Workload::Small | Workload::Table)
     }
 
+    /// Whether small accesses are what it measures. Elsewhere they bring pages to pools, and are not carried out where those are.
+    fn is_of_small_accesses(self) -> bool {
+        matches!(self, Workload::Small | Workload::Table | Workload::FalseSharing)
+    }
+
     /// The name that it has in JSON.
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(str::to_owned)).unwrap_or_default()
@@ -164,6 +169,9 @@ impl Job {
             ("VGASNET_COOPERATIVE", u8::from(cooperative).to_string()),
             ("VGASNET_PEER_MEMORY", u8::from(peer_memory).to_string()),
         ];
+        if !spec.workload.is_of_small_accesses() {
+            vars.push(("VGASNET_SHIP", "0".to_owned()));
+        }
         if let Some(dir) = &setup.storage_dir {
             vars.push(("VGASNET_STORAGE_DIR", absolute(dir)?));
         }

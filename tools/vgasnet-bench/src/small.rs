@@ -180,7 +180,8 @@ fn prepare(rank: &Rank, spec: &Spec, cell: &Cell) {
     rank.barrier();
     let holder = if cell.place == Place::OwnPool { 0 } else { NEIGHBOUR };
     if rank.me == holder {
-        let bytes = word(spec, cell.home()).to_le_bytes();
+        // Smaller puts might be carried out where the page is.
+        let bytes = word(spec, cell.home()).to_le_bytes().repeat(rank.page_bytes / 8);
         (0..window_bytes(rank)).step_by(rank.page_bytes).for_each(|offset| rank.put(cell.home(), offset, &bytes));
     }
     rank.barrier();

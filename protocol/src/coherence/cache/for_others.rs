@@ -24,7 +24,7 @@ impl Cache {
             return Err("an order to fetch a page of which this rank is not the home");
         }
         let is_ahead = priority != Priority::Now;
-        match self.pages.get_mut(&page) {
+        match self.pages.get_mut(page) {
             None => {
                 self.note_order(page, version);
                 self.pages.insert(page, CachedPage { is_ahead, ..CachedPage::default() });
@@ -67,7 +67,7 @@ impl Cache {
             } else {
                 self.awaiting_frame.retain(|waiting| *waiting != page);
             }
-            self.pages.remove(&page);
+            self.pages.remove(page);
         }
     }
 }

@@ -57,10 +57,9 @@ impl Cache {
     /// Frees the page's frame. If operations wait for the page, it awaits a frame again.
     pub(super) fn free_frame(&mut self, page: PageId, actions: &mut Vec<Action>) {
         self.mark_clean(page);
-        let cached = self.pages.remove(&page).expect("a page with a frame is known");
+        let cached = self.pages.remove(page).expect("a page with a frame is known");
         assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
         let frame = cached.frame();
-        self.frames[frame.0 as usize] = None;
         self.free.push(frame);
         if let Some(priority) = cached.deferred.evict {
             self.evictions -= 1;
@@ -123,13 +122,13 @@ impl Cache {
         let first = PageId { index: page.index & !(group - 1), ..page };
         let last = PageId { index: page.index | (group - 1), ..page };
         // The frame that is as far from the other page's as the pages are.
-        let beside = |(other, cached): (&PageId, &CachedPage)| {
-            let frame = cached.frame?.0.checked_add_signed(page.index.wrapping_sub(other.index) as i32)?;
+        let beside = |(other, frame): (PageId, Option<FrameId>)| {
+            let frame = frame?.0.checked_add_signed(page.index.wrapping_sub(other.index) as i32)?;
             Some(FrameId(frame))
         };
-        let before = self.pages.range(first..page).rev().take(LOOKS).filter_map(beside);
-        let behind = self.pages.range(page..=last).take(LOOKS).filter_map(beside);
-        self.free.take(page.index, before.chain(behind)).expect("there is a free frame")
+        let before = self.pages.frames_before(page).take(LOOKS).take_while(|(other, _)| *other >= first);
+        let behind = self.pages.frames_from(page).take(LOOKS).take_while(|(other, _)| *other <= last);
+        self.free.take(page.index, before.chain(behind).filter_map(beside)).expect("there is a free frame")
     }
 
     /// Gives free frames to the pages that wait for one.
@@ -139,8 +138,7 @@ impl Cache {
             let Some(page) = next else { break };
             let frame = self.take_frame(page);
             self.for_others.remove(&page);
-            self.frames[frame.0 as usize] = Some(page);
-            let request = self.cached(page).fetch(frame);
+            let request = self.pages.place(page, frame).fetch(frame);
             actions.push(send_home(self.spaces.home(page), page, request));
         }
     }

@@ -10,6 +10,9 @@ use alloc::vec::Vec;
 
 const NONE: u32 = u32::MAX;
 
+/// Free frames for which memory is kept in any case.
+const SPARE: usize = 64;
+
 /// Free frames. Those that became free last go first, unless others suit better.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct FreeFrames {
@@ -93,6 +96,10 @@ impl FreeFrames {
         self.begun.swap_remove(place as usize);
         if let Some(moved) = self.begun.get(place as usize) {
             self.places[moved.0 as usize] = place;
+        }
+        // All frames are begun long before most of them are in use.
+        if self.begun.capacity() > 4 * self.begun.len().max(SPARE) {
+            self.begun.shrink_to(2 * self.begun.len());
         }
     }
 }

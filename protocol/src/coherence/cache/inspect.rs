@@ -9,7 +9,7 @@ use core::ops::RangeInclusive;
 impl Cache {
     /// Whether the page is in a frame, on its way to one, or waits for one.
     pub fn contains(&self, page: PageId) -> bool {
-        self.pages.contains_key(&page)
+        self.pages.contains(page)
     }
 
     /// Whether no page is in a frame, on its way to one, or waits for one.
@@ -19,7 +19,7 @@ impl Cache {
 
     /// How many frames the pool has; at least 1.
     pub fn frames(&self) -> u32 {
-        self.frames.len() as u32
+        self.pages.frames()
     }
 
     /// Whether some page waits for a frame that no eviction under way will give it.
@@ -50,17 +50,17 @@ impl Cache {
 
     /// Whether [`Event::Evict`](super::super::Event::Evict) may name this frame.
     pub fn evictable(&self, frame: FrameId) -> bool {
-        self.page_in(frame).is_some_and(|page| self.pages[&page].is_evictable())
+        self.pages.in_frame(frame).is_some_and(|cached| cached.is_evictable())
     }
 
     /// The page that a frame holds, or that is on its way to the frame.
     pub fn page_in(&self, frame: FrameId) -> Option<PageId> {
-        self.frames[frame.0 as usize]
+        self.pages.page_in(frame)
     }
 
     /// The frame that a page is in, or that it is on its way to.
     pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
-        self.pages.get(&page).and_then(|cached| cached.frame)
+        self.pages.frame_of(page)
     }
 
     /// Whether every write-back is done that an [`Event::Flush`](super::super::Event::Flush), an
@@ -71,13 +71,13 @@ impl Cache {
 
     /// The pages with a write-back that [`Cache::flushed`] waits for.
     pub fn unflushed(&self) -> impl Iterator<Item = PageId> + '_ {
-        self.pages.iter().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| *page)
+        self.pages.moving().filter(|(_, cached)| cached.deferred.flush.is_some()).map(|(page, _)| page)
     }
 
     /// Whether nothing is under way or waiting.
     pub fn is_quiet(&self) -> bool {
         self.awaiting() == 0
-            && self.pages.values().all(|cached| {
+            && self.pages.moving().all(|(_, cached)| {
                 matches!((cached.phase, cached.access_state), (Phase::Shared | Phase::Owned, AccessState::Open(_)))
                     && !cached.flushing
             })
@@ -87,38 +87,41 @@ impl Cache {
     /// frame, and the most that they may do.
     pub fn copies(&self) -> impl Iterator<Item = (PageId, FrameId, Access)> + '_ {
         let usable = self.pages.iter().filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
-        usable.map(|(page, cached)| (*page, cached.frame(), cached.access()))
+        usable.map(|(page, cached)| (page, cached.frame(), cached.access()))
     }
 
     /// The pages of [`Cache::copies`] from one page to another.
     pub fn copies_among(&self, pages: RangeInclusive<PageId>) -> impl Iterator<Item = (PageId, FrameId)> + '_ {
-        let known = self.pages.range(pages);
+        let (first, last) = pages.into_inner();
+        let known = self.pages.from(first).take_while(move |(page, _)| *page <= last);
         let usable = known.filter(|(_, cached)| cached.phase.has_copy() && cached.phase != Phase::Evicting);
-        usable.map(|(page, cached)| (*page, cached.frame()))
+        usable.map(|(page, cached)| (page, cached.frame()))
     }
 
     /// Whether an [`Event::Overwrite`](super::super::Event::Overwrite) of the page needs none of its bytes: it is not here, nor
     /// on its way. Else that is the same as a wish to write.
     pub fn may_overwrite(&self, page: PageId) -> bool {
-        let known = self.pages.get(&page);
+        let known = self.pages.get(page);
         known.is_none_or(|cached| cached.phase == Phase::AwaitingFrame && cached.overwriter.is_none())
     }
 
     /// The frame of `page`, if this rank accounts for its bytes.
     pub fn dirty_frame(&self, page: PageId) -> Option<FrameId> {
-        self.pages.get(&page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)
+        self.pages.get(page).filter(|cached| cached.dirty && cached.phase.has_copy()).and_then(|cached| cached.frame)
     }
 
     /// Every version that this cache remembers, with its page; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<(PageId, &mut CopyVersion)> {
         let mut versions: Vec<_> = self.notices.iter_mut().map(|(page, copy)| (*page, copy)).collect();
         versions.extend(self.for_others.iter_mut().map(|(page, version)| (*page, version)));
-        for (page, cached) in &mut self.pages {
+        let (at_rest, moving) = self.pages.all_mut();
+        versions.extend(at_rest);
+        for (page, cached) in moving {
             let deferred = &mut cached.deferred;
             let forwards =
                 deferred.serve_writer.iter_mut().chain(&mut deferred.serve_readers).map(|forward| &mut forward.version);
             let all = forwards.chain(&mut deferred.invalidate).chain([&mut cached.copy]);
-            versions.extend(all.map(|version| (*page, version)));
+            versions.extend(all.map(|version| (page, version)));
         }
         versions
     }

@@ -26,6 +26,7 @@ mod frames;
 mod free;
 mod inspect;
 mod page;
+mod pages;
 mod queue;
 
 use super::{
@@ -33,11 +34,11 @@ use super::{
 };
 use crate::{Nonsense, Rank, Spaces};
 use alloc::collections::{BTreeMap, VecDeque};
-use alloc::vec;
 use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
 use page::{AccessState, CachedPage, FetchedData, Phase};
+use pages::Pages;
 use queue::PageQueue;
 
 /// The outcome of a message: what is wrong with it, in words, if it makes no sense.
@@ -48,9 +49,7 @@ type Refusable = Result<(), &'static str>;
 pub struct Cache {
     rank: Rank,
     spaces: Spaces,
-    pages: BTreeMap<PageId, CachedPage>,
-    /// The page that each frame holds, or that is on its way to it.
-    frames: Vec<Option<PageId>>,
+    pages: Pages,
     free: FreeFrames,
     /// Pages that wait for a frame and that operations wait for, the first to get one at the front.
     awaiting_frame: VecDeque<PageId>,
@@ -75,8 +74,7 @@ impl Cache {
         Cache {
             rank,
             spaces,
-            pages: BTreeMap::new(),
-            frames: vec![None; frames as usize],
+            pages: Pages::new(frames),
             free: FreeFrames::new(frames),
             awaiting_frame: VecDeque::new(),
             awaiting_ahead: PageQueue::default(),
@@ -115,7 +113,7 @@ impl Cache {
 
     pub(super) fn on_want(&mut self, page: PageId, access: Access, waiter: Waiter, actions: &mut Vec<Action>) {
         let is_new = !self.contains(page);
-        let cached = self.pages.entry(page).or_default();
+        let cached = self.pages.get_or_default(page);
         match access {
             Access::Read => cached.readers.push(waiter),
             Access::Write => cached.writers.push(waiter),
@@ -134,7 +132,7 @@ impl Cache {
             return self.on_want(page, Access::Write, waiter, actions);
         }
         let is_new = !self.contains(page);
-        let cached = self.pages.entry(page).or_default();
+        let cached = self.pages.get_or_default(page);
         cached.overwriter = Some(waiter);
         if is_new {
             self.await_frame(page, actions);
@@ -152,14 +150,14 @@ impl Cache {
     }
 
     pub(super) fn on_flush(&mut self, actions: &mut Vec<Action>) {
-        let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| *page).collect();
+        let dirty: Vec<PageId> = self.pages.iter().filter(|(_, cached)| cached.dirty).map(|(page, _)| page).collect();
         for page in dirty {
             self.on_write_back(page, Priority::Soon, actions);
         }
     }
 
     pub(super) fn on_write_back(&mut self, page: PageId, priority: Priority, actions: &mut Vec<Action>) {
-        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.dirty) else { return };
+        let Some(cached) = self.pages.get_mut(page).filter(|cached| cached.dirty) else { return };
         let before = cached.deferred.flush;
         cached.deferred.flush = Some(before.map_or(priority, |before| before.min(priority)));
         if before.is_none() {
@@ -216,7 +214,7 @@ impl Cache {
         if forward.to == self.rank {
             return Err("an order to serve the own request");
         }
-        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.phase.has_copy()) else {
+        let Some(cached) = self.pages.get_mut(page).filter(|cached| cached.phase.has_copy()) else {
             actions.push(send_home(self.spaces.home(page), page, ToHome::Nack { version: forward.version }));
             return Ok(());
         };
@@ -244,7 +242,7 @@ impl Cache {
     }
 
     fn on_invalidate(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
-        match self.pages.get_mut(&page) {
+        match self.pages.get_mut(page) {
             Some(cached) if cached.phase.has_copy() => {
                 // A writer comes after all readers are served, one at a time.
                 if cached.is_leaving() || cached.is_serving_readers() {
@@ -260,7 +258,7 @@ impl Cache {
 
     fn on_grant(&mut self, page: PageId, version: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("a grant that nobody asked for");
-        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
         // A rank that is to write has served all readers, and nobody else is to write.
         let is_settled = cached.access_state != AccessState::Closing && !cached.is_serving_readers();
         match &mut cached.phase {
@@ -294,7 +292,7 @@ impl Cache {
         actions: &mut Vec<Action>,
     ) -> Refusable {
         const UNASKED: Refusable = Err("data that nobody asked for");
-        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
         let Phase::Fetching { access, data: data @ FetchedData::Missing, granted } = &mut cached.phase else {
             return UNASKED;
         };
@@ -321,7 +319,7 @@ impl Cache {
 
     fn on_evicted(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) -> Refusable {
         // A grant may have overtaken this message, which is about an older copy then.
-        let Some(cached) = self.pages.get_mut(&page).filter(|cached| cached.copy == copy) else { return Ok(()) };
+        let Some(cached) = self.pages.get_mut(page).filter(|cached| cached.copy == copy) else { return Ok(()) };
         if cached.phase == Phase::Evicting {
             if cached.is_serving_readers() {
                 return Err("the end of an eviction of a page that readers are being served with");
@@ -340,7 +338,7 @@ impl Cache {
     /// The page could not be read, and nobody waited for it when it was asked for.
     fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
         const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
-        let Some(cached) = self.pages.get_mut(&page) else { return UNASKED };
+        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
         if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
             return UNASKED;
         }
@@ -355,7 +353,7 @@ impl Cache {
     }
 
     fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
-        if self.pages.get(&page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
+        if self.pages.get(page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
             self.on_write_back(page, Priority::Now, actions);
         }
     }
@@ -494,6 +492,6 @@ impl Cache {
     }
 
     fn cached(&mut self, page: PageId) -> &mut CachedPage {
-        self.pages.get_mut(&page).expect("the page is known here")
+        self.pages.get_mut(page).expect("the page is known here")
     }
 }

@@ -1,6 +1,7 @@
 //! What a home knows of one page: its holders, the transaction under way, and the requests that wait.
 
 use super::super::{Action, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
+use super::holders::Holders;
 use crate::Rank;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,8 +20,7 @@ pub struct Holder {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Entry {
-    /// A stack: the back is the top.
-    pub holders: VecDeque<Holder>,
+    pub holders: Holders,
     /// The holder that accounts for bytes which the backing file lacks: the owner, or the last one. It is always in
     /// `holders`.
     pub dirty_owner: Option<Rank>,
@@ -168,7 +168,7 @@ impl Entry {
     fn push_unless(&mut self, forgotten: bool, holder: Holder) {
         if !forgotten {
             assert!(self.holder(holder.rank).is_none(), "{:?} has one copy at most", holder.rank);
-            self.holders.push_back(holder);
+            self.holders.push_top(holder);
         }
     }
 
@@ -178,7 +178,7 @@ impl Entry {
             if self.dirty_owner == Some(holder.rank) {
                 return Err("word that it has no copy of a page whose newest bytes it has");
             }
-            self.holders.retain(|known| *known != holder);
+            self.holders.remove(holder);
         }
         Ok(())
     }
@@ -232,11 +232,11 @@ impl Entry {
                 if write.version == version
                     && write.requester == from
                     && write.acknowledgements == 0
+                    && write.data != WriteData::Loading
                     && write.granted =>
             {
                 self.transaction = Transaction::Idle;
-                self.holders.clear();
-                self.holders.push_back(holder);
+                self.holders = Holders::One(holder);
                 self.dirty_owner = Some(from);
             }
             _ => {

@@ -15,12 +15,12 @@ impl Home {
 
     /// The holders of a page, from the bottom of the stack to its top.
     pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
-        self.entries.get(&page).into_iter().flat_map(|entry| entry.holders.iter().copied())
+        self.entries.holders(page)
     }
 
     /// The holder that accounts for bytes which the backing file lacks.
     pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
-        self.entries.get(&page).and_then(|entry| entry.dirty_owner)
+        self.entries.dirty_owner(page)
     }
 
     /// Whether the page was ever written to the backing file; else it is zeros there.
@@ -30,27 +30,29 @@ impl Home {
 
     /// Whether the page is held or asked for.
     pub fn has_entry(&self, page: PageId) -> bool {
-        self.entries.contains_key(&page)
+        self.entries.has(page)
     }
 
     /// The rank that may read the page, or with [`Access::Write`] write it, where nothing is under way about the page: the top
     /// holder, or the owner. It may have given its copy up, or the right to write, without this home knowing.
     pub fn user_at_rest(&self, page: PageId, access: Access) -> Option<Rank> {
-        let entry = self.entries.get(&page).filter(|entry| entry.is_quiet())?;
+        if self.entries.moving(page).is_some_and(|entry| !entry.is_quiet()) {
+            return None;
+        }
         match access {
-            Access::Read => entry.holders.back().map(|holder| holder.rank),
-            Access::Write => entry.dirty_owner.filter(|_| entry.holders.len() == 1),
+            Access::Read => self.holders(page).last().map(|holder| holder.rank),
+            Access::Write => self.dirty_owner(page).filter(|_| self.holders(page).count() == 1),
         }
     }
 
     /// Whether nothing is under way or waiting.
     pub fn is_quiet(&self) -> bool {
-        self.entries.values().all(Entry::is_quiet)
+        self.entries.all_moving().all(Entry::is_quiet)
     }
 
     /// Whether a rank is being made the owner of the page.
     pub fn is_writing(&self, page: PageId) -> bool {
-        self.entries.get(&page).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
+        self.entries.moving(page).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
     }
 
     /// How many pages have an entry: those that are held, asked for, or both.
@@ -60,27 +62,34 @@ impl Home {
 
     /// Every version that this home remembers; the exploration renumbers them.
     pub fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
+        let (copies, moving) = self.entries.all_mut();
         let mut versions = vec![&mut self.last_version];
-        for entry in self.entries.values_mut() {
-            versions.extend(entry.holders.iter_mut().map(|holder| &mut holder.copy));
-            versions.extend(entry.waiting.iter_mut().filter_map(|request| match &mut request.kind {
-                RequestKind::Read { .. } | RequestKind::Overwrite => None,
-                RequestKind::Write { copy } => copy.as_mut(),
-                RequestKind::Evict { copy, .. } => Some(copy),
-            }));
-            match &mut entry.transaction {
-                Transaction::Idle | Transaction::Recall => {}
-                Transaction::Reads(readers) => {
-                    versions.extend(readers.iter_mut().flat_map(|r| [&mut r.version, &mut r.source.copy]));
-                }
-                Transaction::First { version, .. }
-                | Transaction::AtHome { version }
-                | Transaction::WriteBack { copy: version, .. } => versions.push(version),
-                Transaction::Write(write) => {
-                    versions.push(&mut write.version);
-                    if let WriteData::Forwarded { source, .. } = &mut write.data {
-                        versions.push(&mut source.copy);
-                    }
+        versions.extend(copies);
+        versions.extend(moving.flat_map(Entry::versions_mut));
+        versions
+    }
+}
+
+impl Entry {
+    fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
+        let mut versions: Vec<_> = self.holders.iter_mut().map(|holder| &mut holder.copy).collect();
+        versions.extend(self.waiting.iter_mut().filter_map(|request| match &mut request.kind {
+            RequestKind::Read { .. } | RequestKind::Overwrite => None,
+            RequestKind::Write { copy } => copy.as_mut(),
+            RequestKind::Evict { copy, .. } => Some(copy),
+        }));
+        match &mut self.transaction {
+            Transaction::Idle | Transaction::Recall => {}
+            Transaction::Reads(readers) => {
+                versions.extend(readers.iter_mut().flat_map(|r| [&mut r.version, &mut r.source.copy]));
+            }
+            Transaction::First { version, .. }
+            | Transaction::AtHome { version }
+            | Transaction::WriteBack { copy: version, .. } => versions.push(version),
+            Transaction::Write(write) => {
+                versions.push(&mut write.version);
+                if let WriteData::Forwarded { source, .. } = &mut write.data {
+                    versions.push(&mut source.copy);
                 }
             }
         }

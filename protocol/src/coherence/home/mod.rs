@@ -26,18 +26,20 @@
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
 mod bits;
+mod entries;
 mod entry;
+mod holders;
 mod inspect;
 
 pub use entry::Holder;
 
 use super::{Access, Action, CopyVersion, Forward, PageId, Priority, ToCache, ToHome, send_cache};
 use crate::{Nonsense, Rank};
-use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use bits::Bits;
 use core::mem;
+use entries::Entries;
 use entry::{Entry, Reader, Refusable, Request, RequestKind, Transaction, Write, WriteData};
 
 /// The directory of one rank's pages.
@@ -49,14 +51,14 @@ pub struct Home {
     cooperative: bool,
     /// The pages that the backing file has bytes of.
     written: Bits,
-    entries: BTreeMap<PageId, Entry>,
+    entries: Entries,
     last_version: CopyVersion,
 }
 
 impl Home {
     /// A directory of `pages` pages, none of them written.
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
-        Home { rank, cooperative, written: Bits::new(pages), entries: BTreeMap::new(), last_version: CopyVersion(0) }
+        Home { rank, cooperative, written: Bits::new(pages), entries: Entries::new(), last_version: CopyVersion(0) }
     }
 
     /// A message about a page of this home, which exists.
@@ -67,7 +69,7 @@ impl Home {
         body: ToHome,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
-        let entry = self.entries.entry(page).or_default();
+        let entry = self.entries.open(page);
         let asked = |frame, kind, priority| Request { from, frame, kind, priority };
         let taken = match body {
             ToHome::Read { frame, priority } => {
@@ -106,8 +108,13 @@ impl Home {
         if is_own && matches!(entry.transaction, Transaction::AtHome { .. }) {
             return self.start(page, request, actions);
         }
-        let taken = entry.ask(page, request, actions);
-        taken.map_err(|what| Nonsense::about(page, request.from, what))?;
+        if entry.is_quiet() {
+            // It need not wait.
+            self.start(page, request, actions)?;
+        } else {
+            let taken = entry.ask(page, request, actions);
+            taken.map_err(|what| Nonsense::about(page, request.from, what))?;
+        }
         self.start_waiting(page, actions)
     }
 
@@ -216,15 +223,12 @@ impl Home {
             self.entry_mut(page).waiting.pop_front();
             self.start(page, request, actions)?;
         }
-        let entry = &self.entries[&page];
-        if entry.holders.is_empty() && entry.is_quiet() {
-            self.entries.remove(&page);
-        }
+        self.entries.settle(page);
         Ok(())
     }
 
     fn may_start(&self, page: PageId, request: Request) -> bool {
-        let entry = &self.entries[&page];
+        let entry = self.entry(page);
         match (&entry.transaction, request.kind) {
             (Transaction::Idle, _) => true,
             // A requester that reads again before its Done has come waits for that.
@@ -262,12 +266,11 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let source = self.source(&self.entries[&page], from);
+        let source = self.source(self.entry(page), from);
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         if let Some(source) = source {
-            entry.holders.retain(|holder| *holder != source);
-            entry.holders.push_front(source);
+            entry.holders.sink(source);
             let reader = Reader { requester: from, frame, version, source, priority, tried_home, forgotten: false };
             match &mut entry.transaction {
                 Transaction::Reads(readers) => readers.push(reader),
@@ -305,7 +308,7 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let source = if has_copy { None } else { self.source_of_write(&self.entries[&page], from) };
+        let source = if has_copy { None } else { self.source_of_write(self.entry(page), from) };
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         let mut acknowledgements = 0;
@@ -408,7 +411,7 @@ impl Home {
     /// The cache may decline, and may give the page up before the request is served. The file is read for the requester
     /// then: a request is put off once.
     fn fetch_at_home(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
-        let has_own = self.entries[&page].holder(self.rank).is_some();
+        let has_own = self.entry(page).holder(self.rank).is_some();
         if self.cooperative || request.from == self.rank || has_own || !self.is_written(page) {
             return Ok(false);
         }
@@ -445,7 +448,11 @@ impl Home {
         self.last_version
     }
 
+    fn entry(&self, page: PageId) -> &Entry {
+        self.entries.moving(page).expect("a transaction keeps its entry in motion")
+    }
+
     fn entry_mut(&mut self, page: PageId) -> &mut Entry {
-        self.entries.get_mut(&page).expect("a transaction keeps its entry")
+        self.entries.moving_mut(page).expect("a transaction keeps its entry in motion")
     }
 }

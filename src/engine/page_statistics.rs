@@ -19,7 +19,7 @@ const EVICTED_MAX: usize = 64 << 10;
 const AT_ONCE: Duration = Duration::from_micros(5);
 
 /// What is remembered of pages, to count them once and in the right row.
-pub(super) struct Meter {
+pub(super) struct PageStatistics {
     conduit: Arc<dyn Conduit>,
     space: Arc<AddressSpace>,
     /// Since when pages are waited for, and where they came from.
@@ -33,9 +33,9 @@ pub(super) struct Meter {
     busy_since: Option<Instant>,
 }
 
-impl Meter {
-    pub(super) fn new(conduit: Arc<dyn Conduit>, space: Arc<AddressSpace>, frames: u32) -> Meter {
-        Meter {
+impl PageStatistics {
+    pub(super) fn new(conduit: Arc<dyn Conduit>, space: Arc<AddressSpace>, frames: u32) -> PageStatistics {
+        PageStatistics {
             conduit,
             space,
             misses: HashMap::new(),
@@ -242,7 +242,7 @@ impl Meter {
 impl Engine {
     /// Brings the rows up to date that are counted by looking. Called before a snapshot.
     pub fn count_used(&mut self) {
-        self.meter.count_used();
+        self.page_statistics.count_used();
     }
 }
 

@@ -1,0 +1,140 @@
+//! The entries of a directory, with little memory for those of pages about which nothing is under way.
+
+use super::super::{CopyVersion, PageId};
+use super::entry::{Entry, Holder};
+use super::holders::Holders;
+use crate::Rank;
+use crate::page_map::PageMap;
+use alloc::boxed::Box;
+use core::mem;
+
+/// The entries by page.
+///
+/// An event takes the entry of its page into motion with [`Entries::open`], and lets it come to rest with [`Entries::settle`]. So
+/// between two events those are at rest that may be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Entries {
+    records: PageMap<Record>,
+    moving: PageMap<Entry>,
+}
+
+/// What is known of a page that is held or asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Record {
+    /// A page at rest with one holder, which accounts for its bytes if it is dirty.
+    One { copy: CopyVersion, rank: Rank, is_dirty: bool },
+    /// A page at rest with several holders.
+    Several(Box<Several>),
+    /// A page in motion, which has its entry in [`Entries::moving`].
+    Moving,
+}
+
+const _: () = assert!(size_of::<Record>() == 16, "a page of which little is to be known takes little");
+
+/// See [`Entry`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Several {
+    holders: Holders,
+    dirty_owner: Option<Rank>,
+}
+
+impl Entries {
+    pub fn new() -> Entries {
+        Entries { records: PageMap::new(), moving: PageMap::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether the page is held or asked for.
+    pub fn has(&self, page: PageId) -> bool {
+        self.records.get(page).is_some()
+    }
+
+    /// Takes a page's entry into motion. It is empty if there was none.
+    pub fn open(&mut self, page: PageId) -> &mut Entry {
+        let record = self.records.get_or_insert_with(page, || Record::Moving);
+        let known = mem::replace(record, Record::Moving);
+        self.moving.get_or_insert_with(page, || known.at_rest().unwrap_or_default())
+    }
+
+    /// The entry of a page in motion.
+    pub fn moving(&self, page: PageId) -> Option<&Entry> {
+        self.moving.get(page)
+    }
+
+    /// The entry of a page in motion.
+    pub fn moving_mut(&mut self, page: PageId) -> Option<&mut Entry> {
+        self.moving.get_mut(page)
+    }
+
+    /// Lets the entry of a page in motion come to rest, if nothing is under way, or drops it if it has nothing left to say.
+    pub fn settle(&mut self, page: PageId) {
+        if self.moving.get(page).is_none_or(|entry| !entry.is_quiet() || entry.io.is_some()) {
+            return;
+        }
+        let Some(Entry { holders, dirty_owner, .. }) = self.moving.remove(page) else { return };
+        let record = match holders {
+            Holders::Nobody => {
+                self.records.remove(page);
+                return;
+            }
+            Holders::One(Holder { rank, copy }) => Record::One { copy, rank, is_dirty: dirty_owner.is_some() },
+            Holders::Several(_) => Record::Several(Box::new(Several { holders, dirty_owner })),
+        };
+        *self.records.get_mut(page).expect("each entry has its record") = record;
+    }
+
+    /// The holders of a page, from the bottom of the stack to its top.
+    pub fn holders(&self, page: PageId) -> impl Iterator<Item = Holder> + '_ {
+        let (one, several) = match self.records.get(page) {
+            None => (None, None),
+            Some(Record::One { rank, copy, .. }) => (Some(Holder { rank: *rank, copy: *copy }), None),
+            Some(Record::Several(several)) => (None, Some(&several.holders)),
+            Some(Record::Moving) => (None, self.moving.get(page).map(|entry| &entry.holders)),
+        };
+        one.into_iter().chain(several.into_iter().flat_map(Holders::iter).copied())
+    }
+
+    /// The holder that accounts for bytes which the backing file lacks.
+    pub fn dirty_owner(&self, page: PageId) -> Option<Rank> {
+        match self.records.get(page)? {
+            Record::One { rank, is_dirty, .. } => is_dirty.then_some(*rank),
+            Record::Several(several) => several.dirty_owner,
+            Record::Moving => self.moving.get(page)?.dirty_owner,
+        }
+    }
+
+    /// The entries of all pages in motion.
+    pub fn all_moving(&self) -> impl Iterator<Item = &Entry> {
+        self.moving.iter().map(|(_, entry)| entry)
+    }
+
+    /// The copies that holders of pages at rest have, and the entries of the others.
+    pub fn all_mut(&mut self) -> (impl Iterator<Item = &mut CopyVersion>, impl Iterator<Item = &mut Entry>) {
+        let copies = self.records.iter_mut().flat_map(|(_, record)| {
+            let (one, several) = match record {
+                Record::One { copy, .. } => (Some(copy), None),
+                Record::Several(several) => (None, Some(several.holders.iter_mut())),
+                Record::Moving => (None, None),
+            };
+            one.into_iter().chain(several.into_iter().flatten().map(|holder| &mut holder.copy))
+        });
+        (copies, self.moving.iter_mut().map(|(_, entry)| entry))
+    }
+}
+
+impl Record {
+    /// The entry of a page at rest.
+    fn at_rest(self) -> Option<Entry> {
+        let Several { holders, dirty_owner } = match self {
+            Record::One { copy, rank, is_dirty } => {
+                Several { holders: Holders::One(Holder { rank, copy }), dirty_owner: is_dirty.then_some(rank) }
+            }
+            Record::Several(several) => *several,
+            Record::Moving => return None,
+        };
+        Some(Entry { holders, dirty_owner, ..Entry::default() })
+    }
+}

@@ -1,0 +1,142 @@
+//! The protocol's actions: what the engine does for each.
+
+use super::{Engine, Work};
+use crate::memory::Closing;
+use crate::request::{Copy, Part};
+use vgasnet_conduit::{Token, Transfer};
+use vgasnet_protocol::coherence::{
+    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, ToHome, Waiter,
+};
+
+impl Engine {
+    /// Carries an action out, or has it carried out.
+    pub(super) fn act(&mut self, action: Action) {
+        match action {
+            Action::Send { to, message } => {
+                self.note_frame(&message);
+                if to == self.space.rank {
+                    self.events.push_back(Event::Message { from: to, message });
+                } else {
+                    self.outbox.send(to, &message.encode());
+                }
+            }
+            Action::Open { page, frame, access, waiters } => {
+                let is_wanted = !waiters.is_empty();
+                if is_wanted {
+                    self.space.own.table.take_ahead(frame);
+                }
+                self.space.open(page, frame, access, is_wanted);
+                // If operations joined the fetch, they are its first use.
+                let is_ahead = self.prefetch.on_opened(page);
+                self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);
+                if is_ahead {
+                    if !is_wanted {
+                        self.space.own.table.mark_ahead(frame);
+                    }
+                    self.page_statistics.on_ahead(page, is_wanted);
+                }
+                if is_wanted {
+                    let parts = self.take_parts(page, &waiters);
+                    self.work.push_back(Work::Copies { page, frame, parts });
+                }
+            }
+            Action::Close(page) => {
+                if !(self.space.is_own(page) && self.pins.defer_close(page.index)) {
+                    self.close(page);
+                }
+            }
+            Action::Transfer(outgoing) => self.transfer(outgoing),
+            Action::Clear { page, frame } => {
+                // What was never written is zeros in the file too.
+                self.space.own.blocks.clear(frame);
+                // Memory that nobody has written is zeros already.
+                if self.frames.is_zeros(frame) {
+                    self.events.push_back(Event::Cleared(page));
+                } else {
+                    self.work.push_back(Work::Clear { page, frame });
+                }
+            }
+            Action::Fill { page, frame, waiter } => {
+                let part = Box::new(self.parts.remove(waiter.0 as usize));
+                self.work.push_back(Work::Fill { page, frame, part });
+            }
+            Action::Load { page, to, frame, priority } => {
+                self.storage.load(page, to, frame, priority);
+            }
+            Action::Store { page, from, frame, priority } => {
+                self.storage.store(page, from, frame, priority);
+            }
+            Action::Hurry { page, priority } => self.storage.hurry(page, priority),
+            Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
+        }
+    }
+
+    /// A message is about to be sent: notes what it means for a frame of this rank.
+    fn note_frame(&mut self, message: &CoherenceMessage) {
+        if let Some(frame) = message.frame() {
+            self.frames.reserve(frame);
+            self.reserve.on_taken();
+        }
+        if let CoherenceBody::Home(ToHome::Acknowledge { .. }) = message.body {
+            // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.
+            let kept = self.protocol.cache.frame_of(message.page);
+            kept.into_iter().for_each(|frame| self.space.own.blocks.mark_all(frame));
+        }
+    }
+
+    fn transfer(&mut self, outgoing: Outgoing) {
+        let pool = &self.space.own.pool;
+        // Those of the storage server are odd.
+        let token = Token(self.transfers.insert(outgoing) as u64 * 2);
+        self.work.push_back(Work::Put(Transfer {
+            peer: outgoing.forward.to,
+            peer_offset_bytes: pool.offset_bytes(outgoing.forward.frame),
+            own_offset_bytes: pool.offset_bytes(outgoing.from),
+            len_bytes: pool.page_bytes(),
+            token,
+        }));
+    }
+
+    /// A page is in the frame of another rank, which gets to know what of it the file may lack, if it is of this host.
+    pub(super) fn on_transferred(&mut self, token: Token) {
+        let outgoing = self.transfers.remove(token.0 as usize / 2);
+        let (blocks, forward) = (&self.space.own.blocks, &outgoing.forward);
+        if let Some(its) = self.space.blocks(forward.to) {
+            blocks.pass_on(outgoing.from, its, forward.frame);
+        }
+        if forward.access == Access::Write {
+            // The frame may wait for another copy of the page.
+            blocks.mark_all(outgoing.from);
+        }
+        self.handle(Event::Transferred(outgoing));
+    }
+
+    /// Takes the parts that waited for a page.
+    fn take_parts(&mut self, page: PageId, waiters: &[Waiter]) -> Vec<Part> {
+        let parts: Vec<Part> = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
+        for _ in parts.iter().filter(|part| matches!(part.copy, Copy::Pin(_))) {
+            self.pins.on_pinned(page.index);
+        }
+        parts
+    }
+
+    /// Closes a page, at once or when it is unpinned and given back.
+    pub(super) fn close(&mut self, page: PageId) {
+        match self.space.close(page) {
+            Closing::Done(frame) => self.on_closed(page, frame),
+            Closing::Pinned => {
+                self.ask_back_lent(page);
+                self.closing.push(page);
+            }
+        }
+    }
+
+    /// A page is closed. It is unmapped before the protocol learns of that.
+    pub(super) fn on_closed(&mut self, page: PageId, frame: FrameId) {
+        if self.frames.is_mapped(page, frame) {
+            self.work.push_back(Work::Unmap { page, frame });
+        } else {
+            self.events.push_back(Event::Closed(page));
+        }
+    }
+}

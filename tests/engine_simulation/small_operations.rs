@@ -1,0 +1,134 @@
+//! Small operations that are carried out where their page is: what they cost, and what they read and write.
+
+use crate::client::{Range, What};
+use crate::directed::{cost, cost_of, far_apart_with};
+use crate::job::{Job, PAGE_BYTES};
+use vgasnet::storage::BLOCK_BYTES;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::byte_message::{AtomicOp, Operands};
+use vgasnet_protocol::coherence::PageId;
+use vgasnet_sim::Traffic;
+
+/// A request and its answer.
+const ROUND_TRIP: Traffic = Traffic { messages: 2, transfers: 0 };
+
+/// What a request costs, in bytes, where a page is moved after a few of them.
+const REQUEST_BYTES: u64 = 4096;
+
+fn job(ranks: u32) -> Job {
+    far_apart_with(ranks, 4, 4, Some(REQUEST_BYTES))
+}
+
+/// A few bytes of a block of a page of rank 0.
+fn at(page: usize, block: usize) -> Range {
+    Range { home: 0, start_bytes: page * PAGE_BYTES + block * BLOCK_BYTES + 64, len_bytes: 8 }
+}
+
+/// Writes all pages of rank 0's segment to its disk, and leaves none in a pool.
+fn write_all(job: &mut Job) {
+    for page in 0..4 {
+        cost(job, 0, What::Set(9), Range { home: 0, start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES });
+    }
+    empty(job);
+}
+
+fn empty(job: &mut Job) {
+    for rank in 0..job.nodes.len() {
+        while !job.nodes[rank].engine.discard_all() {
+            cost_of(job, |job| job.rouse(rank));
+        }
+    }
+    cost_of(job, |_| {});
+}
+
+/// The ranks that hold a page of rank 0.
+fn holders(job: &Job, page: u32) -> Vec<usize> {
+    let home = &job.nodes[0].engine.protocol().home;
+    home.holders(PageId::of_segment(Rank(0), page)).map(|holder| holder.rank.index()).collect()
+}
+
+#[test]
+fn a_get_of_a_page_on_the_disk_reads_a_block_and_is_a_round_trip() {
+    let mut job = job(2);
+    write_all(&mut job);
+    let before = job.nodes[0].disk.reads().len();
+    assert_eq!(cost(&mut job, 1, What::Get, at(1, 2)), ROUND_TRIP);
+    let block = (PAGE_BYTES + 2 * BLOCK_BYTES) as u64;
+    assert_eq!(job.nodes[0].disk.reads()[before..], [block]);
+    // It is in memory from then on, for the home as well.
+    assert_eq!(cost(&mut job, 0, What::Get, at(1, 2)), Traffic::default());
+    assert_eq!(job.nodes[0].disk.reads()[before..], [block]);
+    assert_eq!(holders(&job, 1), []);
+}
+
+#[test]
+fn a_put_writes_no_disk_and_a_page_that_is_read_has_it() {
+    let mut job = job(2);
+    write_all(&mut job);
+    let before = job.nodes[0].disk.writes().len();
+    assert_eq!(cost(&mut job, 1, What::Put, at(1, 2)), ROUND_TRIP);
+    assert_eq!(job.nodes[0].disk.writes().len(), before);
+    let laid_over = job.seen.laid_over;
+    // The simulation compares every byte.
+    cost(&mut job, 1, What::Get, Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES });
+    assert_eq!((holders(&job, 1), job.seen.laid_over), (vec![1], laid_over + 1));
+}
+
+#[test]
+fn a_page_that_nobody_has_written_is_zeros_without_a_read() {
+    let mut job = job(2);
+    assert_eq!(cost(&mut job, 1, What::Get, at(2, 1)), ROUND_TRIP);
+    assert_eq!(cost(&mut job, 1, What::Put, at(2, 1)), ROUND_TRIP);
+    assert_eq!(cost(&mut job, 0, What::Get, at(2, 1)), Traffic::default());
+    assert!(job.nodes[0].disk.reads().is_empty());
+}
+
+#[test]
+fn the_owner_of_a_page_does_what_others_ask_and_keeps_it() {
+    let mut job = job(3);
+    cost(&mut job, 1, What::Set(3), Range { home: 0, start_bytes: 0, len_bytes: PAGE_BYTES });
+    assert_eq!(holders(&job, 0), [1]);
+    // To the home, on to the owner, and back.
+    let by_way_of_home = Traffic { messages: 4, transfers: 0 };
+    assert_eq!(cost(&mut job, 2, What::Put, at(0, 1)), by_way_of_home);
+    assert_eq!(cost(&mut job, 0, What::Get, at(0, 1)), ROUND_TRIP);
+    let add = What::Atomic((AtomicOp::Add, Operands { operand: 5, compare: 0 }));
+    assert_eq!(cost(&mut job, 2, add, at(0, 1)), by_way_of_home);
+    assert_eq!(holders(&job, 0), [1]);
+}
+
+#[test]
+fn a_page_moves_when_shipping_has_cost_as_much() {
+    let mut job = job(2);
+    write_all(&mut job);
+    let ships = (0..).take_while(|turn| cost(&mut job, 1, What::Get, at(1, turn % 4)) == ROUND_TRIP).count();
+    // Four requests and their bytes cost less than one request and a page, five cost more.
+    assert_eq!((ships, holders(&job, 1)), (4, vec![1]));
+}
+
+#[test]
+fn ranks_that_write_a_page_in_turns_do_not_move_it() {
+    let mut job = job(3);
+    write_all(&mut job);
+    for turn in 0..40 {
+        let rank = 1 + turn % 2;
+        assert_eq!(cost(&mut job, rank, What::Put, at(1, rank)), ROUND_TRIP, "turn {turn}");
+    }
+    assert_eq!(holders(&job, 1), []);
+}
+
+#[test]
+fn dirty_blocks_are_written_behind_and_read_again() {
+    let mut job = job(2);
+    write_all(&mut job);
+    let before = job.nodes[0].disk.writes().len();
+    // More of a page would move it.
+    for page in 0..4 {
+        (0..2).for_each(|block| _ = cost(&mut job, 1, What::Put, at(page, block)));
+    }
+    let writes = &job.nodes[0].disk.writes()[before..];
+    assert!(writes.len() >= 4 && writes.iter().all(|(_, len_bytes)| *len_bytes == BLOCK_BYTES), "{writes:?}");
+    assert_eq!(cost(&mut job, 0, What::Get, at(1, 0)), Traffic::default());
+    empty(&mut job);
+    job.check_disks();
+}
