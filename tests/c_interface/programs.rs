@@ -201,6 +201,11 @@ fn small_transfers_of_more_blocks_than_a_home_keeps() {
 }
 
 #[test]
+fn small_puts_of_whole_blocks_are_seen_whole() {
+    run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
+}
+
+#[test]
 fn the_program_in_the_readme_runs() {
     let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
     let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
