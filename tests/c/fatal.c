@@ -89,6 +89,12 @@ static void twice_in_array(void) {
     vgasnet_wait_syncnb_all(handles, 2);
 }
 
+static void atomic_misaligned(void) { vgasnet_atomic_u64(0, (char *)at(0, 0) + 4, VGASNET_ATOMIC_ADD, 1, 0); }
+static void atomic_misaligned_half(void) { vgasnet_atomic_u32_nbi(NULL, 0, (char *)at(0, 0) + 2, VGASNET_ATOMIC_OR, 1, 0); }
+static void atomic_unknown(void) { vgasnet_atomic_u64_nb(NULL, 0, at(0, 0), 10, 1, 0); }
+static void atomic_no_such_rank(void) { vgasnet_atomic_u32(vgasnet_nodes(), at(0, 0), VGASNET_ATOMIC_SWAP, 1, 0); }
+static void atomic_outside(void) { vgasnet_atomic_u64_nbi(NULL, 0, at(0, 16 * page_bytes()), VGASNET_ATOMIC_CAS, 1, 0); }
+
 struct error {
     const char *name;
     void (*make)(void);
@@ -118,6 +124,11 @@ static const struct error errors[] = {
     {"dead-handle", dead_handle},
     {"twice-in-array", twice_in_array},
     {"slow-parent", slow_parent},
+    {"atomic-misaligned", atomic_misaligned},
+    {"atomic-misaligned-half", atomic_misaligned_half},
+    {"atomic-unknown", atomic_unknown},
+    {"atomic-no-such-rank", atomic_no_such_rank},
+    {"atomic-outside", atomic_outside},
 };
 
 static void early(const char *name) {

@@ -169,6 +169,41 @@ fn writes_wait_on_a_disk_that_is_full_for_a_while() {
     assert!(line.ends_with(" is full; waiting up to 30 s for space"), "{ended}");
 }
 
+/// Runs a job whose ranks put a few bytes to and get them from many large pages of rank 0.
+fn scattered(fault: &str) -> Ended {
+    let program = compile::program("scattered", Language::C99, Linking::Shared);
+    let setup = Setup { page_bytes: 4 << 20, pool_pages: 4, ..setup(3) };
+    run_with(&program, &["one-disk"], setup, &[("VGASNET_TEST_IO_ERROR", fault)])
+}
+
+#[test]
+fn a_block_that_cannot_be_moved_ends_the_job_with_a_line() {
+    for (fault, parts) in [
+        ("read:1", ["read", "from"]),
+        ("read:40", ["read", "from"]),
+        ("write:1", ["write", "to"]),
+        ("write:100", ["write", "to"]),
+    ] {
+        let ended = scattered(fault);
+        let [line, last] = ended.expect(1).stderr.lines().collect::<Vec<_>>()[..] else { panic!("{ended}") };
+        let [verb, preposition] = parts;
+        let rest = line.strip_prefix(&*format!("vgasnet: rank 0: engine: cannot {verb} the page at offset "));
+        let (offset, rest) = rest.and_then(|rest| rest.split_once(' ')).unwrap_or_else(|| panic!("{ended}"));
+        assert!(offset.parse::<u64>().is_ok_and(|offset| offset % (4 << 20) == 0 && offset < 256 << 20), "{ended}");
+        let expected = format!("of this rank's segment {preposition} its backing file: Input/output error");
+        assert!(rest.starts_with(&expected), "{ended}");
+        assert!(last.starts_with("vgasnetrun: rank 0 ") && last.contains("exit status 1"), "{ended}");
+    }
+}
+
+#[test]
+fn blocks_wait_on_a_disk_that_is_full_for_a_while() {
+    let ended = scattered("full:20:5");
+    let [line] = ended.expect(0).stderr.lines().collect::<Vec<_>>()[..] else { panic!("{ended}") };
+    assert!(line.starts_with("vgasnet: rank 0: the disk of /"), "{ended}");
+    assert!(line.ends_with(" is full; waiting up to 30 s for space"), "{ended}");
+}
+
 #[test]
 fn a_job_goes_on_when_a_full_disk_has_space_again() {
     on_own_disk("a_job_goes_on_when_a_full_disk_has_space_again", ext2(32 << 20), |dir| {

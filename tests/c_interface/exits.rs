@@ -1,7 +1,7 @@
 //! Ends of ranks, with what their programs have left to do.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, conduit, run, say_not_run};
+use crate::support::run::{Ended, Setup, conduit, is_across_hosts, read_until, run, run_beside, say_not_run};
 
 fn exits(args: &[&str], ranks: u32) -> Ended {
     let setup = Setup { ranks, page_bytes: 64 << 10, pool_pages: 4, peer_memory: true, cooperative: true };
@@ -83,4 +83,33 @@ fn a_rank_that_just_ends_has_failed() {
     let [line] = lines[..] else { panic!("{ended}") };
     let end = "ended without leaving the job, as _exit does; call exit or vgasnet_exit; the other ranks were ended";
     assert!(line.starts_with("vgasnetrun: rank 2 (pid ") && line.ends_with(end), "{ended}");
+}
+
+/// Others wait for small operations on pages of which it is the home, or that it alone has.
+#[test]
+fn a_rank_that_is_killed_while_others_use_its_pages() {
+    if is_across_hosts() {
+        return say_not_run("a_rank_that_is_killed_while_others_use_its_pages", "it runs on another host");
+    }
+    let program = compile::program("scattered", Language::C99, Linking::Shared);
+    for (part, ranks, page_bytes, peer_memory) in [
+        ("home", 2, 4 << 20, true),
+        ("home", 4, 64 << 10, false),
+        ("owner", 2, 4 << 20, false),
+        ("owner", 4, 64 << 10, false),
+    ] {
+        let setup = Setup { ranks, page_bytes, pool_pages: 4, peer_memory, cooperative: true };
+        let ended = run_beside(&program, &[part], setup, &[], |launcher| {
+            let said = read_until(launcher.stdout.as_mut().expect("piped"), "ready ", 1);
+            let pid = said.lines().find_map(|line| line.strip_prefix("ready ")).and_then(|pid| pid.parse().ok());
+            let pid = pid.unwrap_or_else(|| panic!("no rank is ready: {said}"));
+            for signal in [libc::SIGSTOP, libc::SIGKILL] {
+                // SAFETY: the call takes numbers only; it is a process of this job, which nobody has waited for.
+                assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+            }
+        });
+        let [line] = ended.expect(128 + 9).stderr.lines().collect::<Vec<_>>()[..] else { panic!("{ended}") };
+        assert!(line.starts_with(&format!("vgasnetrun: rank {} (pid ", ranks - 1)), "{ended}");
+        assert!(line.contains("SIGKILL"), "{ended}");
+    }
 }

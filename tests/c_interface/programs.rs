@@ -41,14 +41,32 @@ const fn large(ranks: u32, peer_memory: bool, cooperative: bool) -> Setup {
     Setup { ranks, page_bytes: 4 * MIB, pool_pages: 16, peer_memory, cooperative }
 }
 
+/// Whether small operations may be carried out where their page is.
+const SHIPS: [(&str, &str); 2] = [("VGASNET_SHIP", "0"), ("VGASNET_SHIP", "1")];
+
+/// A setup with pages of so many KiB that a program with threads may load from and store to.
+const fn pages_of(kib: u64, ranks: u32, pool_pages: u64, peer_memory: bool, cooperative: bool) -> Setup {
+    Setup { ranks, page_bytes: kib * KIB, pool_pages, peer_memory, cooperative }
+}
+
 /// Runs a program in these setups, and in the first of them also as C++.
 fn run_in(program: &str, setups: impl IntoIterator<Item = Setup>) {
+    run_each(program, &[], setups.into_iter().map(|setup| (setup, None)));
+}
+
+/// As [`run_in`], each with one more variable in the environment.
+fn run_each(
+    program: &str,
+    args: &[&str],
+    setups: impl IntoIterator<Item = (Setup, Option<(&'static str, &'static str)>)>,
+) {
     let c = compile::program(program, Language::C99, Linking::Shared);
     let cxx = compile::program(program, Language::Cxx17, Linking::Shared);
-    for (at, setup) in some_of(setups).enumerate() {
-        run(&c, &[], setup).expect(0);
+    for (at, (setup, variable)) in some_of(setups).enumerate() {
+        let more: Vec<_> = variable.into_iter().collect();
+        run_with(&c, args, setup, &more).expect(0);
         if at == 0 {
-            run(&cxx, &[], setup).expect(0);
+            run_with(&cxx, args, setup, &more).expect(0);
         }
     }
 }
@@ -134,6 +152,60 @@ fn writers_that_fight_over_a_page_lose_nothing() {
 }
 
 #[test]
+fn atomics_of_all_kinds_on_shared_words() {
+    let setups = [
+        pages_of(4, 1, 5, true, true),
+        pages_of(4, 2, 4, false, false),
+        pages_of(4, 4, 8, true, false),
+        pages_of(64, 1, 4, false, false),
+        pages_of(64, 2, 5, true, true),
+        pages_of(64, 4, 5, false, true),
+        pages_of(4096, 1, 4, true, true),
+        pages_of(4096, 2, 4, true, false),
+        pages_of(4096, 4, 8, true, true),
+    ];
+    run_each("atomics", &[], setups.iter().flat_map(|setup| SHIPS.map(|ships| (*setup, Some(ships)))));
+    // Pages of this size take long to go from rank to rank.
+    let [_, ships] = SHIPS;
+    let others = [(false, true), (false, false)].map(|(peer, cooperative)| pages_of(4096, 4, 4, peer, cooperative));
+    run_each("atomics", &[], others.map(|setup| (setup, Some(ships))));
+}
+
+#[test]
+fn small_transfers_at_random_places() {
+    let setups = [
+        pages_of(4096, 1, 16, true, true),
+        pages_of(4096, 2, 4, true, true),
+        pages_of(4096, 4, 4, false, true),
+        pages_of(4096, 4, 8, true, false),
+        pages_of(4096, 4, 8, false, false),
+        pages_of(256, 2, 4, false, false),
+        pages_of(256, 4, 8, false, true),
+        pages_of(256, 4, 16, true, true),
+        pages_of(64, 2, 16, true, false),
+        pages_of(64, 4, 4, true, true),
+        pages_of(64, 4, 5, false, true),
+    ];
+    run_in("small", setups);
+}
+
+#[test]
+fn small_transfers_of_more_blocks_than_a_home_keeps() {
+    let setups = [
+        pages_of(4096, 1, 4, true, true),
+        pages_of(4096, 2, 4, true, true),
+        pages_of(4096, 4, 8, true, false),
+        pages_of(256, 2, 4, false, false),
+    ];
+    run_each("scattered", &["blocks"], setups.map(|setup| (setup, None)));
+}
+
+#[test]
+fn small_puts_of_whole_blocks_are_seen_whole() {
+    run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
+}
+
+#[test]
 fn the_program_in_the_readme_runs() {
     let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
     let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
@@ -199,7 +271,7 @@ fn the_exit_status_is_that_of_the_rank_that_ended_the_job() {
 }
 
 /// Errors that `fatal` makes: its argument, the function that reports the error, and the line.
-const ERRORS: [(&str, &str, &str); 21] = [
+const ERRORS: [(&str, &str, &str); 26] = [
     ("outside", "vgasnet_get", "are not inside the segment of rank 0"),
     ("before-segment", "vgasnet_put_nb", "are not inside the segment of rank 0"),
     ("too-long", "vgasnet_memset", "18446744073709551615 bytes"),
@@ -221,6 +293,15 @@ const ERRORS: [(&str, &str, &str); 21] = [
     ("sync-in-region", "vgasnet_try_syncnbi_puts", "access region is open"),
     ("dead-handle", "vgasnet_try_syncnb_all", "names no operation in flight"),
     ("twice-in-array", "vgasnet_wait_syncnb_all", "names no operation in flight"),
+    ("atomic-misaligned", "vgasnet_atomic_u64", "4 of rank 0 is not aligned; give an address that is a multiple of 8"),
+    (
+        "atomic-misaligned-half",
+        "vgasnet_atomic_u32_nbi",
+        "2 of rank 0 is not aligned; give an address that is a multiple of 4",
+    ),
+    ("atomic-unknown", "vgasnet_atomic_u64_nb", "operation 10; give one of VGASNET_ATOMIC_ADD to VGASNET_ATOMIC_IMAX"),
+    ("atomic-no-such-rank", "vgasnet_atomic_u32", "; ranks are 0 to "),
+    ("atomic-outside", "vgasnet_atomic_u64_nbi", "are not inside the segment of rank 0"),
 ];
 
 #[test]

@@ -60,6 +60,29 @@ fn a_few_bytes_of_a_page_are_written_without_the_page() {
 }
 
 #[test]
+fn small_operations_are_counted_where_they_are_carried_out() {
+    let program = compile::program("scattered", Language::C99, Linking::Shared);
+    let not = ("VGASNET_SHIP", "0");
+    let of = |ranks, page_bytes, peer_memory, cooperative| Setup {
+        ranks,
+        page_bytes,
+        pool_pages: 4,
+        peer_memory,
+        cooperative,
+    };
+    for (ranks, peer_memory, cooperative) in [(1, true, true), (2, true, false), (4, false, true)] {
+        run_with(&program, &["counted"], of(ranks, 4 << 20, peer_memory, cooperative), &[ON]).expect(0);
+    }
+    run_with(&program, &["counted", "0"], of(2, 256 << 10, true, true), &[ON, not]).expect(0);
+    for page_bytes in [4 << 10, 64 << 10, 4 << 20] {
+        run_with(&program, &["shared"], of(4, page_bytes, false, true), &[ON]).expect(0);
+    }
+    run_with(&program, &["shared", "0"], of(4, 64 << 10, false, true), &[ON, not]).expect(0);
+    let cxx = compile::program("scattered", Language::Cxx17, Linking::Shared);
+    run_with(&cxx, &["shared"], of(3, 64 << 10, false, true), &[ON]).expect(0);
+}
+
+#[test]
 fn nothing_is_counted_or_said_unless_asked() {
     let ended = job("off", setup(2, true), &[]);
     assert_eq!(ended.expect(0).stderr, "");

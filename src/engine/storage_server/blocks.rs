@@ -8,7 +8,7 @@
 //! ```text
 //!            job              read             put             write            written
 //!   (none) ──────▶ Wanted ──────────▶ Clean ────────▶ Dirty ──────────▶ Writing ────────▶ Clean
-//!            put of all of it, or nothing was ever written there ──▶ Clean
+//!            put of all of it ──▶ Filling ──▶ Dirty        nothing was ever written there ──▶ Clean
 //! ```
 //!
 //! A job takes all blocks that it needs at once, or none, so jobs do not wait for each other's blocks in a circle. Clean blocks give
@@ -44,6 +44,8 @@ enum State {
     Free,
     /// The block is to be read, or is being read.
     Wanted,
+    /// A job writes all of it: what is there until that has ended is of no block.
+    Filling,
     Clean,
     Dirty,
     Writing,
@@ -56,7 +58,7 @@ struct Slot {
     /// Jobs that have it.
     users: u32,
     was_used: bool,
-    /// Jobs that wait until it has been read.
+    /// Jobs that wait until it has been read or filled.
     readers: Vec<usize>,
 }
 
@@ -73,7 +75,7 @@ struct Job {
     part: Option<Part>,
     first: Block,
     count: u64,
-    /// Blocks that have not been read yet.
+    /// Blocks that have not been read, or filled by other jobs, yet.
     missing: usize,
     is_put: bool,
     /// Somebody has written to the page.
@@ -200,11 +202,10 @@ impl Blocks {
             return false;
         }
         for block in blocks {
-            let slot = match self.of_block.get(&block) {
-                Some(slot) => *slot,
-                None => self.fill_slot(block, id),
-            };
-            if self.slots[slot].state == State::Wanted {
+            let found = self.of_block.get(&block).copied();
+            let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
+            let state = self.slots[slot].state;
+            if state == State::Wanted || (state == State::Filling && found.is_some()) {
                 self.slots[slot].readers.push(id);
                 self.jobs[id].missing += 1;
             }
@@ -231,7 +232,7 @@ impl Blocks {
         self.of_block.insert(block, at);
         let job = &self.jobs[id];
         let state = match &job.part {
-            Some(part) if job.is_put && self.is_whole(part, block) => State::Clean,
+            Some(part) if job.is_put && self.is_whole(part, block) => State::Filling,
             _ if !job.is_written => {
                 // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
                 unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
@@ -296,18 +297,22 @@ impl Blocks {
         Some(BlockCopies { job: id, places: places.collect(), part })
     }
 
-    /// The copies of a job are done. Returns the index of its page if the page has no other job.
-    pub(super) fn end(&mut self, id: usize) -> Option<u32> {
+    /// The copies of a job are done. Returns the copies that waited for that, and the index of its page if the page has no other
+    /// job.
+    pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<u32>) {
         let Job { first, count, is_put, .. } = self.jobs.remove(id);
+        let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];
             let slot = &mut self.slots[at];
             slot.was_used = true;
-            if is_put && slot.state == State::Clean {
+            let readers = std::mem::take(&mut slot.readers);
+            if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
                 self.dirty.insert(block);
             }
             self.release_slot(at);
+            ready.extend(self.served(readers));
         }
         self.is_cleaning |= self.dirty.len() > self.slots.len() / 2;
         let index = self.index_of(first);
@@ -317,7 +322,13 @@ impl Blocks {
         if is_last {
             self.of_page.remove(&index);
         }
-        is_last.then_some(index)
+        (ready, is_last.then_some(index))
+    }
+
+    /// A block has come for which these jobs have waited. Returns the copies of those that miss no other.
+    fn served(&mut self, readers: Vec<usize>) -> Vec<BlockCopies> {
+        readers.iter().for_each(|id| self.jobs[*id].missing -= 1);
+        readers.into_iter().filter_map(|id| self.ready(id)).collect()
     }
 
     /// Gives waiting jobs their blocks, in order, as far as there are slots. Returns those that need not wait for the storage.
@@ -412,8 +423,7 @@ impl Blocks {
         self.reading -= 1;
         self.slots[slot].state = State::Clean;
         let readers = std::mem::take(&mut self.slots[slot].readers);
-        readers.iter().for_each(|id| self.jobs[*id].missing -= 1);
-        (readers.into_iter().filter_map(|id| self.ready(id)).collect(), None)
+        (self.served(readers), None)
     }
 
     /// The index of the page of the block in a slot, and whether it is being read or written.
@@ -437,7 +447,7 @@ impl Blocks {
     /// A block of a page, if it is here.
     pub(super) fn in_memory(&self, index: u32, block: usize) -> Option<*mut u8> {
         let at = *self.of_block.get(&(self.blocks_of(index).start + block as u64))?;
-        (self.slots[at].state != State::Wanted).then(|| self.place(at))
+        (!matches!(self.slots[at].state, State::Wanted | State::Filling)).then(|| self.place(at))
     }
 
     /// Forgets the blocks of a page that lie in a range of it: the file has newer bytes there. No job uses them, and none is being

@@ -61,7 +61,8 @@ impl StorageServer {
 
     /// The copies of a small operation are done. Returns the index of its page if the page has no others.
     pub(in crate::engine) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<u32> {
-        let index = self.blocks.end(job);
+        let (ready, index) = self.blocks.end(job);
+        extend(work, ready);
         extend(work, self.blocks.go_on());
         index
     }
