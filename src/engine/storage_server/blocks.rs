@@ -157,7 +157,8 @@ impl Blocks {
     /// Whether all blocks of the part are here.
     pub(super) fn has(&self, part: &Part) -> bool {
         let (first, count) = self.range(part);
-        let is_here = |block| self.of_block.get(&block).is_some_and(|slot| self.slots[*slot].state != State::Wanted);
+        let has_bytes = |slot: &usize| !matches!(self.slots[*slot].state, State::Wanted | State::Filling);
+        let is_here = |block| self.of_block.get(&block).is_some_and(has_bytes);
         (first..first + count).all(is_here)
     }
 
