@@ -17,9 +17,21 @@ fn job(part: &str, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
 
 /// Runs a part of the program; what the job has written as JSON.
 fn file_of(name: &str, part: &str, setup: Setup, more: &[(&'static str, &str)]) -> (Ended, Value) {
+    file_of_program(name, "stats", &[part], setup, more)
+}
+
+/// Runs a program; what the job has written as JSON.
+fn file_of_program(
+    name: &str,
+    program: &str,
+    args: &[&str],
+    setup: Setup,
+    more: &[(&'static str, &str)],
+) -> (Ended, Value) {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("stats-{name}.json"));
     let text_path = path.to_str().expect("a path in UTF-8");
-    let ended = job(part, setup, &[more, &[("VGASNET_STATS_FILE", text_path)]].concat());
+    let program = compile::program(program, Language::C99, Linking::Shared);
+    let ended = run_with(&program, args, setup, &[more, &[("VGASNET_STATS_FILE", text_path)]].concat());
     ended.expect(0);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{ended}\n{error}"));
     std::fs::remove_file(&path).expect("a file of ours");
@@ -80,6 +92,22 @@ fn small_operations_are_counted_where_they_are_carried_out() {
     run_with(&program, &["shared", "0"], of(4, 64 << 10, false, true), &[ON, not]).expect(0);
     let cxx = compile::program("scattered", Language::Cxx17, Linking::Shared);
     run_with(&cxx, &["shared"], of(3, 64 << 10, false, true), &[ON]).expect(0);
+}
+
+/// The programs that check the bytes of small operations do come by all ways.
+#[test]
+fn small_transfers_go_all_ways() {
+    let setup = Setup { ranks: 2, page_bytes: 4 << 20, pool_pages: 4, peer_memory: false, cooperative: true };
+    let ways = ["served_pieces", "in_blocks", "block_hits", "block_reads"];
+    let moves = ["miss_own_disk", "miss_neighbour", "miss_other_host"];
+    for (program, args, more) in [("small", &[][..], "overwritten"), ("scattered", &["blocks"], "block_writes")] {
+        let (ended, file) = file_of_program(&format!("ways-{program}"), program, args, setup, &[]);
+        for way in ways.into_iter().chain([more]) {
+            assert!(file["all"][way].as_u64().is_some_and(|count| count > 0), "{way}: {ended}\n{file}");
+        }
+        let count = |row: &str| file["all"][row]["count"].as_u64().unwrap_or_else(|| panic!("{row}: {file}"));
+        assert!(count("shipped") > 0 && moves.iter().any(|row| count(row) > 0), "{ended}\n{file}");
+    }
 }
 
 #[test]
