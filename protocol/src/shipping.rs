@@ -28,8 +28,9 @@ const AT_HAND_PART: u64 = 48;
 /// So many bytes in order are a scan.
 const SCAN_BYTES: u32 = 16 << 10;
 
-/// A page that ranks write in turns moves after so many requests of one rank at least, none of another between them.
-const UNDISTURBED_MIN: u64 = 8;
+/// A page that ranks write in turns moves after so many puts of one rank at least, none of another rank's between them. A turn may
+/// have dozens.
+const UNDISTURBED_MIN: u64 = 64;
 
 /// Meters of one place in the table.
 const WAYS: usize = 4;
@@ -135,12 +136,13 @@ impl Meters {
         let each = self.request_bytes / if operation.is_at_hand { AT_HAND_PART } else { 1 };
         let requests = if operation.is_put && !operation.is_at_hand { 2 } else { 1 };
         let cost = each * requests + u64::from(operation.len_bytes);
+        let undisturbed = UNDISTURBED_MIN * 2 * self.request_bytes;
         let (move_bytes, frames, shipped) = (self.move_bytes, self.frames, self.shipped);
         let meter = self.meter(page);
         let is_scan = meter.is_scan(operation);
         let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
-        let most = if meter.is_contended { move_bytes.max(UNDISTURBED_MIN * cost) } else { move_bytes };
+        let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
         // Two requests would cost more than the move that they put off.
         let is_dear = !meter.is_contended && move_bytes < 2 * cost;
         if is_dear || meter.level + cost > most || (is_scan && !meter.is_contended) {
@@ -312,7 +314,12 @@ mod tests {
             meters.on_shipped(page(0), false);
             choice
         });
-        assert!(moves.position(|choice| choice == Choice::Move).is_some_and(|at| at < 8));
+        let undisturbed = UNDISTURBED_MIN as usize;
+        assert!(
+            moves
+                .position(|choice| choice == Choice::Move)
+                .is_some_and(|at| (undisturbed / 2..=undisturbed).contains(&at))
+        );
     }
 
     #[test]
