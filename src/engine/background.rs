@@ -4,8 +4,6 @@
 //! the storage has little else at a time. Where none has come for a while, as in a program that reads in order, it has as
 //! much as keeps the disk busy.
 
-use crate::storage::DEPTH_DEFAULT;
-
 /// Bytes where pages have been missed lately; two pages at least, so that the disk has always the next.
 const LEAST_BYTES: usize = 512 << 10;
 
@@ -16,7 +14,7 @@ const MOST_BYTES: usize = 4 << 20;
 const CALM_BYTES: usize = 16 << 20;
 
 /// Requests of which nobody waits for any part: others find room in the storage.
-const REQUESTS_MAX: usize = DEPTH_DEFAULT / 2;
+const REQUESTS_MAX: usize = 8;
 
 /// What the storage has of operations that nobody waits for, in pages and requests.
 #[derive(Debug)]

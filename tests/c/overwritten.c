@@ -12,7 +12,7 @@
 
 static vgasnet_node_t me, ranks;
 static size_t blocks;
-static volatile int is_over;
+static int is_over;
 
 /* What each word of a block is before and after it was overwritten. */
 static uint64_t word_of(size_t block, int is_new) { return (uint64_t)block << 32 | (uint64_t)is_new << 16 | 0xabcd; }
@@ -35,7 +35,7 @@ static size_t first_of(uint64_t turn) { return (size_t)(mixed(95, turn, 0) % (bl
 
 static void *use_here(void *argument) {
     uint64_t state = *(uint64_t *)argument;
-    while (!is_over) check_some(&state, (size_t)random_below(&state, blocks / RUN) * RUN);
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) check_some(&state, (size_t)random_below(&state, blocks / RUN) * RUN);
     return NULL;
 }
 
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
         if (turn % IN_STEP == 0) barrier();
     }
     barrier();
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     for (int i = 0; me == 0 && i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
     return finish();
 }

@@ -11,14 +11,12 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
-use vgasnet::storage::{
-    self, BackingFile, Busy, DEPTH_DEFAULT, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
-};
+use vgasnet::storage::{self, BackingFile, Busy, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// Buffers that take turns. A single one would stay in the processor's cache, which speeds up a disk that copies.
-const BUFFERS: usize = DEPTH_DEFAULT;
+const BUFFERS: usize = 16;
 
 /// The memory of the buffers. A disk may be slow with scattered buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

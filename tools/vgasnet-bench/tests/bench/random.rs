@@ -29,9 +29,10 @@ fn of<'a>(rows: &'a [Value], access: &str, place: &str, size_bytes: u64, in_flig
 fn check_rows(run: &Value, access: &str, repeat: usize) -> usize {
     let rows = run["rows"].as_array().unwrap();
     let depths: &[u64] = if ["load", "store"].contains(&access) { &[1] } else { &[1, 64] };
+    let sizes = if access == "atomic" { &SIZES_BYTES[..1] } else { &SIZES_BYTES };
     let places = places(access, run["ranks"].as_u64().unwrap());
     for place in &places {
-        for size_bytes in SIZES_BYTES {
+        for &size_bytes in sizes {
             for in_flight in depths {
                 let row = of(rows, access, place, size_bytes, *in_flight);
                 assert!(number(row, "us") > 0.0 && row["us_each"].as_array().unwrap().len() == repeat, "{row}");
@@ -45,7 +46,7 @@ fn check_rows(run: &Value, access: &str, repeat: usize) -> usize {
             }
         }
     }
-    places.len() * SIZES_BYTES.len() * depths.len()
+    places.len() * sizes.len() * depths.len()
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn small_accesses_are_measured_at_every_place() {
     let results = folder.results(&["small", "--pool", "1M", "--page", "16K", "--repeat", "2", "--plot", &plot]);
     let run = &results["runs"][0];
     assert_eq!((&run["ranks"], &run["page_bytes"], &run["pool_bytes"]), (&2.into(), &16384.into(), &(1 << 20).into()));
-    let rows: usize = ["get", "put", "load", "store"].map(|access| check_rows(run, access, 2)).iter().sum();
+    let rows: usize = ["get", "put", "atomic", "load", "store"].map(|access| check_rows(run, access, 2)).iter().sum();
     assert_eq!(run["rows"].as_array().unwrap().len(), rows);
     let targets = [
         "get_own_disk_to_raw_read",
@@ -66,6 +67,7 @@ fn small_accesses_are_measured_at_every_place() {
         "gets_neighbour_disk_to_raw_rate",
         "puts_own_disk_to_raw_rate",
         "puts_neighbour_disk_to_raw_rate",
+        "adds_per_second",
     ];
     check_targets(run, &targets, true);
     let own = |size_bytes| number(of(run["rows"].as_array().unwrap(), "get", "own_disk", size_bytes, 1), "us");
