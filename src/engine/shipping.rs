@@ -4,7 +4,8 @@
 //! part on to the rank that may use the page, with a direct request, which is done at once or refused. What is left is an ordinary
 //! request of the home. Meters decide whether a part is shipped, or its page moved ([`vgasnet_protocol::shipping`]).
 //!
-//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts that wait for it go together. A direct request waits for nothing at its target, so no requests wait for each other in a circle.
+//! A peer has at most [`WINDOW`] requests of this rank at a time, and as many direct ones. Parts that wait for it go together. A
+//! direct request waits for nothing at its target, so no requests wait for each other in a circle.
 //!
 //! Threads that fault drive on their own stacks, which may be small. So what they do not need is kept out of line.
 
@@ -27,7 +28,7 @@ use zerocopy::IntoBytes;
 /// Requests that a peer has of this rank at a time, and as many direct ones.
 const WINDOW: usize = 16;
 
-/// A peer that has so many requests gets another one when so many parts wait for it, or it has answered: a request of one part
+/// A peer that has so many requests gets another one when so many parts wait for it, or it has answered one: a request of one part
 /// costs nearly as much as one of many.
 const REQUESTS_FEW: usize = 4;
 const TOGETHER: usize = 8;
