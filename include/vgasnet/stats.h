@@ -108,10 +108,12 @@ typedef struct {
      * their page was, which did not move */
     uint64_t served_pieces; /* pieces of them that this rank carried out for others, or as a home passed on */
     uint64_t in_blocks; /* small operations of this rank and of others on pages of this rank that no pool had,
-     * carried out in blocks of 4 KiB of the backing file */
+     * carried out in blocks of 4 KiB of the backing file; loads and stores for which a block was mapped count too */
     uint64_t block_hits; /* those whose blocks were in memory */
     uint64_t block_reads; /* blocks of 4 KiB that were read from the backing file */
     uint64_t block_writes; /* blocks of 4 KiB that were written to it */
+    uint64_t fault_block; /* loads and stores for which a block of 4 KiB was mapped, and not their page, which no
+     * pool had */
 } vgasnet_stats_t;
 
 /*

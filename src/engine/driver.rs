@@ -5,7 +5,7 @@ use super::wait::CallerWork;
 use super::{BlockCopies, Delivery, EndedRead, Engine, Shipment, Work, outbox};
 use crate::error::UserError;
 use crate::memory::{AddressSpace, LargePages, SegmentView, mapping_refused};
-use crate::request::{Completion, Completions, Mailbox, Part, Waited};
+use crate::request::{Completion, Completions, FaultId, Mailbox, Part, Waited};
 use crate::sys::{SignalGuard, Signalproof};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -387,7 +387,20 @@ impl Driver {
             unsafe { copies.part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
         }
         self.engine().end_on_blocks(copies.job);
-        self.finish_part(copies.part.completion);
+        match copies.part.completion {
+            Completion::Fault(fault) => self.release(fault),
+            completion => self.finish_part(completion),
+        }
+    }
+
+    /// Lets a thread go on whose block is mapped.
+    fn release(&self, fault: FaultId) {
+        let awaited = Awaited::page(fault.wants().0);
+        if self.mailbox.release(fault) == Waited::Looking {
+            let mut happened = Happened::default();
+            happened.add(awaited);
+            self.tell(happened);
+        }
     }
 
     /// Tells that a part is done, and those who wait for it.

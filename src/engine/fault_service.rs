@@ -20,8 +20,8 @@ impl Driver {
         self.conduit.capabilities().signal_safe
     }
 
-    /// Waits until the page of a fault is mapped and pinned. Called in handlers of SIGSEGV. Returns whether it is; if
-    /// not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
+    /// Waits until the page of a fault is mapped and pinned, or its block is mapped. Called in handlers of SIGSEGV. Returns whether it
+    /// is; if not within [`PATIENCE`], somebody else goes on with it, and the thread sleeps until the fault is served.
     pub fn fetch(&self, fault: &Fault) -> bool {
         if fault.looks() {
             let part = Part::of_fault(self.space.own_page(fault.wants().0), FaultId::of(fault));
@@ -32,7 +32,7 @@ impl Driver {
             }
             let end = Instant::now() + PATIENCE;
             let awaited = Awaited::page(fault.wants().0);
-            self.wait_for_engine(&|| fault.is_served(), awaited, Some(end), self.spin_in_fault());
+            self.wait_for_engine(&|| fault.is_over(), awaited, Some(end), self.spin_in_fault());
             if !self.mailbox.fall_asleep(fault) {
                 return true;
             }
@@ -42,7 +42,7 @@ impl Driver {
             self.conduit.wake_helper();
             fault.wait(Some(PATIENCE));
         }
-        fault.is_served()
+        fault.is_over()
     }
 
     /// Notes the first use of a page of the own segment that was fetched ahead. Called in handlers of SIGSEGV: the helper

@@ -156,6 +156,7 @@ impl Engine {
         let Manner { policy, cooperative, ships } = manner;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
+        let shipping = Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative);
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
@@ -168,7 +169,7 @@ impl Engine {
             pins: PinSet::new(frames),
             awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
-            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
+            shipping: shipping.with_mapped_blocks(storage.maps_blocks()),
             served: Slab::new(),
             held: BTreeMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
@@ -366,9 +367,15 @@ impl Engine {
     fn handle_events(&mut self) {
         while self.broken.is_none() {
             while let Some(event) = self.events.pop_front() {
-                if let Some(page) = self.page_in_blocks(&event) {
-                    self.hold_back(page, event);
-                    continue;
+                if let Some(page) = self.page_at_home(&event) {
+                    if self.storage.has_jobs(page) {
+                        self.hold_back(page, event);
+                        continue;
+                    }
+                    if let Err(refused) = self.storage.unmap_blocks(page.index) {
+                        self.broken = Some(refused);
+                        return;
+                    }
                 }
                 self.note_loss(&event);
                 let mut actions = std::mem::take(&mut self.actions);
@@ -407,11 +414,11 @@ impl Engine {
         self.handle_events();
     }
 
-    /// The page of a message to this home, if jobs make use of its blocks.
-    fn page_in_blocks(&self, event: &Event) -> Option<PageId> {
+    /// The page of a message to this home.
+    fn page_at_home(&self, event: &Event) -> Option<PageId> {
         let Event::Message { message, .. } = event else { return None };
         let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.space.is_own(message.page);
-        (is_to_home && self.storage.has_jobs(message.page)).then_some(message.page)
+        is_to_home.then_some(message.page)
     }
 
     /// Another rank takes a page that this one may write.

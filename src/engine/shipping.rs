@@ -21,7 +21,7 @@ use vgasnet_protocol::byte_message::{
     ANSWER_HEAD_BYTES, AtomicOp, PIECE_HEAD_BYTES, PieceHead, PieceKind, REQUEST_HEAD_BYTES, RequestHead, Status,
     TAG_REQUEST, read_answer,
 };
-use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::coherence::{Access, Event, PageId};
 use vgasnet_protocol::shipping::{Choice, Meters, SmallOperation};
 use zerocopy::IntoBytes;
 
@@ -45,6 +45,8 @@ pub(super) struct Shipping {
     pub meters: Meters,
     is_on: bool,
     is_cooperative: bool,
+    /// Faults may do with a block.
+    maps_blocks: bool,
     part_bytes_max: usize,
     message_bytes_max: usize,
     peers: BTreeMap<Target, Peer>,
@@ -163,6 +165,7 @@ impl Shipping {
             meters,
             is_on,
             is_cooperative: cooperative,
+            maps_blocks: false,
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
             peers: BTreeMap::new(),
@@ -170,6 +173,11 @@ impl Shipping {
             waiting: 0,
             requests: Slab::new(),
         }
+    }
+
+    /// The same, where loads and stores that fault may do with a block.
+    pub(super) fn with_mapped_blocks(self, maps_blocks: bool) -> Shipping {
+        Shipping { maps_blocks, ..self }
     }
 
     /// Whether parts wait to be sent.
@@ -183,8 +191,12 @@ impl Shipping {
     }
 
     fn takes(&self, part: &Part) -> bool {
-        let is_transfer = !matches!(part.copy, Copy::MakeResident(_) | Copy::Pin(_));
-        self.is_on && is_transfer && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
+        let may = match part.copy {
+            Copy::MakeResident(_) => self.maps_blocks,
+            Copy::Pin(_) => false,
+            _ => true,
+        };
+        self.is_on && may && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
     }
 
     /// Cuts a part into chunks that wait for their turn to go.
@@ -311,13 +323,20 @@ impl Engine {
     pub(super) fn ship_or_keep(&mut self, part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
         let home = self.space.spaces.home(page);
+        if home == own && self.protocol.cache.has_notice(page) {
+            // The home does not know yet that nobody holds the page any more.
+            self.handle(Event::Idle);
+        }
+        let has_room = self.protocol.cache.frames_coming_free() > 0;
+        if part.copy.mapped_access().is_some() && !self.may_map_block(page, has_room) {
+            return Some(part);
+        }
         let operation = SmallOperation {
             offset_bytes: part.piece.offset_bytes as u32,
             len_bytes: part.piece.len_bytes as u32,
-            is_put: part.copy.is_put(),
+            is_put: part.copy.access() == Access::Write,
             is_at_hand: home == own && self.storage.has_blocks(&part),
         };
-        let has_room = self.protocol.cache.frames_coming_free() > 0;
         if self.shipping.meters.choose(page, &operation, has_room) == Choice::Move {
             return Some(part);
         }
@@ -332,6 +351,13 @@ impl Engine {
             self.shipping.add(Target { rank: home, is_direct: false }, part, 0);
         }
         None
+    }
+
+    /// Whether a load or store may do with a block of a page of this home: no rank holds the page. One that is zeros comes at once
+    /// where there is room.
+    fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
+        let home = &self.protocol.home;
+        !home.has_entry(page) && !self.held.contains_key(&page) && (home.is_written(page) || !has_room)
     }
 
     /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to
@@ -353,11 +379,12 @@ impl Engine {
             return Some(part);
         }
         let is_written = self.protocol.home.is_written(page);
-        if part.copy.is_put() && !is_written {
+        if part.copy.access() == Access::Write && !is_written {
             let noted = self.protocol.handle(Event::Written(page), &mut Vec::new());
             noted.expect("no message is part of it");
         }
         stats::count(Row::InBlocks);
+        stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));
         stats::add(Row::BlockHits, u64::from(self.storage.has_blocks(&part)));
         self.storage.start_on_blocks(part, is_written, &mut self.work);
         None

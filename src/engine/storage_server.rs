@@ -182,8 +182,9 @@ impl StorageServer {
     ///
     /// # Errors
     /// An operation failed. No other copy of the page is accounted for, so the job cannot go on. A load that nobody waits
-    /// for may fail.
+    /// for may fail. Or a block could not be unmapped.
     pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
+        self.check_unmapped()?;
         if self.storage.in_flight() == 0 {
             return Ok(false);
         }

@@ -33,7 +33,7 @@ pub use debugger::{Unread, read_for_debugger};
 
 use crate::engine::Driver;
 use crate::error::UserError;
-use crate::memory::{FRAMES_MIN, PageAccess, SegmentView};
+use crate::memory::{FRAMES_MIN, MAPPED_BLOCK_BYTES, PageAccess, SegmentView};
 use crate::request::Fault;
 use crate::stats::{self, Row};
 use crate::sys::children::WipedInChildren;
@@ -288,12 +288,14 @@ impl Scene {
             return stats::count(Row::FaultBorrowed);
         }
         count_miss(access);
+        // An instruction that has lost a page or a block gets pages that stay.
+        let takes_block = !is_repeated && !single_step::is_under_way();
         single_step::release_pages().for_each(|index| self.unpin(index));
         single_step::take_turn();
         // SAFETY: as above.
         let may_drive = self.driver.drives_in_faults() && unsafe { may_drive(context) };
         // SAFETY: as above.
-        if !unsafe { self.fetch(address, access, may_drive, context) } {
+        if !unsafe { self.fetch((address, access), takes_block, may_drive, context) } {
             // The instruction runs again, and finds the page or asks for it again.
             return;
         }
@@ -316,12 +318,19 @@ impl Scene {
         false
     }
 
-    /// Waits until a page has come. A thread that waits for long ends its single step and lets signals in. Returns whether
-    /// the page is mapped and pinned; it is not if a handler of the client has run since it came.
+    /// Waits until a page has come, or a block of it, if the access takes that. A thread that waits for long ends its single step and
+    /// lets signals in. Returns whether the page is mapped and pinned; it is not if the block is mapped, or a handler of the
+    /// client has run since the page came.
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
-    unsafe fn fetch(&self, address: usize, access: Access, may_drive: bool, context: *mut c_void) -> bool {
+    unsafe fn fetch(
+        &self,
+        (address, access): (usize, Access),
+        takes_block: bool,
+        may_drive: bool,
+        context: *mut c_void,
+    ) -> bool {
         let _waiting = stats::wait(Row::WaitFault);
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
@@ -336,6 +345,10 @@ impl Scene {
             }
             return true;
         };
+        if takes_block {
+            let offset_bytes = (address - self.view.segment().base) % self.view.page_bytes();
+            place.fault().accept_block((offset_bytes - offset_bytes % MAPPED_BLOCK_BYTES) as u32);
+        }
         if !self.driver.fetch(place.fault()) {
             // SAFETY: `context` is the ucontext of the calling handler.
             unsafe { self.end_step(context) };

@@ -7,8 +7,8 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, block_frames, guard_end,
-    memories, staging_frames,
+    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapBlocks, RemapMapper, Segment, SegmentView, Shape,
+    block_frames, guard_end, memories, staging_frames,
 };
 use crate::ops::Ops;
 use crate::request::Completions;
@@ -74,13 +74,15 @@ impl Runtime {
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
         let space = AddressSpace::new(rank, segments, memories);
-        let view = open_view(&conduit, &space, shapes, config.cooperative)?;
+        let (view, block_mapper) = open_view(&conduit, &space, shapes, config)?;
         let space = Arc::new(space.with_view(view.clone()));
         let page_bytes = space.page_bytes();
-        let first_of_blocks = own.frames + staging_frames(page_bytes);
-        let staging = (own.frames..first_of_blocks).map(FrameId).collect();
-        let blocks = block_frames(own.frames, page_bytes) as usize * page_bytes / BLOCK_BYTES;
-        let server = StorageServer::new(Arc::clone(&space), storage, staging, (FrameId(first_of_blocks), blocks));
+        let (first_of_blocks, blocks) = blocks_of(own, page_bytes);
+        let staging = (own.frames..first_of_blocks.0).map(FrameId).collect();
+        let mut server = StorageServer::new(Arc::clone(&space), storage, staging, (first_of_blocks, blocks));
+        if let Some((mapper, most)) = block_mapper {
+            server = server.with_mapped_blocks(mapper, most);
+        }
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
         let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
@@ -143,33 +145,54 @@ impl Runtime {
     }
 }
 
-/// The own segment as memory, where the conduit lets the pool be mapped a second time. Ranks have these shapes, and neighbours
-/// lend frames if they `lend`.
+/// The first frame that a rank has for blocks, and how many blocks it has.
+fn blocks_of(own: Shape, page_bytes: usize) -> (FrameId, usize) {
+    let first = own.frames + staging_frames(page_bytes);
+    (FrameId(first), block_frames(own.frames, page_bytes) as usize * page_bytes / BLOCK_BYTES)
+}
+
+/// Whether a load or store of a page on the disk may be worth a block: two cost less than the page.
+fn pays_to_map_blocks(page_bytes: usize) -> bool {
+    2 * (REQUEST_BYTES + BLOCK_BYTES as u64) <= REQUEST_BYTES + page_bytes as u64
+}
+
+/// What maps blocks, and how many it may.
+type BlockMapping = (Box<dyn BlockMapper>, u32);
+
+/// The own segment as memory, where the conduit lets the pool be mapped a second time, and what maps blocks there. Ranks have these
+/// shapes, and neighbours lend frames where caching is cooperative.
 fn open_view(
     conduit: &Arc<dyn Conduit>,
     space: &AddressSpace,
     shapes: &[Shape],
-    lend: bool,
-) -> Result<Option<Arc<SegmentView>>, UserError> {
-    let frames = shapes[space.rank.index()].frames;
-    let segment = space.own_segment();
+    config: &Config,
+) -> Result<(Option<Arc<SegmentView>>, Option<BlockMapping>), UserError> {
+    let own = shapes[space.rank.index()];
+    let (frames, segment, page_bytes) = (own.frames, space.own_segment(), space.page_bytes());
     if segment.size_bytes == 0 || !conduit.capabilities().second_mapping || is_under_valgrind() {
-        return Ok(None);
+        return Ok((None, None));
     }
+    let (first_of_blocks, blocks) = blocks_of(own, page_bytes);
+    let maps_blocks = config.ships && pays_to_map_blocks(page_bytes);
+    // Where the system cannot map blocks, whole pages are mapped.
+    let block_mapper = maps_blocks.then(|| RemapBlocks::new(segment, &space.own.pool, first_of_blocks, blocks).ok());
+    let block_mapper = block_mapper.flatten();
     let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
-    let mapper = RemapMapper::new(segment, space.page_bytes(), pool, frames)
+    let mapper = RemapMapper::new(segment, page_bytes, pool, frames)
         .map_err(|error| refused("map the pool a second time", &error))?;
     let lenders = space.lenders(|rank| {
-        let shape = shapes.get(rank.index()).filter(|_| lend)?;
+        let shape = shapes.get(rank.index()).filter(|_| config.cooperative)?;
         let mapper = mapper.of_neighbour(conduit.pool(rank)?, shape.frames);
         // Where that pool cannot be mapped again, its pages are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
-    let room = MappingRoom::observe(lenders.iter().any(Option::is_some));
+    let wanted = block_mapper.as_ref().map_or(0, |_| blocks as u32);
+    let room = MappingRoom::observe(lenders.iter().any(Option::is_some), wanted);
     tell_of_room(&**conduit, &room, shapes);
     let loans = Loans::new(Arc::clone(conduit), lenders, frames, room.loans_max);
     let view = SegmentView::new(space.rank, segment, space.own, frames, Box::new(mapper), room.areas_max);
-    Ok(Some(Arc::new(view.with_loans(loans))))
+    let block_mapper = block_mapper.map(|mapper| (Box::new(mapper) as Box<dyn BlockMapper>, room.blocks_max()));
+    Ok((Some(Arc::new(view.with_loans(loans))), block_mapper))
 }
 
 /// The first rank of a host says what to change if one of its ranks has more pages in its pool than may be mapped.

@@ -12,6 +12,9 @@ const CLIENT_PART: u32 = 8;
 /// Of the others, one in so many is for loans, if there are any.
 const LOANS_PART: u32 = 4;
 
+/// Of what is left then, one in so many is for blocks, if there are any.
+const BLOCKS_PART: u32 = 4;
+
 /// A page of a segment takes two mappings at most: its own, and what has no access behind it.
 const AREAS_OF_PAGE: u32 = 2;
 
@@ -21,6 +24,7 @@ pub struct MappingRoom {
     /// Mappings that the process had.
     in_use: u32,
     lends: bool,
+    for_blocks: u32,
     /// For frames of the own pool.
     pub areas_max: u32,
     /// Frames of neighbours that may be mapped.
@@ -28,23 +32,30 @@ pub struct MappingRoom {
 }
 
 impl MappingRoom {
-    /// The room that there is now, for a rank that neighbours lend frames or that they do not.
-    pub fn observe(lends: bool) -> MappingRoom {
+    /// The room that there is now, for a rank that neighbours lend frames or that they do not, and that maps so many blocks at most.
+    pub fn observe(lends: bool, blocks: u32) -> MappingRoom {
         let limit = fs::read_to_string("/proc/sys/vm/max_map_count").ok();
         let limit = limit.and_then(|limit| limit.trim().parse().ok()).unwrap_or(LIMIT_DEFAULT);
         let in_use = fs::read("/proc/self/maps").map_or(0, |maps| maps.iter().filter(|byte| **byte == b'\n').count());
-        MappingRoom::of(limit, in_use as u32, lends)
+        MappingRoom::of(limit, in_use as u32, lends, blocks)
     }
 
-    fn of(limit: u32, in_use: u32, lends: bool) -> MappingRoom {
+    fn of(limit: u32, in_use: u32, lends: bool, blocks: u32) -> MappingRoom {
         let rest = (limit - limit / CLIENT_PART).saturating_sub(in_use);
         let for_loans = if lends { rest / LOANS_PART } else { 0 };
+        let for_blocks = blocks.saturating_mul(AREAS_OF_PAGE).min((rest - for_loans) / BLOCKS_PART);
         MappingRoom {
             in_use,
             lends,
-            areas_max: (rest - for_loans).max(AREAS_OF_PAGE * FRAMES_MIN),
+            for_blocks,
+            areas_max: (rest - for_loans - for_blocks).max(AREAS_OF_PAGE * FRAMES_MIN),
             loans_max: for_loans / AREAS_OF_PAGE,
         }
+    }
+
+    /// Blocks that may be mapped.
+    pub fn blocks_max(&self) -> u32 {
+        self.for_blocks / AREAS_OF_PAGE
     }
 
     /// What `vm.max_map_count` would have to be for all frames of a rank to be mapped, wherever their pages lie; `None` where they
@@ -53,8 +64,12 @@ impl MappingRoom {
         const STEP: u64 = 1 << 16;
         let [frames, pages] = [shape.frames, shape.pages].map(u64::from);
         let areas = (frames * u64::from(AREAS_OF_PAGE)).min(pages);
-        let with_loans = if self.lends { areas * u64::from(LOANS_PART) / u64::from(LOANS_PART - 1) } else { areas };
-        let all = (with_loans + u64::from(self.in_use)) * u64::from(CLIENT_PART) / u64::from(CLIENT_PART - 1);
+        let beside = |areas: u64, part: u32, is_any: bool| {
+            if is_any { areas * u64::from(part) / u64::from(part - 1) } else { areas }
+        };
+        let with_blocks = beside(areas, BLOCKS_PART, self.for_blocks > 0);
+        let with_loans = beside(with_blocks, LOANS_PART, self.lends);
+        let all = beside(with_loans + u64::from(self.in_use), CLIENT_PART, true);
         (areas > u64::from(self.areas_max)).then(|| (all + STEP / 8).next_multiple_of(STEP))
     }
 }
@@ -65,13 +80,16 @@ mod tests {
 
     #[test]
     fn most_mappings_are_taken_and_some_left() {
-        let alone = MappingRoom::of(65_530, 100, false);
+        let alone = MappingRoom::of(65_530, 100, false, 0);
         assert_eq!((alone.areas_max, alone.loans_max), (65_530 - 8191 - 100, 0));
-        let lends = MappingRoom::of(65_530, 100, true);
+        let lends = MappingRoom::of(65_530, 100, true, 0);
         assert_eq!((lends.areas_max, lends.loans_max), (42_930, 7154));
+        assert_eq!(MappingRoom::of(65_530, 100, false, 1000).blocks_max(), 1000);
+        let many = MappingRoom::of(65_530, 100, true, 16_384);
+        assert_eq!((many.areas_max, many.blocks_max()), (32_198, 5366));
         assert!(lends.areas_max + 2 * lends.loans_max + 100 + 8000 < 65_530);
         assert_eq!(
-            MappingRoom::of(100, 1000, true).areas_max,
+            MappingRoom::of(100, 1000, true, 0).areas_max,
             8,
             "pages that an instruction needs are mapped whatever it takes"
         );
@@ -80,8 +98,8 @@ mod tests {
     #[test]
     fn the_limit_that_is_told_is_enough() {
         let shape = |frames, pages| Shape { frames, pages };
-        for lends in [false, true] {
-            let room = MappingRoom::of(65_530, 300, lends);
+        for (lends, blocks) in [(false, 0), (true, 0), (true, 16_384)] {
+            let room = MappingRoom::of(65_530, 300, lends, blocks);
             assert_eq!(room.limit_for(shape(20_000, 1 << 20)), None);
             assert_eq!(
                 room.limit_for(shape(1 << 20, 40_000)),
@@ -90,7 +108,7 @@ mod tests {
             );
             for frames in [30_000, 262_144, 1 << 24] {
                 let limit = room.limit_for(shape(frames, u32::MAX)).expect("more than there is room for");
-                let larger = MappingRoom::of(u32::try_from(limit).expect("few"), 300, lends);
+                let larger = MappingRoom::of(u32::try_from(limit).expect("few"), 300, lends, blocks);
                 assert_eq!(larger.limit_for(shape(frames, u32::MAX)), None, "{frames} frames: {limit}");
             }
         }

@@ -2,6 +2,7 @@
 //! mapped in the segment. The hit path ends here, in atomics.
 
 mod address_space;
+mod block_mapper;
 mod dirty_blocks;
 mod frames;
 mod large_pages;
@@ -22,6 +23,7 @@ pub use address_space::{
     AddressSpace, Piece, Pieces, RankMemory, STAGING_FRAMES_MIN, Segment, Shape, all_frames, block_frames, memories,
     staging_frames, table_bytes,
 };
+pub use block_mapper::{BlockMapper, MAPPED_BLOCK_BYTES, RemapBlocks};
 pub use dirty_blocks::{DIRTY_BLOCK_BYTES, DirtyBlocks, Extent};
 pub use frames::Frames;
 pub use large_pages::LargePages;

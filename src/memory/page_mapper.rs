@@ -142,16 +142,6 @@ impl RemapMapper {
         }
         Ok(())
     }
-
-    /// Takes all access to a page away.
-    fn cover(&self, index: u32) -> Result<(), i32> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(self.page(index));
-        // SAFETY: the page is in the segment's range, which belongs to this mapper, and has nothing but a mapping of a
-        // frame.
-        let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, self.page_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
-        if mapped == -1 { Err(last_errno()) } else { Ok(()) }
-    }
 }
 
 impl PageMapper for RemapMapper {
@@ -178,12 +168,24 @@ impl PageMapper for RemapMapper {
             // The mapping that stays has no entries, but an access would fill them in again, until the page is covered.
             self.move_entries(self.page(index), self.spare_of(frame, access))?;
         }
-        self.cover(index)
+        cover(self.page(index), self.page_bytes)
     }
 }
 
+/// Takes all access to a range of a segment away, of whole pages of the system, which has nothing but mappings of frames.
+///
+/// # Errors
+/// The system's error number, if it has no room for another mapping.
+pub(super) fn cover(at: usize, len_bytes: usize) -> Result<(), i32> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    let at = std::ptr::with_exposed_provenance_mut::<libc::c_void>(at);
+    // SAFETY: the range lies in that of the segment, which belongs to the mappers, and has nothing but mappings of frames.
+    let mapped = unsafe { libc::syscall(libc::SYS_mmap, at, len_bytes, libc::PROT_NONE, flags, -1, 0_u64) };
+    if mapped == -1 { Err(last_errno()) } else { Ok(()) }
+}
+
 /// Maps the pool a second time, at a multiple of 4 MiB, so that page tables can be moved as a whole.
-fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
+pub(super) fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
     // Frames of 4 MiB then fill whole page tables.
     let start = reserve(0, len_bytes + ALIGN_BYTES, 0)?.next_multiple_of(ALIGN_BYTES);

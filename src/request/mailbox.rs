@@ -18,18 +18,23 @@ const SERVED: u32 = 3;
 const ABANDONED: u32 = 4;
 /// A handler of the client interrupts the thread, and may jump elsewhere. A page that comes is not pinned for it.
 const AWAY: u32 = 5;
-/// The page has come, and a handler of the client has interrupted the thread. The page is not pinned for it.
+/// The wait is over, and no page is pinned for the thread: a handler of the client has interrupted it, or a block of the page is mapped.
 const RELEASED: u32 = 6;
 
 /// Hints that are kept; more are dropped.
 const HINTS: usize = 16;
 const NO_HINT: u32 = u32::MAX;
 
+/// The thread needs the whole page.
+const NO_BLOCK: u32 = u32::MAX;
+
 /// A thread that waits for a page of its rank's segment. It stays where it is until it is served.
 #[derive(Debug)]
 pub struct Fault {
     index: AtomicU32,
     is_write: AtomicBool,
+    /// Where the block begins in the page that is enough for the thread.
+    block: AtomicU32,
     next: AtomicPtr<Fault>,
     state: AtomicU32,
 }
@@ -41,7 +46,7 @@ pub enum Waited {
     Looking,
     /// It slept, and was woken.
     Asleep,
-    /// It had gone, or a handler interrupts it: the page with this index is pinned, and is to be unpinned.
+    /// It had gone, or a handler interrupts it: the page with this index, if it was pinned, is to be unpinned.
     Gone(u32),
 }
 
@@ -51,6 +56,7 @@ impl Fault {
         Fault {
             index: AtomicU32::new(0),
             is_write: AtomicBool::new(false),
+            block: AtomicU32::new(NO_BLOCK),
             next: AtomicPtr::new(std::ptr::null_mut()),
             state: AtomicU32::new(FREE),
         }
@@ -63,8 +69,15 @@ impl Fault {
         if is_taken {
             self.index.store(index, Ordering::Relaxed);
             self.is_write.store(access == Access::Write, Ordering::Relaxed);
+            self.block.store(NO_BLOCK, Ordering::Relaxed);
         }
         is_taken
+    }
+
+    /// It is enough for the thread if the block is mapped that begins at `offset_bytes` of the page. Called between
+    /// [`Fault::begin`] and the request.
+    pub fn accept_block(&self, offset_bytes: u32) {
+        self.block.store(offset_bytes, Ordering::Relaxed);
     }
 
     /// The page's index, and the access that faulted.
@@ -83,7 +96,7 @@ impl Fault {
         self.state.load(Ordering::Acquire) == SERVED
     }
 
-    /// Whether the wait of a thread that sleeps is over: the page has come. It is pinned for the thread only if
+    /// Whether the wait is over: the page has come, or the block is mapped. The page is pinned for the thread only if
     /// [`Fault::is_served`] says so, too.
     pub fn is_over(&self) -> bool {
         matches!(self.state.load(Ordering::Acquire), SERVED | RELEASED)
@@ -150,13 +163,18 @@ impl FaultId {
         self.fault().wants()
     }
 
+    /// Where the block begins in the page that is enough for the thread; `None` if it needs the page.
+    pub fn block(&self) -> Option<u32> {
+        Some(self.fault().block.load(Ordering::Relaxed)).filter(|block| *block != NO_BLOCK)
+    }
+
     fn fault(&self) -> &Fault {
-        // SAFETY: the fault stays until `serve` consumes this one name of it.
+        // SAFETY: the fault stays until `end` consumes this one name of it.
         unsafe { self.0.as_ref() }
     }
 
-    /// Lets the thread go on.
-    fn serve(self) -> Waited {
+    /// Lets the thread go on, for which its page `is_pinned` or not.
+    fn end(self, is_pinned: bool) -> Waited {
         // SAFETY: the fault is there until the state is stored.
         let state = unsafe { &raw const (*self.0.as_ptr()).state };
         let index = self.wants().0;
@@ -165,6 +183,7 @@ impl FaultId {
             Some(match now {
                 ABANDONED => FREE,
                 AWAY => RELEASED,
+                _ if !is_pinned => RELEASED,
                 _ => SERVED,
             })
         });
@@ -242,7 +261,16 @@ impl Mailbox {
 
     /// Lets a thread go on, whose page is mapped and pinned now.
     pub fn serve(&self, fault: FaultId) -> Waited {
-        let waited = fault.serve();
+        self.end(fault, true)
+    }
+
+    /// As [`Mailbox::serve`], for a thread whose block is mapped. Its page is not pinned, whatever comes back.
+    pub fn release(&self, fault: FaultId) -> Waited {
+        self.end(fault, false)
+    }
+
+    fn end(&self, fault: FaultId, is_pinned: bool) -> Waited {
+        let waited = fault.end(is_pinned);
         if waited != Waited::Looking {
             self.asleep.fetch_sub(1, Ordering::SeqCst);
         }
@@ -324,6 +352,24 @@ mod tests {
         assert!(fault.begin(9, Access::Read, true));
         assert_eq!(mailbox.serve(FaultId::of(&fault)), Waited::Looking);
         assert!(!mailbox.fall_asleep(&fault) && fault.is_served() && !mailbox.has_sleepers());
+    }
+
+    #[test]
+    fn nothing_is_pinned_for_a_thread_whose_block_is_mapped() {
+        let (mailbox, fault) = (Mailbox::default(), Fault::new());
+        assert!(fault.begin(7, Access::Read, true));
+        fault.accept_block(4096);
+        let asked = FaultId::of(&fault);
+        assert_eq!(asked.block(), Some(4096));
+        assert_eq!(mailbox.release(asked), Waited::Looking);
+        assert!(fault.is_over() && !fault.is_served() && !mailbox.fall_asleep(&fault));
+        assert_eq!(fault.abandon(), None);
+        // The next one needs the page.
+        assert!(fault.begin(7, Access::Read, true));
+        assert_eq!(FaultId::of(&fault).block(), None);
+        assert!(mailbox.fall_asleep(&fault));
+        assert_eq!(mailbox.release(FaultId::of(&fault)), Waited::Asleep);
+        assert!(!mailbox.has_sleepers());
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub use budget::{Budget, Reserved};
 pub use completions::{CompletionId, Completions, Handle};
 pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
-use crate::memory::{Piece, RankMemory};
+use crate::memory::{MAPPED_BLOCK_BYTES, Piece, RankMemory};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
@@ -30,7 +30,7 @@ pub struct Part {
 pub enum Completion {
     /// All threads that wait for this completion, which counts the part.
     Counted(CompletionId),
-    /// The thread that faulted: its page is mapped and pinned.
+    /// The thread that faulted: its page is mapped and pinned, or its block is mapped.
     Fault(FaultId),
     /// Another rank, whose request the engine answers when all of its pieces are done.
     Served(ServedId),
@@ -64,7 +64,8 @@ pub enum Copy {
     Set(u8),
     /// An atomic operation on the number that is the piece, which is aligned.
     Atomic(Atomic),
-    /// Nothing: maps the page in the segment and leaves it pinned, for a thread that faulted.
+    /// Nothing: maps the page in the segment and leaves it pinned, for a thread that faulted. If the piece is a block, it may do
+    /// to map that.
     MakeResident(Access),
     /// As [`Copy::MakeResident`], for the client until it unpins the page.
     Pin(Access),
@@ -192,10 +193,11 @@ impl Part {
         self.copy.is_put() && self.piece.len_bytes == page_bytes
     }
 
-    /// Makes a page of the own segment resident for a thread that faulted.
+    /// Makes a page of the own segment resident for a thread that faulted, or a block of it, if that is enough.
     pub fn of_fault(page: PageId, fault: FaultId) -> Part {
+        let block = |start| Piece { page, offset_bytes: start as usize, len_bytes: MAPPED_BLOCK_BYTES, start_bytes: 0 };
         Part {
-            piece: Piece::of_page(page),
+            piece: fault.block().map_or(Piece::of_page(page), block),
             copy: Copy::MakeResident(fault.wants().1),
             completion: Completion::Fault(fault),
         }

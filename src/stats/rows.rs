@@ -186,10 +186,12 @@ rows! {
         "pieces of them that this rank carried out for others, or as a home passed on"
     InBlocks in_blocks Count "small operations" "in blocks of the file"
         "small operations of this rank and of others on pages of this rank that no pool had, carried out in blocks of 4 KiB of \
-         the backing file"
+         the backing file; loads and stores for which a block was mapped count too"
     BlockHits block_hits Count "small operations" "of that, without the disk" "those whose blocks were in memory"
     BlockReads block_reads Count "small operations" "blocks read" "blocks of 4 KiB that were read from the backing file"
     BlockWrites block_writes Count "small operations" "blocks written" "blocks of 4 KiB that were written to it"
+    FaultBlock fault_block Count "faults" "block of the file mapped"
+        "loads and stores for which a block of 4 KiB was mapped, and not their page, which no pool had"
 }
 
 /// How many rows there are.

@@ -201,6 +201,19 @@ fn small_transfers_of_more_blocks_than_a_home_keeps() {
 }
 
 #[test]
+fn loads_and_stores_of_blocks_of_large_pages() {
+    let setups = [
+        pages_of(4096, 1, 4, true, true),
+        pages_of(4096, 2, 4, true, true),
+        pages_of(1024, 4, 8, false, true),
+        pages_of(256, 2, 8, true, false),
+        pages_of(256, 3, 16, true, true),
+    ];
+    run_each("partly", &["all"], setups.map(|setup| (setup, None)));
+    run_each("partly", &["all"], [(pages_of(256, 2, 4, true, true), Some(("VGASNET_SHIP", "0")))]);
+}
+
+#[test]
 fn small_puts_of_whole_blocks_are_seen_whole() {
     run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
 }

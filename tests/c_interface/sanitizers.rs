@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 13] = [
+const ARGUMENTS: [(&str, &[&str]); 14] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("exits", &["main", "0"]),
@@ -59,6 +59,7 @@ const ARGUMENTS: [(&str, &[&str]); 13] = [
     ("interrupts", &["none", "none"]),
     ("job", &["answers"]),
     ("masks", &["threads"]),
+    ("partly", &["all"]),
     ("scattered", &["blocks"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),

@@ -94,6 +94,16 @@ fn small_operations_are_counted_where_they_are_carried_out() {
     run_with(&cxx, &["shared"], of(3, 64 << 10, false, true), &[ON]).expect(0);
 }
 
+#[test]
+fn loads_and_stores_of_blocks_are_counted() {
+    let program = compile::program("partly", Language::C99, Linking::Shared);
+    for (page_bytes, pool_pages) in [(4 << 20, 4), (1 << 20, 16)] {
+        let setup = Setup { ranks: 1, page_bytes, pool_pages, peer_memory: true, cooperative: true };
+        run_with(&program, &["counted"], setup, &[ON]).expect(0);
+        run_with(&program, &["counted", "0"], setup, &[ON, ("VGASNET_SHIP", "0")]).expect(0);
+    }
+}
+
 /// The programs that check the bytes of small operations do come by all ways.
 #[test]
 fn small_transfers_go_all_ways() {

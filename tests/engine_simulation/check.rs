@@ -23,6 +23,7 @@ impl Job {
             self.check_uses(rank);
             self.check_bounds(rank);
             self.check_mapped(rank);
+            self.check_mapped_blocks(rank);
         }
         self.check_lent();
         self.check_directories();

@@ -335,7 +335,9 @@ impl Job {
             }
             Task::EndBlocks { job, part } => {
                 node.engine.end_on_blocks(job);
-                Some(Task::Finish(vec![part]))
+                let Completion::Fault(fault) = part.completion else { return Some(Task::Finish(vec![part])) };
+                assert_eq!(node.mailbox.release(fault), Waited::Asleep);
+                None
             }
             Task::LayOver { operation, blocks } => {
                 self.seen.laid_over += 1;
@@ -409,8 +411,11 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let disk = Disk::new(MemoryStorage::new(size_bytes, shape.disk_depth, seed));
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
-    let server =
+    let mut server =
         StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
+    if shape.mapper.blocks_max > 0 {
+        server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
+    }
     let sizes = shape.ranks.iter().map(|rank| RankSizes { pages: rank.pages, frames: rank.frames });
     let protocol = Protocol::new(Limits::new(rank, sizes), shape.cooperative).in_groups(2);
     let manner = Manner { policy: shape.policy, cooperative: shape.cooperative, ships: shape.ships };

@@ -30,6 +30,17 @@ impl Job {
         }
     }
 
+    /// A block is mapped only while no rank holds its page, and as what the storage has of it.
+    pub fn check_mapped_blocks(&self, rank: usize) {
+        let node = &self.nodes[rank];
+        for ((index, block), mapped) in node.mapper.blocks() {
+            let page = PageId::of_segment(node.space.rank, index);
+            assert!(!node.engine.protocol().home.has_entry(page), "a rank has {page:?}, and block {block} is mapped");
+            let memory = node.engine.storage().block_in_memory(index, block as usize);
+            assert_eq!(memory, Some(node.block_memory(mapped.slot).cast_const()), "block {block} of {page:?}");
+        }
+    }
+
     /// A page that a neighbour has lent is there, in that frame, and its lender knows. So nobody writes it elsewhere.
     pub fn check_lent(&self) {
         let mut lent = vec![0; self.nodes.len()];

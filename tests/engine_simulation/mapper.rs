@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::memory::{PageMapper, RankMemory};
+use vgasnet::memory::{BlockMapper, MAPPED_BLOCK_BYTES, PageMapper, RankMemory};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -13,19 +13,28 @@ pub struct Settings {
     pub areas_max: u32,
     /// Mappings for which the system has room. Beyond that it refuses at first, and finds room at the second attempt.
     pub room: usize,
+    /// Blocks that may be mapped at a time; none are if it is 0.
+    pub blocks_max: u32,
     /// The processor has single steps: a page stays pinned until its instruction is through.
     pub steps: bool,
 }
 
 impl Settings {
     /// Mappers that may map every frame of any pool.
-    pub const WIDE: Settings = Settings { areas_max: u32::MAX, room: usize::MAX, steps: true };
+    pub const WIDE: Settings = Settings { areas_max: u32::MAX, room: usize::MAX, blocks_max: u32::MAX, steps: true };
 }
 
 /// The frame as which a page of the segment is mapped, and with which rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
     pub frame: FrameId,
+    pub access: Access,
+}
+
+/// The slot as which a block is mapped, and with which rights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MappedBlock {
+    pub slot: u32,
     pub access: Access,
 }
 
@@ -45,6 +54,11 @@ struct State {
     pages: BTreeMap<u32, Mapping>,
     /// The neighbour and its frame that a page is mapped from.
     lent: BTreeMap<u32, (Rank, FrameId)>,
+    /// By page and block.
+    blocks: BTreeMap<(u32, u32), MappedBlock>,
+    /// Blocks that lost the right to be stored to, and pages whose blocks were unmapped.
+    protected: u64,
+    emptied: u64,
     has_refused: bool,
     refusals: u64,
     unmapped: u64,
@@ -60,7 +74,33 @@ impl Mapper {
         self.state().pages.get(&index).copied()
     }
 
-    /// Whether a load or store at page `index` does not fault.
+    /// Whether a load or store at a byte of page `index` does not fault.
+    pub fn reaches(&self, index: u32, offset_bytes: usize, access: Access) -> bool {
+        self.allows(index, access) || self.block_at(index, offset_bytes).is_some_and(|block| block.access >= access)
+    }
+
+    /// The block that a load or store at a byte of page `index` finds.
+    pub fn block_at(&self, index: u32, offset_bytes: usize) -> Option<MappedBlock> {
+        self.state().blocks.get(&(index, (offset_bytes / MAPPED_BLOCK_BYTES) as u32)).copied()
+    }
+
+    /// All blocks that are mapped, by page and block.
+    pub fn blocks(&self) -> Vec<((u32, u32), MappedBlock)> {
+        self.state().blocks.iter().map(|(at, block)| (*at, *block)).collect()
+    }
+
+    /// Blocks that lost the right to be stored to, and pages whose blocks were unmapped together.
+    pub fn blocks_taken(&self) -> (u64, u64) {
+        let state = self.state();
+        (state.protected, state.emptied)
+    }
+
+    /// What maps blocks here.
+    pub fn of_blocks(&self) -> Box<dyn BlockMapper> {
+        Box::new(BlocksTwin(self.clone()))
+    }
+
+    /// Whether the page `index` is mapped for loads or stores, from wherever.
     pub fn allows(&self, index: u32, access: Access) -> bool {
         let is_lent = access == Access::Read && self.lent_at(index).is_some();
         is_lent || self.at(index).is_some_and(|mapped| mapped.access >= access)
@@ -111,6 +151,7 @@ impl Mapper {
     fn map_beside(&self, index: u32, frame: FrameId, access: Access) {
         let mut state = self.state();
         assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
+        state.assert_without_blocks(index);
         assert!(self.is_pinned(index), "page {index} is mapped but not pinned, and may be closed at any moment");
         assert!(state.pages.values().all(|mapped| mapped.frame != frame), "{frame:?} is mapped as page {index}, too");
         assert_eq!(state.pages.insert(index, Mapping { frame, access }), None, "page {index} is mapped twice");
@@ -118,6 +159,11 @@ impl Mapper {
 }
 
 impl State {
+    fn assert_without_blocks(&self, index: u32) {
+        let mut blocks = self.blocks.range((index, 0)..(index + 1, 0));
+        assert_eq!(blocks.next(), None, "page {index} is mapped, and a block of it");
+    }
+
     /// The mappings of the system that there are, besides one, if one page more is mapped.
     fn areas_with(&self, index: u32, mapping: Mapping) -> u32 {
         let of = |page: u32| if page == index { Some(mapping) } else { self.pages.get(&page).copied() };
@@ -138,6 +184,7 @@ impl vgasnet::memory::PageMapper for Mapper {
         let mut state = self.state();
         let before = instead.map(|access| Mapping { frame, access });
         assert!(!state.lent.contains_key(&index), "page {index} has a neighbour's frame");
+        state.assert_without_blocks(index);
         assert_eq!(state.pages.get(&index).copied(), before, "page {index} is not mapped as its caller believes");
         assert!(self.is_pinned(index), "page {index} is mapped but not pinned, and may be closed at any moment");
         if before.is_none() {
@@ -190,6 +237,7 @@ impl PageMapper for LentMapper {
         assert_eq!((access, instead), (Access::Read, None), "only loads use a neighbour's frame");
         let mut state = self.mapper.state();
         assert!(!state.pages.contains_key(&index), "page {index} has a frame of the own pool");
+        state.assert_without_blocks(index);
         assert_eq!(state.lent.insert(index, (self.lender, frame)), None, "page {index} is lent twice");
         Ok(())
     }
@@ -197,6 +245,44 @@ impl PageMapper for LentMapper {
     fn unmap(&self, index: u32, frame: FrameId, _access: Access) -> Result<(), i32> {
         let lent = self.mapper.state().lent.remove(&index);
         assert_eq!(lent, Some((self.lender, frame)), "page {index} is given back as another");
+        Ok(())
+    }
+}
+
+/// Maps blocks in the segment of a rank.
+struct BlocksTwin(Mapper);
+
+impl BlockMapper for BlocksTwin {
+    fn map(&self, index: u32, block: u32, slot: u32, access: Access) -> Result<(), i32> {
+        let Settings { blocks_max, room, .. } = self.0.0.settings;
+        let mut state = self.0.state();
+        let is_free = !state.pages.contains_key(&index) && !state.lent.contains_key(&index);
+        assert!(is_free, "a block of page {index} is mapped, and the page");
+        let before = state.blocks.get(&(index, block)).copied();
+        if before.is_none() && state.blocks.len() >= room {
+            return Err(libc::ENOMEM);
+        }
+        assert!(
+            before.is_none_or(|before| before.slot == slot),
+            "block {block} of page {index} is mapped as another slot"
+        );
+        state.protected += u64::from(before.is_some_and(|before| before.access > access));
+        state.blocks.insert((index, block), MappedBlock { slot, access });
+        assert!(state.blocks.len() <= blocks_max as usize, "more blocks than {blocks_max}");
+        Ok(())
+    }
+
+    fn unmap(&self, index: u32, block: u32) -> Result<(), i32> {
+        assert!(self.0.state().blocks.remove(&(index, block)).is_some(), "block {block} of page {index} is not mapped");
+        Ok(())
+    }
+
+    fn unmap_page(&self, index: u32) -> Result<(), i32> {
+        let mut state = self.0.state();
+        let before = state.blocks.len();
+        state.blocks.retain(|at, _| at.0 != index);
+        assert!(state.blocks.len() < before, "page {index} has no blocks mapped");
+        state.emptied += 1;
         Ok(())
     }
 }

@@ -127,6 +127,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     let mapper = mapper::Settings {
         areas_max: if random.bool() { u32::MAX } else { 2 * few },
         room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
+        blocks_max: [0, 1, 2, u32::MAX][random.usize(0..4)],
         steps,
     };
     let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
@@ -183,6 +184,9 @@ pub fn run(seed: u64) -> Summary {
     for node in &job.nodes {
         summary.seen.refusals += node.mapper.refusals();
         summary.seen.unmapped += node.mapper.unmapped();
+        let (protected, emptied) = node.mapper.blocks_taken();
+        summary.seen.protected += protected;
+        summary.seen.emptied += emptied;
         summary.seen.partial += node.disk.partial();
         summary.forgotten += node.engine.storage().forgotten();
         summary.cleaned_ahead += node.engine.cleaned_ahead();

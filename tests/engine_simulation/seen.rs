@@ -74,6 +74,14 @@ counters! {
     in_blocks,
     /// Pages that were read and had blocks laid over them.
     laid_over,
+    /// Faults for which a block was mapped.
+    blocks_mapped,
+    /// Loads from blocks and stores to them.
+    in_mapped_blocks,
+    /// Blocks that lost the right to be stored to, to be written.
+    protected,
+    /// Pages whose blocks were unmapped because somebody asked for them.
+    emptied,
     /// Atomic operations.
     atomic,
     /// Drives after which messages to a home were held back.

@@ -2,13 +2,13 @@
 //! it.
 
 use crate::client::{Range, contents};
-use crate::job::{Job, Node, Task};
+use crate::job::{Job, Node, PAGE_BYTES, Task};
 use fastrand::Rng;
-use vgasnet::memory::{PageAccess, Piece, SegmentView};
+use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView, staging_frames};
 use vgasnet::request::{Copy, Fault, Part};
-use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
-/// Loans that an instruction gets before it waits for pages that stay.
+/// Loans and blocks that an instruction gets before it waits for pages that stay.
 const ADDRESSES: u32 = 4;
 
 /// The most steps that a thread waits for the turn.
@@ -35,16 +35,24 @@ pub struct Thread {
     unpinning: Vec<u32>,
     /// The present instruction has faulted.
     has_faulted: bool,
-    /// How often a neighbour's frame was mapped for it.
-    borrowed: u32,
+    /// How often a neighbour's frame or a block was mapped for it.
+    fleeting: u32,
+}
+
+/// What an instruction needs: a byte of a page, and those behind it in the block.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    index: u32,
+    offset_bytes: usize,
+    access: Access,
 }
 
 enum Stage {
     Run,
     /// The handler begins.
-    Faulted(u32, Access),
+    Faulted(Need),
     /// Before a page is fetched.
-    Turn(u32, Access, u32),
+    Turn(Need, u32),
     /// The thread sleeps until it is served. The engine points to the fault.
     Waits(Box<Fault>),
 }
@@ -70,11 +78,15 @@ impl Instruction {
         Instruction { load: None, store: Some(range) }
     }
 
-    /// The pages that it needs, with the access, in the order of the processor.
-    fn needs(&self, node: &Node) -> Vec<(u32, Access)> {
+    /// What it needs, in the order of the processor.
+    fn needs(&self, node: &Node) -> Vec<Need> {
         let of = |range: &Option<Range>, access| {
             let pieces = range.map(|range| pieces(node, range)).unwrap_or_default();
-            pieces.into_iter().map(move |piece| (piece.page.index, access))
+            pieces.into_iter().map(move |piece| Need {
+                index: piece.page.index,
+                offset_bytes: piece.offset_bytes,
+                access,
+            })
         };
         of(&self.load, Access::Read).chain(of(&self.store, Access::Write)).collect()
     }
@@ -92,19 +104,39 @@ impl Thread {
 
     /// Whether the engine may have its request.
     pub fn waits(&self) -> bool {
-        matches!(&self.stage, Stage::Waits(fault) if !fault.is_served())
+        matches!(&self.stage, Stage::Waits(fault) if !fault.is_over())
     }
 }
 
+/// The parts of a range in each block.
 fn pieces(node: &Node, range: Range) -> Vec<Piece> {
     let address = node.space.segments[range.home].base + range.start_bytes;
-    node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment").collect()
+    let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
+    pieces.flat_map(blocks_of).collect()
+}
+
+fn blocks_of(piece: Piece) -> impl Iterator<Item = Piece> {
+    let end_bytes = piece.offset_bytes + piece.len_bytes;
+    let next = |at: usize| (at + 1).next_multiple_of(MAPPED_BLOCK_BYTES);
+    let starts = std::iter::successors(Some(piece.offset_bytes), move |at| Some(next(*at)));
+    starts.take_while(move |at| *at < end_bytes).map(move |at| Piece {
+        offset_bytes: at,
+        len_bytes: next(at).min(end_bytes) - at,
+        start_bytes: piece.start_bytes + at - piece.offset_bytes,
+        ..piece
+    })
 }
 
 impl Node {
     /// The own segment as memory.
     pub fn view(&self) -> &SegmentView {
         self.space.view.as_deref().expect("every simulated rank has its segment as memory")
+    }
+
+    /// The memory of a slot of the block cache.
+    pub fn block_memory(&self, slot: u32) -> *mut u8 {
+        let first = FrameId(self.engine.protocol().cache.frames() + staging_frames(PAGE_BYTES));
+        self.space.own.pool.frame(first).wrapping_add(slot as usize * MAPPED_BLOCK_BYTES)
     }
 }
 
@@ -122,7 +154,7 @@ impl Job {
             kept: Vec::new(),
             unpinning: Vec::new(),
             has_faulted: false,
-            borrowed: 0,
+            fleeting: 0,
         });
     }
 
@@ -139,14 +171,16 @@ impl Job {
                 Some(instruction) => self.run(rank, at, &instruction, random),
                 None => drop(node.threads.swap_remove(at)),
             },
-            Stage::Faulted(index, access) => self.on_fault(rank, at, index, access, random),
-            Stage::Turn(index, access, patience) => self.take_turn(rank, at, (index, access), patience),
-            Stage::Waits(fault) => {
-                if !fault.is_served() {
-                    thread.stage = Stage::Waits(fault);
-                    return false;
-                }
-                self.keep(rank, at, fault.wants().0);
+            Stage::Faulted(need) => self.on_fault(rank, at, need, random),
+            Stage::Turn(need, patience) => self.take_turn(rank, at, need, patience),
+            Stage::Waits(fault) if !fault.is_over() => {
+                thread.stage = Stage::Waits(fault);
+                return false;
+            }
+            Stage::Waits(fault) if fault.is_served() => self.keep(rank, at, fault.wants().0),
+            Stage::Waits(_) => {
+                self.seen.blocks_mapped += 1;
+                thread.fleeting += 1;
             }
         }
         true
@@ -155,15 +189,16 @@ impl Job {
     /// Runs an instruction, which may fault.
     fn run(&mut self, rank: usize, at: usize, instruction: &Instruction, random: &mut Rng) {
         let node = &mut self.nodes[rank];
-        let missing = instruction.needs(node).into_iter().find(|(index, access)| !node.mapper.allows(*index, *access));
+        let is_missing = |need: &Need| !node.mapper.reaches(need.index, need.offset_bytes, need.access);
+        let missing = instruction.needs(node).into_iter().find(is_missing);
         let thread = &mut node.threads[at];
-        if let Some((index, access)) = missing {
+        if let Some(need) = missing {
             thread.has_faulted = true;
-            thread.stage = Stage::Faulted(index, access);
+            thread.stage = Stage::Faulted(need);
             return;
         }
         thread.instructions.pop();
-        thread.borrowed = 0;
+        thread.fleeting = 0;
         self.seen.silent += u64::from(!std::mem::take(&mut thread.has_faulted));
         // The single step raises SIGTRAP.
         if std::mem::take(&mut thread.is_stepping) {
@@ -186,18 +221,11 @@ impl Job {
     /// Loads or stores bytes of the own segment through the mappings.
     pub fn access(&mut self, rank: usize, range: Range, bytes: &mut [u8], access: Access) {
         for piece in pieces(&self.nodes[rank], range) {
-            let (index, mapper) = (piece.page.index, &self.nodes[rank].mapper);
-            let own = mapper.at(index).filter(|mapped| mapped.access >= access).map(|mapped| (rank, mapped.frame));
-            let lent = mapper.lent_at(index).filter(|_| access == Access::Read);
-            let mapped = own.or(lent.map(|(lender, frame)| (lender.index(), frame)));
-            let (holder, frame) = mapped.unwrap_or_else(|| panic!("{piece:?} is not mapped for {access:?} at r{rank}"));
-            self.seen.lent_loads += u64::from(lent.is_some());
-            self.check_use(holder, piece.page, frame, access);
             let memory = bytes[piece.start_bytes..][..piece.len_bytes].as_mut_ptr();
             let copy = if access == Access::Read { Copy::Get(memory) } else { Copy::Put(memory) };
-            let place = self.nodes[holder].space.own.pool.frame(frame).wrapping_add(piece.offset_bytes);
+            let place = self.place_of(rank, &piece, access);
             let (from, to) = if access == Access::Read { (place, memory) } else { (memory, place) };
-            // SAFETY: the frame lies in the pool and has the page for this access. `bytes` has as many as the piece,
+            // SAFETY: the place is of the page, for this access. `bytes` has as many as the piece,
             // and no other thread runs. A store marks no blocks.
             unsafe {
                 std::ptr::copy_nonoverlapping(from, to, piece.len_bytes);
@@ -206,8 +234,25 @@ impl Job {
         }
     }
 
+    /// Where a load or store of a piece, which lies in one block, finds its bytes.
+    fn place_of(&mut self, rank: usize, piece: &Piece, access: Access) -> *mut u8 {
+        let (index, node) = (piece.page.index, &self.nodes[rank]);
+        if let Some(block) = node.mapper.block_at(index, piece.offset_bytes).filter(|block| block.access >= access) {
+            self.seen.in_mapped_blocks += 1;
+            return node.block_memory(block.slot).wrapping_add(piece.offset_bytes % MAPPED_BLOCK_BYTES);
+        }
+        let own = node.mapper.at(index).filter(|mapped| mapped.access >= access).map(|mapped| (rank, mapped.frame));
+        let lent = node.mapper.lent_at(index).filter(|_| access == Access::Read);
+        let mapped = own.or(lent.map(|(lender, frame)| (lender.index(), frame)));
+        let (holder, frame) = mapped.unwrap_or_else(|| panic!("{piece:?} is not mapped for {access:?} at r{rank}"));
+        self.seen.lent_loads += u64::from(lent.is_some());
+        self.check_use(holder, piece.page, frame, access);
+        self.nodes[holder].space.own.pool.frame(frame).wrapping_add(piece.offset_bytes)
+    }
+
     /// Runs the handler of SIGSEGV, until it is through or has to wait.
-    fn on_fault(&mut self, rank: usize, at: usize, index: u32, access: Access, random: &mut Rng) {
+    fn on_fault(&mut self, rank: usize, at: usize, need: Need, random: &mut Rng) {
+        let Need { index, access, .. } = need;
         let (steps, node) = (self.shape.mapper.steps, &mut self.nodes[rank]);
         let view = node.view();
         // Processors without single steps do not tell the access of a fault either.
@@ -226,9 +271,9 @@ impl Job {
                 self.seen.crowded += u64::from(crowded);
                 self.keep(rank, at, index);
             }
-            PageAccess::Missed if access == Access::Read && thread.borrowed < ADDRESSES && node.space.borrow(index) => {
+            PageAccess::Missed if access == Access::Read && thread.fleeting < ADDRESSES && node.space.borrow(index) => {
                 self.seen.borrowed += 1;
-                thread.borrowed += 1;
+                thread.fleeting += 1;
             }
             PageAccess::Missed => {
                 let view = node.space.view.as_ref().expect("every simulated rank has its segment as memory");
@@ -236,7 +281,7 @@ impl Job {
                 self.seen.faults += 1;
                 thread.unpinning.append(&mut thread.kept);
                 let patience = if steps { random.u32(1..=TURN_PATIENCE) } else { 0 };
-                thread.stage = Stage::Turn(index, access, patience);
+                thread.stage = Stage::Turn(Need { access, ..need }, patience);
             }
             PageAccess::Refused(errno) => panic!("r{rank} has no room for a mapping of page {index}: {errno}"),
         }
@@ -244,20 +289,23 @@ impl Job {
 
     /// A thread without pinned pages waits while another one has the turn, but not for ever. It then leaves its
     /// request.
-    fn take_turn(&mut self, rank: usize, at: usize, wants: (u32, Access), patience: u32) {
+    fn take_turn(&mut self, rank: usize, at: usize, need: Need, patience: u32) {
         let node = &mut self.nodes[rank];
         let thread = &mut node.threads[at];
         match node.turn {
             Some(owner) if owner != thread.name && patience > 0 => {
                 self.seen.turns_waited += u64::from(patience == 1);
-                thread.stage = Stage::Turn(wants.0, wants.1, patience - 1);
+                thread.stage = Stage::Turn(need, patience - 1);
                 return;
             }
             None if thread.is_stepping => node.turn = Some(thread.name),
             _ => {}
         }
         let fault = Box::new(Fault::new());
-        assert!(fault.begin(wants.0, wants.1, false));
+        assert!(fault.begin(need.index, need.access, false));
+        if thread.fleeting < ADDRESSES && !thread.is_stepping {
+            fault.accept_block((need.offset_bytes / MAPPED_BLOCK_BYTES * MAPPED_BLOCK_BYTES) as u32);
+        }
         node.mailbox.post(&fault);
         thread.stage = Stage::Waits(fault);
     }

@@ -230,7 +230,7 @@ pub enum Action {
         /// The operation.
         waiter: Waiter,
     },
-    /// A page that [`Event::Prefetch`] asked for does not come: it could not be read.
+    /// A page that [`Event::Prefetch`] may have asked for does not come: it could not be read, or no frame can be freed for it.
     GiveUp(PageId),
     /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
     Hurry {

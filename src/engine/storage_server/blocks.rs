@@ -15,25 +15,23 @@
 //! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
 //! by side go together.
 
+mod io;
+mod mapped;
+
+pub(super) use io::BLOCK_TOKEN;
+
 use super::byte_jobs::{BlockCopies, BlockPlace};
+use crate::memory::BlockMapper;
 use crate::request::{Copy, Part};
-use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
+use crate::storage::BLOCK_BYTES;
+use mapped::{InSlot, MappedBlocks};
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
+use vgasnet_protocol::coherence::Access;
 
-/// Tokens of the storage from here on are of blocks.
-pub(super) const BLOCK_TOKEN: u64 = 1 << 32;
-
-/// The most blocks that are written at a time.
-const WRITES_MAX: usize = 16;
-
-/// While the disk has so many blocks to read, others wait until there are as many: telling it of each takes longer than reading it.
-const TOGETHER: usize = 16;
-
-/// Dirty blocks that a search for one to write passes over, because jobs use them.
-const LOOKS_MAX: usize = 16;
+/// Blocks that were used since the hand came to them last, and that a search for an idle slot passes over.
+const SECOND_CHANCES: usize = 16;
 
 /// A block of the segment: its place in the file, in blocks.
 type Block = u64;
@@ -80,6 +78,8 @@ struct Job {
     is_put: bool,
     /// Somebody has written to the page.
     is_written: bool,
+    /// The blocks are to be mapped for this.
+    maps: Option<Access>,
 }
 
 /// The block cache.
@@ -108,6 +108,8 @@ pub(super) struct Blocks {
     cursor: Block,
     /// Blocks of a page, as a power of two.
     page_shift: u32,
+    /// Those that loads and stores reach; `None` if none may be mapped.
+    mapped: Option<MappedBlocks>,
 }
 
 impl Blocks {
@@ -131,7 +133,13 @@ impl Blocks {
             hand: 0,
             cursor: 0,
             page_shift: (page_bytes / BLOCK_BYTES).trailing_zeros(),
+            mapped: None,
         }
+    }
+
+    /// Has blocks mapped from now on, at most so many.
+    pub(super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
+        self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
     }
 
     /// The most bytes of a part that jobs take, wherever it begins.
@@ -165,8 +173,9 @@ impl Blocks {
     /// Takes a part in whose page no rank holds. `is_written`: the file has bytes of the page, which is zeros else. Returns the
     /// copies if all blocks are here.
     pub(super) fn start(&mut self, part: Part, is_written: bool) -> Option<BlockCopies> {
-        let ((first, count), is_put, index) = (self.range(&part), part.copy.is_put(), part.piece.page.index);
-        let id = self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written });
+        let ((first, count), maps, index) = (self.range(&part), part.copy.mapped_access(), part.piece.page.index);
+        let is_put = part.copy.access() == Access::Write;
+        let id = self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written, maps });
         *self.of_page.entry(index).or_default() += 1;
         if !self.waiting.is_empty() || !self.take_blocks(id) {
             self.waiting.push_back(id);
@@ -186,6 +195,11 @@ impl Blocks {
 
     fn index_of(&self, block: Block) -> u32 {
         (block >> self.page_shift) as u32
+    }
+
+    fn in_slot(&self, slot: usize) -> InSlot {
+        let block = self.slots[slot].block;
+        InSlot { slot, index: self.index_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
     }
 
     /// Gives a job all its blocks, or none. Returns whether it has them.
@@ -228,6 +242,7 @@ impl Blocks {
     fn fill_slot(&mut self, block: Block, id: usize) -> usize {
         let at = self.idle_slot();
         if self.slots[at].state == State::Clean {
+            self.unmap(at);
             self.of_block.remove(&self.slots[at].block);
         }
         self.of_block.insert(block, at);
@@ -251,21 +266,61 @@ impl Blocks {
         at
     }
 
-    /// An idle slot: the first that the hand comes to which was not used since it came there last.
+    /// An idle slot: the first that the hand comes to which was not used since it came there last. A block that was used is unmapped,
+    /// so that its next use is seen.
     fn idle_slot(&mut self) -> usize {
+        let mut chances = SECOND_CHANCES;
         loop {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
             let slot = &mut self.slots[at];
-            if slot.is_idle() && (slot.state == State::Free || !std::mem::take(&mut slot.was_used)) {
+            if !slot.is_idle() {
+                continue;
+            }
+            let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
+            if !was_used || chances == 0 {
                 return at;
             }
+            chances -= 1;
+            self.unmap(at);
         }
     }
 
-    /// Whether a put writes all of a block. An atomic operation reads first.
+    fn unmap(&mut self, slot: usize) {
+        let at = self.in_slot(slot);
+        self.mapped.iter_mut().for_each(|mapped| mapped.unmap(at));
+    }
+
+    /// Maps the block in a slot, at least for `access`.
+    fn map(&mut self, slot: usize, access: Access) {
+        let access = if self.slots[slot].state == State::Dirty { Access::Write } else { access };
+        let in_the_way = self.mapped.as_mut().and_then(MappedBlocks::in_the_way);
+        in_the_way.into_iter().for_each(|other| self.unmap(other));
+        let at = self.in_slot(slot);
+        self.mapped.iter_mut().for_each(|mapped| mapped.map(at, access));
+    }
+
+    /// Whether blocks are mapped.
+    pub(super) fn may_map(&self) -> bool {
+        self.mapped.is_some()
+    }
+
+    /// The error number of the system, where it has refused to unmap a block.
+    pub(super) fn refused(&self) -> Option<i32> {
+        self.mapped.as_ref().and_then(MappedBlocks::refused)
+    }
+
+    /// Unmaps all blocks of a page of which no job makes use.
+    pub(super) fn unmap_page(&mut self, index: u32) {
+        let range = self.blocks_of(index);
+        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
+            mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
+        }
+    }
+
+    /// Whether a put writes all of a block. An atomic operation reads first, and so may who stores to it.
     fn is_whole(&self, part: &Part, block: Block) -> bool {
-        self.bytes_in(part, block).len() == BLOCK_BYTES && !matches!(part.copy, Copy::Atomic(_))
+        self.bytes_in(part, block).len() == BLOCK_BYTES && !matches!(part.copy, Copy::Atomic(_) | Copy::MakeResident(_))
     }
 
     /// The bytes of a part in one of its blocks, of which they are those of a range.
@@ -301,7 +356,7 @@ impl Blocks {
     /// The copies of a job are done. Returns the copies that waited for that, and the index of its page if the page has no other
     /// job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<u32>) {
-        let Job { first, count, is_put, .. } = self.jobs.remove(id);
+        let Job { first, count, is_put, maps, .. } = self.jobs.remove(id);
         let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];
@@ -312,6 +367,7 @@ impl Blocks {
                 slot.state = State::Dirty;
                 self.dirty.insert(block);
             }
+            maps.into_iter().for_each(|access| self.map(at, access));
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
@@ -345,99 +401,6 @@ impl Blocks {
         ready
     }
 
-    /// Has the storage read and write what is to be, as far as it has room. Only blocks of pages that `may_be_written` are
-    /// written, by their index.
-    pub(super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(u32) -> bool) {
-        let at_the_disk = self.reading - self.to_read.len();
-        if !self.to_read.is_empty() && (at_the_disk < TOGETHER || self.to_read.len() >= TOGETHER) {
-            self.to_read.make_contiguous();
-            let begun = self.submit(storage, IoDirection::Read, self.to_read.as_slices().0);
-            self.to_read.drain(..begun);
-        }
-        self.is_emptying &= !self.dirty.is_empty();
-        self.is_cleaning &= self.dirty.len() > self.slots.len() / 4 || !self.waiting.is_empty();
-        while (self.is_cleaning || self.is_emptying) && self.writing < WRITES_MAX {
-            let run = self.next_to_write(&may_be_written);
-            let begun = if run.is_empty() { 0 } else { self.submit(storage, IoDirection::Write, &run) };
-            for slot in &run[..begun] {
-                self.slots[*slot].state = State::Writing;
-                self.dirty.remove(&self.slots[*slot].block);
-            }
-            self.writing += begun;
-            if begun == 0 || begun < run.len() {
-                return;
-            }
-        }
-    }
-
-    /// Dirty blocks side by side that no job uses.
-    fn next_to_write(&mut self, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
-        let may = |block: &Block| {
-            let at = self.of_block[block];
-            (self.slots[at].users == 0 && may_be_written(self.index_of(*block))).then_some(at)
-        };
-        let in_order = self.dirty.range(self.cursor..).chain(self.dirty.range(..self.cursor));
-        let Some(first) = in_order.take(LOOKS_MAX).find(|block| may(block).is_some()).copied() else {
-            self.cursor = self.dirty.range(self.cursor..).nth(LOOKS_MAX).copied().unwrap_or(0);
-            return Vec::new();
-        };
-        let room = WRITES_MAX - self.writing;
-        let run = (first..).take(room).map_while(|block| self.dirty.get(&block).and_then(&may));
-        let run: Vec<usize> = run.collect();
-        self.cursor = first + run.len() as u64;
-        run
-    }
-
-    /// Hands blocks to the storage, those side by side together. Returns how many of them it took.
-    fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, slots: &[usize]) -> usize {
-        let operation = |slot: &usize| IoOperation {
-            direction,
-            offset_bytes: self.slots[*slot].block * BLOCK_BYTES as u64,
-            memory: self.place(*slot),
-            len_bytes: BLOCK_BYTES,
-            token: BLOCK_TOKEN + *slot as u64,
-            is_urgent: direction == IoDirection::Read,
-        };
-        let operations: Vec<IoOperation> = slots.iter().map(operation).collect();
-        let is_behind =
-            |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
-        let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
-        // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
-        // puts wait for a block that is being written.
-        unsafe { storage.start_runs(&runs) }
-    }
-
-    /// The storage has read or written the block in a slot. Returns the copies that waited for it, and if it was written the
-    /// index of its page.
-    pub(super) fn on_moved(&mut self, slot: usize) -> (Vec<BlockCopies>, Option<u32>) {
-        let index = self.index_of(self.slots[slot].block);
-        if self.slots[slot].state == State::Writing {
-            stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
-            stats::count(Row::BlockWrites);
-            self.writing -= 1;
-            self.slots[slot].state = State::Clean;
-            self.in_use -= usize::from(self.slots[slot].is_idle());
-            return (self.go_on(), Some(index));
-        }
-        stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
-        stats::count(Row::BlockReads);
-        self.reading -= 1;
-        self.slots[slot].state = State::Clean;
-        let readers = std::mem::take(&mut self.slots[slot].readers);
-        (self.served(readers), None)
-    }
-
-    /// The index of the page of the block in a slot, and whether it is being read or written.
-    pub(super) fn operation_of(&self, slot: usize) -> (u32, IoDirection) {
-        let Slot { block, state, .. } = self.slots[slot];
-        (self.index_of(block), if state == State::Writing { IoDirection::Write } else { IoDirection::Read })
-    }
-
-    /// Whether blocks of the page are being written.
-    pub(super) fn is_writing(&self, index: u32) -> bool {
-        self.of_page_blocks(index).any(|slot| self.slots[slot].state == State::Writing)
-    }
-
     /// The dirty blocks of a page: where each begins in the page, and its memory.
     pub(super) fn dirty_of(&self, index: u32) -> Vec<(usize, *mut u8)> {
         let blocks = self.dirty.range(self.blocks_of(index));
@@ -459,6 +422,10 @@ impl Blocks {
         let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
         for (block, at) in known {
             assert!(self.slots[at].users == 0 && self.slots[at].state != State::Writing, "a block in use is forgotten");
+            debug_assert!(
+                !self.mapped.as_ref().is_some_and(|mapped| mapped.has(index)),
+                "a page that a rank held is mapped"
+            );
             self.in_use -= usize::from(self.dirty.remove(&block));
             self.slots[at].state = State::Free;
             self.of_block.remove(&block);
@@ -470,6 +437,7 @@ impl Blocks {
         let idle = |slot: &&usize| self.slots[**slot].is_idle();
         let clean: Vec<usize> = self.of_block.values().filter(idle).copied().collect();
         for at in clean {
+            self.unmap(at);
             self.of_block.remove(&self.slots[at].block);
             self.slots[at].state = State::Free;
         }

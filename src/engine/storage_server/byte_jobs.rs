@@ -4,7 +4,7 @@ use super::blocks::BLOCK_TOKEN;
 use super::{Need, StorageServer};
 use crate::engine::work::Work;
 use crate::error::UserError;
-use crate::memory::Extent;
+use crate::memory::{BlockMapper, Extent, mapping_refused};
 use crate::request::Part;
 use crate::storage::IoDirection;
 use std::collections::VecDeque;
@@ -46,6 +46,33 @@ impl StorageServer {
     /// Whether small operations are under way about the page, which no rank holds: messages about it have to wait.
     pub(in crate::engine) fn has_jobs(&self, page: PageId) -> bool {
         self.blocks.has_jobs(page.index)
+    }
+
+    /// Has blocks mapped in the segment for loads and stores, at most so many.
+    #[must_use]
+    pub fn with_mapped_blocks(mut self, mapper: Box<dyn BlockMapper>, most: u32) -> StorageServer {
+        self.blocks.map_by(mapper, most);
+        self
+    }
+
+    /// Whether blocks are mapped for loads and stores.
+    pub(in crate::engine) fn maps_blocks(&self) -> bool {
+        self.blocks.may_map()
+    }
+
+    /// Unmaps the blocks of a page about which a message comes, and of which no job makes use.
+    ///
+    /// # Errors
+    /// The system refuses to.
+    pub(in crate::engine) fn unmap_blocks(&mut self, index: u32) -> Result<(), UserError> {
+        self.blocks.unmap_page(index);
+        self.check_unmapped()
+    }
+
+    /// # Errors
+    /// The system has refused to unmap a block.
+    pub(super) fn check_unmapped(&self) -> Result<(), UserError> {
+        self.blocks.refused().map_or(Ok(()), |errno| Err(mapping_refused("unmap", errno)))
     }
 
     /// Whether all blocks of the part are in memory.

@@ -63,10 +63,11 @@ impl Cache {
             }
             if cached.is_ahead {
                 self.awaiting_ahead.remove(page);
-                actions.push(Action::GiveUp(page));
             } else {
                 self.awaiting_frame.retain(|waiting| *waiting != page);
             }
+            // It may have been asked for ahead before the home asked for it at once.
+            actions.push(Action::GiveUp(page));
             self.pages.remove(page);
         }
     }

@@ -37,6 +37,11 @@ impl Cache {
         self.awaiting_frame.len()
     }
 
+    /// Whether the home of a page has not been told yet that it was evicted here. [`super::Event::Idle`] tells it.
+    pub fn has_notice(&self, page: PageId) -> bool {
+        self.notices.iter().any(|notice| notice.0 == page)
+    }
+
     /// Whether some page waits for a frame with which this rank's home is to serve other ranks. If no frame can be freed,
     /// [`Event::NoVictim`](super::super::Event::NoVictim) has to say so.
     pub fn fetches_for_others(&self) -> bool {
