@@ -28,6 +28,11 @@ const AT_HAND_PART: u64 = 48;
 /// So many bytes in order are a scan.
 const SCAN_BYTES: u32 = 16 << 10;
 
+/// As many parts as a page has at least are those that loads and stores take, and the most bytes of one. Twice as many in order are a
+/// scan.
+const FILL_PARTS_MIN: u32 = 2;
+const FILL_BYTES_MAX: u32 = 64 << 10;
+
 /// A page that ranks write in turns moves after so many puts of one rank at least, none of another rank's between them. A turn may
 /// have dozens.
 const UNDISTURBED_MIN: u64 = 64;
@@ -62,6 +67,8 @@ pub struct SmallOperation {
     pub is_put: bool,
     /// It needs neither a disk nor another rank.
     pub is_at_hand: bool,
+    /// A load or store faults there, and what is read is mapped.
+    pub is_fill: bool,
 }
 
 /// What is known of one page.
@@ -92,13 +99,17 @@ impl Meter {
         is_contended: false,
     };
 
-    /// Notes where the operation is. Returns whether it goes on with a scan.
-    fn is_scan(&mut self, operation: &SmallOperation) -> bool {
-        let goes_on = operation.offset_bytes == self.end_bytes;
-        let before = if goes_on { self.in_order_bytes } else { 0 };
+    /// The bytes in order before the operation.
+    fn in_order_before(&self, operation: &SmallOperation) -> u32 {
+        if operation.offset_bytes == self.end_bytes { self.in_order_bytes } else { 0 }
+    }
+
+    /// Notes where the operation is. Returns whether it goes on with a scan, which is so many bytes in order.
+    fn is_scan(&mut self, operation: &SmallOperation, scan_bytes: u32) -> bool {
+        let before = self.in_order_before(operation);
         self.in_order_bytes = before.saturating_add(operation.len_bytes);
         self.end_bytes = operation.offset_bytes + operation.len_bytes;
-        goes_on && before >= SCAN_BYTES
+        before >= scan_bytes
     }
 }
 
@@ -131,6 +142,19 @@ impl Meters {
         }
     }
 
+    /// How many bytes are to be read and mapped for a load or store that faults: as many as were in order before it, so what is read in
+    /// vain is no more than what was read.
+    pub fn fill_bytes(&mut self, page: PageId, operation: &SmallOperation) -> u32 {
+        let most = self.fill_bytes_max().max(operation.len_bytes);
+        let left = (self.move_bytes - self.request_bytes) as u32 - operation.offset_bytes;
+        let before = self.meter(page).in_order_before(operation);
+        before.clamp(operation.len_bytes, most).min(left)
+    }
+
+    fn fill_bytes_max(&self) -> u32 {
+        FILL_BYTES_MAX.min((self.move_bytes - self.request_bytes) as u32 / FILL_PARTS_MIN)
+    }
+
     /// Decides about an operation, and notes what it costs. `has_room`: the pool has a frame that nobody needs.
     pub fn choose(&mut self, page: PageId, operation: &SmallOperation, has_room: bool) -> Choice {
         let each = self.request_bytes / if operation.is_at_hand { AT_HAND_PART } else { 1 };
@@ -138,8 +162,9 @@ impl Meters {
         let cost = each * requests + u64::from(operation.len_bytes);
         let undisturbed = UNDISTURBED_MIN * 2 * self.request_bytes;
         let (move_bytes, frames, shipped) = (self.move_bytes, self.frames, self.shipped);
+        let scan_bytes = if operation.is_fill { 2 * self.fill_bytes_max() } else { SCAN_BYTES };
         let meter = self.meter(page);
-        let is_scan = meter.is_scan(operation);
+        let is_scan = meter.is_scan(operation, scan_bytes);
         let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
@@ -213,7 +238,7 @@ mod tests {
     }
 
     fn get(offset_bytes: u32, len_bytes: u32) -> SmallOperation {
-        SmallOperation { offset_bytes, len_bytes, is_put: false, is_at_hand: false }
+        SmallOperation { offset_bytes, len_bytes, is_put: false, is_at_hand: false, is_fill: false }
     }
 
     /// Numbers that look random.
@@ -287,6 +312,28 @@ mod tests {
             let mut meters = meters(page_bytes, 16);
             let choice = meters.choose(page(0), &get(8, 8), false);
             assert_eq!(choice == Choice::Ship, is_shipped, "pages of {page_bytes}");
+        }
+    }
+
+    #[test]
+    fn what_loads_read_in_order_grows_until_the_page_moves() {
+        for (page_bytes, expected) in
+            [(LARGE, vec![4, 4, 8, 16, 32, 64]), (256 << 10, vec![4, 4, 8]), (128 << 10, vec![4, 4])]
+        {
+            let mut meters = meters(page_bytes, 16);
+            let (mut at, mut parts) = (page_bytes as u32 / 2, Vec::new());
+            loop {
+                let fault = SmallOperation { is_fill: true, ..get(at, 4096) };
+                let len_bytes = meters.fill_bytes(page(0), &fault);
+                if meters.choose(page(0), &SmallOperation { len_bytes, ..fault }, true) == Choice::Move {
+                    break;
+                }
+                parts.push(len_bytes >> 10);
+                at += len_bytes;
+            }
+            assert_eq!(parts, expected, "pages of {page_bytes}");
+            let last = SmallOperation { is_fill: true, ..get(page_bytes as u32 - 4096, 4096) };
+            assert_eq!(meters.fill_bytes(page(0), &last), 4096, "no more than the page has");
         }
     }
 

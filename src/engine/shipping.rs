@@ -320,7 +320,7 @@ impl Engine {
 
     /// Has a part carried out where its page is, if that pays. Else the part comes back.
     #[inline(never)]
-    pub(super) fn ship_or_keep(&mut self, part: Part) -> Option<Part> {
+    pub(super) fn ship_or_keep(&mut self, mut part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
         let home = self.space.spaces.home(page);
         if home == own && self.protocol.cache.has_notice(page) {
@@ -328,15 +328,22 @@ impl Engine {
             self.handle(Event::Idle);
         }
         let has_room = self.protocol.cache.frames_coming_free() > 0;
-        if part.copy.mapped_access().is_some() && !self.may_map_block(page, has_room) {
+        let is_fill = part.copy.mapped_access().is_some();
+        if is_fill && !self.may_map_block(page, has_room) {
             return Some(part);
         }
-        let operation = SmallOperation {
+        let mut operation = SmallOperation {
             offset_bytes: part.piece.offset_bytes as u32,
             len_bytes: part.piece.len_bytes as u32,
             is_put: part.copy.access() == Access::Write,
             is_at_hand: home == own && self.storage.has_blocks(&part),
+            is_fill,
         };
+        if is_fill && !operation.is_at_hand {
+            let most = self.storage.block_part_bytes_max() as u32;
+            operation.len_bytes = self.shipping.meters.fill_bytes(page, &operation).min(most);
+            part.piece.len_bytes = operation.len_bytes as usize;
+        }
         if self.shipping.meters.choose(page, &operation, has_room) == Choice::Move {
             return Some(part);
         }

@@ -100,9 +100,9 @@ mod tests {
         let shape = |frames, pages| Shape { frames, pages };
         for (lends, blocks) in [(false, 0), (true, 0), (true, 16_384)] {
             let room = MappingRoom::of(65_530, 300, lends, blocks);
-            assert_eq!(room.limit_for(shape(20_000, 1 << 20)), None);
+            assert_eq!(room.limit_for(shape(15_000, 1 << 20)), None);
             assert_eq!(
-                room.limit_for(shape(1 << 20, 40_000)),
+                room.limit_for(shape(1 << 20, 30_000)),
                 None,
                 "no more than all pages of the segment are mapped"
             );
