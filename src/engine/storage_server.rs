@@ -298,7 +298,7 @@ impl StorageServer {
     /// Starts the next steps of operations, as far as there are staging frames and room in the storage. Called after
     /// everything that has happened, so that operations side by side in the file are seen together.
     pub(super) fn advance(&mut self, work: &mut VecDeque<Work>) {
-        self.advance_blocks();
+        self.advance_blocks(work);
         while let Some(waiting) = self.next_ready() {
             let run = self.run_from(&waiting);
             let begun = match waiting.need {

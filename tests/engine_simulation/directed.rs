@@ -23,8 +23,13 @@ pub fn far_apart(ranks: u32, pages: u32, frames: u32) -> Job {
 
 /// The same, where small operations may be carried out where their page is, or not.
 pub fn far_apart_with(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -> Job {
+    Job::new(shape_far_apart(ranks, pages, frames, ships), &mut Rng::with_seed(1))
+}
+
+/// The shape of that.
+pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -> Shape {
     let network = Settings { hosts: (0..ranks).collect(), ..Settings::immediate(ranks) };
-    let shape = Shape {
+    Shape {
         ranks: vec![memory::Shape { pages, frames }; ranks as usize],
         network,
         cooperative: true,
@@ -34,8 +39,7 @@ pub fn far_apart_with(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) -
         policy: PolicyKind::default(),
         ships,
         block_slots: 4,
-    };
-    Job::new(shape, &mut Rng::with_seed(1))
+    }
 }
 
 /// Lets everything happen in turn until nothing can.

@@ -1,8 +1,9 @@
 //! Small operations that are carried out where their page is: what they cost, and what they read and write.
 
 use crate::client::{Range, What};
-use crate::directed::{cost, cost_of, far_apart_with};
-use crate::job::{Job, PAGE_BYTES};
+use crate::directed::{cost, cost_of, far_apart_with, shape_far_apart};
+use crate::job::{Job, PAGE_BYTES, Shape};
+use fastrand::Rng;
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
@@ -131,4 +132,20 @@ fn dirty_blocks_are_written_behind_and_read_again() {
     assert_eq!(cost(&mut job, 0, What::Get, at(1, 0)), Traffic::default());
     empty(&mut job);
     job.check_disks();
+}
+
+#[test]
+fn a_page_that_is_written_frees_its_blocks_for_who_waits() {
+    let shape = Shape { block_slots: 2, ..shape_far_apart(2, 4, 4, Some(REQUEST_BYTES)) };
+    let mut job = Job::new(shape, &mut Rng::with_seed(1));
+    write_all(&mut job);
+    // A dirty block stays while the home has the newer page.
+    cost(&mut job, 1, What::Put, at(1, 0));
+    cost(&mut job, 0, What::Set(5), Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES });
+    let two_blocks = Range { len_bytes: 8, start_bytes: 2 * PAGE_BYTES + BLOCK_BYTES - 4, home: 0 };
+    cost_of(&mut job, |job| {
+        job.nodes[0].engine.discard(&(1..=1));
+        job.start(1, What::Get, two_blocks, &mut Rng::with_seed(2));
+    });
+    assert_eq!(holders(&job, 1), []);
 }

@@ -104,9 +104,12 @@ impl StorageServer {
         self.blocks.in_memory(index, block).map(<*mut u8>::cast_const)
     }
 
-    /// Has the storage read and write blocks. Those of pages on their way stay as they are.
+    /// Gives blocks to jobs that wait for some, and has the storage read and write blocks. Those of pages on their way stay as they
+    /// are.
     #[inline(never)]
-    pub(super) fn advance_blocks(&mut self) {
+    pub(super) fn advance_blocks(&mut self, work: &mut VecDeque<Work>) {
+        // A page that was written may have made dirty blocks free.
+        extend(work, self.blocks.go_on());
         let of_page = &self.of_page;
         self.blocks.advance(&mut *self.storage, |index| !of_page.contains_key(&index));
     }
