@@ -213,11 +213,17 @@ fn tell_of_room(conduit: &dyn Conduit, room: &MappingRoom, shapes: &[Shape]) {
     }
 }
 
-/// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor.
+/// How long a waiting thread spins before it sleeps: not at all where another rank may need the processor. Where no arrival ends a
+/// sleep, as long as another rank takes to read a block and answer: a sleep of the shortest time takes longer by the system's timers.
 fn default_spin_us(conduit: &dyn Conduit) -> u32 {
     const SPIN_US: u32 = 50;
+    const SPIN_BETWEEN_POLLS_US: u32 = 200;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    if ranks_on_host(conduit) as usize <= processors { SPIN_US } else { 0 }
+    match conduit.capabilities().wakes_on_arrival {
+        _ if ranks_on_host(conduit) as usize > processors => 0,
+        true => SPIN_US,
+        false => SPIN_BETWEEN_POLLS_US,
+    }
 }
 
 /// Sees to it that the program, if it has loaded the library by dlopen, calls the library's `sigaction` and its like. The
