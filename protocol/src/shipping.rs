@@ -40,9 +40,12 @@ const UNDISTURBED_MIN: u64 = 64;
 /// Meters of one place in the table.
 const WAYS: usize = 4;
 
-/// Pages that have meters at a time: a few for each frame.
+/// Pages that have meters at a time: a few for each frame, so that a page of a working set that fits keeps its own. Of pages that are
+/// moved at once few have meters: those that ranks write in turns.
+const METERS_OF_FRAME: u32 = 4;
 const METERS_MIN: u32 = 64;
-const METERS_MAX: u32 = 1024;
+const METERS_MAX: u32 = 1 << 18;
+const METERS_MAX_OF_SMALL: u32 = 1024;
 
 /// A rank that no message is from.
 const NOBODY: Rank = Rank(u32::MAX);
@@ -131,7 +134,9 @@ impl Meters {
     /// Meters of `rank`, whose pool has so many frames of `page_bytes`, where a request costs so many bytes, as
     /// [`REQUEST_BYTES`].
     pub fn new(rank: Rank, page_bytes: usize, frames: u32, request_bytes: u64) -> Meters {
-        let meters = frames.saturating_mul(4).clamp(METERS_MIN, METERS_MAX).next_power_of_two() as usize;
+        let is_small = is_dear(request_bytes + page_bytes as u64, request_bytes);
+        let most = if is_small { METERS_MAX_OF_SMALL } else { METERS_MAX };
+        let meters = frames.saturating_mul(METERS_OF_FRAME).clamp(METERS_MIN, most).next_power_of_two() as usize;
         Meters {
             rank,
             meters: vec![Meter::NONE; meters],
@@ -168,8 +173,7 @@ impl Meters {
         let leaked = if has_room { 0 } else { (shipped - meter.looked_at) / frames };
         meter.level = meter.level.saturating_sub(leaked);
         let most = if meter.is_contended { move_bytes.max(undisturbed) } else { move_bytes };
-        // Two requests would cost more than the move that they put off.
-        let is_dear = !meter.is_contended && move_bytes < 2 * cost;
+        let is_dear = !meter.is_contended && is_dear(move_bytes, cost);
         if is_dear || meter.level + cost > most || (is_scan && !meter.is_contended) {
             (meter.level, meter.is_contended) = (0, false);
             return Choice::Move;
@@ -223,6 +227,11 @@ impl Meters {
     }
 }
 
+/// Whether two requests would cost more than the move that they put off.
+fn is_dear(move_bytes: u64, cost: u64) -> bool {
+    move_bytes < 2 * cost
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,6 +280,28 @@ mod tests {
                 let optimum = shipping.min(move_bytes);
                 assert!(paid <= 2 * optimum, "{uses} uses of pages of {page_bytes}: {paid}, {optimum} at best");
             }
+        }
+    }
+
+    #[test]
+    fn however_many_pages_there_are_room_for_them_costs_at_most_twice_the_moves() {
+        for (page_bytes, frames) in [(LARGE, 512), (LARGE, 16_384), (256 << 10, 4_096), (128 << 10, 20_000)] {
+            let (mut meters, mut state) = (meters(page_bytes, frames), 11);
+            let (mut paid, mut here) = (0, vec![false; frames as usize]);
+            let move_bytes = REQUEST_BYTES + page_bytes as u64;
+            let mut left = frames;
+            while left > 0 {
+                let index = (draw(&mut state) % u64::from(frames)) as usize;
+                if here[index] {
+                    continue;
+                }
+                let operation = get((draw(&mut state) % (page_bytes as u64 / 8) * 8) as u32, 8);
+                here[index] = meters.choose(page(index as u32), &operation, true) == Choice::Move;
+                left -= u32::from(here[index]);
+                paid += if here[index] { move_bytes } else { REQUEST_BYTES + 8 };
+            }
+            let moves = move_bytes * u64::from(frames);
+            assert!(paid * 10 <= 21 * moves, "{frames} pages of {page_bytes}: {paid}, {moves} at best");
         }
     }
 

@@ -14,7 +14,7 @@ use crate::memory::Piece;
 use crate::request::{Atomic, Copy, Part};
 use crate::stats::{self, Row};
 use slab::Slab;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Instant;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{
@@ -50,6 +50,8 @@ pub(super) struct Shipping {
     part_bytes_max: usize,
     message_bytes_max: usize,
     peers: BTreeMap<Target, Peer>,
+    /// Those that may have another request.
+    ready: BTreeSet<Target>,
     parts: Slab<Shipped>,
     /// Chunks that wait.
     waiting: usize,
@@ -169,6 +171,7 @@ impl Shipping {
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
             peers: BTreeMap::new(),
+            ready: BTreeSet::new(),
             parts: Slab::new(),
             waiting: 0,
             requests: Slab::new(),
@@ -199,6 +202,11 @@ impl Shipping {
         self.is_on && may && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
     }
 
+    /// The most bytes of a part that go in one message.
+    fn chunk_bytes_max(&self) -> usize {
+        self.message_bytes_max - (REQUEST_HEAD_BYTES + PIECE_HEAD_BYTES).max(ANSWER_HEAD_BYTES + 1)
+    }
+
     /// Cuts a part into chunks that wait for their turn to go.
     fn add(&mut self, to: Target, part: Part, tries: u8) {
         let len_bytes = part.piece.len_bytes;
@@ -207,18 +215,29 @@ impl Shipping {
         let shipped =
             Shipped { part, bytes, left_bytes: len_bytes, tries, is_refused: false, is_contended: false, since };
         let part = self.parts.insert(shipped);
-        let most = self.message_bytes_max - (REQUEST_HEAD_BYTES + PIECE_HEAD_BYTES).max(ANSWER_HEAD_BYTES + 1);
+        let most = self.chunk_bytes_max();
         let peer = self.peers.entry(to).or_default();
         for start_bytes in (0..len_bytes).step_by(most) {
             peer.waiting.push_back(Chunk { part, start_bytes, len_bytes: most.min(len_bytes - start_bytes) });
             self.waiting += 1;
         }
+        self.note_ready(to);
+    }
+
+    /// Notes whether a peer may have another request.
+    fn note_ready(&mut self, to: Target) {
+        if self.peers.get(&to).is_some_and(Peer::may_have_request) {
+            self.ready.insert(to);
+        } else {
+            self.ready.remove(&to);
+        }
     }
 
     /// The next request to some peer that may have one.
     fn next(&mut self) -> Option<Shipment> {
-        let (to, peer) = self.peers.iter_mut().find(|(_, peer)| peer.may_have_request())?;
-        let (to, mut heads, mut payload, mut chunks) = (*to, Vec::new(), Vec::new(), Vec::new());
+        let to = *self.ready.first()?;
+        let peer = self.peers.get_mut(&to).expect("a peer that is ready is known");
+        let (mut heads, mut payload, mut chunks) = (Vec::new(), Vec::new(), Vec::new());
         let (mut asked, mut answered) = (REQUEST_HEAD_BYTES, ANSWER_HEAD_BYTES);
         while let Some(chunk) = peer.waiting.front().copied() {
             let (head, source) = describe(&self.parts[chunk.part].part, &chunk);
@@ -234,6 +253,7 @@ impl Shipping {
             self.waiting -= 1;
         }
         peer.in_flight += 1;
+        self.note_ready(to);
         let pieces = chunks.len() as u16;
         let id = self.requests.insert(Request { to, chunks }) as u32;
         let head = RequestHead { tag: TAG_REQUEST, is_direct: u8::from(to.is_direct), pieces, id };
@@ -277,6 +297,7 @@ impl Shipping {
         if peer.in_flight == 0 && peer.waiting.is_empty() {
             self.peers.remove(&to);
         }
+        self.note_ready(to);
         Ok(done)
     }
 }
@@ -364,7 +385,8 @@ impl Engine {
     /// where there is room.
     fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
         let home = &self.protocol.home;
-        !home.has_entry(page) && !self.held.contains_key(&page) && (home.is_written(page) || !has_room)
+        let is_here = !home.has_entry(page) && !self.held.contains_key(&page);
+        is_here && self.storage.maps_blocks() && (home.is_written(page) || !has_room)
     }
 
     /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to
@@ -378,6 +400,8 @@ impl Engine {
         if self.protocol.home.has_entry(page) {
             let user = self.protocol.home.user_at_rest(page, part.copy.access());
             let may_ship = self.shipping.is_cooperative && tries < TRIES_MAX;
+            // What is refused is done again, and what was done before might overwrite newer bytes then: so all of it goes at once.
+            let may_ship = may_ship && part.piece.len_bytes <= self.shipping.chunk_bytes_max();
             let Some(rank) = user.filter(|rank| may_ship && *rank != self.space.rank) else { return Some(part) };
             self.shipping.add(Target { rank, is_direct: true }, part, tries + 1);
             return None;

@@ -15,7 +15,6 @@
 mod debugger;
 #[cfg(not(target_arch = "x86_64"))]
 mod no_single_step;
-#[cfg(target_arch = "x86_64")]
 mod repeated_fault;
 #[cfg(target_arch = "x86_64")]
 mod single_step;
@@ -26,8 +25,6 @@ mod waiting;
 
 #[cfg(not(target_arch = "x86_64"))]
 use no_single_step as single_step;
-#[cfg(not(target_arch = "x86_64"))]
-use no_single_step as repeated_fault;
 
 pub use debugger::{Unread, read_for_debugger};
 
@@ -247,7 +244,8 @@ impl Scene {
         }
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-        let access = unsafe { access_of(context) }.unwrap_or_else(|| self.view.more_than_mapped(index));
+        let told = unsafe { access_of(context) };
+        let access = told.unwrap_or_else(|| self.view.more_than_mapped(index));
         let accessed = self.view.access(index, access);
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             self.driver.note_first_use(index);
@@ -265,7 +263,7 @@ impl Scene {
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
             PageAccess::Pinned { .. } => unsafe { self.keep(index, context) },
             // SAFETY: `context` is the ucontext of the handler of SIGSEGV.
-            PageAccess::Missed => unsafe { self.on_miss(address, access, context) },
+            PageAccess::Missed => unsafe { self.on_miss((address, access), told.is_some(), context) },
             PageAccess::Refused(_) => {
                 self.unpin(index);
                 self.refuse(
@@ -276,20 +274,22 @@ impl Scene {
         }
     }
 
-    /// A load or store whose page is not in the own pool, or lacks the right to write.
+    /// A load or store whose page is not in the own pool, or lacks the right to write. `is_told`: the processor has told which it is.
     ///
     /// # Safety
     /// `context` is the ucontext of the signal handler that calls this.
-    unsafe fn on_miss(&self, address: usize, access: Access, context: *mut c_void) {
+    unsafe fn on_miss(&self, (address, access): (usize, Access), is_told: bool, context: *mut c_void) {
         let index = self.view.index_of(address);
         // SAFETY: `context` is the ucontext of the calling handler.
-        let is_repeated = unsafe { repeated_fault::is_repeated(context, address) };
+        let repeated = unsafe { repeated_fault::is_repeated(context, address) };
+        let is_repeated = repeated != Some(false);
         if self.is_lent(index, access, is_repeated) {
             return stats::count(Row::FaultBorrowed);
         }
         count_miss(access);
-        // An instruction that has lost a page or a block gets pages that stay.
-        let takes_block = !is_repeated && !single_step::is_under_way();
+        // An instruction that has lost a page or a block gets pages that stay. Of very many threads nobody knows; the meter of the page
+        // sees to it that they go on.
+        let takes_block = is_told && repeated != Some(true) && !single_step::is_under_way();
         single_step::release_pages().for_each(|index| self.unpin(index));
         single_step::take_turn();
         // SAFETY: as above.

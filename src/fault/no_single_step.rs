@@ -1,4 +1,4 @@
-//! Stands in for `single_step.rs` and `repeated_fault.rs` on processors where a process cannot single-step itself.
+//! Stands in for `single_step.rs` on processors where a process cannot single-step itself.
 //!
 //! A page is unpinned when it is mapped. A thread that loses it before its instruction faults again.
 
@@ -18,12 +18,6 @@ pub(super) fn take_turn() {}
 
 pub(super) fn release_pages() -> impl Iterator<Item = u32> {
     std::iter::empty()
-}
-
-/// # Safety
-/// None: nothing is looked at.
-pub(super) unsafe fn is_repeated(_context: *mut c_void, _address: usize) -> bool {
-    false
 }
 
 /// # Safety

@@ -1,4 +1,4 @@
-//! Whether a thread faults for the same access again, on x86-64.
+//! Whether a thread faults for the same access again.
 //!
 //! A fetched page is unpinned before its instruction runs again, because a single step costs a second signal. The page may
 //! be lost in between, and the instruction fault again. So the last addresses are remembered, and the second time the
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Threads that are remembered. Accesses of more count as repeated.
+/// Threads that are remembered.
 const THREADS: usize = THREAD_TABLE_LEN;
 
 /// Pages that one instruction needs, which are fetched in turn: two operands, each across a border.
@@ -43,16 +43,44 @@ static TABLE: Table = Table(
     }; THREADS],
 );
 
-/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before; true
-/// also where that is not known.
+/// Notes the access for which the interrupted thread faults. Returns whether it faulted for the same just before, where that is
+/// known.
 ///
 /// # Safety
 /// `context` is the ucontext of the signal handler that calls this.
-pub(super) unsafe fn is_repeated(context: *mut c_void, address: usize) -> bool {
+pub(super) unsafe fn is_repeated(context: *mut c_void, address: usize) -> Option<bool> {
+    // SAFETY: `context` is the ucontext of the calling handler.
+    let instruction = unsafe { instruction_of(context) }?;
+    entry(thread_key()).map(|last| last.note(instruction, address))
+}
+
+/// The address of the interrupted instruction.
+///
+/// # Safety
+/// `context` is the ucontext of a signal handler.
+#[cfg(target_arch = "x86_64")]
+unsafe fn instruction_of(context: *mut c_void) -> Option<usize> {
     // SAFETY: `context` is a ucontext, which has the registers of the interrupted thread.
-    let instruction =
-        unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize;
-    entry(thread_key()).is_none_or(|last| last.note(instruction, address))
+    Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as usize)
+}
+
+/// The address of the interrupted instruction.
+///
+/// # Safety
+/// `context` is the ucontext of a signal handler.
+#[cfg(target_arch = "aarch64")]
+unsafe fn instruction_of(context: *mut c_void) -> Option<usize> {
+    // SAFETY: `context` is a ucontext, which has the registers of the interrupted thread.
+    Some(unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.pc } as usize)
+}
+
+/// Not known for other processors.
+///
+/// # Safety
+/// None: nothing is looked at.
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+unsafe fn instruction_of(_context: *mut c_void) -> Option<usize> {
+    None
 }
 
 fn entry(key: usize) -> Option<&'static Last> {

@@ -17,11 +17,14 @@ pub struct Settings {
     pub blocks_max: u32,
     /// The processor has single steps: a page stays pinned until its instruction is through.
     pub steps: bool,
+    /// The processor tells which access has faulted. Those with single steps do.
+    pub tells: bool,
 }
 
 impl Settings {
     /// Mappers that may map every frame of any pool.
-    pub const WIDE: Settings = Settings { areas_max: u32::MAX, room: usize::MAX, blocks_max: u32::MAX, steps: true };
+    pub const WIDE: Settings =
+        Settings { areas_max: u32::MAX, room: usize::MAX, blocks_max: u32::MAX, steps: true, tells: true };
 }
 
 /// The frame as which a page of the segment is mapped, and with which rights.

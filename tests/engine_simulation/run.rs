@@ -129,6 +129,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
         room: if random.u32(0..4) == 0 { few as usize } else { usize::MAX },
         blocks_max: [0, 1, 2, u32::MAX][random.usize(0..4)],
         steps,
+        tells: steps || random.bool(),
     };
     let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
     let policy = if random.u32(0..4) > 0 { PolicyKind::ClockPro } else { PolicyKind::Clock };

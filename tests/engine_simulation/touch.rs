@@ -3,6 +3,7 @@
 
 use crate::client::{Range, contents};
 use crate::job::{Job, Node, PAGE_BYTES, Task};
+use crate::mapper;
 use fastrand::Rng;
 use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView, staging_frames};
 use vgasnet::request::{Copy, Fault, Part};
@@ -253,10 +254,9 @@ impl Job {
     /// Runs the handler of SIGSEGV, until it is through or has to wait.
     fn on_fault(&mut self, rank: usize, at: usize, need: Need, random: &mut Rng) {
         let Need { index, access, .. } = need;
-        let (steps, node) = (self.shape.mapper.steps, &mut self.nodes[rank]);
+        let (mapper::Settings { steps, tells, .. }, node) = (self.shape.mapper, &mut self.nodes[rank]);
         let view = node.view();
-        // Processors without single steps do not tell the access of a fault either.
-        let access = if steps { access } else { view.more_than_mapped(index) };
+        let access = if tells { access } else { view.more_than_mapped(index) };
         let accessed = view.access(index, access);
         if let PageAccess::Pinned { first_use: true, .. } = accessed {
             node.mailbox.hint(index);
@@ -303,7 +303,7 @@ impl Job {
         }
         let fault = Box::new(Fault::new());
         assert!(fault.begin(need.index, need.access, false));
-        if thread.fleeting < ADDRESSES && !thread.is_stepping {
+        if self.shape.mapper.tells && thread.fleeting < ADDRESSES && !thread.is_stepping {
             fault.accept_block((need.offset_bytes / MAPPED_BLOCK_BYTES * MAPPED_BLOCK_BYTES) as u32);
         }
         node.mailbox.post(&fault);

@@ -30,8 +30,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Access;
 
-/// Blocks that were used since the hand came to them last, and that a search for an idle slot passes over.
+/// Blocks that were used since the hand came to them last, and that it passes over for a job.
 const SECOND_CHANCES: usize = 16;
+
+/// So often a block is mapped, before which others make room, until that is given up.
+const MAP_TRIES: usize = 3;
 
 /// A block of the segment: its place in the file, in blocks.
 type Block = u64;
@@ -56,7 +59,7 @@ struct Slot {
     /// Jobs that have it.
     users: u32,
     was_used: bool,
-    /// Jobs that wait until it has been read or filled.
+    /// Jobs that wait until it has been read or filled, or written.
     readers: Vec<usize>,
 }
 
@@ -73,7 +76,7 @@ struct Job {
     part: Option<Part>,
     first: Block,
     count: u64,
-    /// Blocks that have not been read, or filled by other jobs, yet.
+    /// Blocks that have not been read, or filled by other jobs, yet; of a put also those that are being written.
     missing: usize,
     is_put: bool,
     /// Somebody has written to the page.
@@ -104,6 +107,8 @@ pub(super) struct Blocks {
     /// All dirty blocks are to be written.
     is_emptying: bool,
     hand: usize,
+    /// Used blocks that the hand may pass over until the present job has its slots.
+    chances: usize,
     /// Dirty blocks are written in order from here on.
     cursor: Block,
     /// Blocks of a page, as a power of two.
@@ -131,6 +136,7 @@ impl Blocks {
             is_cleaning: false,
             is_emptying: false,
             hand: 0,
+            chances: 0,
             cursor: 0,
             page_shift: (page_bytes / BLOCK_BYTES).trailing_zeros(),
             mapped: None,
@@ -177,11 +183,24 @@ impl Blocks {
         let is_put = part.copy.access() == Access::Write;
         let id = self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written, maps });
         *self.of_page.entry(index).or_default() += 1;
-        if !self.waiting.is_empty() || !self.take_blocks(id) {
+        if is_put {
+            self.note_written(index);
+        }
+        // One that needs no slot need not wait for those that do.
+        let may_go = self.waiting.is_empty() || (first..first + count).all(|block| self.of_block.contains_key(&block));
+        if !may_go || !self.take_blocks(id) {
             self.waiting.push_back(id);
             return None;
         }
         self.ready(id)
+    }
+
+    /// A job writes to a page: those that wait may find its bytes in the file.
+    fn note_written(&mut self, index: u32) {
+        for id in &self.waiting {
+            let job = &mut self.jobs[*id];
+            job.is_written |= (job.first >> self.page_shift) as u32 == index;
+        }
     }
 
     /// The blocks of a part: the first, and how many.
@@ -207,9 +226,7 @@ impl Blocks {
         let Job { first, count, is_put, .. } = self.jobs[id];
         let blocks = first..first + count;
         let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
-        if is_put && here.iter().any(|slot| self.slots[*slot].state == State::Writing) {
-            return false;
-        }
+        self.chances = SECOND_CHANCES;
         here.iter().for_each(|slot| self.use_slot(*slot));
         if self.slots.len() - self.in_use < count as usize - here.len() {
             here.iter().for_each(|slot| self.release_slot(*slot));
@@ -220,7 +237,13 @@ impl Blocks {
             let found = self.of_block.get(&block).copied();
             let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
             let state = self.slots[slot].state;
-            if state == State::Wanted || (state == State::Filling && found.is_some()) {
+            let is_missing = match state {
+                State::Wanted => true,
+                State::Filling => found.is_some(),
+                State::Writing => is_put,
+                _ => false,
+            };
+            if is_missing {
                 self.slots[slot].readers.push(id);
                 self.jobs[id].missing += 1;
             }
@@ -269,7 +292,6 @@ impl Blocks {
     /// An idle slot: the first that the hand comes to which was not used since it came there last. A block that was used is unmapped,
     /// so that its next use is seen.
     fn idle_slot(&mut self) -> usize {
-        let mut chances = SECOND_CHANCES;
         loop {
             let at = self.hand;
             self.hand = (at + 1) % self.slots.len();
@@ -278,10 +300,10 @@ impl Blocks {
                 continue;
             }
             let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
-            if !was_used || chances == 0 {
+            if !was_used || self.chances == 0 {
                 return at;
             }
-            chances -= 1;
+            self.chances -= 1;
             self.unmap(at);
         }
     }
@@ -294,15 +316,20 @@ impl Blocks {
     /// Maps the block in a slot, at least for `access`.
     fn map(&mut self, slot: usize, access: Access) {
         let access = if self.slots[slot].state == State::Dirty { Access::Write } else { access };
-        let in_the_way = self.mapped.as_mut().and_then(MappedBlocks::in_the_way);
-        in_the_way.into_iter().for_each(|other| self.unmap(other));
         let at = self.in_slot(slot);
-        self.mapped.iter_mut().for_each(|mapped| mapped.map(at, access));
+        for _ in 0..MAP_TRIES {
+            let Some(mapped) = &mut self.mapped else { return };
+            if mapped.map(at, access) {
+                return;
+            }
+            let Some(index) = mapped.in_the_way() else { return };
+            self.unmap_page(index);
+        }
     }
 
     /// Whether blocks are mapped.
     pub(super) fn may_map(&self) -> bool {
-        self.mapped.is_some()
+        self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
     }
 
     /// The error number of the system, where it has refused to unmap a block.
@@ -310,7 +337,7 @@ impl Blocks {
         self.mapped.as_ref().and_then(MappedBlocks::refused)
     }
 
-    /// Unmaps all blocks of a page of which no job makes use.
+    /// Unmaps all blocks of a page.
     pub(super) fn unmap_page(&mut self, index: u32) {
         let range = self.blocks_of(index);
         if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {

@@ -132,8 +132,10 @@ impl StorageServer {
         }
         let (ready, written) = self.blocks.on_moved(slot);
         extend(work, ready);
-        let is_free = |index: &u32| !self.blocks.is_writing(*index);
-        if let Some(id) = written.filter(is_free).and_then(|index| self.behind_blocks.remove(&index)) {
+        // Hardly a page waits for its blocks, and to look at all of them takes long.
+        let waiting = written.and_then(|index| self.behind_blocks.get(&index).map(|id| (index, *id)));
+        if let Some((index, id)) = waiting.filter(|(index, _)| !self.blocks.is_writing(*index)) {
+            self.behind_blocks.remove(&index);
             self.begin_page(id);
         }
         Ok(())

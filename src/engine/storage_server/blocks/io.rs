@@ -40,6 +40,10 @@ impl Blocks {
                 self.dirty.remove(&self.slots[*slot].block);
             }
             self.writing += begun;
+            if let Some(next) = run.get(begun) {
+                // They cannot be stored to by now, so they are the next to go.
+                self.cursor = self.slots[*next].block;
+            }
             if begun == 0 || begun < run.len() {
                 return;
             }
@@ -93,7 +97,10 @@ impl Blocks {
             self.writing -= 1;
             self.slots[slot].state = State::Clean;
             self.in_use -= usize::from(self.slots[slot].is_idle());
-            return (self.go_on(), Some(index));
+            let writers = std::mem::take(&mut self.slots[slot].readers);
+            let mut ready = self.served(writers);
+            ready.extend(self.go_on());
+            return (ready, Some(index));
         }
         stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
         stats::count(Row::BlockReads);

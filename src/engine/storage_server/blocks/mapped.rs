@@ -6,7 +6,7 @@
 
 use crate::memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use crate::storage::BLOCK_BYTES;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::Access;
 
 const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
@@ -19,19 +19,24 @@ pub(super) struct InSlot {
     pub(super) block: u32,
 }
 
+/// After so many refusals in a row of the system no blocks are mapped any more.
+const REFUSALS_MAX: u32 = 64;
+
 /// The blocks that are mapped.
 pub(super) struct MappedBlocks {
     mapper: Box<dyn BlockMapper>,
     /// By slot.
     rights: Vec<Option<Access>>,
     /// How many each page has, by its index.
-    of_page: HashMap<u32, u32>,
+    of_page: BTreeMap<u32, u32>,
     mapped: u32,
     /// The most that may be mapped.
     most: u32,
-    /// Slots are unmapped in order from here on where others need room.
-    hand: usize,
-    /// The system has refused to unmap a block: the job has to end before its slot is used again.
+    /// Pages make room in order from here on.
+    hand: u32,
+    /// So often in a row the system had no room for one.
+    refusals: u32,
+    /// The system has refused to unmap a block. The job ends when the engine is driven next, before anything is read into its slot.
     refused: Option<i32>,
 }
 
@@ -39,7 +44,7 @@ impl MappedBlocks {
     /// None is mapped of `slots`, and never more than `most`.
     pub(super) fn new(mapper: Box<dyn BlockMapper>, slots: usize, most: u32) -> MappedBlocks {
         let rights = vec![None; slots];
-        MappedBlocks { mapper, rights, of_page: HashMap::new(), mapped: 0, most, hand: 0, refused: None }
+        MappedBlocks { mapper, rights, of_page: BTreeMap::new(), mapped: 0, most, hand: 0, refusals: 0, refused: None }
     }
 
     /// Whether any block of a page is mapped.
@@ -52,30 +57,38 @@ impl MappedBlocks {
         self.refused
     }
 
-    /// The slot that is to make room for another one, if one has to.
-    pub(super) fn in_the_way(&mut self) -> Option<usize> {
-        if self.mapped < self.most {
-            return None;
-        }
-        let slots = self.rights.len();
-        let found = (self.hand..self.hand + slots).map(|at| at % slots).find(|at| self.rights[*at].is_some());
-        self.hand = found.map_or(0, |at| at + 1);
-        found
+    /// Whether it is worth while to map blocks.
+    pub(super) fn has_room(&self) -> bool {
+        self.most > 0 && self.refusals < REFUSALS_MAX
     }
 
-    /// Maps a block, at least for `access`. Where the system has no room, it stays as it was, and no more are mapped from now on
-    /// than are now.
-    pub(super) fn map(&mut self, at: InSlot, access: Access) {
+    /// The page whose blocks are to make room for others, if any is mapped.
+    pub(super) fn in_the_way(&mut self) -> Option<u32> {
+        let next = self.of_page.range(self.hand..).next().or_else(|| self.of_page.iter().next());
+        let index = next.map(|(index, _)| *index);
+        self.hand = index.map_or(0, |index| index + 1);
+        index
+    }
+
+    /// Maps a block, at least for `access`. Returns false if there is no room: it stays as it was.
+    pub(super) fn map(&mut self, at: InSlot, access: Access) -> bool {
         let before = self.rights[at.slot];
-        if self.most == 0 || before >= Some(access) {
-            return;
+        if before >= Some(access) {
+            return true;
+        }
+        if before.is_none() && self.mapped >= self.most {
+            return false;
         }
         if self.mapper.map(at.index, at.block, at.slot as u32, access).is_err() {
-            self.most = self.mapped;
-        } else if self.rights[at.slot].replace(access).is_none() {
+            self.refusals += 1;
+            return false;
+        }
+        self.refusals = 0;
+        if self.rights[at.slot].replace(access).is_none() {
             self.mapped += 1;
             *self.of_page.entry(at.index).or_default() += 1;
         }
+        true
     }
 
     /// Takes the right to store from a block, which is about to be written.
