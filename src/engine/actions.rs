@@ -76,6 +76,7 @@ impl Engine {
         if let Some(frame) = message.frame() {
             self.frames.reserve(frame);
             self.reserve.on_taken();
+            self.block_frames.on_page_missed();
         }
         if let CoherenceBody::Home(ToHome::Acknowledge { .. }) = message.body {
             // The copy is gone. Where the frame waits for another one of the page, nothing is known of that.

@@ -11,7 +11,9 @@ impl Engine {
     pub(super) fn next_eviction(&mut self) -> Option<FrameId> {
         let cache = &self.protocol.cache;
         let need = if cache.wants_frame() { Need::Now } else { Need::Later };
-        if need == Need::Later && !self.reserve.wants_more(cache.frames_coming_free()) {
+        let coming = cache.frames_coming_free();
+        let is_for_blocks = self.block_frames.is_wanted() && coming == 0;
+        if need == Need::Later && !is_for_blocks && !self.reserve.wants_more(coming) {
             return None;
         }
         let (pins, space) = (&self.pins, &self.space);

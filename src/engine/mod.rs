@@ -7,6 +7,7 @@
 mod actions;
 mod arrivals;
 mod background;
+mod block_frames;
 mod driver;
 mod eviction;
 mod fault_service;
@@ -39,7 +40,9 @@ use crate::error::UserError;
 use crate::memory::{AddressSpace, Frames};
 use crate::request::Part;
 use crate::stats;
+use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
+use block_frames::BlockFrames;
 use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
@@ -76,6 +79,7 @@ pub struct Engine {
     frames: Frames,
     prefetch: Prefetch,
     reserve: Reserve,
+    block_frames: BlockFrames,
     /// Pages whose write-back was begun because they would be evicted soon.
     cleaned_ahead: u64,
     pins: PinSet,
@@ -165,6 +169,7 @@ impl Engine {
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
+            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES),
             cleaned_ahead: 0,
             pins: PinSet::new(frames),
             awaits_loans: false,
@@ -290,6 +295,7 @@ impl Engine {
         self.poll_loans();
         self.frames.retry_victims();
         self.handle_events();
+        self.balance_frames();
         if self.shipping.is_waiting() {
             self.send_shipments();
         }

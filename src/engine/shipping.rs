@@ -416,7 +416,11 @@ impl Engine {
         }
         stats::count(Row::InBlocks);
         stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));
-        stats::add(Row::BlockHits, u64::from(self.storage.has_blocks(&part)));
+        let is_here = self.storage.has_blocks(&part);
+        if !is_here && is_written {
+            self.block_frames.on_block_missed();
+        }
+        stats::add(Row::BlockHits, u64::from(is_here));
         self.storage.start_on_blocks(part, is_written, &mut self.work);
         None
     }

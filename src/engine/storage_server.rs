@@ -112,7 +112,12 @@ impl StorageServer {
         let reader = storage.reader().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),
-            blocks: Blocks::new(space.own.pool.frame(first_of_blocks), slots, space.page_bytes()),
+            blocks: Blocks::new(
+                space.own.pool.frame(FrameId(0)),
+                space.own.pool.offset_bytes(first_of_blocks),
+                slots,
+                space.page_bytes(),
+            ),
             behind_blocks: HashMap::new(),
             space,
             storage,

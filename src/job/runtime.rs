@@ -7,7 +7,7 @@ use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
 use crate::memory::{
-    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapBlocks, RemapMapper, Segment, SegmentView, Shape,
+    AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, all_frames,
     block_frames, guard_end, memories, staging_frames,
 };
 use crate::ops::Ops;
@@ -172,13 +172,8 @@ fn open_view(
     if segment.size_bytes == 0 || !conduit.capabilities().second_mapping || is_under_valgrind() {
         return Ok((None, None));
     }
-    let (first_of_blocks, blocks) = blocks_of(own, page_bytes);
-    let maps_blocks = config.ships && pays_to_map_blocks(page_bytes);
-    // Where the system cannot map blocks, whole pages are mapped.
-    let block_mapper = maps_blocks.then(|| RemapBlocks::new(segment, &space.own.pool, first_of_blocks, blocks).ok());
-    let block_mapper = block_mapper.flatten();
     let pool = conduit.pool(space.rank).expect("a rank that has attached has a pool");
-    let mapper = RemapMapper::new(segment, page_bytes, pool, frames)
+    let mapper = RemapMapper::new(segment, page_bytes, pool, all_frames(frames, page_bytes))
         .map_err(|error| refused("map the pool a second time", &error))?;
     let lenders = space.lenders(|rank| {
         let shape = shapes.get(rank.index()).filter(|_| config.cooperative)?;
@@ -186,7 +181,10 @@ fn open_view(
         // Where that pool cannot be mapped again, its pages are copied.
         mapper.ok().map(|mapper| Box::new(mapper) as Box<dyn PageMapper>)
     });
-    let wanted = block_mapper.as_ref().map_or(0, |_| blocks as u32);
+    // Where the system cannot map blocks, whole pages are mapped.
+    let block_mapper = mapper.of_blocks().filter(|_| config.ships && pays_to_map_blocks(page_bytes));
+    let all_blocks = all_frames(frames, page_bytes) as usize * (page_bytes / BLOCK_BYTES);
+    let wanted = block_mapper.as_ref().map_or(0, |_| u32::try_from(all_blocks).unwrap_or(u32::MAX));
     let room = MappingRoom::observe(lenders.iter().any(Option::is_some), wanted);
     tell_of_room(&**conduit, &room, shapes);
     let loans = Loans::new(Arc::clone(conduit), lenders, frames, room.loans_max);

@@ -1,21 +1,21 @@
 //! Blocks of a home's block cache, mapped where they lie in the segment: loads and stores reach a part of a page that no rank holds.
 
-use super::page_mapper::{cover, make_spare};
-use super::{Pool, Segment};
-use std::io;
-use vgasnet_conduit::{map_again, page_bytes};
-use vgasnet_protocol::coherence::{Access, FrameId};
+use super::Segment;
+use super::page_mapper::cover;
+use vgasnet_conduit::map_again;
+use vgasnet_protocol::coherence::Access;
 
 /// What a mapped block has, in bytes: as many as a block of the backing file.
 pub const MAPPED_BLOCK_BYTES: usize = 4096;
 
 /// Maps blocks of a rank's block cache in its segment. Calls come one at a time.
 pub trait BlockMapper: Send {
-    /// Maps what is in a slot of the cache as block `block` of page `index` with these rights, in place of what is there.
+    /// Maps the block that lies at `offset_bytes` of the pool's memory as block `block` of page `index` with these rights, in place
+    /// of what is there.
     ///
     /// # Errors
     /// The system's error number, if it has no room for another mapping. All is as it was.
-    fn map(&self, index: u32, block: u32, slot: u32, access: Access) -> Result<(), i32>;
+    fn map(&self, index: u32, block: u32, offset_bytes: usize, access: Access) -> Result<(), i32>;
 
     /// Unmaps a block. From now on nobody loads from it or stores to it.
     ///
@@ -34,29 +34,14 @@ pub trait BlockMapper: Send {
 pub struct RemapBlocks {
     segment: Segment,
     page_bytes: usize,
-    /// The cache's mappings to read and to write, outside the segment.
+    /// The pool's mappings to read and to write, outside the segment.
     spare: [usize; 2],
 }
 
 impl RemapBlocks {
-    /// A mapper of the `slots` blocks that a pool has from the frame `first` on. Nothing is mapped in the segment, which is
-    /// reserved without access; the pool is a shared mapping and stays mapped.
-    ///
-    /// # Errors
-    /// The system maps larger pieces only, or the pool cannot be mapped again.
-    ///
-    /// # Panics
-    /// If the pool has fewer blocks.
-    pub fn new(segment: Segment, pool: &Pool, first: FrameId, slots: usize) -> io::Result<RemapBlocks> {
-        if page_bytes() != MAPPED_BLOCK_BYTES {
-            return Err(io::ErrorKind::Unsupported.into());
-        }
-        let len_bytes = slots * MAPPED_BLOCK_BYTES;
-        assert!(len_bytes <= pool.bytes_from(first), "{slots} blocks in a pool without them");
-        let start = pool.frame(first).expose_provenance();
-        let spare = |access| make_spare(start, len_bytes, access);
-        let spare = [spare(Access::Read)?, spare(Access::Write)?];
-        Ok(RemapBlocks { segment, page_bytes: pool.page_bytes(), spare })
+    /// A mapper for blocks in a pool with these spare mappings. `None`: the system maps larger pieces only.
+    pub(super) fn new(segment: Segment, page_bytes: usize, spare: [usize; 2]) -> Option<RemapBlocks> {
+        (vgasnet_conduit::page_bytes() == MAPPED_BLOCK_BYTES).then_some(RemapBlocks { segment, page_bytes, spare })
     }
 
     fn address(&self, index: u32, block: u32) -> usize {
@@ -65,11 +50,11 @@ impl RemapBlocks {
 }
 
 impl BlockMapper for RemapBlocks {
-    fn map(&self, index: u32, block: u32, slot: u32, access: Access) -> Result<(), i32> {
-        let from = self.spare[usize::from(access == Access::Write)] + slot as usize * MAPPED_BLOCK_BYTES;
+    fn map(&self, index: u32, block: u32, offset_bytes: usize, access: Access) -> Result<(), i32> {
+        let from = self.spare[usize::from(access == Access::Write)] + offset_bytes;
         let at = self.address(index, block);
         // SAFETY: the block lies in the segment's range, where this mapper alone maps while no rank holds the page; the spare mapping
-        // has whole slots.
+        // has the whole pool.
         let mapped = unsafe { map_again(from, MAPPED_BLOCK_BYTES, at) };
         mapped.map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL))?;
         // SAFETY: the block was mapped just now, and calls come one at a time. The byte does not matter: the kernel fills in the

@@ -57,6 +57,12 @@ impl Frames {
         self.space.own.blocks.mark_all(frame);
     }
 
+    /// The frame, whose page is gone, serves for something else than pages.
+    pub fn use_otherwise(&mut self, frame: FrameId) {
+        self.reserve(frame);
+        self.filled[frame.0 as usize] = true;
+    }
+
     /// Whether the frame's memory is zeros because it has held no page yet.
     pub fn is_zeros(&self, frame: FrameId) -> bool {
         !self.filled[frame.0 as usize]

@@ -12,8 +12,8 @@
 //! Mappers run in signal handlers, and make their system calls without the C library: other libraries replace its
 //! functions. UCX, below MPI, does so with an `mremap` that takes no new address.
 
-use super::Segment;
 use super::reservation::reserve;
+use super::{RemapBlocks, Segment};
 use crate::sys::last_errno;
 use std::io;
 use vgasnet_conduit::{Region, map_again};
@@ -89,6 +89,11 @@ impl RemapMapper {
         let moved = mapper.map(0, FrameId(0), Access::Read, None);
         mapper.moves_entries = moved.and_then(|()| mapper.unmap(0, FrameId(0), Access::Read)).is_ok();
         Ok(mapper)
+    }
+
+    /// What maps blocks that lie in the same pool, if the system can.
+    pub fn of_blocks(&self) -> Option<RemapBlocks> {
+        RemapBlocks::new(self.segment, self.page_bytes, self.spare)
     }
 
     /// As this one, for the pool of a neighbour: it maps frames to read only.
@@ -185,7 +190,7 @@ pub(super) fn cover(at: usize, len_bytes: usize) -> Result<(), i32> {
 }
 
 /// Maps the pool a second time, at a multiple of 4 MiB, so that page tables can be moved as a whole.
-pub(super) fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
+fn make_spare(pool: usize, len_bytes: usize, access: Access) -> io::Result<usize> {
     const ALIGN_BYTES: usize = 4 << 20;
     // Frames of 4 MiB then fill whole page tables.
     let start = reserve(0, len_bytes + ALIGN_BYTES, 0)?.next_multiple_of(ALIGN_BYTES);

@@ -37,7 +37,7 @@ impl Job {
             let page = PageId::of_segment(node.space.rank, index);
             assert!(!node.engine.protocol().home.has_entry(page), "a rank has {page:?}, and block {block} is mapped");
             let memory = node.engine.storage().block_in_memory(index, block as usize);
-            assert_eq!(memory, Some(node.block_memory(mapped.slot).cast_const()), "block {block} of {page:?}");
+            assert_eq!(memory, Some(node.pool_memory(mapped.offset_bytes).cast_const()), "block {block} of {page:?}");
         }
     }
 

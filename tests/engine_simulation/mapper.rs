@@ -34,10 +34,11 @@ pub struct Mapping {
     pub access: Access,
 }
 
-/// The slot as which a block is mapped, and with which rights.
+/// As what a block is mapped, and with which rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MappedBlock {
-    pub slot: u32,
+    /// Where its slot lies in the pool's memory.
+    pub offset_bytes: usize,
     pub access: Access,
 }
 
@@ -256,7 +257,7 @@ impl PageMapper for LentMapper {
 struct BlocksTwin(Mapper);
 
 impl BlockMapper for BlocksTwin {
-    fn map(&self, index: u32, block: u32, slot: u32, access: Access) -> Result<(), i32> {
+    fn map(&self, index: u32, block: u32, offset_bytes: usize, access: Access) -> Result<(), i32> {
         let Settings { blocks_max, room, .. } = self.0.0.settings;
         let mut state = self.0.state();
         let is_free = !state.pages.contains_key(&index) && !state.lent.contains_key(&index);
@@ -266,11 +267,11 @@ impl BlockMapper for BlocksTwin {
             return Err(libc::ENOMEM);
         }
         assert!(
-            before.is_none_or(|before| before.slot == slot),
+            before.is_none_or(|before| before.offset_bytes == offset_bytes),
             "block {block} of page {index} is mapped as another slot"
         );
         state.protected += u64::from(before.is_some_and(|before| before.access > access));
-        state.blocks.insert((index, block), MappedBlock { slot, access });
+        state.blocks.insert((index, block), MappedBlock { offset_bytes, access });
         assert!(state.blocks.len() <= blocks_max as usize, "more blocks than {blocks_max}");
         Ok(())
     }

@@ -2,10 +2,10 @@
 //! it.
 
 use crate::client::{Range, contents};
-use crate::job::{Job, Node, PAGE_BYTES, Task};
+use crate::job::{Job, Node, Task};
 use crate::mapper;
 use fastrand::Rng;
-use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView, staging_frames};
+use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView};
 use vgasnet::request::{Copy, Fault, Part};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
@@ -134,10 +134,9 @@ impl Node {
         self.space.view.as_deref().expect("every simulated rank has its segment as memory")
     }
 
-    /// The memory of a slot of the block cache.
-    pub fn block_memory(&self, slot: u32) -> *mut u8 {
-        let first = FrameId(self.engine.protocol().cache.frames() + staging_frames(PAGE_BYTES));
-        self.space.own.pool.frame(first).wrapping_add(slot as usize * MAPPED_BLOCK_BYTES)
+    /// The memory at an offset in the pool's.
+    pub fn pool_memory(&self, offset_bytes: usize) -> *mut u8 {
+        self.space.own.pool.frame(FrameId(0)).wrapping_add(offset_bytes)
     }
 }
 
@@ -240,7 +239,7 @@ impl Job {
         let (index, node) = (piece.page.index, &self.nodes[rank]);
         if let Some(block) = node.mapper.block_at(index, piece.offset_bytes).filter(|block| block.access >= access) {
             self.seen.in_mapped_blocks += 1;
-            return node.block_memory(block.slot).wrapping_add(piece.offset_bytes % MAPPED_BLOCK_BYTES);
+            return node.pool_memory(block.offset_bytes).wrapping_add(piece.offset_bytes % MAPPED_BLOCK_BYTES);
         }
         let own = node.mapper.at(index).filter(|mapped| mapped.access >= access).map(|mapped| (rank, mapped.frame));
         let lent = node.mapper.lent_at(index).filter(|_| access == Access::Read);

@@ -167,6 +167,8 @@ pub enum Event {
     Flush,
     /// The rank has nothing else to do: notices of clean evictions that were put off are to be sent.
     Idle,
+    /// A frame is free again that was taken by [`Cache::take_free_frame`].
+    Freed(FrameId),
     /// [`Action::Close`] is carried out: no operation here uses the page.
     Closed(PageId),
     /// [`Action::Transfer`] is carried out.
@@ -328,6 +330,7 @@ impl Protocol {
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
             Event::Idle => self.cache.on_idle(actions),
+            Event::Freed(frame) => self.cache.on_freed(frame, actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),
             Event::Transferred(outgoing) => self.cache.on_transferred(outgoing, actions),
             Event::Cleared(page) | Event::Filled(page) => self.cache.on_filled(page, actions),

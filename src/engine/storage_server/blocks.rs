@@ -15,6 +15,7 @@
 //! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
 //! by side go together.
 
+mod frames;
 mod io;
 mod mapped;
 
@@ -24,6 +25,7 @@ use super::byte_jobs::{BlockCopies, BlockPlace};
 use crate::memory::BlockMapper;
 use crate::request::{Copy, Part};
 use crate::storage::BLOCK_BYTES;
+use frames::Lent;
 use mapped::{InSlot, MappedBlocks};
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -42,6 +44,8 @@ type Block = u64;
 /// What is in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
+    /// Its frame does not serve for blocks, or is about to stop.
+    Away,
     Free,
     /// The block is to be read, or is being read.
     Wanted,
@@ -64,6 +68,10 @@ struct Slot {
 }
 
 impl Slot {
+    fn new(state: State) -> Slot {
+        Slot { block: 0, state, users: 0, was_used: false, readers: Vec::new() }
+    }
+
     fn is_idle(&self) -> bool {
         self.users == 0 && matches!(self.state, State::Free | State::Clean)
     }
@@ -87,8 +95,13 @@ struct Job {
 
 /// The block cache.
 pub(super) struct Blocks {
-    /// The address of the first slot.
-    memory: usize,
+    /// The address of the pool's memory.
+    pool: usize,
+    /// Where the slots that are always here begin in it.
+    first_offset_bytes: usize,
+    /// How many those are. The others are of frames of the pool.
+    own_slots: usize,
+    lent: Lent,
     slots: Vec<Slot>,
     of_block: BTreeMap<Block, usize>,
     dirty: BTreeSet<Block>,
@@ -118,12 +131,15 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// A cache of so many blocks, at least as many as the largest job needs, in memory from this address on.
-    pub(super) fn new(memory: *mut u8, slots: usize, page_bytes: usize) -> Blocks {
-        let slot = || Slot { block: 0, state: State::Free, users: 0, was_used: false, readers: Vec::new() };
+    /// A cache of so many blocks, at least as many as the largest job needs, which begin at `first_offset_bytes` of a pool's
+    /// memory.
+    pub(super) fn new(pool: *mut u8, first_offset_bytes: usize, slots: usize, page_bytes: usize) -> Blocks {
         Blocks {
-            memory: memory.expose_provenance(),
-            slots: std::iter::repeat_with(slot).take(slots).collect(),
+            pool: pool.expose_provenance(),
+            first_offset_bytes,
+            own_slots: slots,
+            lent: Lent::new(page_bytes / BLOCK_BYTES),
+            slots: std::iter::repeat_with(|| Slot::new(State::Free)).take(slots).collect(),
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
             jobs: Slab::new(),
@@ -150,7 +166,7 @@ impl Blocks {
 
     /// The most bytes of a part that jobs take, wherever it begins.
     pub(super) fn part_bytes_max(&self) -> usize {
-        self.slots.len().saturating_sub(1).max(1) * BLOCK_BYTES
+        self.own_slots.saturating_sub(1).max(1) * BLOCK_BYTES
     }
 
     /// Whether jobs use blocks of the page.
@@ -171,7 +187,9 @@ impl Blocks {
     /// Whether all blocks of the part are here.
     pub(super) fn has(&self, part: &Part) -> bool {
         let (first, count) = self.range(part);
-        let has_bytes = |slot: &usize| !matches!(self.slots[*slot].state, State::Wanted | State::Filling);
+        let has_bytes = |slot: &usize| {
+            !matches!(self.slots[*slot].state, State::Wanted | State::Filling) && !self.is_leaving(*slot)
+        };
         let is_here = |block| self.of_block.get(&block).is_some_and(has_bytes);
         (first..first + count).all(is_here)
     }
@@ -218,7 +236,8 @@ impl Blocks {
 
     fn in_slot(&self, slot: usize) -> InSlot {
         let block = self.slots[slot].block;
-        InSlot { slot, index: self.index_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
+        let offset_bytes = self.offset_bytes(slot);
+        InSlot { slot, offset_bytes, index: self.index_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
     }
 
     /// Gives a job all its blocks, or none. Returns whether it has them.
@@ -226,6 +245,9 @@ impl Blocks {
         let Job { first, count, is_put, .. } = self.jobs[id];
         let blocks = first..first + count;
         let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
+        if here.iter().any(|slot| self.is_leaving(*slot)) {
+            return false;
+        }
         self.chances = SECOND_CHANCES;
         here.iter().for_each(|slot| self.use_slot(*slot));
         if self.slots.len() - self.in_use < count as usize - here.len() {
@@ -258,7 +280,15 @@ impl Blocks {
 
     fn release_slot(&mut self, slot: usize) {
         self.slots[slot].users -= 1;
-        self.in_use -= usize::from(self.slots[slot].is_idle());
+        self.note_idle(slot);
+    }
+
+    /// The slot may have become idle.
+    fn note_idle(&mut self, slot: usize) {
+        if self.slots[slot].is_idle() {
+            self.in_use -= 1;
+            self.let_go(slot);
+        }
     }
 
     /// Gives a block a slot for a job: an idle one, of which there is one.
@@ -297,6 +327,7 @@ impl Blocks {
             self.hand = (at + 1) % self.slots.len();
             let slot = &mut self.slots[at];
             if !slot.is_idle() {
+                self.hand = self.lent.next_behind(at, self.own_slots) % self.slots.len();
                 continue;
             }
             let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
@@ -359,7 +390,15 @@ impl Blocks {
     }
 
     fn place(&self, slot: usize) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.memory + slot * BLOCK_BYTES)
+        std::ptr::with_exposed_provenance_mut(self.pool + self.offset_bytes(slot))
+    }
+
+    /// Where a slot lies in the pool's memory.
+    fn offset_bytes(&self, slot: usize) -> usize {
+        match slot.checked_sub(self.own_slots) {
+            None => self.first_offset_bytes + slot * BLOCK_BYTES,
+            Some(slot) => self.lent.offset_bytes(slot),
+        }
     }
 
     /// The copies of a job that waits for nothing any more.
@@ -398,7 +437,7 @@ impl Blocks {
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
-        self.is_cleaning |= self.dirty.len() > self.slots.len() / 2;
+        self.is_cleaning |= self.dirty.len() > self.here() / 2;
         let index = self.index_of(first);
         let jobs = self.of_page.get_mut(&index).expect("the page has this job");
         *jobs -= 1;
@@ -453,9 +492,12 @@ impl Blocks {
                 !self.mapped.as_ref().is_some_and(|mapped| mapped.has(index)),
                 "a page that a rank held is mapped"
             );
-            self.in_use -= usize::from(self.dirty.remove(&block));
+            let was_dirty = self.dirty.remove(&block);
             self.slots[at].state = State::Free;
             self.of_block.remove(&block);
+            if was_dirty {
+                self.note_idle(at);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::request::Part;
 use crate::storage::IoDirection;
 use std::collections::VecDeque;
 use std::io;
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// A job that has all of its blocks.
 #[derive(Debug)]
@@ -53,6 +53,26 @@ impl StorageServer {
     pub fn with_mapped_blocks(mut self, mapper: Box<dyn BlockMapper>, most: u32) -> StorageServer {
         self.blocks.map_by(mapper, most);
         self
+    }
+
+    /// How many frames of the pool serve for blocks.
+    pub(in crate::engine) fn frames_for_blocks(&self) -> u32 {
+        self.blocks.lent_frames()
+    }
+
+    /// A free frame of the pool serves for blocks from now on.
+    pub(in crate::engine) fn lend_for_blocks(&mut self, frame: FrameId) {
+        self.blocks.lend(frame);
+    }
+
+    /// A page needs a frame: one that serves for blocks is to come back, if any does.
+    pub(in crate::engine) fn ask_back_frame(&mut self) {
+        self.blocks.ask_back();
+    }
+
+    /// A frame that serves for no blocks any more.
+    pub(in crate::engine) fn take_returned_frame(&mut self) -> Option<FrameId> {
+        self.blocks.take_returned()
     }
 
     /// Whether blocks are mapped for loads and stores.

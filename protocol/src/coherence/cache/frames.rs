@@ -107,6 +107,21 @@ impl Cache {
         }
     }
 
+    /// Takes a free frame, for which no page waits, for something else than pages. [`super::super::Event::Freed`] gives it back.
+    pub fn take_free_frame(&mut self) -> Option<FrameId> {
+        if self.awaiting_frame.is_empty() && self.awaiting_ahead.len() == 0 {
+            self.free.take(0, core::iter::empty())
+        } else {
+            None
+        }
+    }
+
+    /// A frame is free again that served for something else.
+    pub(in super::super) fn on_freed(&mut self, frame: FrameId, actions: &mut Vec<Action>) {
+        self.free.push(frame);
+        self.hand_out_frames(actions);
+    }
+
     /// The same cache, which gives pages that follow each other frames that do so, of groups of so many where there is room.
     pub(in super::super) fn in_groups(mut self, frames: u32) -> Cache {
         assert!(self.pages.is_empty(), "frames are in use");

@@ -29,9 +29,15 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
-        self.is_cleaning &= self.dirty.len() > self.slots.len() / 4 || !self.waiting.is_empty();
-        while (self.is_cleaning || self.is_emptying) && self.writing < WRITES_MAX {
-            let run = self.next_to_write(&may_be_written);
+        self.is_cleaning &= self.dirty.len() > self.here() / 4 || !self.waiting.is_empty();
+        while (self.is_cleaning || self.is_emptying || self.some_leaves()) && self.writing < WRITES_MAX {
+            let run = self.leaving_to_write(WRITES_MAX - self.writing, &may_be_written);
+            let is_of_leaving = !run.is_empty();
+            let run = match run {
+                run if is_of_leaving => run,
+                _ if self.is_cleaning || self.is_emptying => self.next_to_write(&may_be_written),
+                _ => return,
+            };
             let places: Vec<InSlot> = run.iter().map(|slot| self.in_slot(*slot)).collect();
             self.mapped.iter_mut().for_each(|mapped| places.iter().for_each(|at| mapped.protect(*at)));
             let begun = if run.is_empty() { 0 } else { self.submit(storage, IoDirection::Write, &run) };
@@ -40,7 +46,7 @@ impl Blocks {
                 self.dirty.remove(&self.slots[*slot].block);
             }
             self.writing += begun;
-            if let Some(next) = run.get(begun) {
+            if let Some(next) = run.get(begun).filter(|_| !is_of_leaving) {
                 // They cannot be stored to by now, so they are the next to go.
                 self.cursor = self.slots[*next].block;
             }
@@ -96,8 +102,8 @@ impl Blocks {
             stats::count(Row::BlockWrites);
             self.writing -= 1;
             self.slots[slot].state = State::Clean;
-            self.in_use -= usize::from(self.slots[slot].is_idle());
             let writers = std::mem::take(&mut self.slots[slot].readers);
+            self.note_idle(slot);
             let mut ready = self.served(writers);
             ready.extend(self.go_on());
             return (ready, Some(index));

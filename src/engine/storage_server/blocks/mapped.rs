@@ -15,6 +15,8 @@ const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InSlot {
     pub(super) slot: usize,
+    /// Where the slot lies in the pool's memory.
+    pub(super) offset_bytes: usize,
     pub(super) index: u32,
     pub(super) block: u32,
 }
@@ -57,6 +59,11 @@ impl MappedBlocks {
         self.refused
     }
 
+    /// There are so many slots from now on.
+    pub(super) fn grow(&mut self, slots: usize) {
+        self.rights.resize(slots, None);
+    }
+
     /// Whether it is worth while to map blocks.
     pub(super) fn has_room(&self) -> bool {
         self.most > 0 && self.refusals < REFUSALS_MAX
@@ -79,7 +86,7 @@ impl MappedBlocks {
         if before.is_none() && self.mapped >= self.most {
             return false;
         }
-        if self.mapper.map(at.index, at.block, at.slot as u32, access).is_err() {
+        if self.mapper.map(at.index, at.block, at.offset_bytes, access).is_err() {
             self.refusals += 1;
             return false;
         }
@@ -96,7 +103,7 @@ impl MappedBlocks {
         if self.rights[at.slot] != Some(Access::Write) {
             return;
         }
-        if self.mapper.map(at.index, at.block, at.slot as u32, Access::Read).is_ok() {
+        if self.mapper.map(at.index, at.block, at.offset_bytes, Access::Read).is_ok() {
             self.rights[at.slot] = Some(Access::Read);
         } else {
             self.unmap(at);

@@ -1,0 +1,83 @@
+//! How much of the pool serves for blocks: frames go there while blocks are read and pages are not, and come back when pages are.
+//!
+//! Each block that is read is a credit, and each page that is asked for takes credits away. A frame's worth of credits, and the pool
+//! gives up a page for as many blocks. A page that finds no free frame has one come back.
+
+use super::Engine;
+use crate::memory::FRAMES_MIN;
+use crate::stats::{self, Row};
+use vgasnet_protocol::coherence::Event;
+
+/// Credits that a frame takes at least, however few blocks it has.
+const CREDITS_MIN: u32 = 16;
+
+/// A page costs this part of the credits of a frame.
+const PAGE_PART: u32 = 2;
+
+/// One frame in so many stays for pages.
+const PAGES_PART: u32 = 8;
+
+/// What decides about it.
+#[derive(Debug)]
+pub(super) struct BlockFrames {
+    credits: u32,
+    /// What a frame costs.
+    each: u32,
+    /// The most frames that serve for blocks.
+    most: u32,
+    /// A frame is wanted, and is to be taken when it is free.
+    is_wanted: bool,
+}
+
+impl BlockFrames {
+    /// None of a pool's `frames` serves for blocks, each of which has room for so many.
+    pub(super) fn new(frames: u32, blocks: usize) -> BlockFrames {
+        let each = u32::try_from(blocks).unwrap_or(u32::MAX).max(CREDITS_MIN);
+        let most = frames.saturating_sub(FRAMES_MIN.max(frames / PAGES_PART));
+        BlockFrames { credits: 0, each, most, is_wanted: false }
+    }
+
+    /// A block has to be read.
+    pub(super) fn on_block_missed(&mut self) {
+        self.credits = (self.credits + 1).min(self.each);
+    }
+
+    /// A page is asked for.
+    pub(super) fn on_page_missed(&mut self) {
+        self.credits = self.credits.saturating_sub(self.each / PAGE_PART);
+    }
+
+    /// Whether a page is to be evicted, that its frame serves for blocks.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+}
+
+impl Engine {
+    /// Gives blocks a frame, if they have deserved one and it is free, and pages those that have come back.
+    #[inline(never)]
+    pub(super) fn balance_frames(&mut self) {
+        let blocks = &mut self.block_frames;
+        if blocks.credits >= blocks.each && self.storage.frames_for_blocks() < blocks.most {
+            blocks.is_wanted = true;
+        }
+        if self.block_frames.is_wanted {
+            self.take_frame_for_blocks();
+        }
+        if self.protocol.cache.starving() > 0 {
+            self.block_frames.is_wanted = false;
+            self.storage.ask_back_frame();
+        }
+        if let Some(frame) = self.storage.take_returned_frame() {
+            self.handle(Event::Freed(frame));
+        }
+    }
+
+    fn take_frame_for_blocks(&mut self) {
+        let Some(frame) = self.protocol.cache.take_free_frame() else { return };
+        self.frames.use_otherwise(frame);
+        self.storage.lend_for_blocks(frame);
+        (self.block_frames.is_wanted, self.block_frames.credits) = (false, 0);
+        stats::count(Row::BlockFrames);
+    }
+}

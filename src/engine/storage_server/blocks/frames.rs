@@ -1,0 +1,160 @@
+//! Frames of the pool that serve for blocks for a while.
+//!
+//! A frame that leaves gives up its idle blocks at once. Dirty ones are written, and those in use given up by their last job. No job
+//! begins to use a block in it, so a frame leaves in the time of a few writes.
+
+use super::{Blocks, Slot, State};
+use crate::storage::BLOCK_BYTES;
+use vgasnet_protocol::coherence::FrameId;
+
+/// A frame, or the place of one that has left.
+#[derive(Clone, Copy, Debug)]
+struct LentFrame {
+    frame: FrameId,
+    /// Slots that are not away.
+    slots: usize,
+    is_leaving: bool,
+}
+
+/// The frames that serve for blocks.
+#[derive(Debug)]
+pub(super) struct Lent {
+    frames: Vec<LentFrame>,
+    /// Those that have not left.
+    count: u32,
+    /// Blocks of a frame.
+    each: usize,
+    /// Slots that are away.
+    away: usize,
+    leaving: Option<usize>,
+    /// Where a search for dirty blocks in the frame that leaves goes on.
+    cursor: usize,
+    returned: Option<FrameId>,
+}
+
+impl Lent {
+    pub(super) fn new(each: usize) -> Lent {
+        Lent { frames: Vec::new(), count: 0, each, away: 0, leaving: None, cursor: 0, returned: None }
+    }
+
+    /// Where a slot of these frames lies in the pool's memory.
+    pub(super) fn offset_bytes(&self, slot: usize) -> usize {
+        let frame = self.frames[slot / self.each].frame.0 as usize;
+        (frame * self.each + slot % self.each) * BLOCK_BYTES
+    }
+
+    /// The slot after one, or behind its frame if that has no slot here.
+    pub(super) fn next_behind(&self, slot: usize, own_slots: usize) -> usize {
+        match slot.checked_sub(own_slots).map(|slot| slot / self.each) {
+            Some(at) if self.frames[at].slots == 0 => own_slots + (at + 1) * self.each,
+            _ => slot + 1,
+        }
+    }
+}
+
+impl Blocks {
+    /// How many blocks there is memory for.
+    pub(in super::super) fn here(&self) -> usize {
+        self.slots.len() - self.lent.away
+    }
+
+    /// How many frames of the pool serve for blocks.
+    pub(in super::super) fn lent_frames(&self) -> u32 {
+        self.lent.count
+    }
+
+    /// A frame of the pool serves for blocks from now on.
+    pub(in super::super) fn lend(&mut self, frame: FrameId) {
+        let each = self.lent.each;
+        let lent = LentFrame { frame, slots: each, is_leaving: false };
+        let free = self.lent.frames.iter().position(|lent| lent.slots == 0);
+        let at = free.unwrap_or(self.lent.frames.len());
+        if free.is_some() {
+            self.lent.frames[at] = lent;
+            self.lent.away -= each;
+        } else {
+            self.lent.frames.push(lent);
+            self.slots.extend(std::iter::repeat_with(|| Slot::new(State::Away)).take(each));
+            self.in_use += each;
+            self.mapped.iter_mut().for_each(|mapped| mapped.grow(self.slots.len()));
+        }
+        self.lent.count += 1;
+        let first = self.own_slots + at * each;
+        self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = State::Free);
+        self.in_use -= each;
+    }
+
+    /// One of those frames is to serve for pages again, if any is and none leaves already. [`Blocks::take_returned`] tells when it
+    /// can.
+    pub(in super::super) fn ask_back(&mut self) {
+        if self.lent.leaving.is_some() || self.lent.returned.is_some() {
+            return;
+        }
+        let Some(at) = self.lent.frames.iter().rposition(|lent| lent.slots > 0) else { return };
+        self.lent.frames[at].is_leaving = true;
+        (self.lent.leaving, self.lent.cursor) = (Some(at), 0);
+        let first = self.own_slots + at * self.lent.each;
+        for slot in first..first + self.lent.each {
+            if self.slots[slot].is_idle() {
+                self.let_go(slot);
+            }
+        }
+    }
+
+    /// A frame that serves for no blocks any more.
+    pub(in super::super) fn take_returned(&mut self) -> Option<FrameId> {
+        self.lent.returned.take()
+    }
+
+    /// Whether the frame of a slot leaves.
+    pub(super) fn is_leaving(&self, slot: usize) -> bool {
+        let at = slot.checked_sub(self.own_slots).map(|slot| slot / self.lent.each);
+        at.is_some_and(|at| self.lent.frames[at].is_leaving)
+    }
+
+    /// Whether some frame leaves.
+    pub(super) fn some_leaves(&self) -> bool {
+        self.lent.leaving.is_some()
+    }
+
+    /// A slot is idle: it goes, if its frame leaves.
+    pub(super) fn let_go(&mut self, slot: usize) {
+        if !self.is_leaving(slot) {
+            return;
+        }
+        if self.slots[slot].state == State::Clean {
+            self.unmap(slot);
+            self.of_block.remove(&self.slots[slot].block);
+        }
+        (self.slots[slot].state, self.slots[slot].was_used) = (State::Away, false);
+        self.in_use += 1;
+        self.lent.away += 1;
+        let lent = &mut self.lent.frames[(slot - self.own_slots) / self.lent.each];
+        lent.slots -= 1;
+        if lent.slots == 0 {
+            lent.is_leaving = false;
+            self.lent.leaving = None;
+            self.lent.count -= 1;
+            self.lent.returned = Some(lent.frame);
+        }
+    }
+
+    /// Dirty blocks of the frame that leaves, at most so many, which no job uses and which may be written.
+    pub(super) fn leaving_to_write(&mut self, most: usize, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
+        let Some(at) = self.lent.leaving else { return Vec::new() };
+        let (each, first) = (self.lent.each, self.own_slots + at * self.lent.each);
+        let mut found = Vec::new();
+        for _ in 0..each {
+            let slot = first + self.lent.cursor % each;
+            self.lent.cursor += 1;
+            let Slot { state, users, block, .. } = self.slots[slot];
+            if state == State::Dirty && users == 0 && may_be_written(self.index_of(block)) {
+                found.push(slot);
+            }
+            if found.len() == most {
+                break;
+            }
+        }
+        found
+    }
+}
