@@ -1,6 +1,6 @@
 //! How much of the pool serves for blocks: frames go there while blocks are read and pages are not, and come back when pages are.
 //!
-//! Each block that is read is a credit, and each page that is asked for takes credits away. A frame's worth of credits, and the pool
+//! Each block that is read, or written for lack of others, is a credit, and each page that is asked for takes credits away. A frame's worth of credits, and the pool
 //! gives up a page for as many blocks. A page that finds no free frame has one come back.
 
 use super::Engine;
@@ -37,9 +37,9 @@ impl BlockFrames {
         BlockFrames { credits: 0, each, most, is_wanted: false }
     }
 
-    /// A block has to be read.
-    pub(super) fn on_block_missed(&mut self) {
-        self.credits = (self.credits + 1).min(self.each);
+    /// So many blocks have to be read, or written for lack of others.
+    pub(super) fn on_blocks_missed(&mut self, blocks: u32) {
+        self.credits = self.credits.saturating_add(blocks).min(self.each);
     }
 
     /// A page is asked for.
@@ -58,6 +58,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn balance_frames(&mut self) {
         let blocks = &mut self.block_frames;
+        blocks.on_blocks_missed(self.storage.take_cleaned_blocks());
         if blocks.credits >= blocks.each && self.storage.frames_for_blocks() < blocks.most {
             blocks.is_wanted = true;
         }

@@ -418,7 +418,7 @@ impl Engine {
         stats::add(Row::FaultBlock, u64::from(part.copy.mapped_access().is_some()));
         let is_here = self.storage.has_blocks(&part);
         if !is_here && is_written {
-            self.block_frames.on_block_missed();
+            self.block_frames.on_blocks_missed(1);
         }
         stats::add(Row::BlockHits, u64::from(is_here));
         self.storage.start_on_blocks(part, is_written, &mut self.work);

@@ -12,8 +12,8 @@
 //! ```
 //!
 //! A job takes all blocks that it needs at once, or none, so jobs do not wait for each other's blocks in a circle. Clean blocks give
-//! way in the order of a clock. Dirty ones are written behind, when half of all are dirty or a job lacks room, and blocks side
-//! by side go together.
+//! way in the order of a clock. Dirty ones are written behind, when few others are left or a job lacks room, and blocks side by side
+//! go together.
 
 mod frames;
 mod io;
@@ -34,6 +34,10 @@ use vgasnet_protocol::coherence::Access;
 
 /// Blocks that were used since the hand came to them last, and that it passes over for a job.
 const SECOND_CHANCES: usize = 16;
+
+/// Dirty blocks are written while fewer than one slot in so many is idle, until one in so many is.
+const CLEAN_BELOW_PART: usize = 8;
+const CLEAN_ENOUGH_PART: usize = 4;
 
 /// So often a block is mapped, before which others make room, until that is given up.
 const MAP_TRIES: usize = 3;
@@ -117,6 +121,8 @@ pub(super) struct Blocks {
     reading: usize,
     writing: usize,
     is_cleaning: bool,
+    /// Blocks that were written because few slots were idle, since somebody asked last.
+    cleaned: u32,
     /// All dirty blocks are to be written.
     is_emptying: bool,
     hand: usize,
@@ -150,6 +156,7 @@ impl Blocks {
             reading: 0,
             writing: 0,
             is_cleaning: false,
+            cleaned: 0,
             is_emptying: false,
             hand: 0,
             chances: 0,
@@ -172,6 +179,16 @@ impl Blocks {
     /// Whether jobs use blocks of the page.
     pub(super) fn has_jobs(&self, index: u32) -> bool {
         self.of_page.contains_key(&index)
+    }
+
+    /// How many slots are idle.
+    fn idle(&self) -> usize {
+        self.slots.len() - self.in_use
+    }
+
+    /// Blocks that were written because few slots were idle, since this was asked last.
+    pub(super) fn take_cleaned(&mut self) -> u32 {
+        std::mem::take(&mut self.cleaned)
     }
 
     /// How many jobs there are.
@@ -250,7 +267,7 @@ impl Blocks {
         }
         self.chances = SECOND_CHANCES;
         here.iter().for_each(|slot| self.use_slot(*slot));
-        if self.slots.len() - self.in_use < count as usize - here.len() {
+        if self.idle() < count as usize - here.len() {
             here.iter().for_each(|slot| self.release_slot(*slot));
             self.is_cleaning = true;
             return false;
@@ -437,7 +454,7 @@ impl Blocks {
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
-        self.is_cleaning |= self.dirty.len() > self.here() / 2;
+        self.is_cleaning |= self.idle() < self.here() / CLEAN_BELOW_PART;
         let index = self.index_of(first);
         let jobs = self.of_page.get_mut(&index).expect("the page has this job");
         *jobs -= 1;

@@ -60,6 +60,11 @@ impl StorageServer {
         self.blocks.lent_frames()
     }
 
+    /// Blocks that were written for lack of others, since this was asked last.
+    pub(in crate::engine) fn take_cleaned_blocks(&mut self) -> u32 {
+        self.blocks.take_cleaned()
+    }
+
     /// A free frame of the pool serves for blocks from now on.
     pub(in crate::engine) fn lend_for_blocks(&mut self, frame: FrameId) {
         self.blocks.lend(frame);

@@ -2,7 +2,7 @@
 
 use super::super::byte_jobs::BlockCopies;
 use super::mapped::InSlot;
-use super::{Block, Blocks, Slot, State};
+use super::{Block, Blocks, CLEAN_ENOUGH_PART, Slot, State};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
 
@@ -29,7 +29,8 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
-        self.is_cleaning &= self.dirty.len() > self.here() / 4 || !self.waiting.is_empty();
+        self.is_cleaning &= self.idle() < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
+        self.is_cleaning &= !self.dirty.is_empty();
         while (self.is_cleaning || self.is_emptying || self.some_leaves()) && self.writing < WRITES_MAX {
             let run = self.leaving_to_write(WRITES_MAX - self.writing, &may_be_written);
             let is_of_leaving = !run.is_empty();
@@ -101,6 +102,7 @@ impl Blocks {
             stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
             stats::count(Row::BlockWrites);
             self.writing -= 1;
+            self.cleaned += u32::from(self.is_cleaning);
             self.slots[slot].state = State::Clean;
             let writers = std::mem::take(&mut self.slots[slot].readers);
             self.note_idle(slot);
