@@ -348,7 +348,7 @@ impl Engine {
             // The home does not know yet that nobody holds the page any more.
             self.handle(Event::Idle);
         }
-        let has_room = self.protocol.cache.frames_coming_free() > 0;
+        let has_room = self.has_room();
         let is_fill = part.copy.mapped_access().is_some();
         if is_fill && !self.may_map_block(page, has_room) {
             return Some(part);
@@ -379,6 +379,12 @@ impl Engine {
             self.shipping.add(Target { rank: home, is_direct: false }, part, 0);
         }
         None
+    }
+
+    /// Whether the pool has a frame that nobody needs: evictions have not made it free, and none serves for blocks.
+    fn has_room(&self) -> bool {
+        let is_full = self.storage.frames_for_blocks() > 0 || self.reserve.wants_more(0);
+        !is_full && self.protocol.cache.frames_coming_free() > 0
     }
 
     /// Whether a load or store may do with a block of a page of this home: no rank holds the page. One that is zeros comes at once
