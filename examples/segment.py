@@ -11,7 +11,10 @@ import faulthandler
 import os
 import sys
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError:
+    sys.exit("segment.py: numpy is not installed; on Debian: apt-get install python3-numpy")
 
 OK = 0
 ANONYMOUS = 1  # VGASNET_BARRIERFLAG_ANONYMOUS

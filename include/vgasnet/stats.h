@@ -114,6 +114,8 @@ typedef struct {
     uint64_t block_writes; /* blocks of 4 KiB that were written to it */
     uint64_t fault_block; /* loads and stores for which a block of 4 KiB was mapped, and not their page, which no
      * pool had */
+    vgasnet_stats_times_t block_wait; /* small operations, loads and stores that waited until their blocks were read,
+     * or room for them was there */
     uint64_t block_frames; /* times that a frame of the pool came to serve for blocks of the backing file, because
      * those were read and pages were not */
 } vgasnet_stats_t;

@@ -168,12 +168,14 @@ pub(crate) fn fix_addresses(command: &mut Command) {
 }
 
 /// In the child: get a signal when the launcher dies, have the launcher's signal mask and not the one with which it
-/// forwards signals, and keep the inherited descriptor through exec.
+/// forwards signals, and keep the inherited descriptor through exec. SIGQUIT, by which the launcher ends a rank, is not ignored:
+/// a shell has its background jobs ignore it.
 fn prepare(launcher: u32, mask: &SigSet, on_death: Signal, inherited: Option<RawFd>) -> io::Result<()> {
     mask.thread_set_mask()?;
     // SAFETY: plain system calls on numbers; clearing a descriptor's flags affects this process alone.
     unsafe {
         Errno::result(libc::prctl(libc::PR_SET_PDEATHSIG, on_death as libc::c_int))?;
+        libc::signal(libc::SIGQUIT, libc::SIG_DFL);
         // Had the launcher died before that call, no signal would come.
         if libc::getppid() as u32 != launcher {
             libc::_exit(1);

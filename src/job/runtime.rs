@@ -243,5 +243,7 @@ fn refused(what: &str, error: &io::Error) -> UserError {
 
 fn start_thread<T: Send + 'static>(name: &str, body: impl FnOnce() -> T + Send + 'static) -> Result<(), UserError> {
     let started = threads::start(name, body);
-    started.map(drop).map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise ulimit -u")))
+    started
+        .map(drop)
+        .map_err(|error| UserError::new(format!("cannot start a thread: {error}; raise `ulimit -u` and `ulimit -v`")))
 }

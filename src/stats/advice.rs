@@ -20,6 +20,9 @@ const BUSY_MIN: u64 = 80;
 /// A cause that takes less of the waits for pages, in percent, is not named alone.
 const CAUSE_MIN: u64 = 90;
 
+/// What small operations move where no page is.
+const BLOCK_BYTES: u64 = 4096;
+
 /// A pool of fewer pages has no room for any ahead.
 const FRAMES_MIN: u64 = 16;
 
@@ -74,6 +77,7 @@ impl Cause {
             (Row::MissOtherHost, "fetching", of("pages from other hosts", "pages from disks of other hosts")),
             (Row::MissZeros, "clearing", "pages"),
             (Row::MissRight, "getting the right to write", "pages"),
+            (Row::BlockWait, "reading", "blocks"),
         ];
         let (row, verb, pages) =
             sources.into_iter().rev().max_by_key(|(row, ..)| sum.sum_ns(*row)).expect("there are some");
@@ -83,7 +87,7 @@ impl Cause {
             return Cause { row: Row::WaitPage, percent: 100, verb: "waiting for", pages };
         }
         let frames_ns = sum.sum_ns(Row::MissFrame);
-        if frames_ns > missed_ns / 2 {
+        if row != Row::BlockWait && frames_ns > missed_ns / 2 {
             let percent = percent(frames_ns, missed_ns);
             return Cause { row: Row::MissFrame, percent, verb: "waiting for frames for", pages: "pages" };
         }
@@ -95,12 +99,18 @@ impl Cause {
 fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
     let page_bytes = sum.get(Row::PageSize);
     let Cause { row, percent: part, verb, pages } = Cause::of(sum);
-    let what = format!("{verb} {} {pages}", bytes(page_bytes));
+    let unit_bytes = if row == Row::BlockWait { BLOCK_BYTES } else { page_bytes };
+    let what = format!("{verb} {} {pages}", bytes(unit_bytes));
     let went = if part >= CAUSE_MIN {
         format!("{share} % of the time went into {what}")
     } else {
         format!("{share} % of the time went into waits for pages, {} % into {what}", share * part / 100)
     };
+    if row == Row::BlockWait {
+        return format!(
+            "{went}: a larger VGASNET_POOL_SIZE keeps more of them; or have more at a time (vgasnet_get_nb, threads)"
+        );
+    }
     if let Some((percent, fitting_bytes)) =
         used(sum).filter(|(percent, fitting)| *percent < USED_MIN && *fitting < page_bytes)
     {
@@ -203,6 +213,24 @@ mod tests {
     const MISSED: (Row, u64, u64) = (Row::MissOwnDisk, 1000, 6_000_000_000);
     const USED_WHOLE: (Row, u64) = (Row::GetBytes, 1000 * (4 << 20));
     const READ: (Row, u64) = (Row::DiskReadBytes, 1000 * (4 << 20));
+
+    #[test]
+    fn blocks_are_named_where_they_are_waited_for() {
+        let waited = |blocks_ns| {
+            rank(
+                &[(Row::DiskWriteBytes, 1 << 30)],
+                &[
+                    (Row::WaitFault, 100, 9_000_000_000),
+                    (Row::MissZeros, 20, 200_000_000),
+                    (Row::MissFrame, 20, 190_000_000),
+                    (Row::BlockWait, 9_000, blocks_ns),
+                ],
+            )
+        };
+        let line = advice(&waited(8_000_000_000));
+        assert!(line.starts_with("90 % of the time went into reading 4K blocks: a larger VGASNET_POOL_SIZE"), "{line}");
+        assert!(advice(&waited(100_000)).contains("waiting for frames"), "{}", advice(&waited(100_000)));
+    }
 
     #[test]
     fn pages_that_are_hardly_used_are_too_large() {

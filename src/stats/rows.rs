@@ -192,6 +192,8 @@ rows! {
     BlockWrites block_writes Count "small operations" "blocks written" "blocks of 4 KiB that were written to it"
     FaultBlock fault_block Count "faults" "block of the file mapped"
         "loads and stores for which a block of 4 KiB was mapped, and not their page, which no pool had"
+    BlockWait block_wait Latency "small operations" "waits for blocks"
+        "small operations, loads and stores that waited until their blocks were read, or room for them was there"
     BlockFrames block_frames Count "small operations" "frames taken for blocks"
         "times that a frame of the pool came to serve for blocks of the backing file, because those were read and pages were not"
 }

@@ -93,7 +93,8 @@ static void check_counts(int ships) {
     CHECK_EQ(end.block_reads - between.block_reads, gets - hits);
     /* Those that nobody put to, at least. */
     CHECK(gets - hits >= GETS * pages && hits > 0);
-    CHECK(end.block_writes > 0 && end.block_writes <= PUTS * pages);
+    /* They are written behind when few other blocks are left. */
+    CHECK(end.block_writes <= PUTS * pages);
     CHECK(end.disk_write_bytes <= PUTS * pages * BLOCK);
 }
 

@@ -24,12 +24,14 @@ pub(super) use io::BLOCK_TOKEN;
 use super::byte_jobs::{BlockCopies, BlockPlace};
 use crate::memory::BlockMapper;
 use crate::request::{Copy, Part};
+use crate::stats::{self, Row};
 use crate::storage::BLOCK_BYTES;
 use frames::Lent;
 use mapped::{InSlot, MappedBlocks};
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
+use std::time::Instant;
 use vgasnet_protocol::coherence::Access;
 
 /// Blocks that were used since the hand came to them last, and that it passes over for a job.
@@ -95,6 +97,8 @@ struct Job {
     is_written: bool,
     /// The blocks are to be mapped for this.
     maps: Option<Access>,
+    /// Since when it waits, if statistics count that.
+    since: Option<Instant>,
 }
 
 /// The block cache.
@@ -216,18 +220,23 @@ impl Blocks {
     pub(super) fn start(&mut self, part: Part, is_written: bool) -> Option<BlockCopies> {
         let ((first, count), maps, index) = (self.range(&part), part.copy.mapped_access(), part.piece.page.index);
         let is_put = part.copy.access() == Access::Write;
-        let id = self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written, maps });
+        let id =
+            self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written, maps, since: None });
         *self.of_page.entry(index).or_default() += 1;
         if is_put {
             self.note_written(index);
         }
         // One that needs no slot need not wait for those that do.
         let may_go = self.waiting.is_empty() || (first..first + count).all(|block| self.of_block.contains_key(&block));
-        if !may_go || !self.take_blocks(id) {
+        let has_blocks = may_go && self.take_blocks(id);
+        if !has_blocks {
             self.waiting.push_back(id);
-            return None;
         }
-        self.ready(id)
+        let ready = if has_blocks { self.ready(id) } else { None };
+        if ready.is_none() && stats::is_on() {
+            self.jobs[id].since = Some(Instant::now());
+        }
+        ready
     }
 
     /// A job writes to a page: those that wait may find its bytes in the file.
@@ -423,7 +432,8 @@ impl Blocks {
         if self.jobs[id].missing > 0 {
             return None;
         }
-        let Job { first, count, .. } = self.jobs[id];
+        let Job { first, count, since, .. } = self.jobs[id];
+        since.into_iter().for_each(|since| stats::time(Row::BlockWait, since));
         let part = self.jobs[id].part.take().expect("a job is ready once");
         let mut start_bytes = 0;
         let places = (first..first + count).map(|block| {

@@ -4,6 +4,7 @@ use crate::Stop;
 use crate::options::{Access, Modes, Setup};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use vgasnet::memory::block_frames;
 use vgasnet::settings::{Config, Machine, environment, format_size, format_size_about};
 use vgasnet::storage;
 
@@ -12,6 +13,9 @@ pub const BLOCK_BYTES: u64 = 4 << 20;
 
 /// Memory that a rank may take besides its pool.
 const BESIDES_POOL_BYTES: u64 = 64 << 20;
+
+/// The program of a rank with all of its memory, but the pool and the blocks: 8M are used.
+const PROGRAM_BYTES: u64 = 12 << 20;
 
 /// The pool where neither an option nor the environment sets one. It is smaller than the data by default: that is the subject.
 const POOL_BYTES_DEFAULT: u64 = 256 << 20;
@@ -192,9 +196,17 @@ impl Job {
         Layout::new(0, self.ranks, &self.spec, &self.config).segment_bytes
     }
 
-    /// The memory that a rank may take.
+    /// The memory that a rank may take. With small accesses it takes no more than the pool, blocks, and what the program has.
     pub fn rank_memory_bytes(&self) -> u64 {
-        self.config.pool_bytes + BESIDES_POOL_BYTES
+        let (pool_bytes, page_bytes) = (self.config.pool_bytes, self.config.page_bytes);
+        let besides_bytes = match self.spec.workload {
+            Workload::Small | Workload::Table => {
+                let frames = u32::try_from(pool_bytes / page_bytes).unwrap_or(u32::MAX);
+                u64::from(block_frames(frames, page_bytes as usize)) * page_bytes + PROGRAM_BYTES
+            }
+            _ => BESIDES_POOL_BYTES,
+        };
+        pool_bytes + besides_bytes
     }
 
     /// Refuses a job if its disk has no room for the segments and the files of the baselines.

@@ -309,7 +309,8 @@ impl Setting {
 }
 
 /// A remark about a baseline.
-const MAPPED_MEMORY: &str = "mmap has as much memory as a rank may take, page cache included: the pool and 64M";
+const MAPPED_MEMORY: &str =
+    "mmap has as much memory as a rank takes, page cache included: the pool, a 16th of it, and 12M";
 
 /// A remark if plain I/O did not bypass the page cache.
 fn not_direct(is_direct: bool, indent: &str, io: &str) -> String {
