@@ -1,7 +1,7 @@
 /* A hash table that is larger than memory, spread over the segments of all ranks. Each segment is one part of it: slots
  * of a key and a value, 8 bytes each. The hash of a key names the part and the slot. Where that is taken, the key is in
- * the next free slot of the part. So an insert goes to a random place: with small gets and puts, which leave the page
- * where it is, or with loads and stores, for which small pages are best.
+ * the next free slot of the part. So an insert goes to a random place: with small gets and puts, or with loads and
+ * stores, which leave the page where it is.
  *
  *   cc -O2 -Iinclude examples/hash_table.c -o hash_table -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
  *   VGASNET_POOL_SIZE=16M target/release/vgasnetrun -n 2 ./hash_table 1000000 puts

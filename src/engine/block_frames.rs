@@ -54,6 +54,11 @@ impl BlockFrames {
 }
 
 impl Engine {
+    /// How many frames of the pool serve for blocks.
+    pub fn frames_for_blocks(&self) -> u32 {
+        self.storage.frames_for_blocks()
+    }
+
     /// Gives blocks a frame, if they have deserved one and it is free, and pages those that have come back.
     #[inline(never)]
     pub(super) fn balance_frames(&mut self) {
@@ -65,19 +70,27 @@ impl Engine {
         if self.block_frames.is_wanted {
             self.take_frame_for_blocks();
         }
-        if self.protocol.cache.starving() > 0 {
-            self.block_frames.is_wanted = false;
-            self.storage.ask_back_frame();
+        if self.protocol.cache.starving() > 0 && self.take_frame_from_blocks() {
+            self.handle_events();
         }
         if let Some(frame) = self.storage.take_returned_frame() {
             self.handle(Event::Freed(frame));
         }
     }
 
+    /// Pages need a frame: one that serves for blocks is to come back, if any does. Returns whether it has.
+    pub(super) fn take_frame_from_blocks(&mut self) -> bool {
+        self.block_frames.is_wanted = false;
+        self.storage.release_frame();
+        let returned = self.storage.take_returned_frame();
+        self.events.extend(returned.map(Event::Freed));
+        returned.is_some()
+    }
+
     fn take_frame_for_blocks(&mut self) {
         let Some(frame) = self.protocol.cache.take_free_frame() else { return };
         self.frames.use_otherwise(frame);
-        self.storage.lend_for_blocks(frame);
+        self.storage.give_to_blocks(frame);
         (self.block_frames.is_wanted, self.block_frames.credits) = (false, 0);
         stats::count(Row::BlockFrames);
     }

@@ -16,6 +16,10 @@ impl Engine {
         if need == Need::Later && !is_for_blocks && !self.reserve.wants_more(coming) {
             return None;
         }
+        if !is_for_blocks && self.take_frame_from_blocks() {
+            return None;
+        }
+        let cache = &self.protocol.cache;
         let (pins, space) = (&self.pins, &self.space);
         // A page in use is unpinned soon; one that the client has pinned may never be.
         let victim = self.frames.victim(need, cache, &|page| space.is_own(page) && pins.has(page.index));

@@ -121,7 +121,8 @@ pub(super) const VARIABLES: [Variable; 18] = [
     Variable {
         name: "VGASNET_SHIP",
         audience: Audience::Users,
-        meaning: "whether small gets, puts and atomic operations may be carried out where their page is; 0 moves the page each time",
+        meaning: "whether small gets, puts and atomic operations may be carried out where their page is, and loads and stores read a part \
+                  of it; 0 moves the page each time",
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.ships = Some(on)),

@@ -188,6 +188,7 @@ impl Job {
         let (failed, forgotten) = (node.disk.failed(), node.engine.storage().forgotten());
         assert_eq!(failed.len() as u64, forgotten, "the job was not told of an I/O error: {failed:?}");
         self.seen.held += u64::from(node.engine.pending().held > 0);
+        self.seen.serving += u64::from(node.engine.frames_for_blocks() > 0);
         // Like the helper, which sleeps after a drive that found nothing.
         node.asleep = !worked;
         node.notices_seen = notices;

@@ -82,6 +82,8 @@ counters! {
     protected,
     /// Pages whose blocks were unmapped because somebody asked for them.
     emptied,
+    /// Drives after which frames of the pool served for blocks.
+    serving,
     /// Atomic operations.
     atomic,
     /// Drives after which messages to a home were held back.

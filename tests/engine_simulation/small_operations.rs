@@ -135,6 +135,28 @@ fn dirty_blocks_are_written_behind_and_read_again() {
 }
 
 #[test]
+fn blocks_that_are_used_again_stay_while_no_page_is_asked_for() {
+    let mut job = far_apart_with(1, 32, 16, Some(64));
+    let page = |page: usize| Range { home: 0, start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES };
+    (0..32).for_each(|index| _ = cost(&mut job, 0, What::Set(9), page(index)));
+    empty(&mut job);
+    let mut reads_of_round = || {
+        let before = job.nodes[0].disk.reads().len();
+        (0..24).for_each(|page| _ = cost(&mut job, 0, What::Get, at(page, page % 4)));
+        job.nodes[0].disk.reads().len() - before
+    };
+    assert_eq!(reads_of_round(), 24, "there are four slots");
+    let rounds = (1..).take_while(|_| reads_of_round() > 0).take(12).count();
+    assert!(rounds < 12 && job.nodes[0].engine.frames_for_blocks() >= 5, "{rounds} rounds");
+    // Pages have the frames back, dirty blocks or not.
+    (0..24).for_each(|page| _ = cost(&mut job, 0, What::Put, at(page, page % 4)));
+    (0..48).for_each(|read| _ = cost(&mut job, 0, What::Get, page(read % 32)));
+    assert_eq!(job.nodes[0].engine.frames_for_blocks(), 0);
+    empty(&mut job);
+    job.check_disks();
+}
+
+#[test]
 fn a_page_that_is_written_frees_its_blocks_for_who_waits() {
     let shape = Shape { block_slots: 2, ..shape_far_apart(2, 4, 4, Some(REQUEST_BYTES)) };
     let mut job = Job::new(shape, &mut Rng::with_seed(1));

@@ -26,7 +26,7 @@ use crate::memory::BlockMapper;
 use crate::request::{Copy, Part};
 use crate::stats::{self, Row};
 use crate::storage::BLOCK_BYTES;
-use frames::Lent;
+use frames::Serving;
 use mapped::{InSlot, MappedBlocks};
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -109,7 +109,7 @@ pub(super) struct Blocks {
     first_offset_bytes: usize,
     /// How many those are. The others are of frames of the pool.
     own_slots: usize,
-    lent: Lent,
+    serving: Serving,
     slots: Vec<Slot>,
     of_block: BTreeMap<Block, usize>,
     dirty: BTreeSet<Block>,
@@ -148,7 +148,7 @@ impl Blocks {
             pool: pool.expose_provenance(),
             first_offset_bytes,
             own_slots: slots,
-            lent: Lent::new(page_bytes / BLOCK_BYTES),
+            serving: Serving::new(page_bytes / BLOCK_BYTES),
             slots: std::iter::repeat_with(|| Slot::new(State::Free)).take(slots).collect(),
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
@@ -353,7 +353,7 @@ impl Blocks {
             self.hand = (at + 1) % self.slots.len();
             let slot = &mut self.slots[at];
             if !slot.is_idle() {
-                self.hand = self.lent.next_behind(at, self.own_slots) % self.slots.len();
+                self.hand = self.serving.next_behind(at, self.own_slots) % self.slots.len();
                 continue;
             }
             let was_used = std::mem::take(&mut slot.was_used) && slot.state != State::Free;
@@ -423,7 +423,7 @@ impl Blocks {
     fn offset_bytes(&self, slot: usize) -> usize {
         match slot.checked_sub(self.own_slots) {
             None => self.first_offset_bytes + slot * BLOCK_BYTES,
-            Some(slot) => self.lent.offset_bytes(slot),
+            Some(slot) => self.serving.offset_bytes(slot),
         }
     }
 

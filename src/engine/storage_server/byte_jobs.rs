@@ -57,7 +57,7 @@ impl StorageServer {
 
     /// How many frames of the pool serve for blocks.
     pub(in crate::engine) fn frames_for_blocks(&self) -> u32 {
-        self.blocks.lent_frames()
+        self.blocks.serving_frames()
     }
 
     /// Blocks that were written for lack of others, since this was asked last.
@@ -66,13 +66,13 @@ impl StorageServer {
     }
 
     /// A free frame of the pool serves for blocks from now on.
-    pub(in crate::engine) fn lend_for_blocks(&mut self, frame: FrameId) {
-        self.blocks.lend(frame);
+    pub(in crate::engine) fn give_to_blocks(&mut self, frame: FrameId) {
+        self.blocks.take_frame(frame);
     }
 
     /// A page needs a frame: one that serves for blocks is to come back, if any does.
-    pub(in crate::engine) fn ask_back_frame(&mut self) {
-        self.blocks.ask_back();
+    pub(in crate::engine) fn release_frame(&mut self) {
+        self.blocks.release_frame();
     }
 
     /// A frame that serves for no blocks any more.

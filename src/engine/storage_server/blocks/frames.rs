@@ -9,7 +9,7 @@ use vgasnet_protocol::coherence::FrameId;
 
 /// A frame, or the place of one that has left.
 #[derive(Clone, Copy, Debug)]
-struct LentFrame {
+struct ServingFrame {
     frame: FrameId,
     /// Slots that are not away.
     slots: usize,
@@ -18,8 +18,8 @@ struct LentFrame {
 
 /// The frames that serve for blocks.
 #[derive(Debug)]
-pub(super) struct Lent {
-    frames: Vec<LentFrame>,
+pub(super) struct Serving {
+    frames: Vec<ServingFrame>,
     /// Those that have not left.
     count: u32,
     /// Blocks of a frame.
@@ -32,9 +32,9 @@ pub(super) struct Lent {
     returned: Option<FrameId>,
 }
 
-impl Lent {
-    pub(super) fn new(each: usize) -> Lent {
-        Lent { frames: Vec::new(), count: 0, each, away: 0, leaving: None, cursor: 0, returned: None }
+impl Serving {
+    pub(super) fn new(each: usize) -> Serving {
+        Serving { frames: Vec::new(), count: 0, each, away: 0, leaving: None, cursor: 0, returned: None }
     }
 
     /// Where a slot of these frames lies in the pool's memory.
@@ -55,30 +55,30 @@ impl Lent {
 impl Blocks {
     /// How many blocks there is memory for.
     pub(in super::super) fn here(&self) -> usize {
-        self.slots.len() - self.lent.away
+        self.slots.len() - self.serving.away
     }
 
     /// How many frames of the pool serve for blocks.
-    pub(in super::super) fn lent_frames(&self) -> u32 {
-        self.lent.count
+    pub(in super::super) fn serving_frames(&self) -> u32 {
+        self.serving.count
     }
 
     /// A frame of the pool serves for blocks from now on.
-    pub(in super::super) fn lend(&mut self, frame: FrameId) {
-        let each = self.lent.each;
-        let lent = LentFrame { frame, slots: each, is_leaving: false };
-        let free = self.lent.frames.iter().position(|lent| lent.slots == 0);
-        let at = free.unwrap_or(self.lent.frames.len());
+    pub(in super::super) fn take_frame(&mut self, frame: FrameId) {
+        let each = self.serving.each;
+        let serving = ServingFrame { frame, slots: each, is_leaving: false };
+        let free = self.serving.frames.iter().position(|one| one.slots == 0);
+        let at = free.unwrap_or(self.serving.frames.len());
         if free.is_some() {
-            self.lent.frames[at] = lent;
-            self.lent.away -= each;
+            self.serving.frames[at] = serving;
+            self.serving.away -= each;
         } else {
-            self.lent.frames.push(lent);
+            self.serving.frames.push(serving);
             self.slots.extend(std::iter::repeat_with(|| Slot::new(State::Away)).take(each));
             self.in_use += each;
             self.mapped.iter_mut().for_each(|mapped| mapped.grow(self.slots.len()));
         }
-        self.lent.count += 1;
+        self.serving.count += 1;
         let first = self.own_slots + at * each;
         self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = State::Free);
         self.in_use -= each;
@@ -86,15 +86,15 @@ impl Blocks {
 
     /// One of those frames is to serve for pages again, if any is and none leaves already. [`Blocks::take_returned`] tells when it
     /// can.
-    pub(in super::super) fn ask_back(&mut self) {
-        if self.lent.leaving.is_some() || self.lent.returned.is_some() {
+    pub(in super::super) fn release_frame(&mut self) {
+        if self.serving.leaving.is_some() || self.serving.returned.is_some() {
             return;
         }
-        let Some(at) = self.lent.frames.iter().rposition(|lent| lent.slots > 0) else { return };
-        self.lent.frames[at].is_leaving = true;
-        (self.lent.leaving, self.lent.cursor) = (Some(at), 0);
-        let first = self.own_slots + at * self.lent.each;
-        for slot in first..first + self.lent.each {
+        let Some(at) = self.serving.frames.iter().rposition(|one| one.slots > 0) else { return };
+        self.serving.frames[at].is_leaving = true;
+        (self.serving.leaving, self.serving.cursor) = (Some(at), 0);
+        let first = self.own_slots + at * self.serving.each;
+        for slot in first..first + self.serving.each {
             if self.slots[slot].is_idle() {
                 self.let_go(slot);
             }
@@ -103,18 +103,18 @@ impl Blocks {
 
     /// A frame that serves for no blocks any more.
     pub(in super::super) fn take_returned(&mut self) -> Option<FrameId> {
-        self.lent.returned.take()
+        self.serving.returned.take()
     }
 
     /// Whether the frame of a slot leaves.
     pub(super) fn is_leaving(&self, slot: usize) -> bool {
-        let at = slot.checked_sub(self.own_slots).map(|slot| slot / self.lent.each);
-        at.is_some_and(|at| self.lent.frames[at].is_leaving)
+        let at = slot.checked_sub(self.own_slots).map(|slot| slot / self.serving.each);
+        at.is_some_and(|at| self.serving.frames[at].is_leaving)
     }
 
     /// Whether some frame leaves.
     pub(super) fn some_leaves(&self) -> bool {
-        self.lent.leaving.is_some()
+        self.serving.leaving.is_some()
     }
 
     /// A slot is idle: it goes, if its frame leaves.
@@ -128,25 +128,25 @@ impl Blocks {
         }
         (self.slots[slot].state, self.slots[slot].was_used) = (State::Away, false);
         self.in_use += 1;
-        self.lent.away += 1;
-        let lent = &mut self.lent.frames[(slot - self.own_slots) / self.lent.each];
-        lent.slots -= 1;
-        if lent.slots == 0 {
-            lent.is_leaving = false;
-            self.lent.leaving = None;
-            self.lent.count -= 1;
-            self.lent.returned = Some(lent.frame);
+        self.serving.away += 1;
+        let serving = &mut self.serving.frames[(slot - self.own_slots) / self.serving.each];
+        serving.slots -= 1;
+        if serving.slots == 0 {
+            serving.is_leaving = false;
+            self.serving.leaving = None;
+            self.serving.count -= 1;
+            self.serving.returned = Some(serving.frame);
         }
     }
 
     /// Dirty blocks of the frame that leaves, at most so many, which no job uses and which may be written.
     pub(super) fn leaving_to_write(&mut self, most: usize, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
-        let Some(at) = self.lent.leaving else { return Vec::new() };
-        let (each, first) = (self.lent.each, self.own_slots + at * self.lent.each);
+        let Some(at) = self.serving.leaving else { return Vec::new() };
+        let (each, first) = (self.serving.each, self.own_slots + at * self.serving.each);
         let mut found = Vec::new();
         for _ in 0..each {
-            let slot = first + self.lent.cursor % each;
-            self.lent.cursor += 1;
+            let slot = first + self.serving.cursor % each;
+            self.serving.cursor += 1;
             let Slot { state, users, block, .. } = self.slots[slot];
             if state == State::Dirty && users == 0 && may_be_written(self.index_of(block)) {
                 found.push(slot);
