@@ -30,6 +30,15 @@ struct Region {
     after: u32,
 }
 
+/// Regions side by side, some of which have entries: the free ones beside those are among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    first: u32,
+    last: u32,
+    /// How many units they have.
+    pub units: u32,
+}
+
 /// The arena. Regions tile each chunk; no two free ones are neighbours.
 #[derive(Debug)]
 pub struct Arena {
@@ -192,6 +201,39 @@ impl Arena {
     pub fn beside(&self, region: RegionId) -> [Option<EntryId>; 2] {
         let Region { before, after, .. } = self.regions[region.0 as usize];
         [before, after].map(|at| self.regions.get(at as usize)?.entry)
+    }
+
+    /// An entry's region, with what is free beside it.
+    pub fn span(&self, region: RegionId) -> Span {
+        let span = Span { first: region.0, last: region.0, units: self.units_of(region) };
+        self.with_free(span)
+    }
+
+    /// The regions beside a span, which are not free.
+    pub fn outside(&self, span: &Span) -> [Option<(RegionId, EntryId)>; 2] {
+        let outside = [self.regions[span.first as usize].before, self.regions[span.last as usize].after];
+        outside.map(|at| Some((RegionId(at), self.regions.get(at as usize)?.entry?)))
+    }
+
+    /// A span with a region that is beside it, and with what is free beyond.
+    pub fn widen(&self, span: &Span, region: RegionId) -> Span {
+        let units = span.units + self.units_of(region);
+        if self.regions[region.0 as usize].after == span.first {
+            self.with_free(Span { first: region.0, units, ..*span })
+        } else {
+            self.with_free(Span { last: region.0, units, ..*span })
+        }
+    }
+
+    fn with_free(&self, mut span: Span) -> Span {
+        let (before, after) = (self.regions[span.first as usize].before, self.regions[span.last as usize].after);
+        if self.is_free(before) {
+            span = Span { first: before, units: span.units + self.units_of(RegionId(before)), ..span };
+        }
+        if self.is_free(after) {
+            span = Span { last: after, units: span.units + self.units_of(RegionId(after)), ..span };
+        }
+        span
     }
 
     /// All regions in order: place, units and entry of each.

@@ -2,6 +2,7 @@
 
 use super::arena::{Arena, UNIT_BYTES};
 use super::entries::Entries;
+use super::ghosts::Ghosts;
 use super::heat::{Clock, Heat};
 use super::index::Index;
 use super::key::{EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
@@ -96,6 +97,7 @@ pub struct Machine<M, W> {
     pub(super) arena: Arena,
     pub(super) entries: Entries<W>,
     pub(super) ranges: Ranges,
+    pub(super) ghosts: Ghosts,
     pub(super) sizing: Sizing,
     pub(super) stats: Stats,
     pub(super) generations: Vec<u32>,
@@ -122,6 +124,7 @@ impl<M: Mirror, W> Machine<M, W> {
             arena: Arena::new(limits.chunk_bytes / UNIT_BYTES),
             entries: Entries::new(limits.entries_max),
             ranges: Ranges::default(),
+            ghosts: Ghosts::new(limits.buckets_max() * SLOTS),
             sizing: Sizing::new(limits.chunks_start, limits.chunks_max),
             stats: Stats::default(),
             generations: vec![0; GENERATION_PLACES as usize],

@@ -15,6 +15,7 @@
 
 mod arena;
 mod entries;
+mod ghosts;
 mod heat;
 mod index;
 mod key;
@@ -25,8 +26,9 @@ mod room;
 mod sizing;
 mod stats;
 
-pub use arena::{Arena, RegionId, UNIT_BYTES, units_of};
+pub use arena::{Arena, RegionId, Span, UNIT_BYTES, units_of};
 pub use entries::{Entries, Entry};
+pub use ghosts::Ghosts;
 pub use heat::{Clock, Heat};
 pub use index::{BUCKETS_MIN, Index};
 pub use key::{EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, generation_place};

@@ -1,6 +1,6 @@
 //! Room for entries: what goes where there is none, and how the memory grows and shrinks.
 
-use super::arena::{RegionId, UNIT_BYTES, units_of};
+use super::arena::{RegionId, units_of};
 use super::entries::Entry;
 use super::key::{EntryId, Key, generation_place};
 use super::machine::Machine;
@@ -25,6 +25,18 @@ pub(super) enum Room {
     None,
 }
 
+const COST: f32 = 8192.0;
+const NEW: f32 = 0.0;
+
+/// Entries side by side.
+struct Group {
+    members: [Option<EntryId>; EVICTIONS_MAX as usize],
+    /// What they are worth.
+    worth: f32,
+    /// The units that are free when they are gone.
+    units: u32,
+}
+
 impl<M: Mirror, W> Machine<M, W> {
     /// Makes a pending entry, in the place of a shorter one if there is one.
     pub(super) fn reserve(
@@ -41,15 +53,18 @@ impl<M: Mirror, W> Machine<M, W> {
         }
         let generation = self.generations[generation_place(key.space)];
         let entry = self.entries.insert(Entry::new(*key, generation, len, weight));
+        let hash = self.hasher.hash(key);
+        let heat = self.ghosts.heat(hash, self.ghost_places()).used(self.clock);
         let Some(is_made) = self.allocate(entry, units_of(len), &mut left) else {
             self.entries.remove(entry);
+            self.ghosts.note(hash, heat, self.ghost_places());
             return (None, Room::None);
         };
         // It is pinned or pending, so it was not evicted.
         if let Some(shorter) = shorter {
             self.drop(shorter);
         }
-        self.warm(entry);
+        self.mirror.set_heat(entry, heat);
         match self.list(entry, &mut left) {
             Some(true) => (Some(entry), Room::Displaced),
             Some(false) if is_full => (Some(entry), Room::Displaced),
@@ -68,7 +83,7 @@ impl<M: Mirror, W> Machine<M, W> {
         if region.is_none() && self.grow() {
             region = self.arena.allocate(units, entry);
         }
-        if region.is_none() && self.make_hole(units, left) {
+        if region.is_none() && self.make_hole(entry, units, left) {
             region = self.arena.allocate(units, entry);
             is_made = true;
         }
@@ -105,16 +120,54 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// Evicts until so many units are free in one piece: an entry of a sample, then those beside the hole.
-    fn make_hole(&mut self, units: u32, left: &mut u32) -> bool {
-        let Some(mut hole) = self.evict_sampled(left) else { return false };
-        while self.arena.units_of(hole) < units {
-            let beside = self.arena.beside(hole).into_iter().flatten();
-            let Some(next) = self.least(beside) else { return false };
-            let Some(larger) = self.evict_for(next, left) else { return false };
-            hole = larger;
+    /// Evicts entries side by side, so that there is room for another one, if that is worth more.
+    fn make_hole(&mut self, entry: EntryId, units: u32, left: &mut u32) -> bool {
+        let count = self.entries.listed().len();
+        let mut least: Option<(f32, Group)> = None;
+        for _ in 0..SAMPLE.min(count) {
+            let at = self.draw(count);
+            let Some(group) = self.group(self.entries.listed()[at], units, *left) else { continue };
+            let density = group.worth / group.units as f32;
+            if least.as_ref().is_none_or(|(lowest, _)| density < *lowest) {
+                least = Some((density, group));
+            }
         }
-        true
+        let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
+        let Some((_, group)) = least.filter(|(density, _)| *density <= own) else { return false };
+        group.members.into_iter().flatten().all(|member| self.evict_for(member, left).is_some())
+    }
+
+    /// The heat of an entry without the get that makes it.
+    fn asked_before(&self, entry: EntryId) -> f32 {
+        let hash = self.hasher.hash(&self.entries.get(entry).key);
+        self.ghosts.heat(hash, self.ghost_places()).at(self.clock) + NEW
+    }
+
+    pub(super) fn ghost_places(&self) -> u32 {
+        self.index.buckets().next_power_of_two() * super::SLOTS
+    }
+
+    /// The entries from this one on that have to go so that so many units are free, and at most so many entries.
+    fn group(&self, entry: EntryId, units: u32, left: u32) -> Option<Group> {
+        if !self.can_go(entry) {
+            return None;
+        }
+        let mut group = Group { members: [Some(entry), None, None], worth: self.worth(entry), units: 0 };
+        let mut span = self.arena.span(self.entries.get(entry).region);
+        for member in 1..EVICTIONS_MAX as usize {
+            if span.units >= units {
+                break;
+            }
+            let outside = self.arena.outside(&span).into_iter().flatten().filter(|(_, entry)| self.can_go(*entry));
+            let worth = outside.map(|(region, entry)| (self.worth(entry) / self.arena.units_of(region) as f32, region, entry));
+            let (_, region, next) = worth.min_by(|one, other| one.0.total_cmp(&other.0))?;
+            span = self.arena.widen(&span, region);
+            group.members[member] = Some(next);
+            group.worth += self.worth(next);
+        }
+        group.units = span.units;
+        let members = group.members.iter().flatten().count() as u32;
+        (span.units >= units && members <= left).then_some(group)
     }
 
     /// Puts an entry into the index. Returns whether another one had to go.
@@ -159,30 +212,36 @@ impl<M: Mirror, W> Machine<M, W> {
             return None;
         }
         self.stats.evicted += 1;
+        let hash = self.hasher.hash(&self.entries.get(entry).key);
+        self.ghosts.note(hash, self.mirror.heat(entry), self.ghost_places());
         self.unlist(entry);
         Some(self.release(entry))
     }
 
     /// The entry that is worth least, of those that can go.
     fn least(&self, among: impl Iterator<Item = EntryId>) -> Option<EntryId> {
-        let can_go = |entry: &EntryId| {
-            let known = self.entries.get(*entry);
-            known.is_listed() && !known.is_filling() && !self.mirror.is_pinned(*entry)
-        };
         let worth = |entry: EntryId| (self.worth(entry), entry);
-        among.filter(can_go).map(worth).min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, entry)| entry)
+        let can_go = among.filter(|entry| self.can_go(*entry));
+        can_go.map(worth).min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, entry)| entry)
     }
 
-    /// What an entry is worth: how much it was used lately, less if it lies beside a hole of usual size, which is then used up.
+    /// Whether an entry can be evicted now.
+    fn can_go(&self, entry: EntryId) -> bool {
+        let known = self.entries.get(entry);
+        known.is_listed() && !known.is_filling() && !self.mirror.is_pinned(entry)
+    }
+
+    /// What an entry is worth: how much it was used lately, times what a get of it costs.
     fn worth(&self, entry: EntryId) -> f32 {
         if self.is_stale(entry) {
-            return -1.0;
+            return 0.0;
         }
+        self.worth_of(self.mirror.heat(entry).at(self.clock), entry)
+    }
+
+    fn worth_of(&self, heat: f32, entry: EntryId) -> f32 {
         let known = self.entries.get(entry);
-        let beside = (self.arena.free_beside(known.region) * UNIT_BYTES) as f32;
-        let mean = self.mean_bytes.max(1.0);
-        let position = ((mean - beside).abs() / mean).min(1.0);
-        self.mirror.heat(entry).at(self.clock) * position * known.weight
+        heat * known.weight * (COST + known.claimed as f32)
     }
 
     /// A number below `end`, or 0.
