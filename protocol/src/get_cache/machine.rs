@@ -43,6 +43,9 @@ impl Limits {
 /// Gets that missed between two looks at how the cache does.
 const GETS_A_LOOK: u32 = 16;
 
+/// Heat halves while 2 to the power of this as many gets miss as there are entries.
+const HALF_LIFE_LOG2: u32 = 2;
+
 /// Buckets for so many entries.
 fn buckets_for(entries: u32) -> u32 {
     let slots = u64::from(entries) * 10 / 9;
@@ -143,7 +146,7 @@ impl<M: Mirror, W> Machine<M, W> {
         self.tend();
         self.clock.now = self.clock.now.wrapping_add(1);
         let listed = self.entries.listed().len().max(1);
-        self.clock.half_life_log2 = listed.ilog2();
+        self.clock.half_life_log2 = (listed.ilog2() + HALF_LIFE_LOG2).min(31);
         self.mirror.set_clock(self.clock);
         let Some(entry) = self.find_current(key) else { return self.miss(key, len, weight, None) };
         let known = self.entries.get_mut(entry);
@@ -261,7 +264,7 @@ impl<M: Mirror, W> Machine<M, W> {
             Some(entry) if self.extend(entry, len) => (Some(entry), Room::Free),
             _ => self.reserve(key, len, weight, shorter),
         };
-        self.pressed += u64::from(matches!(room, Room::Made | Room::None));
+        self.pressed += u64::from(len <= self.limits.len_max && matches!(room, Room::Made | Room::None));
         let class = match room {
             _ if head.is_some() => &mut self.stats.partial,
             Room::Free => &mut self.stats.direct,

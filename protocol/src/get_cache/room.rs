@@ -25,8 +25,8 @@ pub(super) enum Room {
     None,
 }
 
-const COST: f32 = 8192.0;
-const NEW: f32 = 0.0;
+/// What a get costs beside its bytes, in bytes that a network moves meanwhile.
+const REQUEST_BYTES: f32 = 8192.0;
 
 /// Entries side by side.
 struct Group {
@@ -140,7 +140,7 @@ impl<M: Mirror, W> Machine<M, W> {
     /// The heat of an entry without the get that makes it.
     fn asked_before(&self, entry: EntryId) -> f32 {
         let hash = self.hasher.hash(&self.entries.get(entry).key);
-        self.ghosts.heat(hash, self.ghost_places()).at(self.clock) + NEW
+        self.ghosts.heat(hash, self.ghost_places()).at(self.clock)
     }
 
     pub(super) fn ghost_places(&self) -> u32 {
@@ -241,7 +241,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     fn worth_of(&self, heat: f32, entry: EntryId) -> f32 {
         let known = self.entries.get(entry);
-        heat * known.weight * (COST + known.claimed as f32)
+        heat * known.weight * (REQUEST_BYTES + known.claimed as f32)
     }
 
     /// A number below `end`, or 0.

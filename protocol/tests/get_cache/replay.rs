@@ -9,13 +9,10 @@ use vgasnet_protocol::get_cache::{Answer, Key, Limits, Machine, Stats};
 const SEED: u64 = 1;
 
 fn limits(bytes: u64) -> Limits {
-    let chunk_bytes = 1 << 20;
-    let chunk_bytes = chunk_bytes.min(bytes as u32 / 64 * 64);
-    let chunks = (bytes / u64::from(chunk_bytes)) as u32;
     Limits {
-        chunk_bytes: (bytes / u64::from(chunks) / 64 * 64) as u32,
-        chunks_max: chunks,
-        chunks_start: chunks,
+        chunk_bytes: (bytes / 64 * 64) as u32,
+        chunks_max: 1,
+        chunks_start: 1,
         entries_max: 1 << 16,
         entries_start: 64,
         len_max: 64 << 10,
@@ -47,19 +44,30 @@ fn run(trace: &Trace, limits: Limits) -> Stats {
     machine.stats()
 }
 
+fn static_hits(trace: &Trace, bytes: u64) -> u64 {
+    let mut uses = vec![0u64; trace.sizes.len()];
+    trace.gets.iter().for_each(|o| uses[*o as usize] += 1);
+    let mut all: Vec<(f64, u64, u64)> = uses.iter().zip(&trace.sizes).filter(|(u, _)| **u > 0).map(|(u, s)| { let b = u64::from(s.div_ceil(64).max(1) * 64); ((*u - 1) as f64 / b as f64, *u - 1, b) }).collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut left, mut hits) = (bytes, 0);
+    for (_, u, b) in all { if b <= left { left -= b; hits += u; } }
+    hits
+}
+
 #[test]
 fn table() {
     for trace in traces::all(SEED) {
         let all = trace.bytes();
         println!("{} gets {} bytes {}", trace.name, trace.gets.len(), all);
-        for part in [16, 8, 4, 2, 1] {
-            let bytes = (all / part).max(1 << 17);
+        for part in [16, 4, 2, 1] {
+            let bytes = (all / part).max(1 << 15);
             let gets = trace.gets.len() as f64;
             let stats = run(&trace, limits(bytes));
             let optimum = belady::hits(&trace, bytes);
             let paper = Paper::new(&trace, 1 << 15, bytes).hits();
             println!(
-                "  1/{part:<3} {:>8} KiB: ours {:.4} paper {:.4} belady {:.4}  ratio {:.3} occ {:.3} capacity {} failing {} conflicting {} dormant {}",
+                "  static {:.4} 1/{part:<3} {:>8} KiB: ours {:.4} paper {:.4} belady {:.4}  ratio {:.3} occ {:.3} capacity {} failing {} conflicting {} dormant {}",
+                static_hits(&trace, bytes) as f64 / gets,
                 bytes >> 10,
                 stats.hits as f64 / gets,
                 paper as f64 / gets,
