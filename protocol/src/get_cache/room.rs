@@ -48,7 +48,7 @@ impl<M: Mirror, W> Machine<M, W> {
     ) -> (Option<EntryId>, Room) {
         let mut left = EVICTIONS_MAX;
         let is_full = self.entries.is_full();
-        if len > self.limits.len_max || (is_full && self.evict_sampled(&mut left).is_none()) {
+        if len == 0 || len > self.limits.len_max || (is_full && self.evict_sampled(&mut left).is_none()) {
             return (None, Room::None);
         }
         let generation = self.generations[generation_place(key.space)];

@@ -1,0 +1,36 @@
+//! The atomics that a model checker can take over, and slices of them.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-getcache --lib --release model` runs those tests.
+
+#[cfg(all(loom, test))]
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+#[cfg(not(all(loom, test)))]
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// What may be all zeros.
+///
+/// # Safety
+///
+/// A value all of whose bytes are zero is valid, and is the default.
+pub(crate) unsafe trait Zeroed: Default {}
+
+// SAFETY: atomic integers are as the integers are.
+#[cfg(not(all(loom, test)))]
+unsafe impl Zeroed for AtomicU64 {}
+// SAFETY: as above.
+#[cfg(not(all(loom, test)))]
+unsafe impl Zeroed for AtomicU32 {}
+
+/// So many zeros, which take memory as they are used.
+#[cfg(not(all(loom, test)))]
+pub(crate) fn zeroed<T: Zeroed>(count: usize) -> Box<[T]> {
+    let zeros = Box::<[T]>::new_zeroed_slice(count);
+    // SAFETY: `Zeroed` says that zeros are valid.
+    unsafe { zeros.assume_init() }
+}
+
+/// So many zeros.
+#[cfg(all(loom, test))]
+pub(crate) fn zeroed<T: Default>(count: usize) -> Box<[T]> {
+    (0..count).map(|_| T::default()).collect()
+}
