@@ -6,6 +6,8 @@
 //! A hit finds an entry by the index, pins it by one compare-and-swap of its word, compares its key, copies, and unpins. Nobody waits for
 //! pins: what is pinned is not evicted, and what is dropped while it is pinned is freed later.
 
+#![cfg_attr(all(loom, test), allow(dead_code, reason = "the model has tables and words only"))]
+
 #[cfg(not(all(loom, test)))]
 mod cache;
 mod counters;

@@ -32,7 +32,7 @@ impl Shared {
             clock: AtomicU64::new(0),
             is_dormant: AtomicBool::new(false),
             is_off: AtomicBool::new(false),
-            counters: Counters::default(),
+            counters: Counters::new(),
         }
     }
 

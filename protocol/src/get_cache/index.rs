@@ -76,7 +76,9 @@ impl Index {
         self.plan(self.len + 1);
         self.step(mirror, &hash_of);
         if !self.place(mirror, &hash_of, entry) {
-            self.target = (2 * self.target).min(self.buckets_max);
+            if self.target <= self.buckets {
+                self.target = (2 * self.buckets.next_power_of_two()).min(self.buckets_max);
+            }
             self.step(mirror, &hash_of);
             if !self.place(mirror, &hash_of, entry) {
                 return false;
@@ -101,7 +103,7 @@ impl Index {
     fn plan(&mut self, len: u32) {
         let room = |buckets: u32| u64::from(buckets) * u64::from(SLOTS);
         let len = u64::from(len);
-        if len * 10 > room(self.target) * 9 {
+        if len * 5 > room(self.target) * 4 {
             self.target = (2 * self.target).min(self.buckets_max);
         } else if len * 5 < room(self.target) && self.target > BUCKETS_MIN && self.buckets == self.target {
             self.target /= 2;

@@ -48,7 +48,7 @@ const HALF_LIFE_LOG2: u32 = 2;
 
 /// Buckets for so many entries.
 fn buckets_for(entries: u32) -> u32 {
-    let slots = u64::from(entries) * 10 / 9;
+    let slots = u64::from(entries) * 5 / 4;
     (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
 }
 

@@ -9,7 +9,7 @@ const PRESSED_PART: u64 = 64;
 /// Gets after which it is decided whether the cache goes dormant, or gives memory back.
 const WINDOW_GETS: u64 = 4096;
 
-/// Looking up pays where more than one in so many hit.
+/// Looking up pays where at least one in so many hits, or where there is room for what may pay.
 const HIT_PART: u64 = 50;
 
 /// So many windows in turn say the same before something follows.
@@ -128,6 +128,8 @@ impl Sizing {
         if self.is_dormant {
             return if pays { self.wake() };
         }
+        // While there is room, what is kept may pay yet.
+        let pays = pays || window.pressed * 2 < window.looked_up;
         if pays && self.fruitless == 0 {
             self.dozing_factor = 1;
         }
