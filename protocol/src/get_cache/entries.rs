@@ -22,6 +22,8 @@ pub struct Entry<W> {
     pub weight: f32,
     /// Gets that wait for the bytes on their way.
     pub waiters: Vec<W>,
+    /// It is in the window.
+    pub is_new: bool,
     /// Its place among those that the index has.
     listed_at: u32,
 }
@@ -32,7 +34,7 @@ impl<W> Entry<W> {
     /// An entry without bytes, and without a place for them.
     pub fn new(key: Key, generation: u32, len: u32, weight: f32) -> Entry<W> {
         let (region, waiters) = (RegionId::NONE, Vec::new());
-        Entry { key, generation, region, valid: 0, claimed: len, weight, waiters, listed_at: UNLISTED }
+        Entry { key, generation, region, valid: 0, claimed: len, weight, waiters, is_new: false, listed_at: UNLISTED }
     }
 
     /// Bytes of it are on their way.
@@ -106,6 +108,11 @@ impl<W> Entries<W> {
     /// An entry, to change it.
     pub fn get_mut(&mut self, id: EntryId) -> &mut Entry<W> {
         &mut self.slab[id.index()]
+    }
+
+    /// Whether there is such an entry, and it is in the window.
+    pub fn is_new(&self, id: EntryId) -> bool {
+        self.slab.get(id.index()).is_some_and(|entry| entry.is_new)
     }
 
     /// All of them, with their places.

@@ -40,6 +40,11 @@ impl Heat {
         self.level as f32 / USE as f32 * scale * (1.0 - rest / 2.0)
     }
 
+    /// What it would be without one use.
+    pub fn without_one(self) -> Heat {
+        Heat { level: self.level.saturating_sub(USE), ..self }
+    }
+
     /// As one word.
     #[inline]
     pub fn to_bits(self) -> u64 {

@@ -11,6 +11,7 @@ use super::ranges::Ranges;
 use super::room::Room;
 use super::sizing::{Counts, Sizing};
 use super::stats::Stats;
+use super::window::Window;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -101,6 +102,7 @@ pub struct Machine<M, W> {
     pub(super) entries: Entries<W>,
     pub(super) ranges: Ranges,
     pub(super) ghosts: Ghosts,
+    pub(super) window: Window,
     pub(super) sizing: Sizing,
     pub(super) stats: Stats,
     pub(super) generations: Vec<u32>,
@@ -128,6 +130,7 @@ impl<M: Mirror, W> Machine<M, W> {
             entries: Entries::new(limits.entries_max),
             ranges: Ranges::default(),
             ghosts: Ghosts::new(limits.buckets_max() * SLOTS),
+            window: Window::default(),
             sizing: Sizing::new(limits.chunks_start, limits.chunks_max),
             stats: Stats::default(),
             generations: vec![0; GENERATION_PLACES as usize],
@@ -280,6 +283,7 @@ impl<M: Mirror, W> Machine<M, W> {
     fn extend(&mut self, entry: EntryId, len: u32) -> bool {
         let known = self.entries.get(entry);
         let can = !known.is_filling()
+            && !known.is_new
             && len <= self.limits.len_max
             && self.arena.extend(known.region, super::units_of(len));
         if can {
@@ -381,6 +385,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let (hasher, entries) = (self.hasher, &self.entries);
         self.index.remove(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), entry);
         self.ranges.remove(&self.entries.get(entry).key);
+        self.leave_window(entry);
         self.entries.unlist(entry);
     }
 

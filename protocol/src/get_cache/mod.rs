@@ -25,6 +25,7 @@ mod ranges;
 mod room;
 mod sizing;
 mod stats;
+mod window;
 
 pub use arena::{Arena, RegionId, Span, UNIT_BYTES, units_of};
 pub use entries::{Entries, Entry};
@@ -37,3 +38,4 @@ pub use mirror::{Mirror, Opened, Seen};
 pub use ranges::Ranges;
 pub use sizing::{Counts, Sizing};
 pub use stats::Stats;
+pub use window::Window;

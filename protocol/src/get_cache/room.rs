@@ -55,6 +55,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let entry = self.entries.insert(Entry::new(*key, generation, len, weight));
         let hash = self.hasher.hash(key);
         let heat = self.ghosts.heat(hash, self.ghost_places()).used(self.clock);
+        self.mirror.set_heat(entry, heat);
         let Some(is_made) = self.allocate(entry, units_of(len), &mut left) else {
             self.entries.remove(entry);
             self.ghosts.note(hash, heat, self.ghost_places());
@@ -64,7 +65,6 @@ impl<M: Mirror, W> Machine<M, W> {
         if let Some(shorter) = shorter {
             self.drop(shorter);
         }
-        self.mirror.set_heat(entry, heat);
         match self.list(entry, &mut left) {
             Some(true) => (Some(entry), Room::Displaced),
             Some(false) if is_full => (Some(entry), Room::Displaced),
@@ -120,20 +120,80 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// Evicts entries side by side, so that there is room for another one, if that is worth more.
+    /// Evicts entries side by side, so that there is room for another one: if that is worth more, or in the window.
     fn make_hole(&mut self, entry: EntryId, units: u32, left: &mut u32) -> bool {
-        let count = self.entries.listed().len();
-        let mut least: Option<(f32, Group)> = None;
-        for _ in 0..SAMPLE.min(count) {
-            let at = self.draw(count);
-            let Some(group) = self.group(self.entries.listed()[at], units, *left) else { continue };
-            let density = group.worth / group.units as f32;
-            if least.as_ref().is_none_or(|(lowest, _)| density < *lowest) {
-                least = Some((density, group));
+        let (density, group) = self.least_group(units, *left);
+        let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
+        if group.is_some() && density <= own {
+            return self.evict_group(group, left);
+        }
+        if !self.window.admits() {
+            return false;
+        }
+        let is_made = if self.window.has_room(units, self.arena.units()) {
+            self.evict_group(group, left)
+        } else {
+            self.turn_window(density, group, units, left)
+        };
+        if is_made {
+            self.window.push(&mut self.entries, entry, self.mirror.heat(entry), units);
+            if let Some((recent, came_with)) = self.window.recent(&self.entries) {
+                self.window.on_recent(self.mirror.heat(recent) != came_with);
             }
         }
-        let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
-        let Some((_, group)) = least.filter(|(density, _)| *density <= own) else { return false };
+        is_made
+    }
+
+    /// Makes room in the window. Its oldest entry stays if it was asked for so often that it is worth more than others, which go instead.
+    fn turn_window(&mut self, density: f32, group: Option<Group>, units: u32, left: &mut u32) -> bool {
+        let Some((oldest, came_with)) = self.window.pop(&self.entries) else { return false };
+        if !self.can_go(oldest) {
+            self.window.put_back(oldest, came_with);
+            return false;
+        }
+        let heat = self.mirror.heat(oldest);
+        let was_hit = heat != came_with;
+        let heat = heat.without_one().at(self.clock);
+        let own_units = self.arena.units_of(self.entries.get(oldest).region);
+        if group.is_some() && was_hit && self.worth_of(heat, oldest) / own_units as f32 > density {
+            self.leave_window(oldest);
+            return self.window.has_room(units, self.arena.units()) && self.evict_group(group, left);
+        }
+        // Those beside it go only if they are worth no more than what would go otherwise.
+        let beside = self.group(oldest, units, *left);
+        let beside = beside.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
+        if beside.is_none() {
+            self.evict_for(oldest, left);
+        }
+        self.evict_group(beside, left)
+    }
+
+    /// An entry is in the window no longer.
+    pub(super) fn leave_window(&mut self, entry: EntryId) {
+        let known = self.entries.get(entry);
+        if known.is_new {
+            let units = self.arena.units_of(known.region);
+            self.window.remove(&mut self.entries, entry, units);
+        }
+    }
+
+    /// The group of the least worth a unit of a sample, and that worth.
+    fn least_group(&mut self, units: u32, left: u32) -> (f32, Option<Group>) {
+        let count = self.entries.listed().len();
+        let mut least = (f32::INFINITY, None);
+        for _ in 0..SAMPLE.min(count) {
+            let at = self.draw(count);
+            let Some(group) = self.group(self.entries.listed()[at], units, left) else { continue };
+            let density = group.worth / group.units as f32;
+            if density < least.0 {
+                least = (density, Some(group));
+            }
+        }
+        least
+    }
+
+    fn evict_group(&mut self, group: Option<Group>, left: &mut u32) -> bool {
+        let Some(group) = group else { return false };
         group.members.into_iter().flatten().all(|member| self.evict_for(member, left).is_some())
     }
 

@@ -22,7 +22,7 @@ impl Trace {
 
 /// All traces.
 pub fn all(seed: u64) -> Vec<Trace> {
-    vec![lcc(seed), barnes_hut(seed), mixed_normal(seed), zipf(seed), cyclic_scan(), scan()]
+    vec![lcc(seed), barnes_hut(seed), mixed_normal(seed), zipf(seed), twice(), cyclic_scan(), scan()]
 }
 
 const RANKS: u32 = 4;
@@ -163,6 +163,11 @@ pub fn zipf(seed: u64) -> Trace {
 /// Everything in order, again and again.
 pub fn cyclic_scan() -> Trace {
     Trace { name: "cyclic scan", sizes: vec![512; 8000], gets: (0..80_000).map(|at| at % 8000).collect() }
+}
+
+/// Everything in order, each twice at once.
+pub fn twice() -> Trace {
+    Trace { name: "twice", sizes: vec![512; 30_000], gets: (0..60_000).map(|at| at / 2).collect() }
 }
 
 /// Everything in order, once.
