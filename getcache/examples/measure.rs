@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use vgasnet_getcache::{GetCache, Key, Limits, Outcome, Heap};
+use vgasnet_getcache::{GetCache, Heap, Key, Limits, Outcome};
 
 const ROUNDS: usize = 31;
 
@@ -90,7 +90,11 @@ fn misses(bytes: usize, chunks: u32) {
     let stats = cache.stats();
     println!(
         "get of {bytes:>5} bytes, each twice, {chunks:>2} MiB: {:>7.1} ns ({} hits, {} direct, {} capacity, {} failing)",
-        times(rounds).1, stats.hits, stats.direct, stats.capacity, stats.failing
+        times(rounds).1,
+        stats.hits,
+        stats.direct,
+        stats.capacity,
+        stats.failing
     );
 }
 

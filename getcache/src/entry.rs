@@ -96,7 +96,11 @@ impl Entry {
 
     /// Opens a closed entry whose bytes are there.
     pub fn open(&self, key: &Key, generation: u32, bytes: Bytes) {
-        debug_assert_eq!(self.word.load(Ordering::Relaxed) & (OPEN | PINS), 0, "it is closed, and nobody has it pinned");
+        debug_assert_eq!(
+            self.word.load(Ordering::Relaxed) & (OPEN | PINS),
+            0,
+            "it is closed, and nobody has it pinned"
+        );
         self.owner.store(owner(key), Ordering::Relaxed);
         self.address.store(key.address, Ordering::Relaxed);
         self.data.store(bytes.data as u64, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Threads that get, fill, write and invalidate: whoever hits gets bytes that were right at some time during the get.
 
 use fastrand::Rng;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use vgasnet_getcache::{GetCache, Heap, Key, Limits, Outcome};
 
 const SPACES: u32 = 3;
@@ -148,7 +148,14 @@ fn run(seed: u64, steps: u32) -> (u64, u32) {
     });
     let stats = world.cache.stats();
     let classes = [
-        stats.hits, stats.partial, stats.joined, stats.direct, stats.conflicting, stats.capacity, stats.failing, stats.dormant,
+        stats.hits,
+        stats.partial,
+        stats.joined,
+        stats.direct,
+        stats.conflicting,
+        stats.capacity,
+        stats.failing,
+        stats.dormant,
     ];
     assert_eq!(stats.gets, classes.iter().sum::<u64>(), "{}", world.run);
     let joined = *world.joined.lock().unwrap();

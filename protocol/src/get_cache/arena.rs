@@ -1,7 +1,7 @@
 //! The memory of the cache: chunks of regions, best fit.
 
-use alloc::collections::BTreeSet;
 use super::key::EntryId;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use slab::Slab;
 

@@ -413,7 +413,8 @@ impl<M: Mirror, W> Machine<M, W> {
         let stats = &self.stats;
         let missed = stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing;
         let hits = seen.hits + stats.hits;
-        let counts = Counts { looked_up: hits + missed, hits: hits + stats.joined + stats.partial, pressed: self.pressed };
+        let counts =
+            Counts { looked_up: hits + missed, hits: hits + stats.joined + stats.partial, pressed: self.pressed };
         let (free, chunks) = (self.arena.free_units(), self.arena.chunks());
         let is_roomy = free > self.arena.units() / 2 && free > self.limits.chunk_bytes / UNIT_BYTES;
         let was_dormant = self.sizing.is_dormant();

@@ -219,7 +219,8 @@ impl<M: Mirror, W> Machine<M, W> {
                 break;
             }
             let outside = self.arena.outside(&span).into_iter().flatten().filter(|(_, entry)| self.can_go(*entry));
-            let worth = outside.map(|(region, entry)| (self.worth(entry) / self.arena.units_of(region) as f32, region, entry));
+            let worth =
+                outside.map(|(region, entry)| (self.worth(entry) / self.arena.units_of(region) as f32, region, entry));
             let (_, region, next) = worth.min_by(|one, other| one.0.total_cmp(&other.0))?;
             span = self.arena.widen(&span, region);
             group.members[member] = Some(next);

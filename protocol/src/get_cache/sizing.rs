@@ -1,7 +1,7 @@
 //! How much memory the cache takes, and whether looking things up pays.
 
 /// Gets after which it is decided whether the arena grows.
-const GROWTH_GETS: u64 = 512;
+const GROWTH_GETS: u64 = 64;
 
 /// It grows where more than one in so many needed room that was not there.
 const PRESSED_PART: u64 = 64;
@@ -126,7 +126,9 @@ impl Sizing {
     fn on_window(&mut self, window: &Counts, chunks: u32, is_roomy: bool) {
         let pays = window.hits * HIT_PART >= window.looked_up;
         if self.is_dormant {
-            return if pays { self.wake() };
+            return if pays {
+                self.wake()
+            };
         }
         // While there is room, what is kept may pay yet.
         let pays = pays || window.pressed * 2 < window.looked_up;

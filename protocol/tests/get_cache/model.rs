@@ -4,7 +4,7 @@ use crate::twin::Twin;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use vgasnet_protocol::get_cache::{
-    Answer, EntryId, Key, Limits, Machine, Mirror, Opened, Part, SLOTS, Stats, generation_place,
+    Answer, EntryId, Key, Limits, Machine, Opened, Part, SLOTS, Stats, generation_place,
 };
 
 /// Two of them share a generation.
@@ -96,8 +96,10 @@ impl World {
 
     fn draw_key(&mut self) -> (Key, u32) {
         let address = if self.random.bool() { self.random.u64(0..30) * 128 } else { self.random.u64(0..SPACE_BYTES) };
-        let key = Key { space: self.random.choice(SPACES).expect("some"), target: self.random.u32(0..TARGETS), address };
-        let len = if self.random.u32(0..20) == 0 { self.random.u32(1..=LEN_MAX + 50) } else { self.random.u32(1..=130) };
+        let key =
+            Key { space: self.random.choice(SPACES).expect("some"), target: self.random.u32(0..TARGETS), address };
+        let len =
+            if self.random.u32(0..20) == 0 { self.random.u32(1..=LEN_MAX + 50) } else { self.random.u32(1..=130) };
         (key, len)
     }
 

@@ -91,7 +91,11 @@ pub fn barnes_hut(seed: u64) -> Trace {
     bodies.sort_by_key(|body| morton(body));
     let mut gets = Vec::new();
     bodies[..BODIES / RANKS as usize / 2].iter().for_each(|body| walk(&cells, 0, body, &mut gets));
-    Trace { name: "barnes-hut", sizes: cells.iter().map(|cell| 96 + 32 * cell.bodies.len().min(LEAF_BODIES) as u32).collect(), gets }
+    Trace {
+        name: "barnes-hut",
+        sizes: cells.iter().map(|cell| 96 + 32 * cell.bodies.len().min(LEAF_BODIES) as u32).collect(),
+        gets,
+    }
 }
 
 fn plummer(random: &mut Rng) -> [f64; 3] {
