@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_new_bucket_takes_keys_of_one_other() {
-        for buckets in 2..40 {
+        for buckets in 2..40u32 {
             let parent = buckets - (1 << buckets.ilog2());
             for half in 0..4096 {
                 let (before, after) = (bucket_of(half, buckets), bucket_of(half, buckets + 1));

@@ -5,6 +5,7 @@ use super::entries::Entry;
 use super::key::{EntryId, Key, generation_place};
 use super::machine::Machine;
 use super::mirror::Mirror;
+use super::window::PROBES_PART;
 
 /// Entries among which the victim is chosen.
 const SAMPLE: usize = 16;
@@ -127,7 +128,8 @@ impl<M: Mirror, W> Machine<M, W> {
         if group.is_some() && density <= own {
             return self.evict_group(group, left);
         }
-        if !self.window.admits() {
+        let is_drawn = self.draw(PROBES_PART) == 0;
+        if !self.window.admits(is_drawn) {
             return false;
         }
         let is_made = if self.window.has_room(units, self.arena.units()) {
@@ -310,6 +312,6 @@ impl<M: Mirror, W> Machine<M, W> {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
-        (u128::from(self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end as u128 >> 64) as usize
+        ((u128::from(self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end as u128) >> 64) as usize
     }
 }

@@ -11,7 +11,7 @@ const PART: u32 = 16;
 
 /// A window of which so many of 256 entries are hit pays. While it does not, one entry in so many comes to it.
 const PAYS: u32 = 64;
-const PROBES_PART: u32 = 32;
+pub(super) const PROBES_PART: usize = 32;
 
 /// Whether it pays is seen at the entry that came so many before the last.
 const RECENT: usize = 8;
@@ -24,18 +24,12 @@ pub struct Window {
     units: u32,
     /// How many of 256 were hit lately, times 16.
     hit_share: u32,
-    refused: u32,
 }
 
 impl Window {
-    /// Whether one more entry may come, which is asked once for each.
-    pub fn admits(&mut self) -> bool {
-        self.refused += 1;
-        let admits = self.hit_share >= PAYS * 16 || self.refused >= PROBES_PART;
-        if admits {
-            self.refused = 0;
-        }
-        admits
+    /// Whether one more entry may come: all while that pays, else those that are drawn, one in [`PROBES_PART`].
+    pub fn admits(&self, is_drawn: bool) -> bool {
+        is_drawn || self.hit_share >= PAYS * 16
     }
 
     /// The entry that came a few before the last one, with its heat then.
