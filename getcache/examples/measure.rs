@@ -49,7 +49,7 @@ fn times(mut times: Vec<f64>) -> (f64, f64) {
 
 /// A number that looks random.
 fn scatter(at: u64, end: u64) -> u64 {
-    (u128::from(at.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * u128::from(end) >> 64) as u64
+    ((u128::from(at.wrapping_mul(0x9E37_79B9_7F4A_7C15)) * u128::from(end)) >> 64) as u64
 }
 
 fn hits(bytes: usize, objects: u64) {

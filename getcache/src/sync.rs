@@ -24,9 +24,17 @@ unsafe impl Zeroed for AtomicU32 {}
 /// So many zeros, which take memory as they are used.
 #[cfg(not(all(loom, test)))]
 pub(crate) fn zeroed<T: Zeroed>(count: usize) -> Box<[T]> {
-    let zeros = Box::<[T]>::new_zeroed_slice(count);
-    // SAFETY: `Zeroed` says that zeros are valid.
-    unsafe { zeros.assume_init() }
+    if count == 0 || std::mem::size_of::<T>() == 0 {
+        return Box::default();
+    }
+    let layout = std::alloc::Layout::array::<T>(count).expect("tables are smaller than memory");
+    // SAFETY: the layout has bytes.
+    let zeros = unsafe { std::alloc::alloc_zeroed(layout) };
+    if zeros.is_null() {
+        std::alloc::handle_alloc_error(layout);
+    }
+    // SAFETY: the memory is as that of a box of so many, and `Zeroed` says that zeros are valid.
+    unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(zeros.cast(), count)) }
 }
 
 /// So many zeros.

@@ -88,7 +88,7 @@ pub fn barnes_hut(seed: u64) -> Trace {
         at += 1;
     }
     // Bodies of a rank lie together.
-    bodies.sort_by_key(|body| morton(body));
+    bodies.sort_by_key(morton);
     let mut gets = Vec::new();
     bodies[..BODIES / RANKS as usize / 2].iter().for_each(|body| walk(&cells, 0, body, &mut gets));
     Trace {
