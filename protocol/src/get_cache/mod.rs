@@ -9,8 +9,8 @@
 //! ([`Machine::abandon`]).
 //!
 //! - [`Index`] finds entries, [`Arena`] has their bytes, [`Ranges`] knows them by address, [`Sizing`] decides how much memory they get.
-//! - Where there is no room, an entry goes: that of the least worth among a sample ([`victim`](self)). One get costs three at most, the
-//!   second and the third beside the first; if that does not help, its bytes are not cached.
+//! - Where there is no room, up to three entries side by side go: those of the least worth a byte among a sample. They stay if the new one
+//!   is worth less: [`Ghosts`] knows how much it was used before. A small [`Window`] takes some of those in spite of that.
 //! - A space is invalidated by its generation: entries of an older one are not served, and go bit by bit.
 
 mod arena;
