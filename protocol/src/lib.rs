@@ -9,6 +9,7 @@
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
 //! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
 //!   [`byte_message`] has the layouts of the messages for that.
+//! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 //! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
 
@@ -24,6 +25,7 @@ pub mod barrier;
 pub mod byte_message;
 pub mod coherence;
 pub mod collectives;
+pub mod get_cache;
 mod limits;
 mod loan;
 mod nonsense;

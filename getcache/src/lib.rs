@@ -1,0 +1,28 @@
+//! A cache of small remote gets that threads share: the state machine of [`vgasnet_protocol::get_cache`] behind a lock, and hits without it.
+//!
+//! - [`GetCache`]: gets, fills, invalidation.
+//! - [`Memory`]: where it has its bytes; [`Locked`]: the lock that it uses.
+//!
+//! A hit finds an entry by the index, pins it by one compare-and-swap of its word, compares its key, copies, and unpins. Nobody waits for
+//! pins: what is pinned is not evicted, and what is dropped while it is pinned is freed later.
+
+#![cfg_attr(all(loom, test), allow(dead_code, reason = "the model has tables and words only"))]
+
+#[cfg(not(all(loom, test)))]
+mod cache;
+mod counters;
+#[cfg(not(all(loom, test)))]
+mod driver;
+mod entry;
+mod locked;
+mod memory;
+#[cfg(all(loom, test))]
+mod model;
+mod shared;
+mod sync;
+
+#[cfg(not(all(loom, test)))]
+pub use cache::{Fill, GetCache, Outcome, State};
+pub use locked::Locked;
+pub use memory::{CHUNK_ALIGN, Heap, Memory};
+pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, Stats};

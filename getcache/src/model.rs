@@ -1,0 +1,204 @@
+//! Hits under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-getcache --lib --release model` runs this.
+
+use crate::entry::{Bytes, Entry};
+use crate::shared::Shared;
+use crate::sync::Ordering;
+use loom::cell::UnsafeCell;
+use loom::sync::Arc;
+use loom::thread;
+use vgasnet_protocol::get_cache::{EntryId, Hash, Hasher, Key, SLOTS};
+
+const KEY: Key = Key { space: 0, target: 1, address: 64 };
+const OTHER: Key = Key { space: 0, target: 1, address: 128 };
+
+/// A cache of one or two entries, and the two halves of the bytes of the first one.
+struct Cache {
+    shared: Shared,
+    cells: [UnsafeCell<u64>; 2],
+}
+
+// SAFETY: the model checker reports conflicting accesses to the cells.
+unsafe impl Sync for Cache {}
+// SAFETY: as above.
+unsafe impl Send for Cache {}
+
+fn hash(key: &Key) -> Hash {
+    Hasher::new(1).hash(key)
+}
+
+impl Cache {
+    fn new(buckets: u32) -> Arc<Cache> {
+        let shared = Shared::new(buckets, 1, 1);
+        shared.buckets.store(buckets, Ordering::Relaxed);
+        Arc::new(Cache { shared, cells: [UnsafeCell::new(0), UnsafeCell::new(0)] })
+    }
+
+    fn entry(&self) -> &Entry {
+        self.shared.entry(EntryId(0))
+    }
+
+    fn set_slot(&self, at: u32, key: Option<&Key>) {
+        let slot = key.map_or(0, |key| hash(key).slot(EntryId(0)));
+        self.shared.slots[at as usize].store(slot, Ordering::Relaxed);
+    }
+
+    fn write(&self, half: usize, value: u64) {
+        // SAFETY: the checker tells if anybody reads meanwhile.
+        self.cells[half].with_mut(|cell| unsafe { *cell = value });
+    }
+
+    fn open(&self, key: &Key, generation: u32, value: u64, len: u32) {
+        (0..len as usize).for_each(|half| self.write(half, value));
+        self.entry().open(key, generation, Bytes { data: std::ptr::null_mut(), len });
+    }
+
+    /// What a hit of so many halves gets, all of one value.
+    fn hit(&self, key: &Key, len: u32) -> Option<u64> {
+        let (entry, bytes) = self.shared.pin(key, hash(key), len)?;
+        assert!(bytes.len >= len);
+        // SAFETY: the checker tells if anybody writes meanwhile.
+        let read = |half: u32| self.cells[half as usize].with(|cell| unsafe { *cell });
+        let value = read(0);
+        assert!((0..bytes.len).all(|half| read(half) == value), "bytes of one get");
+        entry.unpin();
+        Some(value)
+    }
+}
+
+fn check(run: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(3));
+    model.check(run);
+}
+
+/// Two threads hit, or not, while the entry is filled.
+#[test]
+fn model_a_hit_finds_bytes_that_are_complete() {
+    check(|| {
+        let cache = Cache::new(1);
+        let readers = [0, 1].map(|_| {
+            let cache = cache.clone();
+            thread::spawn(move || assert!(matches!(cache.hit(&KEY, 2), None | Some(7))))
+        });
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 7, 2);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        assert_eq!(cache.hit(&KEY, 2), Some(7));
+    });
+}
+
+/// An entry goes to another key, of the same generation, while threads look for both.
+#[test]
+fn model_an_evicted_entry_is_nobodys() {
+    check(|| {
+        let cache = Cache::new(1);
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 1, 1);
+        let reader = thread::spawn({
+            let cache = cache.clone();
+            move || {
+                assert!(matches!(cache.hit(&KEY, 1), None | Some(1)));
+                assert!(matches!(cache.hit(&OTHER, 1), None | Some(2)));
+                assert!(matches!(cache.hit(&KEY, 1), None | Some(1)));
+            }
+        });
+        if cache.entry().try_close() {
+            cache.set_slot(0, None);
+            cache.open(&OTHER, 0, 2, 1);
+            cache.set_slot(0, Some(&OTHER));
+        }
+        reader.join().unwrap();
+    });
+}
+
+/// What is dropped while somebody has it pinned is written again only when nobody has.
+#[test]
+fn model_a_dropped_entry_lingers_until_it_is_unpinned() {
+    check(|| {
+        let cache = Cache::new(1);
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 1, 1);
+        let readers = [0, 1].map(|_| {
+            let cache = cache.clone();
+            thread::spawn(move || assert!(matches!(cache.hit(&KEY, 1), None | Some(1 | 2))))
+        });
+        cache.entry().close();
+        assert_eq!(cache.hit(&KEY, 1), None, "nobody pins it any more");
+        if !cache.entry().is_pinned() {
+            cache.open(&KEY, 0, 2, 1);
+        }
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+    });
+}
+
+/// Who asks after an invalidation gets nothing of before.
+#[test]
+fn model_an_invalidated_space_serves_nothing_old() {
+    check(|| {
+        let cache = Cache::new(1);
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 1, 1);
+        let told = Arc::new(loom::sync::atomic::AtomicBool::new(false));
+        let reader = thread::spawn({
+            let (cache, told) = (cache.clone(), told.clone());
+            move || {
+                let is_told = told.load(Ordering::Acquire);
+                match cache.hit(&KEY, 1) {
+                    Some(1) => assert!(!is_told, "it is old"),
+                    found => assert!(matches!(found, None | Some(2))),
+                }
+            }
+        });
+        cache.shared.generations[0].store(1, Ordering::Release);
+        told.store(true, Ordering::Release);
+        assert_eq!(cache.hit(&KEY, 1), None);
+        if cache.entry().try_close() {
+            cache.open(&KEY, 1, 2, 1);
+        }
+        reader.join().unwrap();
+    });
+}
+
+/// An entry whose slot moves is found or overlooked, and another key is never found in its place.
+#[test]
+fn model_an_entry_that_moves_in_the_index_is_found_or_overlooked() {
+    let mut keys = (0..).map(|at| Key { address: 64 * at, ..KEY });
+    let key = keys.find(|key| hash(key).homes(2) == [0, 1]).expect("one in four");
+    check(move || {
+        let cache = Cache::new(2);
+        cache.set_slot(0, Some(&key));
+        cache.open(&key, 0, 1, 1);
+        let reader = thread::spawn({
+            let cache = cache.clone();
+            move || assert!(matches!(cache.hit(&key, 1), None | Some(1)))
+        });
+        cache.set_slot(SLOTS, Some(&key));
+        cache.set_slot(0, None);
+        assert_eq!(cache.hit(&key, 1), Some(1), "who moves it finds it");
+        if cache.entry().try_close() {
+            cache.write(0, 3);
+        }
+        reader.join().unwrap();
+    });
+}
+
+/// An entry gets more bytes while threads hit its first ones.
+#[test]
+fn model_an_entry_that_grows_serves_what_is_there() {
+    check(|| {
+        let cache = Cache::new(1);
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 5, 1);
+        let reader = thread::spawn({
+            let cache = cache.clone();
+            move || {
+                assert_eq!(cache.hit(&KEY, 1), Some(5));
+                assert!(matches!(cache.hit(&KEY, 2), None | Some(5)));
+            }
+        });
+        cache.write(1, 5);
+        cache.entry().lengthen(2);
+        reader.join().unwrap();
+        assert_eq!(cache.hit(&KEY, 2), Some(5));
+    });
+}

@@ -1,0 +1,213 @@
+//! Threads that get, fill, write and invalidate: whoever hits gets bytes that were right at some time during the get.
+
+use fastrand::Rng;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use vgasnet_getcache::{GetCache, Heap, Key, Limits, Outcome};
+
+const SPACES: u32 = 3;
+const BLOCKS: u32 = 24;
+const BLOCK_BYTES: u32 = 512;
+const THREADS: usize = 4;
+
+const WAITING: u32 = 0;
+const SERVED: u32 = 1;
+const ABANDONED: u32 = 2;
+
+/// A version of bytes: the one that is there, and the last of which all were told.
+#[derive(Default)]
+struct Version {
+    now: AtomicU32,
+    told: AtomicU32,
+}
+
+struct World {
+    cache: GetCache,
+    versions: Vec<Version>,
+    /// By thread, what has become of the get that waits.
+    waits: [AtomicU32; THREADS],
+    run: String,
+    joined: Mutex<u32>,
+}
+
+/// The word at an address, in a version.
+fn word(space: u32, address: u64, version: u32) -> u64 {
+    (u64::from(space) << 56 ^ u64::from(version) << 32 ^ address).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+fn write_words(bytes: &mut [u8], key: &Key, version: u32) {
+    for (at, chunk) in bytes.chunks_exact_mut(8).enumerate() {
+        chunk.copy_from_slice(&word(key.space, key.address + 8 * at as u64, version).to_ne_bytes());
+    }
+}
+
+impl World {
+    fn new(seed: u64) -> World {
+        let mut random = Rng::with_seed(seed);
+        let limits = Limits {
+            chunk_bytes: 4096,
+            chunks_max: random.u32(1..6),
+            chunks_start: 1,
+            entries_max: random.u32(8..200),
+            entries_start: 4,
+            len_max: 600,
+            seed,
+        };
+        World {
+            cache: GetCache::new(limits, Heap),
+            versions: (0..SPACES * BLOCKS).map(|_| Version::default()).collect(),
+            waits: Default::default(),
+            run: format!("GET_CACHE_SEED={seed} cargo test -p vgasnet-getcache --test stress"),
+            joined: Mutex::new(0),
+        }
+    }
+
+    fn version(&self, key: &Key) -> &Version {
+        &self.versions[(key.space * BLOCKS + key.address as u32 / BLOCK_BYTES) as usize]
+    }
+
+    /// All versions that bytes may be of which are got between now and the end of `work`.
+    fn get(&self, thread: usize, random: &mut Rng) {
+        let block = random.u32(0..BLOCKS);
+        let offset = random.u32(0..4) * 64;
+        let len = 8 * random.u32(1..=(BLOCK_BYTES - offset) / 8) as usize;
+        let key = Key { space: random.u32(0..SPACES), target: 0, address: u64::from(block * BLOCK_BYTES + offset) };
+        let first = self.version(&key).told.load(Ordering::Acquire);
+        let mut bytes = vec![0; len];
+        self.waits[thread].store(WAITING, Ordering::Release);
+        // SAFETY: the bytes live until this function returns, and it waits until the waiter is handed back.
+        match unsafe { self.cache.get(&key, bytes.as_mut_ptr(), len, 1.0, thread as u64) } {
+            Outcome::Hit => self.check(&key, &bytes, first),
+            Outcome::Joined => {
+                *self.joined.lock().unwrap() += 1;
+                while self.waits[thread].load(Ordering::Acquire) == WAITING {
+                    std::thread::yield_now();
+                }
+                if self.waits[thread].load(Ordering::Acquire) == SERVED {
+                    self.check(&key, &bytes, first);
+                }
+            }
+            Outcome::Miss { from, fill } => {
+                self.check(&key, &bytes[..from / 8 * 8], first);
+                // The head's version may be over by now: then the entry is, too, and what is filled is not kept.
+                let version = self.version(&key).now.load(Ordering::Acquire);
+                write_words(&mut bytes[from..], &Key { address: key.address + from as u64, ..key }, version);
+                if random.u32(0..4) == 0 {
+                    std::thread::yield_now();
+                }
+                let Some(fill) = fill else { return };
+                if random.u32(0..10) == 0 {
+                    let waiters = self.cache.abandon(fill);
+                    waiters.for_each(|waiter| self.waits[waiter as usize].store(ABANDONED, Ordering::Release));
+                } else {
+                    let waiters = self.cache.fill(fill, &bytes);
+                    waiters.for_each(|waiter| self.waits[waiter as usize].store(SERVED, Ordering::Release));
+                }
+            }
+        }
+    }
+
+    /// Each word is of a version that was there during the get.
+    fn check(&self, key: &Key, bytes: &[u8], first: u32) {
+        let last = self.version(key).now.load(Ordering::Acquire);
+        for (at, chunk) in bytes.chunks_exact(8).enumerate() {
+            let found = u64::from_ne_bytes(chunk.try_into().unwrap());
+            let is_right = |version| found == word(key.space, key.address + 8 * at as u64, version);
+            assert!((first..=last).any(is_right), "{}: {key:?} of {first} to {last}", self.run);
+        }
+    }
+
+    fn change(&self, random: &mut Rng) {
+        let space = random.u32(0..SPACES);
+        let blocks = if random.u32(0..4) == 0 { 0..BLOCKS } else { random.u32(0..BLOCKS)..0 };
+        let is_all = !blocks.is_empty();
+        let blocks = if is_all { blocks } else { blocks.start..blocks.start + 1 };
+        let cells = &self.versions[(space * BLOCKS + blocks.start) as usize..(space * BLOCKS + blocks.end) as usize];
+        let new: Vec<u32> = cells.iter().map(|cell| cell.now.fetch_add(1, Ordering::AcqRel) + 1).collect();
+        match random.u32(0..3) {
+            0 if is_all => self.cache.forget(space),
+            _ if is_all => self.cache.invalidate(space),
+            _ => self.cache.drop_range(space, 0, u64::from(blocks.start * BLOCK_BYTES), u64::from(BLOCK_BYTES)),
+        }
+        cells.iter().zip(new).for_each(|(cell, new)| _ = cell.told.fetch_max(new, Ordering::AcqRel));
+    }
+}
+
+fn run(seed: u64, steps: u32) -> (u64, u32) {
+    let world = World::new(seed);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let world = &world;
+            scope.spawn(move || {
+                let mut random = Rng::with_seed(seed ^ (thread as u64 + 1) << 40);
+                for _ in 0..steps {
+                    if random.u32(0..40) == 0 { world.change(&mut random) } else { world.get(thread, &mut random) }
+                }
+            });
+        }
+    });
+    let stats = world.cache.stats();
+    let classes = [
+        stats.hits,
+        stats.partial,
+        stats.joined,
+        stats.direct,
+        stats.conflicting,
+        stats.capacity,
+        stats.failing,
+        stats.dormant,
+    ];
+    assert_eq!(stats.gets, classes.iter().sum::<u64>(), "{}", world.run);
+    let joined = *world.joined.lock().unwrap();
+    assert_eq!(stats.joined, u64::from(joined), "{}", world.run);
+    (stats.hits, joined)
+}
+
+#[test]
+fn hits_are_right_while_threads_write_and_invalidate() {
+    let seeds = std::env::var("GET_CACHE_SEED").map(|seed| seed.parse().expect("a number"));
+    let seeds = seeds.map_or(0..if cfg!(miri) { 1 } else { 30 }, |seed: u64| seed..seed + 1);
+    let steps = if cfg!(miri) { 100 } else { 10_000 };
+    let counts: Vec<_> = seeds.map(|seed| run(seed, steps)).collect();
+    let sums = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+    assert!(cfg!(miri) || counts.len() < 10 || (sums.0 > 10_000 && sums.1 > 100), "{sums:?}");
+}
+
+/// Memory that is refused.
+struct Refusing(std::sync::Arc<AtomicU32>);
+
+// SAFETY: it gives nothing.
+unsafe impl vgasnet_getcache::Memory for Refusing {
+    fn allocate(&mut self, _bytes: usize) -> Option<std::ptr::NonNull<u8>> {
+        None
+    }
+
+    fn free(&mut self, _chunk: std::ptr::NonNull<u8>, _bytes: usize) {}
+
+    fn on_refused(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_cache_without_memory_is_off_and_says_so_once() {
+    let told = std::sync::Arc::new(AtomicU32::new(0));
+    let limits = Limits {
+        chunk_bytes: 4096,
+        chunks_max: 4,
+        chunks_start: 1,
+        entries_max: 64,
+        entries_start: 4,
+        len_max: 600,
+        seed: 1,
+    };
+    let cache: GetCache<Refusing> = GetCache::new(limits, Refusing(told.clone()));
+    for at in 0..100 {
+        let mut bytes = [0; 8];
+        let key = Key { space: 0, target: 0, address: at % 7 * 8 };
+        // SAFETY: the bytes are there until the get has ended, which it has at once.
+        let outcome = unsafe { cache.get(&key, bytes.as_mut_ptr(), 8, 1.0, 0) };
+        assert_eq!(outcome, Outcome::Miss { from: 0, fill: None });
+    }
+    assert_eq!((told.load(Ordering::Relaxed), cache.stats().gets), (1, 100));
+}

@@ -1,0 +1,302 @@
+//! The memory of the cache: chunks of regions, best fit.
+
+use super::key::EntryId;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use slab::Slab;
+
+/// The unit of regions.
+pub const UNIT_BYTES: u32 = 64;
+
+const NONE: u32 = u32::MAX;
+
+/// A region of the arena.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RegionId(u32);
+
+impl RegionId {
+    /// No region.
+    pub const NONE: RegionId = RegionId(NONE);
+}
+
+/// What is known of one region. Neighbours are those of the same chunk.
+#[derive(Clone, Copy, Debug)]
+struct Region {
+    start: u32,
+    units: u32,
+    /// `None`: it is free.
+    entry: Option<EntryId>,
+    before: u32,
+    after: u32,
+}
+
+/// Regions side by side, some of which have entries: the free ones beside those are among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    first: u32,
+    last: u32,
+    /// How many units they have.
+    pub units: u32,
+}
+
+/// The arena. Regions tile each chunk; no two free ones are neighbours.
+#[derive(Debug)]
+pub struct Arena {
+    chunk_units: u32,
+    /// The first region of each chunk.
+    firsts: Vec<u32>,
+    regions: Slab<Region>,
+    /// By size and place, those to give out.
+    free: BTreeSet<(u32, u32, RegionId)>,
+    free_units: u32,
+    /// The last chunk is to be removed: nothing is given out there.
+    is_last_sealed: bool,
+}
+
+/// How many units so many bytes take.
+pub fn units_of(bytes: u32) -> u32 {
+    bytes.div_ceil(UNIT_BYTES).max(1)
+}
+
+impl Arena {
+    /// An arena without chunks, each of which will have so many units.
+    pub fn new(chunk_units: u32) -> Arena {
+        Arena {
+            chunk_units,
+            firsts: Vec::new(),
+            regions: Slab::new(),
+            free: BTreeSet::new(),
+            free_units: 0,
+            is_last_sealed: false,
+        }
+    }
+
+    /// How many chunks it has.
+    pub fn chunks(&self) -> u32 {
+        self.firsts.len() as u32
+    }
+
+    /// How many units it has.
+    pub fn units(&self) -> u32 {
+        self.chunks() * self.chunk_units
+    }
+
+    /// How many of those are free.
+    pub fn free_units(&self) -> u32 {
+        self.free_units
+    }
+
+    /// Adds a chunk.
+    pub fn add_chunk(&mut self) {
+        self.unseal();
+        let start = self.units();
+        let region = Region { start, units: self.chunk_units, entry: None, before: NONE, after: NONE };
+        let id = self.regions.insert(region) as u32;
+        self.firsts.push(id);
+        self.free_units += self.chunk_units;
+        self.note_free(RegionId(id));
+    }
+
+    /// Gives nothing out in the last chunk any more, so that it becomes free.
+    pub fn seal(&mut self) {
+        if !self.is_last_sealed && !self.firsts.is_empty() {
+            self.free_in_last().into_iter().for_each(|region| self.note_taken(region));
+            self.is_last_sealed = true;
+        }
+    }
+
+    /// Takes that back.
+    pub fn unseal(&mut self) {
+        if core::mem::take(&mut self.is_last_sealed) {
+            self.free_in_last().into_iter().for_each(|region| self.note_free(region));
+        }
+    }
+
+    /// Removes the last chunk, if it is sealed and free.
+    pub fn remove_chunk(&mut self) -> bool {
+        let Some(first) = self.firsts.last().filter(|_| self.is_last_sealed).map(|first| *first as usize) else {
+            return false;
+        };
+        if self.regions[first].entry.is_some() || self.regions[first].units != self.chunk_units {
+            return false;
+        }
+        self.regions.remove(first);
+        self.firsts.pop();
+        self.free_units -= self.chunk_units;
+        self.is_last_sealed = false;
+        true
+    }
+
+    /// The first entries of the last chunk.
+    pub fn entries_of_last(&self, count: usize) -> Vec<EntryId> {
+        let first = self.firsts.last().copied().unwrap_or(NONE);
+        self.regions_from(first).filter_map(|at| self.regions[at as usize].entry).take(count).collect()
+    }
+
+    /// A region of so many units for an entry: of those that are free the smallest, and of those the first.
+    pub fn allocate(&mut self, units: u32, entry: EntryId) -> Option<RegionId> {
+        let (_, _, region) = *self.free.range((units, 0, RegionId(0))..).next()?;
+        self.note_taken(region);
+        self.cut(region, units);
+        self.regions[region.0 as usize].entry = Some(entry);
+        self.free_units -= units;
+        Some(region)
+    }
+
+    /// Frees a region, and returns the free one that it is a part of now.
+    pub fn release(&mut self, region: RegionId) -> RegionId {
+        let Region { before, after, .. } = self.regions[region.0 as usize];
+        self.free_units += self.units_of(region);
+        self.regions[region.0 as usize].entry = None;
+        if self.is_free(after) {
+            self.note_taken(RegionId(after));
+            self.join(region.0, after);
+        }
+        let hole = if self.is_free(before) {
+            self.note_taken(RegionId(before));
+            self.join(before, region.0);
+            RegionId(before)
+        } else {
+            region
+        };
+        self.note_free(hole);
+        hole
+    }
+
+    /// Makes a region longer, if what follows it is free.
+    pub fn extend(&mut self, region: RegionId, units: u32) -> bool {
+        let Region { units: own, after, .. } = self.regions[region.0 as usize];
+        let more = units.saturating_sub(own);
+        if more == 0 {
+            return true;
+        }
+        let is_sealed = self.is_last_sealed && self.is_in_last(self.place(region));
+        if is_sealed || !self.is_free(after) || self.units_of(RegionId(after)) < more {
+            return false;
+        }
+        self.note_taken(RegionId(after));
+        self.cut(RegionId(after), more);
+        self.join(region.0, after);
+        self.free_units -= more;
+        true
+    }
+
+    /// Where a region begins, in units.
+    pub fn place(&self, region: RegionId) -> u32 {
+        self.regions[region.0 as usize].start
+    }
+
+    /// How many units a region has.
+    pub fn units_of(&self, region: RegionId) -> u32 {
+        self.regions[region.0 as usize].units
+    }
+
+    /// How many free units are beside a region.
+    pub fn free_beside(&self, region: RegionId) -> u32 {
+        let Region { before, after, .. } = self.regions[region.0 as usize];
+        [before, after].into_iter().filter(|at| self.is_free(*at)).map(|at| self.units_of(RegionId(at))).sum()
+    }
+
+    /// The entries beside a region.
+    pub fn beside(&self, region: RegionId) -> [Option<EntryId>; 2] {
+        let Region { before, after, .. } = self.regions[region.0 as usize];
+        [before, after].map(|at| self.regions.get(at as usize)?.entry)
+    }
+
+    /// An entry's region, with what is free beside it.
+    pub fn span(&self, region: RegionId) -> Span {
+        let span = Span { first: region.0, last: region.0, units: self.units_of(region) };
+        self.with_free(span)
+    }
+
+    /// The regions beside a span, which are not free.
+    pub fn outside(&self, span: &Span) -> [Option<(RegionId, EntryId)>; 2] {
+        let outside = [self.regions[span.first as usize].before, self.regions[span.last as usize].after];
+        outside.map(|at| Some((RegionId(at), self.regions.get(at as usize)?.entry?)))
+    }
+
+    /// A span with a region that is beside it, and with what is free beyond.
+    pub fn widen(&self, span: &Span, region: RegionId) -> Span {
+        let units = span.units + self.units_of(region);
+        if self.regions[region.0 as usize].after == span.first {
+            self.with_free(Span { first: region.0, units, ..*span })
+        } else {
+            self.with_free(Span { last: region.0, units, ..*span })
+        }
+    }
+
+    fn with_free(&self, mut span: Span) -> Span {
+        let (before, after) = (self.regions[span.first as usize].before, self.regions[span.last as usize].after);
+        if self.is_free(before) {
+            span = Span { first: before, units: span.units + self.units_of(RegionId(before)), ..span };
+        }
+        if self.is_free(after) {
+            span = Span { last: after, units: span.units + self.units_of(RegionId(after)), ..span };
+        }
+        span
+    }
+
+    /// All regions in order: place, units and entry of each.
+    pub fn all(&self) -> impl Iterator<Item = (u32, u32, Option<EntryId>)> + '_ {
+        let ids = self.firsts.iter().flat_map(|first| self.regions_from(*first));
+        ids.map(|at| self.regions[at as usize]).map(|region| (region.start, region.units, region.entry))
+    }
+
+    fn regions_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
+        let known = move |at: u32| Some(at).filter(|at| *at != NONE);
+        core::iter::successors(known(first), move |at| known(self.regions[*at as usize].after))
+    }
+
+    fn free_in_last(&self) -> Vec<RegionId> {
+        let first = self.firsts.last().copied().unwrap_or(NONE);
+        self.regions_from(first).filter(|at| self.is_free(*at)).map(RegionId).collect()
+    }
+
+    fn is_in_last(&self, place: u32) -> bool {
+        place + self.chunk_units >= self.units()
+    }
+
+    fn is_free(&self, at: u32) -> bool {
+        at != NONE && self.regions[at as usize].entry.is_none()
+    }
+
+    fn note_free(&mut self, region: RegionId) {
+        let Region { start, units, .. } = self.regions[region.0 as usize];
+        if !(self.is_last_sealed && self.is_in_last(start)) {
+            self.free.insert((units, start, region));
+        }
+    }
+
+    fn note_taken(&mut self, region: RegionId) {
+        let Region { start, units, .. } = self.regions[region.0 as usize];
+        self.free.remove(&(units, start, region));
+    }
+
+    /// Cuts a region that is noted as taken to so many units. What is left is free.
+    fn cut(&mut self, region: RegionId, units: u32) {
+        let Region { start, units: all, after, .. } = self.regions[region.0 as usize];
+        if all == units {
+            return;
+        }
+        let rest = Region { start: start + units, units: all - units, entry: None, before: region.0, after };
+        let rest = self.regions.insert(rest) as u32;
+        self.link(rest, after);
+        self.link(region.0, rest);
+        self.regions[region.0 as usize].units = units;
+        self.note_free(RegionId(rest));
+    }
+
+    /// Adds a region to the one before it.
+    fn join(&mut self, region: u32, next: u32) {
+        let gone = self.regions.remove(next as usize);
+        self.regions[region as usize].units += gone.units;
+        self.link(region, gone.after);
+    }
+
+    fn link(&mut self, before: u32, after: u32) {
+        self.regions[before as usize].after = after;
+        if after != NONE {
+            self.regions[after as usize].before = before;
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Where entries are found by key: a bucketed cuckoo hash table that grows and shrinks bucket by bucket.
+
+use super::key::{EntryId, Hash, SLOTS};
+use super::mirror::Mirror;
+use alloc::vec::Vec;
+
+/// Buckets that the search for a free slot looks at.
+const PATH_BUCKETS: usize = 32;
+
+/// Buckets that are added or removed at a time.
+const BUCKETS_A_STEP: u32 = 4;
+
+/// The fewest buckets that an index has.
+pub const BUCKETS_MIN: u32 = 2;
+
+/// The index. Its slots are the driver's.
+#[derive(Debug)]
+pub struct Index {
+    buckets: u32,
+    /// How many it is to have.
+    target: u32,
+    buckets_max: u32,
+    len: u32,
+}
+
+/// A bucket that the search for a free slot has come to, from a slot of the bucket before.
+#[derive(Clone, Copy, Default)]
+struct Step {
+    bucket: u32,
+    before: usize,
+    from_slot: u32,
+}
+
+/// The bucket that a new one has keys of.
+fn parent(bucket: u32) -> u32 {
+    bucket - (1 << bucket.ilog2())
+}
+
+fn slots(bucket: u32) -> core::ops::Range<u32> {
+    bucket * SLOTS..(bucket + 1) * SLOTS
+}
+
+fn entry_of(slot: u64) -> Option<EntryId> {
+    (slot as u32).checked_sub(1).map(EntryId)
+}
+
+impl Index {
+    /// An empty index of so many buckets, which are powers of two.
+    pub fn new(buckets: u32, buckets_max: u32, mirror: &mut impl Mirror) -> Index {
+        assert!(buckets >= BUCKETS_MIN && buckets.is_power_of_two() && buckets_max.is_power_of_two());
+        mirror.set_buckets(buckets);
+        Index { buckets, target: buckets, buckets_max: buckets_max.max(buckets), len: 0 }
+    }
+
+    /// How many buckets it has.
+    pub fn buckets(&self) -> u32 {
+        self.buckets
+    }
+
+    /// The slots that lead to entries with this hash.
+    pub fn candidates<'a>(&self, mirror: &'a impl Mirror, hash: Hash) -> impl Iterator<Item = (u32, EntryId)> + 'a {
+        let homes = hash.homes(self.buckets);
+        let looked_at = if homes[0] == homes[1] { 1 } else { 2 };
+        let all = homes.into_iter().take(looked_at).flat_map(slots);
+        all.filter_map(move |at| Some((at, hash.entry_in(mirror.slot(at))?)))
+    }
+
+    /// The entries that are in the way of one with this hash.
+    pub fn around(&self, mirror: &impl Mirror, hash: Hash) -> Vec<EntryId> {
+        let all = hash.homes(self.buckets).into_iter().flat_map(slots);
+        all.filter_map(|at| entry_of(mirror.slot(at))).collect()
+    }
+
+    /// Adds an entry, if there is room. `hash_of` has the hashes of those that are in.
+    pub fn insert<M: Mirror>(&mut self, mirror: &mut M, hash_of: impl Fn(EntryId) -> Hash, entry: EntryId) -> bool {
+        self.plan(self.len + 1);
+        self.step(mirror, &hash_of);
+        if !self.place(mirror, &hash_of, entry) {
+            if self.target <= self.buckets {
+                self.target = (2 * self.buckets.next_power_of_two()).min(self.buckets_max);
+            }
+            self.step(mirror, &hash_of);
+            if !self.place(mirror, &hash_of, entry) {
+                return false;
+            }
+        }
+        self.len += 1;
+        true
+    }
+
+    /// Removes an entry.
+    pub fn remove<M: Mirror>(&mut self, mirror: &mut M, hash_of: impl Fn(EntryId) -> Hash, entry: EntryId) {
+        let hash = hash_of(entry);
+        let found = self.candidates(mirror, hash).find(|(_, other)| *other == entry);
+        let (at, _) = found.expect("the entry is in the index");
+        mirror.set_slot(at, 0);
+        self.len -= 1;
+        self.plan(self.len);
+        self.step(mirror, &hash_of);
+    }
+
+    /// Decides how many buckets there are to be for so many entries. What has grown does not shrink at once.
+    fn plan(&mut self, len: u32) {
+        let room = |buckets: u32| u64::from(buckets) * u64::from(SLOTS);
+        let len = u64::from(len);
+        if len * 5 > room(self.target) * 4 {
+            self.target = (2 * self.target).min(self.buckets_max);
+        } else if len * 5 < room(self.target) && self.target > BUCKETS_MIN && self.buckets == self.target {
+            self.target /= 2;
+        }
+    }
+
+    /// Goes a few buckets towards what is planned.
+    fn step<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) {
+        for _ in 0..BUCKETS_A_STEP {
+            if self.buckets < self.target {
+                self.split(mirror, hash_of);
+            } else if self.buckets > self.target && !self.merge(mirror, hash_of) {
+                return;
+            }
+        }
+    }
+
+    /// Adds a bucket, with those entries of another one that belong there now.
+    fn split<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) {
+        let (new, old) = (self.buckets, parent(self.buckets));
+        self.buckets += 1;
+        let mut free = slots(new);
+        for at in slots(old) {
+            let slot = mirror.slot(at);
+            let Some(entry) = entry_of(slot) else { continue };
+            if !hash_of(entry).homes(self.buckets).contains(&old) {
+                mirror.set_slot(free.next().expect("as many slots as the other has"), slot);
+                mirror.set_slot(at, 0);
+            }
+        }
+        mirror.set_buckets(self.buckets);
+    }
+
+    /// Removes the last bucket, if its entries find room elsewhere.
+    fn merge<M: Mirror>(&mut self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash) -> bool {
+        let last = self.buckets - 1;
+        let into = parent(last);
+        for at in slots(last) {
+            let slot = mirror.slot(at);
+            let Some(entry) = entry_of(slot) else { continue };
+            let other = hash_of(entry).homes(self.buckets).into_iter().find(|home| *home != last);
+            let free = other.filter(|other| *other != into).and_then(|other| free_slot(mirror, other));
+            if let Some(free) = free {
+                mirror.set_slot(free, slot);
+                mirror.set_slot(at, 0);
+            }
+        }
+        let left: Vec<u32> = slots(last).filter(|at| mirror.slot(*at) != 0).collect();
+        let free: Vec<u32> = slots(into).filter(|at| mirror.slot(*at) == 0).collect();
+        if left.len() > free.len() {
+            return false;
+        }
+        self.buckets = last;
+        mirror.set_buckets(last);
+        for (at, free) in left.into_iter().zip(free) {
+            mirror.set_slot(free, mirror.slot(at));
+            mirror.set_slot(at, 0);
+        }
+        true
+    }
+
+    /// Puts an entry into a slot. Where its buckets are full, the shortest way to a free slot is searched, and the entries on it move.
+    fn place<M: Mirror>(&self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash, entry: EntryId) -> bool {
+        let hash = hash_of(entry);
+        let mut steps = [Step::default(); PATH_BUCKETS];
+        let mut len = 0;
+        for bucket in hash.homes(self.buckets) {
+            if len == 0 || steps[0].bucket != bucket {
+                steps[len] = Step { bucket, before: usize::MAX, from_slot: 0 };
+                len += 1;
+            }
+        }
+        let mut at = 0;
+        while at < len {
+            if let Some(free) = free_slot(mirror, steps[at].bucket) {
+                move_along(mirror, &steps, at, free, hash.slot(entry));
+                return true;
+            }
+            len = self.add_steps(mirror, hash_of, &mut steps, at, len);
+            at += 1;
+        }
+        false
+    }
+
+    /// Appends the buckets to which entries of a full one could move. Returns how many steps there are.
+    fn add_steps<M: Mirror>(
+        &self,
+        mirror: &M,
+        hash_of: &impl Fn(EntryId) -> Hash,
+        steps: &mut [Step; PATH_BUCKETS],
+        at: usize,
+        mut len: usize,
+    ) -> usize {
+        let full = steps[at].bucket;
+        for slot in slots(full) {
+            let Some(entry) = entry_of(mirror.slot(slot)) else { continue };
+            for bucket in hash_of(entry).homes(self.buckets) {
+                let is_known = steps[..len].iter().any(|step| step.bucket == bucket);
+                if !is_known && len < PATH_BUCKETS {
+                    steps[len] = Step { bucket, before: at, from_slot: slot };
+                    len += 1;
+                }
+            }
+        }
+        len
+    }
+}
+
+fn free_slot(mirror: &impl Mirror, bucket: u32) -> Option<u32> {
+    slots(bucket).find(|at| mirror.slot(*at) == 0)
+}
+
+/// Moves the entries on the way to a free slot by one step each, the last one first, so that each is found all the time.
+fn move_along(mirror: &mut impl Mirror, steps: &[Step; PATH_BUCKETS], mut at: usize, mut free: u32, slot: u64) {
+    while steps[at].before != usize::MAX {
+        mirror.set_slot(free, mirror.slot(steps[at].from_slot));
+        free = steps[at].from_slot;
+        at = steps[at].before;
+    }
+    mirror.set_slot(free, slot);
+}

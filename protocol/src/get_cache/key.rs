@@ -1,0 +1,140 @@
+//! What names an entry, and where the index has it.
+
+/// Where the bytes of a get begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// A space or a window: what is invalidated as a whole.
+    pub space: u32,
+    /// The rank whose memory has them.
+    pub target: u32,
+    /// Where they begin there.
+    pub address: u64,
+}
+
+/// An entry's place in the tables of the cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EntryId(pub u32);
+
+impl EntryId {
+    /// The entry as an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Generations have so many places. Spaces with the same place are invalidated together.
+pub const GENERATION_PLACES: u32 = 1024;
+
+/// The place of a space's generation.
+#[inline]
+pub fn generation_place(space: u32) -> usize {
+    (space % GENERATION_PLACES) as usize
+}
+
+/// Slots of a bucket.
+pub const SLOTS: u32 = 4;
+
+/// One key in so many is looked up while the cache is dormant.
+const SAMPLED: u32 = 64;
+
+/// Makes hashes of keys. Each cache has a seed of its own, so no program has keys that collide in all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Hasher {
+    seed: u64,
+}
+
+/// The product of two numbers, its halves folded: each bit of the result depends on all bits of both.
+#[inline]
+fn fold(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    product as u64 ^ (product >> 64) as u64
+}
+
+impl Hasher {
+    /// A hasher with this seed.
+    pub fn new(seed: u64) -> Hasher {
+        Hasher { seed: seed ^ 0x9E37_79B9_7F4A_7C15 }
+    }
+
+    /// The hash of a key.
+    #[inline]
+    pub fn hash(&self, key: &Key) -> Hash {
+        let owner = u64::from(key.space) << 32 | u64::from(key.target);
+        let mixed = fold(owner ^ self.seed, 0xD6E8_FEB8_6659_FD93);
+        Hash(fold(mixed ^ key.address, self.seed | 0xA076_1D64_0000_0001))
+    }
+}
+
+/// The hash of a key: its two halves choose a bucket each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hash(u64);
+
+/// The bucket of half a hash among so many. Buckets are added one by one: those behind the last power of two have a part of what the
+/// bucket without their top bit had before.
+#[inline]
+fn bucket_of(half: u32, buckets: u32) -> u32 {
+    let mask = buckets.next_power_of_two() - 1;
+    let bucket = half & mask;
+    if bucket < buckets { bucket } else { bucket & (mask >> 1) }
+}
+
+impl Hash {
+    /// The two buckets that may have the key, which may be one.
+    #[inline]
+    pub fn homes(self, buckets: u32) -> [u32; 2] {
+        [bucket_of(self.0 as u32, buckets), bucket_of((self.0 >> 32) as u32, buckets)]
+    }
+
+    /// What a slot of the index has where it leads to this entry; 0 is a slot that leads nowhere.
+    #[inline]
+    pub fn slot(self, entry: EntryId) -> u64 {
+        u64::from(self.tag()) << 32 | u64::from(entry.0 + 1)
+    }
+
+    /// The entry that a slot leads to, if it may be that of the key.
+    #[inline]
+    pub fn entry_in(self, slot: u64) -> Option<EntryId> {
+        let entry = slot as u32;
+        (entry != 0 && (slot >> 32) as u32 == self.tag()).then(|| EntryId(entry - 1))
+    }
+
+    /// Whether the key is looked up while the cache is dormant: always the same keys, so that they hit if they are asked for again.
+    #[inline]
+    pub fn is_sampled(self) -> bool {
+        self.tag() % SAMPLED == 0
+    }
+
+    /// What tells keys in one place apart, as a rule.
+    #[inline]
+    pub fn tag(self) -> u32 {
+        (self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn a_new_bucket_takes_keys_of_one_other() {
+        for buckets in 2..40u32 {
+            let parent = buckets - (1 << buckets.ilog2());
+            for half in 0..4096 {
+                let (before, after) = (bucket_of(half, buckets), bucket_of(half, buckets + 1));
+                assert!(before < buckets && (after == before || (before == parent && after == buckets)));
+            }
+        }
+    }
+
+    #[test]
+    fn aligned_addresses_and_neighbouring_ranks_do_not_collide() {
+        let hasher = Hasher::new(1);
+        for shift in [0, 3, 6, 12, 20, 32, 50] {
+            let keys = (0..8u32).flat_map(|target| (0..500u64).map(move |at| (target, at << shift)));
+            let hashes = keys.map(|(target, address)| hasher.hash(&Key { space: 3, target, address }));
+            let homes: HashSet<_> = hashes.map(|hash| hash.homes(1 << 20)).collect();
+            assert_eq!(homes.len(), 4000, "addresses {shift} bits apart");
+        }
+    }
+}

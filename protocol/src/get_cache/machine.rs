@@ -1,0 +1,450 @@
+//! The cache as a whole: what becomes of each get.
+
+use super::arena::{Arena, UNIT_BYTES};
+use super::entries::Entries;
+use super::ghosts::Ghosts;
+use super::heat::{Clock, Heat};
+use super::index::Index;
+use super::key::{EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
+use super::mirror::{Mirror, Opened};
+use super::ranges::Ranges;
+use super::room::Room;
+use super::sizing::{Counts, Sizing};
+use super::stats::Stats;
+use super::window::Window;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// The bounds of a cache, and where it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a chunk of memory.
+    pub chunk_bytes: u32,
+    /// The most chunks, and how many may be had at first.
+    pub chunks_max: u32,
+    /// Chunks that it may have before it is known that they pay.
+    pub chunks_start: u32,
+    /// The most entries.
+    pub entries_max: u32,
+    /// Entries that the index has room for at first.
+    pub entries_start: u32,
+    /// Larger gets are not cached.
+    pub len_max: u32,
+    /// Makes hashes and samples.
+    pub seed: u64,
+}
+
+impl Limits {
+    /// The most buckets that the index has.
+    pub fn buckets_max(&self) -> u32 {
+        buckets_for(self.entries_max)
+    }
+}
+
+/// Gets that missed between two looks at how the cache does.
+const GETS_A_LOOK: u32 = 16;
+
+/// Heat halves while 2 to the power of this as many gets miss as there are entries.
+const HALF_LIFE_LOG2: u32 = 2;
+
+/// Buckets for so many entries.
+fn buckets_for(entries: u32) -> u32 {
+    let slots = u64::from(entries) * 5 / 4;
+    (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
+}
+
+/// Bytes of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Which.
+    pub entry: EntryId,
+    /// Where it begins in the arena, in units.
+    pub place: u32,
+    /// How many of its bytes, from the first one on.
+    pub len: u32,
+}
+
+/// What becomes of a get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The bytes are here. The entry is pinned for the caller, who copies and unpins.
+    Hit(Part),
+    /// They are on their way, and the waiter is told.
+    Joined,
+    /// The caller fetches them.
+    Miss {
+        /// The first of them are here, pinned as those of a hit, and need not be fetched.
+        head: Option<Part>,
+        /// They are to be kept: the caller copies all of them there and says so, or that they do not come. Nobody else uses that
+        /// place meanwhile, from the head's end on.
+        fill: Option<Part>,
+    },
+}
+
+/// What has become of an entry whose bytes came.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Filled<W> {
+    /// It is kept.
+    pub is_kept: bool,
+    /// Gets that joined, whose bytes have come whether it is kept or not.
+    pub waiters: Vec<W>,
+}
+
+/// The cache of a rank. `W` is what its driver knows of a get that waits.
+#[derive(Debug)]
+pub struct Machine<M, W> {
+    /// The driver's side.
+    pub mirror: M,
+    pub(super) limits: Limits,
+    pub(super) hasher: Hasher,
+    pub(super) index: Index,
+    pub(super) arena: Arena,
+    pub(super) entries: Entries<W>,
+    pub(super) ranges: Ranges,
+    pub(super) ghosts: Ghosts,
+    pub(super) window: Window,
+    pub(super) sizing: Sizing,
+    pub(super) stats: Stats,
+    pub(super) generations: Vec<u32>,
+    pub(super) clock: Clock,
+    /// Gets that needed room that was not free.
+    pub(super) pressed: u64,
+    /// The mean size of gets that missed lately, in bytes.
+    pub(super) mean_bytes: f32,
+    /// Entries that somebody had pinned when they were dropped.
+    pub(super) lingering: Vec<EntryId>,
+    /// Listed entries before this one may be of an older generation.
+    pub(super) unswept: usize,
+    pub(super) random: u64,
+}
+
+impl<M: Mirror, W> Machine<M, W> {
+    /// An empty cache without memory.
+    pub fn new(mut mirror: M, limits: Limits) -> Machine<M, W> {
+        let start = buckets_for(limits.entries_start.min(limits.entries_max));
+        Machine {
+            index: Index::new(start, limits.buckets_max(), &mut mirror),
+            mirror,
+            hasher: Hasher::new(limits.seed),
+            arena: Arena::new(limits.chunk_bytes / UNIT_BYTES),
+            entries: Entries::new(limits.entries_max),
+            ranges: Ranges::default(),
+            ghosts: Ghosts::new(limits.buckets_max() * SLOTS),
+            window: Window::default(),
+            sizing: Sizing::new(limits.chunks_start, limits.chunks_max),
+            stats: Stats::default(),
+            generations: vec![0; GENERATION_PLACES as usize],
+            clock: Clock::default(),
+            pressed: 0,
+            mean_bytes: 0.0,
+            lingering: Vec::new(),
+            unswept: 0,
+            random: limits.seed | 1,
+            limits,
+        }
+    }
+
+    /// What becomes of a get that did not find its bytes, or did not look. A weight of 1 is usual.
+    pub fn get(&mut self, key: &Key, len: u32, weight: f32, waiter: W) -> Answer {
+        self.tend();
+        self.clock.now = self.clock.now.wrapping_add(1);
+        let listed = self.entries.listed().len().max(1);
+        self.clock.half_life_log2 = (listed.ilog2() + HALF_LIFE_LOG2).min(31);
+        self.mirror.set_clock(self.clock);
+        let Some(entry) = self.find_current(key) else { return self.miss(key, len, weight, None) };
+        let known = self.entries.get_mut(entry);
+        if len <= known.valid {
+            self.stats.hits += 1;
+            self.stats.bytes_hit += u64::from(len);
+            return Answer::Hit(self.pin(entry, len));
+        }
+        if len <= known.claimed {
+            known.waiters.push(waiter);
+            self.stats.joined += 1;
+            self.warm(entry);
+            return Answer::Joined;
+        }
+        self.miss(key, len, weight, Some(entry))
+    }
+
+    /// The bytes of an entry have come, all that were asked for. Those who wait for them get them.
+    pub fn fill(&mut self, entry: EntryId) -> Filled<W> {
+        let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
+        let is_kept = self.entries.get(entry).is_listed() && !self.is_stale(entry);
+        if is_kept {
+            self.open(entry);
+        } else {
+            self.end_in_vain(entry);
+        }
+        Filled { is_kept, waiters }
+    }
+
+    /// The bytes of an entry do not come. Those who waited for them do not get them.
+    pub fn abandon(&mut self, entry: EntryId) -> Vec<W> {
+        let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
+        let known = self.entries.get_mut(entry);
+        if known.is_listed() && known.valid > 0 {
+            known.claimed = known.valid;
+        } else {
+            self.end_in_vain(entry);
+        }
+        waiters
+    }
+
+    /// Nothing of a space is served any more that was asked for before. Spaces of the same place share that.
+    pub fn invalidate(&mut self, space: u32) {
+        let place = generation_place(space);
+        if self.generations[place] == u32::MAX {
+            // Numbers begin anew, so nothing may be left of those before.
+            self.drop_all(|key| generation_place(key.space) == place);
+        }
+        self.generations[place] = self.generations[place].wrapping_add(1);
+        self.mirror.set_generation(place, self.generations[place]);
+        self.unswept = self.entries.listed().len();
+    }
+
+    /// A space is gone: nothing of it is served any more, and its entries go at once.
+    pub fn forget(&mut self, space: u32) {
+        self.invalidate(space);
+        self.ranges.of_space(space).into_iter().for_each(|entry| self.drop(entry));
+    }
+
+    /// Entries that have bytes of a range are not served any more, and those on their way are not kept.
+    pub fn drop_range(&mut self, space: u32, target: u32, start: u64, len: u64) {
+        for entry in self.ranges.near(space, target, start, len) {
+            let known = self.entries.get(entry);
+            if known.key.address.saturating_add(u64::from(known.claimed)) > start {
+                self.drop(entry);
+            }
+        }
+    }
+
+    /// What the cache has done so far.
+    pub fn stats(&self) -> Stats {
+        let bytes = |units: u32| u64::from(units) * u64::from(UNIT_BYTES);
+        let now = Stats {
+            entries: self.entries.listed().len() as u64,
+            bytes_used: bytes(self.arena.units() - self.arena.free_units()),
+            bytes_held: bytes(self.arena.units()),
+            bytes_max: u64::from(self.limits.chunk_bytes) * u64::from(self.sizing.chunks_max()),
+            ..self.stats
+        };
+        now.with(self.mirror.seen())
+    }
+
+    /// Whether only sampled keys need be asked about.
+    pub fn is_dormant(&self) -> bool {
+        self.sizing.is_dormant()
+    }
+
+    /// The index.
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// The memory.
+    pub fn arena(&self) -> &Arena {
+        &self.arena
+    }
+
+    /// The entries.
+    pub fn entries(&self) -> &Entries<W> {
+        &self.entries
+    }
+
+    /// The hasher of the index.
+    pub fn hasher(&self) -> Hasher {
+        self.hasher
+    }
+
+    /// A get that fetches bytes. There may be a shorter entry.
+    fn miss(&mut self, key: &Key, len: u32, weight: f32, shorter: Option<EntryId>) -> Answer {
+        self.mean_bytes += (len as f32 - self.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
+        let valid = shorter.map_or(0, |entry| self.entries.get(entry).valid);
+        let head = shorter.filter(|_| valid > 0).map(|entry| self.pin(entry, valid));
+        self.stats.bytes_fetched += u64::from(len - valid);
+        let (fill, room) = match shorter {
+            Some(entry) if self.extend(entry, len) => (Some(entry), Room::Free),
+            _ => self.reserve(key, len, weight, shorter),
+        };
+        self.pressed += u64::from(len <= self.limits.len_max && matches!(room, Room::Made | Room::None));
+        let class = match room {
+            _ if head.is_some() => &mut self.stats.partial,
+            Room::Free => &mut self.stats.direct,
+            Room::Displaced => &mut self.stats.conflicting,
+            Room::Made => &mut self.stats.capacity,
+            Room::None => &mut self.stats.failing,
+        };
+        *class += 1;
+        Answer::Miss { head, fill: fill.map(|entry| self.part(entry, len)) }
+    }
+
+    /// Has an open entry wait for more bytes, if there is room behind it.
+    fn extend(&mut self, entry: EntryId, len: u32) -> bool {
+        let known = self.entries.get(entry);
+        let can = !known.is_filling()
+            && !known.is_new
+            && len <= self.limits.len_max
+            && self.arena.extend(known.region, super::units_of(len));
+        if can {
+            self.entries.get_mut(entry).claimed = len;
+            self.ranges.lengthen(len);
+        }
+        can
+    }
+
+    /// The entry of a key, unless it is of an older generation.
+    fn find_current(&mut self, key: &Key) -> Option<EntryId> {
+        let hash = self.hasher.hash(key);
+        let mut candidates = self.index.candidates(&self.mirror, hash);
+        let (_, entry) = candidates.find(|(_, entry)| self.entries.get(*entry).key == *key)?;
+        drop(candidates);
+        if self.is_stale(entry) {
+            self.drop(entry);
+            return None;
+        }
+        Some(entry)
+    }
+
+    pub(super) fn is_stale(&self, entry: EntryId) -> bool {
+        let known = self.entries.get(entry);
+        known.generation != self.generations[generation_place(known.key.space)]
+    }
+
+    fn part(&self, entry: EntryId, len: u32) -> Part {
+        Part { entry, place: self.arena.place(self.entries.get(entry).region), len }
+    }
+
+    fn pin(&mut self, entry: EntryId, len: u32) -> Part {
+        self.mirror.pin(entry);
+        self.warm(entry);
+        self.part(entry, len)
+    }
+
+    pub(super) fn warm(&mut self, entry: EntryId) {
+        let heat = self.mirror.heat(entry).used(self.clock);
+        self.mirror.set_heat(entry, heat);
+    }
+
+    fn open(&mut self, entry: EntryId) {
+        let known = self.entries.get_mut(entry);
+        let is_longer = known.valid > 0;
+        known.valid = known.claimed;
+        let (key, generation, len) = (known.key, known.generation, known.claimed);
+        if is_longer {
+            self.mirror.lengthen(entry, len);
+        } else {
+            let place = self.arena.place(self.entries.get(entry).region);
+            self.mirror.open(entry, &Opened { key, generation, place, len });
+        }
+    }
+
+    /// What was on its way came for an entry that is not kept, or does not come.
+    fn end_in_vain(&mut self, entry: EntryId) {
+        let known = self.entries.get_mut(entry);
+        let was_open = known.valid > 0;
+        known.claimed = known.valid;
+        if known.is_listed() {
+            self.unlist(entry);
+        }
+        self.let_go(entry, was_open);
+    }
+
+    /// Drops entries that the index has. It looks at all of them.
+    fn drop_all(&mut self, suits: impl Fn(&Key) -> bool) {
+        let all = self.entries.listed().iter().copied();
+        let suiting: Vec<EntryId> = all.filter(|entry| suits(&self.entries.get(*entry).key)).collect();
+        suiting.into_iter().for_each(|entry| self.drop(entry));
+    }
+
+    /// Takes an entry out of everything that leads to it. It goes as soon as nobody fills or copies it.
+    pub(super) fn drop(&mut self, entry: EntryId) {
+        self.unlist(entry);
+        let known = self.entries.get(entry);
+        let (is_filling, is_open) = (known.is_filling(), known.valid > 0);
+        if is_filling && is_open {
+            self.mirror.close(entry);
+        }
+        if !is_filling {
+            self.let_go(entry, is_open);
+        }
+    }
+
+    /// Frees an entry to which nothing leads, or has it linger.
+    fn let_go(&mut self, entry: EntryId, was_open: bool) {
+        if was_open {
+            self.mirror.close(entry);
+            if self.mirror.is_pinned(entry) {
+                return self.lingering.push(entry);
+            }
+        }
+        self.release(entry);
+    }
+
+    pub(super) fn unlist(&mut self, entry: EntryId) {
+        let (hasher, entries) = (self.hasher, &self.entries);
+        self.index.remove(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), entry);
+        self.ranges.remove(&self.entries.get(entry).key);
+        self.leave_window(entry);
+        self.entries.unlist(entry);
+    }
+
+    /// Frees an entry's memory. Returns the hole.
+    pub(super) fn release(&mut self, entry: EntryId) -> super::RegionId {
+        self.mirror.set_heat(entry, Heat::default());
+        let gone = self.entries.remove(entry);
+        debug_assert!(gone.waiters.is_empty(), "nobody waits for it");
+        self.arena.release(gone.region)
+    }
+
+    /// What is done bit by bit, a little at each get.
+    fn tend(&mut self) {
+        self.look_at_lingering();
+        self.sweep();
+        if self.clock.now % GETS_A_LOOK == 0 {
+            self.look_at_size();
+        }
+        self.resize();
+    }
+
+    /// Has it decided how much memory there is to be, and whether looking pays.
+    fn look_at_size(&mut self) {
+        let seen = self.mirror.seen();
+        let stats = &self.stats;
+        let missed = stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing;
+        let hits = seen.hits + stats.hits;
+        let counts =
+            Counts { looked_up: hits + missed, hits: hits + stats.joined + stats.partial, pressed: self.pressed };
+        let (free, chunks) = (self.arena.free_units(), self.arena.chunks());
+        let is_roomy = free > self.arena.units() / 2 && free > self.limits.chunk_bytes / UNIT_BYTES;
+        let was_dormant = self.sizing.is_dormant();
+        self.sizing.look(counts, chunks, is_roomy);
+        if was_dormant != self.sizing.is_dormant() {
+            self.mirror.set_dormant(!was_dormant);
+        }
+    }
+
+    /// Frees an entry that lingered, if nobody copies it any more.
+    fn look_at_lingering(&mut self) {
+        for _ in 0..2.min(self.lingering.len()) {
+            let entry = self.lingering.swap_remove(0);
+            if self.mirror.is_pinned(entry) {
+                self.lingering.push(entry);
+            } else {
+                self.release(entry);
+            }
+        }
+    }
+
+    /// Drops entries of older generations.
+    fn sweep(&mut self) {
+        self.unswept = self.unswept.min(self.entries.listed().len());
+        for _ in 0..2.min(self.unswept) {
+            self.unswept -= 1;
+            let entry = self.entries.listed()[self.unswept];
+            if self.is_stale(entry) {
+                self.drop(entry);
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Room for entries: what goes where there is none, and how the memory grows and shrinks.
+
+use super::arena::{RegionId, units_of};
+use super::entries::Entry;
+use super::key::{EntryId, Key, generation_place};
+use super::machine::Machine;
+use super::mirror::Mirror;
+use super::window::PROBES_PART;
+
+/// Entries among which the victim is chosen.
+const SAMPLE: usize = 16;
+
+/// Entries that one get has go at most.
+const EVICTIONS_MAX: u32 = 3;
+
+/// How room for an entry was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// It was free.
+    Free,
+    /// Entries went for its memory.
+    Made,
+    /// An entry went for its place in the index.
+    Displaced,
+    /// It was not found.
+    None,
+}
+
+/// What a get costs beside its bytes, in bytes that a network moves meanwhile.
+const REQUEST_BYTES: f32 = 8192.0;
+
+/// Entries side by side.
+struct Group {
+    members: [Option<EntryId>; EVICTIONS_MAX as usize],
+    /// What they are worth.
+    worth: f32,
+    /// The units that are free when they are gone.
+    units: u32,
+}
+
+impl<M: Mirror, W> Machine<M, W> {
+    /// Makes a pending entry, in the place of a shorter one if there is one.
+    pub(super) fn reserve(
+        &mut self,
+        key: &Key,
+        len: u32,
+        weight: f32,
+        shorter: Option<EntryId>,
+    ) -> (Option<EntryId>, Room) {
+        let mut left = EVICTIONS_MAX;
+        let is_full = self.entries.is_full();
+        if len == 0 || len > self.limits.len_max || (is_full && self.evict_sampled(&mut left).is_none()) {
+            return (None, Room::None);
+        }
+        let generation = self.generations[generation_place(key.space)];
+        let entry = self.entries.insert(Entry::new(*key, generation, len, weight));
+        let hash = self.hasher.hash(key);
+        let heat = self.ghosts.heat(hash, self.ghost_places()).used(self.clock);
+        self.mirror.set_heat(entry, heat);
+        let Some(is_made) = self.allocate(entry, units_of(len), &mut left) else {
+            self.entries.remove(entry);
+            self.ghosts.note(hash, heat, self.ghost_places());
+            return (None, Room::None);
+        };
+        // It is pinned or pending, so it was not evicted.
+        if let Some(shorter) = shorter {
+            self.drop(shorter);
+        }
+        match self.list(entry, &mut left) {
+            Some(true) => (Some(entry), Room::Displaced),
+            Some(false) if is_full => (Some(entry), Room::Displaced),
+            Some(false) => (Some(entry), if is_made { Room::Made } else { Room::Free }),
+            None => {
+                self.release(entry);
+                (None, Room::None)
+            }
+        }
+    }
+
+    /// Finds memory for an entry. Returns whether others had to go.
+    fn allocate(&mut self, entry: EntryId, units: u32, left: &mut u32) -> Option<bool> {
+        let mut is_made = false;
+        let mut region = self.arena.allocate(units, entry);
+        if region.is_none() && self.grow() {
+            region = self.arena.allocate(units, entry);
+        }
+        if region.is_none() && self.make_hole(entry, units, left) {
+            region = self.arena.allocate(units, entry);
+            is_made = true;
+        }
+        self.entries.get_mut(entry).region = region?;
+        Some(is_made)
+    }
+
+    /// Adds a chunk, if that is decided and there is memory.
+    fn grow(&mut self) -> bool {
+        let chunks = self.arena.chunks();
+        if chunks >= self.sizing.chunks() || self.sizing.is_shrinking() {
+            return false;
+        }
+        if !self.mirror.add_chunk() {
+            self.sizing.on_refused(chunks);
+            return false;
+        }
+        self.arena.add_chunk();
+        true
+    }
+
+    /// Empties the last chunk a little, or goes on using it, as is decided.
+    pub(super) fn resize(&mut self) {
+        if !self.sizing.is_shrinking() {
+            return self.arena.unseal();
+        }
+        self.arena.seal();
+        for entry in self.arena.entries_of_last(EVICTIONS_MAX as usize) {
+            self.evict(entry);
+        }
+        if self.arena.remove_chunk() {
+            self.mirror.remove_chunk();
+            self.sizing.on_shrunk(self.arena.chunks());
+        }
+    }
+
+    /// Evicts entries side by side, so that there is room for another one: if that is worth more, or in the window.
+    fn make_hole(&mut self, entry: EntryId, units: u32, left: &mut u32) -> bool {
+        let (density, group) = self.least_group(units, *left);
+        let own = self.worth_of(self.asked_before(entry), entry) / units as f32;
+        if group.is_some() && density <= own {
+            return self.evict_group(group, left);
+        }
+        let is_drawn = self.draw(PROBES_PART) == 0;
+        if !self.window.admits(is_drawn) {
+            return false;
+        }
+        let is_made = if self.window.has_room(units, self.arena.units()) {
+            self.evict_group(group, left)
+        } else {
+            self.turn_window(density, group, units, left)
+        };
+        if is_made {
+            self.window.push(&mut self.entries, entry, self.mirror.heat(entry), units);
+            if let Some((recent, came_with)) = self.window.recent(&self.entries) {
+                self.window.on_recent(self.mirror.heat(recent) != came_with);
+            }
+        }
+        is_made
+    }
+
+    /// Makes room in the window. Its oldest entry stays if it was asked for so often that it is worth more than others, which go instead.
+    fn turn_window(&mut self, density: f32, group: Option<Group>, units: u32, left: &mut u32) -> bool {
+        let Some((oldest, came_with)) = self.window.pop(&self.entries) else { return false };
+        if !self.can_go(oldest) {
+            self.window.put_back(oldest, came_with);
+            return false;
+        }
+        let heat = self.mirror.heat(oldest);
+        let was_hit = heat != came_with;
+        let heat = heat.without_one().at(self.clock);
+        let own_units = self.arena.units_of(self.entries.get(oldest).region);
+        if group.is_some() && was_hit && self.worth_of(heat, oldest) / own_units as f32 > density {
+            self.leave_window(oldest);
+            return self.window.has_room(units, self.arena.units()) && self.evict_group(group, left);
+        }
+        // Those beside it go only if they are worth no more than what would go otherwise.
+        let beside = self.group(oldest, units, *left);
+        let beside = beside.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
+        if beside.is_none() {
+            self.evict_for(oldest, left);
+        }
+        self.evict_group(beside, left)
+    }
+
+    /// An entry is in the window no longer.
+    pub(super) fn leave_window(&mut self, entry: EntryId) {
+        let known = self.entries.get(entry);
+        if known.is_new {
+            let units = self.arena.units_of(known.region);
+            self.window.remove(&mut self.entries, entry, units);
+        }
+    }
+
+    /// The group of the least worth a unit of a sample, and that worth.
+    fn least_group(&mut self, units: u32, left: u32) -> (f32, Option<Group>) {
+        let count = self.entries.listed().len();
+        let mut least = (f32::INFINITY, None);
+        for _ in 0..SAMPLE.min(count) {
+            let at = self.draw(count);
+            let Some(group) = self.group(self.entries.listed()[at], units, left) else { continue };
+            let density = group.worth / group.units as f32;
+            if density < least.0 {
+                least = (density, Some(group));
+            }
+        }
+        least
+    }
+
+    fn evict_group(&mut self, group: Option<Group>, left: &mut u32) -> bool {
+        let Some(group) = group else { return false };
+        group.members.into_iter().flatten().all(|member| self.evict_for(member, left).is_some())
+    }
+
+    /// The heat of an entry without the get that makes it.
+    fn asked_before(&self, entry: EntryId) -> f32 {
+        let hash = self.hasher.hash(&self.entries.get(entry).key);
+        self.ghosts.heat(hash, self.ghost_places()).at(self.clock)
+    }
+
+    pub(super) fn ghost_places(&self) -> u32 {
+        self.index.buckets().next_power_of_two() * super::SLOTS
+    }
+
+    /// The entries from this one on that have to go so that so many units are free, and at most so many entries.
+    fn group(&self, entry: EntryId, units: u32, left: u32) -> Option<Group> {
+        if !self.can_go(entry) {
+            return None;
+        }
+        let mut group = Group { members: [Some(entry), None, None], worth: self.worth(entry), units: 0 };
+        let mut span = self.arena.span(self.entries.get(entry).region);
+        for member in 1..EVICTIONS_MAX as usize {
+            if span.units >= units {
+                break;
+            }
+            let outside = self.arena.outside(&span).into_iter().flatten().filter(|(_, entry)| self.can_go(*entry));
+            let worth =
+                outside.map(|(region, entry)| (self.worth(entry) / self.arena.units_of(region) as f32, region, entry));
+            let (_, region, next) = worth.min_by(|one, other| one.0.total_cmp(&other.0))?;
+            span = self.arena.widen(&span, region);
+            group.members[member] = Some(next);
+            group.worth += self.worth(next);
+        }
+        group.units = span.units;
+        let members = group.members.iter().flatten().count() as u32;
+        (span.units >= units && members <= left).then_some(group)
+    }
+
+    /// Puts an entry into the index. Returns whether another one had to go.
+    fn list(&mut self, entry: EntryId, left: &mut u32) -> Option<bool> {
+        let mut is_displaced = false;
+        while !self.index_entry(entry) {
+            let hash = self.hasher.hash(&self.entries.get(entry).key);
+            let around = self.index.around(&self.mirror, hash);
+            let victim = self.least(around.into_iter())?;
+            self.evict_for(victim, left)?;
+            is_displaced = true;
+        }
+        let known = self.entries.get(entry);
+        self.ranges.insert(known.key, entry, known.claimed);
+        self.entries.list(entry);
+        Some(is_displaced)
+    }
+
+    fn index_entry(&mut self, entry: EntryId) -> bool {
+        let (hasher, entries) = (self.hasher, &self.entries);
+        self.index.insert(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), entry)
+    }
+
+    /// Evicts the least worth of a sample. Returns the hole.
+    fn evict_sampled(&mut self, left: &mut u32) -> Option<RegionId> {
+        let count = self.entries.listed().len();
+        let sample: [usize; SAMPLE] = core::array::from_fn(|_| self.draw(count));
+        let sample = sample.map(|at| self.entries.listed().get(at).copied());
+        let victim = self.least(sample.into_iter().flatten())?;
+        self.evict_for(victim, left)
+    }
+
+    /// Evicts an entry if the get may have one more go.
+    fn evict_for(&mut self, entry: EntryId, left: &mut u32) -> Option<RegionId> {
+        *left = left.checked_sub(1)?;
+        self.evict(entry)
+    }
+
+    /// Evicts an entry unless somebody fills or copies it. Returns the hole.
+    fn evict(&mut self, entry: EntryId) -> Option<RegionId> {
+        if self.entries.get(entry).is_filling() || !self.mirror.try_close(entry) {
+            return None;
+        }
+        self.stats.evicted += 1;
+        let hash = self.hasher.hash(&self.entries.get(entry).key);
+        self.ghosts.note(hash, self.mirror.heat(entry), self.ghost_places());
+        self.unlist(entry);
+        Some(self.release(entry))
+    }
+
+    /// The entry that is worth least, of those that can go.
+    fn least(&self, among: impl Iterator<Item = EntryId>) -> Option<EntryId> {
+        let worth = |entry: EntryId| (self.worth(entry), entry);
+        let can_go = among.filter(|entry| self.can_go(*entry));
+        can_go.map(worth).min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, entry)| entry)
+    }
+
+    /// Whether an entry can be evicted now.
+    fn can_go(&self, entry: EntryId) -> bool {
+        let known = self.entries.get(entry);
+        known.is_listed() && !known.is_filling() && !self.mirror.is_pinned(entry)
+    }
+
+    /// What an entry is worth: how much it was used lately, times what a get of it costs.
+    fn worth(&self, entry: EntryId) -> f32 {
+        if self.is_stale(entry) {
+            return 0.0;
+        }
+        self.worth_of(self.mirror.heat(entry).at(self.clock), entry)
+    }
+
+    fn worth_of(&self, heat: f32, entry: EntryId) -> f32 {
+        let known = self.entries.get(entry);
+        heat * known.weight * (REQUEST_BYTES + known.claimed as f32)
+    }
+
+    /// A number below `end`, or 0.
+    fn draw(&mut self, end: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        ((u128::from(self.random.wrapping_mul(0x2545_F491_4F6C_DD1D)) * end as u128) >> 64) as usize
+    }
+}
