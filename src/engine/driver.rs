@@ -147,6 +147,21 @@ impl Driver {
         self.step();
     }
 
+    /// As [`Driver::submit`], for a thread that waits for these parts and nothing else. It may read a page or block itself.
+    pub fn submit_and_wait(&self, mut parts: Vec<Part>) {
+        // Where nobody learns of a message without a poll, this thread is not to sleep in a read.
+        if parts.len() > 1 || !self.arrivals_visible {
+            return self.submit(parts.into_iter());
+        }
+        let Some(part) = parts.pop() else { return };
+        if let Completion::Counted(completion) = part.completion {
+            self.completions.add(completion);
+        }
+        if !self.submit_and_read(part) {
+            self.step();
+        }
+    }
+
     /// Fetches what may come after a page that was fetched ahead and is used for the first time.
     #[cold]
     pub fn prefetch_after_use(&self, page: PageId) {

@@ -241,14 +241,15 @@ impl Engine {
         self.handle(Event::Want { page, access, waiter });
     }
 
-    /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page is to be read from the own disk,
-    /// the thread may have to do that itself, and then calls [`Engine::end_read`].
+    /// As [`Engine::submit`], for a thread that waits for this part and nothing else. If the page, or one block of it, is to
+    /// be read from the own disk, the thread may have to do that itself, and then calls [`Engine::end_read`].
     #[must_use]
     #[inline(never)]
     pub fn submit_or_read(&mut self, part: Part) -> Option<PageRead> {
         let page = part.piece.page;
+        let blocks_to_read = self.storage.blocks_to_read();
         self.submit(part);
-        let read = self.storage.take_read(page);
+        let read = self.storage.take_read(page).or_else(|| self.storage.take_block_read(blocks_to_read));
         if read.is_some() {
             // What else the part has brought about is not to wait for the read.
             self.storage.advance(&mut self.work);

@@ -85,8 +85,11 @@ pub struct StorageServer {
     gap_bytes: usize,
     /// What threads use that read pages themselves; `None` if none may.
     reader: Option<Arc<dyn BlockingReader>>,
-    /// Operations that threads do.
+    /// The same, for blocks.
+    block_reader: Option<Arc<dyn BlockingReader>>,
+    /// Operations that threads do, and blocks that they read.
     by_threads: usize,
+    blocks_by_threads: usize,
     blocks: Blocks,
     /// By the page's index, operations that wait until blocks of the page have been written.
     behind_blocks: HashMap<u32, usize>,
@@ -109,7 +112,8 @@ impl StorageServer {
             space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
             "there is no memory for {slots} blocks"
         );
-        let reader = storage.reader().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
+        let block_reader = storage.reader();
+        let reader = block_reader.clone().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),
             blocks: Blocks::new(
@@ -130,7 +134,9 @@ impl StorageServer {
             forgotten: 0,
             gap_bytes: GAP_BYTES,
             reader,
+            block_reader,
             by_threads: 0,
+            blocks_by_threads: 0,
         }
     }
 
@@ -147,7 +153,7 @@ impl StorageServer {
 
     /// Whether anything is under way or waiting, except for what threads read themselves.
     pub fn is_busy(&self) -> bool {
-        self.operations.len() > self.by_threads || self.blocks.is_busy()
+        self.operations.len() > self.by_threads || self.blocks.is_busy(self.blocks_by_threads)
     }
 
     /// How many operations are under way or waiting.
@@ -250,20 +256,6 @@ impl StorageServer {
             Some(staging) => work.push_back(Work::Put(self.transfer(id, &operation, staging))),
             None => events.push_back(self.finish(id)),
         }
-    }
-
-    /// A thread has done a read that it had taken.
-    ///
-    /// # Errors
-    /// As [`StorageServer::poll`].
-    pub(super) fn end_read(
-        &mut self,
-        read: EndedRead,
-        events: &mut VecDeque<Event>,
-        work: &mut VecDeque<Work>,
-    ) -> Result<(), UserError> {
-        self.by_threads -= 1;
-        self.complete(read.id, &read.result, events, work)
     }
 
     /// A transfer that this server asked for is complete.

@@ -111,7 +111,8 @@ impl Ops {
         let operation = if let Operation::PutNow(from) = operation { Operation::Put(from) } else { operation };
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, and this function waits for the
         // completion.
-        let started = unsafe { self.start(operation, remote, completion) };
+        let missing = unsafe { self.missing_parts(&operation, remote, completion) };
+        let started = missing.map(|missing| self.driver.submit_and_wait(missing));
         self.driver.finish(completion);
         started
     }
@@ -130,21 +131,39 @@ impl Ops {
         remote: Remote,
         completion: CompletionId,
     ) -> Result<(), UserError> {
-        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
         if let Operation::PutNow(from) = operation {
+            self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
             // SAFETY: the client's memory at `from` is valid for `remote.len_bytes` bytes until this returns.
             return unsafe { self.start_put_now(from, remote, completion) };
         }
+        // SAFETY: as the caller promises.
+        let missing = unsafe { self.missing_parts(&operation, remote, completion) }?;
+        if !missing.is_empty() {
+            self.driver.submit(missing.into_iter());
+        }
+        Ok(())
+    }
+
+    /// Does an operation where its pages are at hand. Returns the parts for which they are not, which count in `completion`.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// As [`Ops::start`].
+    unsafe fn missing_parts(
+        &self,
+        operation: &Operation,
+        remote: Remote,
+        completion: CompletionId,
+    ) -> Result<Vec<Part>, UserError> {
+        let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
         let missing = pieces.filter(|piece| {
             // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
             !unsafe { self.hit(piece, &operation.copy(piece)) }
         });
         let part = |piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) };
-        let missing: Vec<Part> = missing.map(part).collect();
-        if !missing.is_empty() {
-            self.driver.submit(missing.into_iter());
-        }
-        Ok(())
+        Ok(missing.map(part).collect())
     }
 
     /// Starts a put that does not read the client's memory any more when this returns. Bytes for pages that miss are

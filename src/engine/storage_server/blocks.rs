@@ -200,9 +200,9 @@ impl Blocks {
         self.jobs.len()
     }
 
-    /// Whether the storage has something of these blocks, or is to have it.
-    pub(super) fn is_busy(&self) -> bool {
-        !self.jobs.is_empty() || self.reading + self.writing > 0
+    /// Whether the storage has something of these blocks, or is to have it, besides so many that threads read themselves.
+    pub(super) fn is_busy(&self, by_threads: usize) -> bool {
+        self.jobs.len() > by_threads || self.reading + self.writing > by_threads
     }
 
     /// Whether all blocks of the part are here.

@@ -75,17 +75,31 @@ impl Blocks {
         run
     }
 
+    /// How many blocks wait to be read.
+    pub(in super::super) fn to_read(&self) -> usize {
+        self.to_read.len()
+    }
+
+    /// Takes the read of the block that was asked for last, for a thread to do it.
+    pub(in super::super) fn take_read(&mut self) -> Option<IoOperation> {
+        let slot = self.to_read.pop_back()?;
+        Some(self.operation(slot, IoDirection::Read))
+    }
+
+    fn operation(&self, slot: usize, direction: IoDirection) -> IoOperation {
+        IoOperation {
+            direction,
+            offset_bytes: self.slots[slot].block * BLOCK_BYTES as u64,
+            memory: self.place(slot),
+            len_bytes: BLOCK_BYTES,
+            token: BLOCK_TOKEN + slot as u64,
+            is_urgent: direction == IoDirection::Read,
+        }
+    }
+
     /// Hands blocks to the storage, those side by side together. Returns how many of them it took.
     fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, slots: &[usize]) -> usize {
-        let operation = |slot: &usize| IoOperation {
-            direction,
-            offset_bytes: self.slots[*slot].block * BLOCK_BYTES as u64,
-            memory: self.place(*slot),
-            len_bytes: BLOCK_BYTES,
-            token: BLOCK_TOKEN + *slot as u64,
-            is_urgent: direction == IoDirection::Read,
-        };
-        let operations: Vec<IoOperation> = slots.iter().map(operation).collect();
+        let operations: Vec<IoOperation> = slots.iter().map(|slot| self.operation(*slot, direction)).collect();
         let is_behind =
             |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
         let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
