@@ -64,6 +64,15 @@ impl Place {
         }
     }
 
+    /// The name where ranks are as on hosts of their own, or not.
+    pub fn name_of(self, is_far: bool) -> &'static str {
+        match self {
+            Place::NeighbourPool if is_far => "other host's pool",
+            Place::NeighbourDisk if is_far => "other host's disk",
+            _ => self.name(),
+        }
+    }
+
     pub fn is_pool(self) -> bool {
         matches!(self, Place::OwnPool | Place::NeighbourPool)
     }

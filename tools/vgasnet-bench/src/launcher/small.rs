@@ -16,7 +16,7 @@ pub fn run(options: &SmallOptions) -> Result<u8, Stop> {
     let mut jobs = Vec::new();
     // Small pages first: large ones are judged beside them.
     for setup in setups_by_page(&setup).iter().rev() {
-        let mut job = Job::new(options.ranks, true, true, setup, Spec::new(Workload::Small, setup))?;
+        let mut job = Job::new(options.ranks, true, !options.other_host, setup, Spec::new(Workload::Small, setup))?;
         refuse_few_frames(&job, FRAMES_MIN.max(POOL_BYTES_MIN / job.config.page_bytes))?;
         job.spec.accesses.clone_from(&options.only);
         job.spec.data_bytes = mapped::file_bytes(SEGMENT_POOLS.saturating_mul(job.config.pool_bytes), &job);

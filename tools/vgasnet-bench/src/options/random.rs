@@ -30,6 +30,10 @@ pub struct SmallOptions {
     )]
     pub only: Vec<Access>,
 
+    /// The neighbour is as on another host: the ranks share no memory
+    #[arg(long)]
+    pub other_host: bool,
+
     #[command(flatten)]
     pub judging: Judging,
 }

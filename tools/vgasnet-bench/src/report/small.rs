@@ -114,7 +114,8 @@ impl Figures for SmallFigures {
         for access in Access::ALL {
             for (place, in_flight) in self.lines(access) {
                 let side_by_side = if in_flight > 1 { format!(", {in_flight} at once") } else { String::new() };
-                text += &format!("  {:<34}", format!("{:<6} {}{side_by_side}", access.name(), place.name()));
+                let place_name = place.name_of(!setting.peer_memory);
+                text += &format!("  {:<34}", format!("{:<6} {place_name}{side_by_side}", access.name()));
                 for row in self.rows.iter().filter(|row| row.is(access, place, in_flight)) {
                     let ratio = row.to_reference.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
                     text += &format!(" {:>8} {ratio:>6}", microseconds(row.us));

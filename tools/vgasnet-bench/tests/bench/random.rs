@@ -78,6 +78,16 @@ fn small_accesses_are_measured_at_every_place() {
 }
 
 #[test]
+fn the_neighbour_may_be_as_on_another_host() {
+    let folder = Folder::new("small-far");
+    let arguments = ["small", "--pool", "1M", "--page", "16K", "--repeat", "1", "--only", "get", "--other-host"];
+    let results = folder.results(&arguments);
+    let run = &results["runs"][0];
+    assert_eq!(run["peer_memory"], false);
+    assert_eq!(run["rows"].as_array().unwrap().len(), check_rows(run, "get", 1));
+}
+
+#[test]
 fn loads_at_large_pages_are_compared_with_those_at_small_ones() {
     let folder = Folder::new("small-loads");
     let results = folder.results(&["small", "-n", "1", "--pool", "32M", "--repeat", "1", "--only", "load"]);
