@@ -1,7 +1,7 @@
 //! How much of the pool serves for blocks: frames go there while blocks are read and pages are not, and come back when pages are.
 //!
-//! Each block that is read, or written for lack of others, is a credit, and each page that is asked for takes credits away. A frame's worth of credits, and the pool
-//! gives up a page for as many blocks. A page that finds no free frame has one come back.
+//! Each block that is read, or written for lack of others, is a credit, and each page that is asked for takes credits away. For a
+//! frame's worth of credits the pool gives up a page. A page that finds no free frame has one come back.
 
 use super::Engine;
 use crate::memory::FRAMES_MIN;
@@ -47,7 +47,7 @@ impl BlockFrames {
         self.credits = self.credits.saturating_sub(self.each / PAGE_PART);
     }
 
-    /// Whether a page is to be evicted, that its frame serves for blocks.
+    /// Whether a page is to be evicted for a frame that will serve for blocks.
     pub(super) fn is_wanted(&self) -> bool {
         self.is_wanted
     }
