@@ -162,7 +162,7 @@ impl Driver {
                 let stay = || done() || table.unpin_notices() != notices || self.is_held_up() != held_up.is_some();
                 // The client's signal handlers run while this thread sleeps. If one faults, the helper serves it.
                 signals.except(|| self.conduit.sleep(Sleeper::Caller, self.storage_doorbell(), limit, &stay));
-                idle.end();
+                idle.on_slept();
             }
         }
     }
@@ -252,17 +252,23 @@ pub(super) struct Spin {
 /// A driver that finds nothing to do, until it sleeps.
 struct Idle {
     spin: Spin,
+    /// It has slept since there was anything to do.
+    has_slept: bool,
     is_eager: bool,
     since: Option<Instant>,
 }
 
 impl Idle {
     fn new(spin: Spin) -> Idle {
-        Idle { spin, is_eager: true, since: None }
+        Idle { spin, has_slept: false, is_eager: true, since: None }
     }
 
     fn end(&mut self) {
-        (self.is_eager, self.since) = (true, None);
+        (self.has_slept, self.is_eager, self.since) = (false, true, None);
+    }
+
+    fn on_slept(&mut self) {
+        (self.has_slept, self.is_eager, self.since) = (true, true, None);
     }
 
     /// Whether it sleeps at once, because other threads wait: one of them may be about to run.
@@ -272,7 +278,10 @@ impl Idle {
 
     /// Returns whether to drive again at once instead of sleeping. While it is eager, it watches for `has_any` itself.
     fn spin(&mut self, is_unfinished: bool, has_any: &dyn Fn() -> bool) -> bool {
+        /// Between two sleeps: what may come is not about to.
+        const BETWEEN_SLEEPS_MAX: Duration = Duration::from_micros(50);
         let limit = if is_unfinished { self.spin.limit } else { self.spin.limit_for_others };
+        let limit = if self.has_slept && limit != Duration::MAX { limit.min(BETWEEN_SLEEPS_MAX) } else { limit };
         if limit.is_zero() {
             return false;
         }
