@@ -157,6 +157,20 @@ fn ranks_that_ignore_sigterm_are_killed_after_a_grace_period() {
     assert!(begin.elapsed() >= Duration::from_secs(1), "{:?}", begin.elapsed());
 }
 
+/// The launcher ends ranks by SIGQUIT, which a shell has its background jobs ignore.
+#[test]
+fn no_rank_ignores_sigquit_because_its_launcher_does() {
+    let script =
+        format!("trap '' INT QUIT; exec {} -n 1 grep SigIgn /proc/self/status", tools::tool("vgasnetrun").display());
+    let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+    let ignored = text(&output.stdout).trim().rsplit('\t').next().map(|mask| u64::from_str_radix(mask, 16));
+    let of = |signal: i32| 1_u64 << (signal - 1);
+    assert_eq!(
+        ignored.map(|mask| mask.expect("a mask") & (of(libc::SIGQUIT) | of(libc::SIGINT))),
+        Some(of(libc::SIGINT))
+    );
+}
+
 #[test]
 fn labelled_lines_are_whole() {
     let script = r#"x=$(head -c 3000 /dev/zero | tr "\0" x); i=0

@@ -28,8 +28,8 @@ const AT_HAND_PART: u64 = 48;
 /// So many bytes in order are a scan.
 const SCAN_BYTES: u32 = 16 << 10;
 
-/// As many parts as a page has at least are those that loads and stores take, and the most bytes of one. Twice as many in order are a
-/// scan.
+/// The largest part that is mapped for a load or store: one of so many parts of a page, and so many bytes. Twice as many bytes in
+/// order are a scan for them.
 const FILL_PARTS_MIN: u32 = 2;
 const FILL_BYTES_MAX: u32 = 64 << 10;
 

@@ -12,11 +12,10 @@ impl Engine {
         let cache = &self.protocol.cache;
         let need = if cache.wants_frame() { Need::Now } else { Need::Later };
         let coming = cache.frames_coming_free();
+        let is_for_pages = need == Need::Now || self.reserve.wants_more(coming);
         let is_for_blocks = self.block_frames.is_wanted() && coming == 0;
-        if need == Need::Later && !is_for_blocks && !self.reserve.wants_more(coming) {
-            return None;
-        }
-        if !is_for_blocks && self.take_frame_from_blocks() {
+        let has_come = is_for_pages && self.take_frame_from_blocks();
+        if has_come || !(is_for_pages || is_for_blocks) {
             return None;
         }
         let cache = &self.protocol.cache;

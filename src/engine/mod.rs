@@ -16,6 +16,7 @@ mod last_words;
 mod loans;
 mod outbox;
 mod page_statistics;
+mod performing;
 mod pins;
 mod prefetch;
 mod serving;
@@ -37,12 +38,11 @@ pub use wait_mode::WaitMode;
 pub use work::Work;
 
 use crate::error::UserError;
-use crate::memory::{AddressSpace, Frames};
+use crate::memory::{AddressSpace, FRAMES_MIN, Frames};
 use crate::request::Part;
 use crate::stats;
 use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
-use block_frames::BlockFrames;
 use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
@@ -57,7 +57,7 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
-use vgasnet_protocol::replacement::{PolicyKind, Reserve};
+use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
@@ -160,7 +160,6 @@ impl Engine {
         let Manner { policy, cooperative, ships } = manner;
         let (frames, page_bytes) = (protocol.cache.frames(), space.page_bytes());
         let meters = Meters::new(space.rank, page_bytes, frames, ships.unwrap_or_default());
-        let shipping = Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative);
         Engine {
             barrier: Barrier::new(conduit.rank(), conduit.ranks()),
             farewell: Barrier::new(conduit.rank(), conduit.ranks()),
@@ -169,12 +168,12 @@ impl Engine {
             frames: Frames::new(Arc::clone(&space), frames, policy),
             prefetch: Prefetch::new(page_bytes, frames),
             reserve: Reserve::new(frames, page_bytes),
-            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES),
+            block_frames: BlockFrames::new(frames, page_bytes / BLOCK_BYTES, FRAMES_MIN),
             cleaned_ahead: 0,
             pins: PinSet::new(frames),
             awaits_loans: false,
             outbox: Outbox::new(Arc::clone(&conduit)),
-            shipping: shipping.with_mapped_blocks(storage.maps_blocks()),
+            shipping: Shipping::new(meters, page_bytes, conduit.message_bytes_max(), ships.is_some(), cooperative),
             served: Slab::new(),
             held: BTreeMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),

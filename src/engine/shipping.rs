@@ -45,8 +45,6 @@ pub(super) struct Shipping {
     pub meters: Meters,
     is_on: bool,
     is_cooperative: bool,
-    /// Faults may do with a block.
-    maps_blocks: bool,
     part_bytes_max: usize,
     message_bytes_max: usize,
     peers: BTreeMap<Target, Peer>,
@@ -167,7 +165,6 @@ impl Shipping {
             meters,
             is_on,
             is_cooperative: cooperative,
-            maps_blocks: false,
             part_bytes_max: PART_BYTES_MAX.min(page_bytes / PAGE_PART_MIN),
             message_bytes_max: message_bytes_max.min(usize::from(u16::MAX)),
             peers: BTreeMap::new(),
@@ -176,11 +173,6 @@ impl Shipping {
             waiting: 0,
             requests: Slab::new(),
         }
-    }
-
-    /// The same, where loads and stores that fault may do with a block.
-    pub(super) fn with_mapped_blocks(self, maps_blocks: bool) -> Shipping {
-        Shipping { maps_blocks, ..self }
     }
 
     /// Whether parts wait to be sent.
@@ -194,12 +186,8 @@ impl Shipping {
     }
 
     fn takes(&self, part: &Part) -> bool {
-        let may = match part.copy {
-            Copy::MakeResident(_) => self.maps_blocks,
-            Copy::Pin(_) => false,
-            _ => true,
-        };
-        self.is_on && may && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
+        let is_pin = matches!(part.copy, Copy::Pin(_));
+        self.is_on && !is_pin && (1..=self.part_bytes_max).contains(&part.piece.len_bytes)
     }
 
     /// The most bytes of a part that go in one message.
@@ -336,7 +324,9 @@ impl Engine {
     /// Whether the engine looks for another way for a part than to fetch its page.
     #[inline]
     pub(super) fn may_ship(&self, part: &Part) -> bool {
-        self.shipping.takes(part) && !self.protocol.cache.contains(part.piece.page)
+        let is_fault = matches!(part.copy, Copy::MakeResident(_));
+        let may = !is_fault || self.storage.maps_blocks();
+        may && self.shipping.takes(part) && !self.protocol.cache.contains(part.piece.page)
     }
 
     /// Has a part carried out where its page is, if that pays. Else the part comes back.
@@ -392,7 +382,7 @@ impl Engine {
     fn may_map_block(&self, page: PageId, has_room: bool) -> bool {
         let home = &self.protocol.home;
         let is_here = !home.has_entry(page) && !self.held.contains_key(&page);
-        is_here && self.storage.maps_blocks() && (home.is_written(page) || !has_room)
+        is_here && (home.is_written(page) || !has_room)
     }
 
     /// Does a part of a page of this home where the page is, after so many ranks have refused to. It comes back if this rank is to

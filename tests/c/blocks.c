@@ -13,10 +13,8 @@ static uintptr_t place(size_t page, uint64_t round) {
 }
 
 static vgasnet_stats_t now(void) {
-    vgasnet_stats_t stats;
     barrier();
-    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
-    return stats;
+    return statistics();
 }
 
 static void write_round(int stores, vgasnet_node_t target, uint64_t round) {

@@ -120,6 +120,14 @@ static inline void start(int *argc, char ***argv, uintptr_t segment_bytes) {
     (void)at(0, 0);
 }
 
+/* What this rank has counted. */
+static inline vgasnet_stats_t statistics(void) {
+    vgasnet_stats_t stats;
+    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
+    CHECK_EQ(stats.size_bytes, sizeof stats);
+    return stats;
+}
+
 static inline int finish(void) {
     barrier();
     vgasnet_exit(0);

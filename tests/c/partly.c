@@ -14,12 +14,6 @@
 static vgasnet_node_t me, ranks;
 static size_t pages, blocks_in_page;
 
-static vgasnet_stats_t now(void) {
-    vgasnet_stats_t stats;
-    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
-    return stats;
-}
-
 static uint64_t misses(const vgasnet_stats_t *stats) { return stats->miss_own_disk.count + stats->miss_zeros.count; }
 
 /* Leaves no page of the own segment in the pool. */
@@ -47,11 +41,11 @@ static uint64_t untouched(size_t page) { return UINT64_C(0x0101010101010101) * (
 
 static void check_counts(int ships) {
     write_all();
-    vgasnet_stats_t start = now();
+    vgasnet_stats_t start = statistics();
     for (size_t page = 0; page < pages; ++page) CHECK_EQ(load_word(word_of(page)), untouched(page));
-    vgasnet_stats_t loaded = now();
+    vgasnet_stats_t loaded = statistics();
     for (size_t page = 0; page < pages; ++page) store_word(word_of(page), mixed(95, me, page));
-    vgasnet_stats_t stored = now();
+    vgasnet_stats_t stored = statistics();
     uint64_t mapped = loaded.fault_block - start.fault_block, again = stored.fault_block - loaded.fault_block;
     if (ships) {
         /* Few pages may still be on their way out of the pool. */
@@ -71,11 +65,11 @@ static void check_counts(int ships) {
         CHECK_EQ(load_word(word_of(page)), mixed(95, me, page));
         CHECK_EQ(vgasnet_get_val(me, word_of(page), 8), mixed(95, me, page));
     }
-    if (ships) CHECK(now().fault_block <= stored.fault_block + pool_pages());
+    if (ships) CHECK(statistics().fault_block <= stored.fault_block + pool_pages());
     /* What is read in order comes whole. */
-    start = now();
+    start = statistics();
     for (size_t i = 0; i < page_bytes() / 8; i += 8) CHECK_EQ(load_word(at(me, page_bytes() + 8 * i)), untouched(1));
-    vgasnet_stats_t scanned = now();
+    vgasnet_stats_t scanned = statistics();
     CHECK(misses(&scanned) <= misses(&start) + pool_pages() && scanned.fault_block <= start.fault_block + 8);
 }
 

@@ -20,12 +20,6 @@
 static vgasnet_node_t me, ranks;
 static size_t pages, blocks_in_page;
 
-static vgasnet_stats_t now(void) {
-    vgasnet_stats_t stats;
-    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
-    return stats;
-}
-
 /* Words of the ranks lie side by side. */
 static void *word_in(vgasnet_node_t target, size_t block) { return at(target, block * BLOCK + 1000 + 8 * me); }
 
@@ -72,15 +66,15 @@ static void check_shipped(const vgasnet_stats_t *before, const vgasnet_stats_t *
 
 static void check_counts(int ships) {
     vgasnet_node_t target = (me + 1) % ranks;
-    vgasnet_stats_t start = now();
+    vgasnet_stats_t start = statistics();
     barrier();
     put_words(target);
     barrier();
-    vgasnet_stats_t between = now();
+    vgasnet_stats_t between = statistics();
     barrier();
     get_words(target);
     barrier();
-    vgasnet_stats_t end = now();
+    vgasnet_stats_t end = statistics();
     if (!ships) {
         CHECK_EQ(end.shipped.count + end.served_pieces + end.in_blocks, 0);
         CHECK_EQ(end.block_hits + end.block_reads + end.block_writes, 0);
@@ -158,12 +152,12 @@ static void use_blocks(void) {
 
 /* Ranks put to bytes side by side. A page moves until it is known that ranks write it by turns, and each of them learns that. */
 static void share_page(int ships) {
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     for (uint64_t round = 0; round < ROUNDS; ++round) {
         for (uint64_t put = 0; put < TURN; ++put) vgasnet_put_val(0, at(0, me * TURN + put), round, 1);
         barrier();
     }
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     for (size_t put = 0; put < ranks * TURN; ++put) CHECK_EQ(vgasnet_get_val(0, at(0, put), 1), ROUNDS - 1);
     void *sum = at(0, page_bytes());
     vgasnet_atomic_fetch_add_u64(0, sum, page_in_bytes(&after) - page_in_bytes(&before));

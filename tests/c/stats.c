@@ -10,13 +10,6 @@ static vgasnet_node_t me;
 static volatile sig_atomic_t signals;
 static int handled;
 
-static vgasnet_stats_t now(void) {
-    vgasnet_stats_t stats;
-    CHECK(vgasnet_stats(&stats, sizeof stats) == VGASNET_OK);
-    CHECK_EQ(stats.size_bytes, sizeof stats);
-    return stats;
-}
-
 static char *own(size_t page) { return (char *)at(me, page * page_bytes()); }
 
 /* Gets and puts one byte at a time. */
@@ -49,13 +42,13 @@ static void check_sizes(void) {
 
 /* Pages that nobody has written, hits, and the right to write. */
 static void check_hits(void) {
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     put(0);
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     CHECK_EQ(after.miss_zeros.count - before.miss_zeros.count, 1);
     CHECK_EQ(after.hit_puts, before.hit_puts);
     for (int i = 0; i < 100; ++i) put(0), get(me, 0), get(me, 0);
-    vgasnet_stats_t last = now();
+    vgasnet_stats_t last = statistics();
     CHECK_EQ(last.hit_puts - after.hit_puts, 100);
     CHECK_EQ(last.hit_gets - after.hit_gets, 200);
     CHECK_EQ(last.put_bytes - before.put_bytes, 101);
@@ -68,9 +61,9 @@ static void check_whole(void) {
     char *bytes = (char *)calloc(1, page_bytes());
     CHECK(bytes != NULL);
     for (size_t page = 0; page < 8; page += 2) get(me, page);
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     for (size_t page = 0; page < 12; page += 2) vgasnet_put(me, own(page), bytes, page_bytes());
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     CHECK_EQ(after.miss_right.count - before.miss_right.count, 4);
     CHECK_EQ(after.overwritten - before.overwritten, 2);
     free(bytes);
@@ -80,9 +73,9 @@ static void check_whole(void) {
 static void check_disk(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
     for (size_t page = 0; page < pages; ++page) put(page);
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     for (size_t page = 0; page < pages; page += 2) get(me, page);
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     uint64_t read = after.miss_own_disk.count - before.miss_own_disk.count;
     CHECK(read >= pages / 4 && read <= pages / 2);
     CHECK(after.disk_read_bytes - before.disk_read_bytes >= read * page_bytes());
@@ -100,12 +93,12 @@ static void check_ahead(void) {
     size_t pages = 4 * pool_bytes() / page_bytes();
     /* Zeros come ahead, and lack the right to write. */
     for (size_t page = 0; page < pages; ++page) put(page);
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     CHECK(before.ahead_fetched > 0 && before.zeros_came >= before.ahead_fetched && before.zeros_came >= before.miss_zeros.count);
     /* One may be evicted just before it is used. */
     CHECK(before.miss_right.count > 0 && before.ahead_wasted <= before.ahead_fetched / 4);
     for (size_t page = 0; page < pages; ++page) get(me, page);
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     uint64_t fetched = after.ahead_fetched - before.ahead_fetched;
     CHECK(fetched > 0 && after.ahead_used > before.ahead_used);
     CHECK(after.ahead_used + after.ahead_wasted <= after.ahead_fetched);
@@ -122,22 +115,22 @@ static void check_joined(void) {
         to[i].len = from[i].len = 1;
     }
     for (size_t page = 0; page < pages; ++page) put(page);
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     vgasnet_getv_bulk(8, to, me, 8, from);
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     CHECK_EQ(after.miss_own_disk.count - before.miss_own_disk.count, 1);
     CHECK_EQ(after.miss_joined - before.miss_joined, 7);
 }
 
 static void check_faults(void) {
     volatile char *byte = own(1);
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     *byte = 1;
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     CHECK_EQ(after.fault_write - before.fault_write, 1);
     CHECK(after.wait_fault.count > before.wait_fault.count);
     CHECK(*byte == 1);
-    CHECK_EQ(now().fault_read, after.fault_read);
+    CHECK_EQ(statistics().fault_read, after.fault_read);
 }
 
 static void sleep_1_ms(void) {
@@ -147,9 +140,9 @@ static void sleep_1_ms(void) {
 
 /* The barrier is under way until this has seen that it counts. */
 static void *watch_barrier(void *seen) {
-    uint64_t before = now().wait_barrier.sum_ns;
-    for (int i = 0; i < 30000 && now().wait_barrier.sum_ns == before; ++i) sleep_1_ms();
-    *(int *)seen = now().wait_barrier.sum_ns > before;
+    uint64_t before = statistics().wait_barrier.sum_ns;
+    for (int i = 0; i < 30000 && statistics().wait_barrier.sum_ns == before; ++i) sleep_1_ms();
+    *(int *)seen = statistics().wait_barrier.sum_ns > before;
     vgasnet_put_val(1, at(1, 0), 1, 1);
     return NULL;
 }
@@ -168,17 +161,17 @@ static void check_under_way(void) {
 static void on_message(vgasnet_token_t token) { (void)token, ++handled; }
 
 static void check_messages(void) {
-    vgasnet_stats_t before = now();
+    vgasnet_stats_t before = statistics();
     barrier();
     if (me == 0) {
         for (int i = 0; i < 10; ++i) CHECK(vgasnet_AMRequestShort0(1, 200) == VGASNET_OK);
-        CHECK_EQ(now().active_sent - before.active_sent, 10);
+        CHECK_EQ(statistics().active_sent - before.active_sent, 10);
     } else if (me == 1) {
         while (handled < 10) vgasnet_AMPoll();
-        CHECK_EQ(now().active_received - before.active_received, 10);
+        CHECK_EQ(statistics().active_received - before.active_received, 10);
     }
     barrier();
-    vgasnet_stats_t after = now();
+    vgasnet_stats_t after = statistics();
     CHECK(after.protocol_sent > before.protocol_sent && after.protocol_received > before.protocol_received);
 }
 

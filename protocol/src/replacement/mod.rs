@@ -7,6 +7,7 @@
 //! again and again: of each queue a search looks at two of them only. The driver says when a frame is held no longer
 //! ([`Replacement::on_released`]).
 
+mod block_frames;
 mod clock;
 mod clock_pro;
 mod history;
@@ -15,6 +16,7 @@ mod queues;
 mod reserve;
 mod search;
 
+pub use block_frames::BlockFrames;
 pub use clock::Clock;
 pub use clock_pro::ClockPro;
 pub use history::History;

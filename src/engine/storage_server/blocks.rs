@@ -18,11 +18,11 @@
 mod frames;
 mod io;
 mod mapped;
+mod of_page;
 
 pub(super) use io::BLOCK_TOKEN;
 
 use super::byte_jobs::{BlockCopies, BlockPlace};
-use crate::memory::BlockMapper;
 use crate::request::{Copy, Part};
 use crate::stats::{self, Row};
 use crate::storage::BLOCK_BYTES;
@@ -40,9 +40,6 @@ const SECOND_CHANCES: usize = 16;
 /// Dirty blocks are written while fewer than one slot in so many is idle, until one in so many is.
 const CLEAN_BELOW_PART: usize = 8;
 const CLEAN_ENOUGH_PART: usize = 4;
-
-/// So often a block is mapped, before which others make room, until that is given up.
-const MAP_TRIES: usize = 3;
 
 /// A block of the segment: its place in the file, in blocks.
 type Block = u64;
@@ -120,8 +117,8 @@ pub(super) struct Blocks {
     waiting: VecDeque<usize>,
     /// Slots that the storage has no room to read yet.
     to_read: VecDeque<usize>,
-    /// Slots that are not idle.
-    in_use: usize,
+    /// How many slots are idle.
+    idle: usize,
     reading: usize,
     writing: usize,
     is_cleaning: bool,
@@ -156,7 +153,7 @@ impl Blocks {
             of_page: HashMap::new(),
             waiting: VecDeque::new(),
             to_read: VecDeque::new(),
-            in_use: 0,
+            idle: slots,
             reading: 0,
             writing: 0,
             is_cleaning: false,
@@ -170,11 +167,6 @@ impl Blocks {
         }
     }
 
-    /// Has blocks mapped from now on, at most so many.
-    pub(super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
-        self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
-    }
-
     /// The most bytes of a part that jobs take, wherever it begins.
     pub(super) fn part_bytes_max(&self) -> usize {
         self.own_slots.saturating_sub(1).max(1) * BLOCK_BYTES
@@ -183,11 +175,6 @@ impl Blocks {
     /// Whether jobs use blocks of the page.
     pub(super) fn has_jobs(&self, index: u32) -> bool {
         self.of_page.contains_key(&index)
-    }
-
-    /// How many slots are idle.
-    fn idle(&self) -> usize {
-        self.slots.len() - self.in_use
     }
 
     /// Blocks that were written because few slots were idle, since this was asked last.
@@ -276,7 +263,7 @@ impl Blocks {
         }
         self.chances = SECOND_CHANCES;
         here.iter().for_each(|slot| self.use_slot(*slot));
-        if self.idle() < count as usize - here.len() {
+        if self.idle < count as usize - here.len() {
             here.iter().for_each(|slot| self.release_slot(*slot));
             self.is_cleaning = true;
             return false;
@@ -300,7 +287,7 @@ impl Blocks {
     }
 
     fn use_slot(&mut self, slot: usize) {
-        self.in_use += usize::from(self.slots[slot].is_idle());
+        self.idle -= usize::from(self.slots[slot].is_idle());
         self.slots[slot].users += 1;
     }
 
@@ -312,7 +299,7 @@ impl Blocks {
     /// The slot may have become idle.
     fn note_idle(&mut self, slot: usize) {
         if self.slots[slot].is_idle() {
-            self.in_use -= 1;
+            self.idle += 1;
             self.let_go(slot);
         }
     }
@@ -341,7 +328,7 @@ impl Blocks {
         };
         let slot = &mut self.slots[at];
         (slot.block, slot.state, slot.users, slot.was_used) = (block, state, 1, true);
-        self.in_use += 1;
+        self.idle -= 1;
         at
     }
 
@@ -362,43 +349,6 @@ impl Blocks {
             }
             self.chances -= 1;
             self.unmap(at);
-        }
-    }
-
-    fn unmap(&mut self, slot: usize) {
-        let at = self.in_slot(slot);
-        self.mapped.iter_mut().for_each(|mapped| mapped.unmap(at));
-    }
-
-    /// Maps the block in a slot, at least for `access`.
-    fn map(&mut self, slot: usize, access: Access) {
-        let access = if self.slots[slot].state == State::Dirty { Access::Write } else { access };
-        let at = self.in_slot(slot);
-        for _ in 0..MAP_TRIES {
-            let Some(mapped) = &mut self.mapped else { return };
-            if mapped.map(at, access) {
-                return;
-            }
-            let Some(index) = mapped.in_the_way() else { return };
-            self.unmap_page(index);
-        }
-    }
-
-    /// Whether blocks are mapped.
-    pub(super) fn may_map(&self) -> bool {
-        self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
-    }
-
-    /// The error number of the system, where it has refused to unmap a block.
-    pub(super) fn refused(&self) -> Option<i32> {
-        self.mapped.as_ref().and_then(MappedBlocks::refused)
-    }
-
-    /// Unmaps all blocks of a page.
-    pub(super) fn unmap_page(&mut self, index: u32) {
-        let range = self.blocks_of(index);
-        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
-            mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
         }
     }
 
@@ -464,7 +414,7 @@ impl Blocks {
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
-        self.is_cleaning |= self.idle() < self.here() / CLEAN_BELOW_PART;
+        self.is_cleaning |= self.idle < self.here() / CLEAN_BELOW_PART;
         let index = self.index_of(first);
         let jobs = self.of_page.get_mut(&index).expect("the page has this job");
         *jobs -= 1;
@@ -492,61 +442,5 @@ impl Blocks {
             ready.extend(self.ready(id));
         }
         ready
-    }
-
-    /// The dirty blocks of a page: where each begins in the page, and its memory.
-    pub(super) fn dirty_of(&self, index: u32) -> Vec<(usize, *mut u8)> {
-        let blocks = self.dirty.range(self.blocks_of(index));
-        let start = u64::from(index) << self.page_shift;
-        blocks.map(|block| ((block - start) as usize * BLOCK_BYTES, self.place(self.of_block[block]))).collect()
-    }
-
-    /// A block of a page, if it is here.
-    pub(super) fn in_memory(&self, index: u32, block: usize) -> Option<*mut u8> {
-        let at = *self.of_block.get(&(self.blocks_of(index).start + block as u64))?;
-        (!matches!(self.slots[at].state, State::Wanted | State::Filling)).then(|| self.place(at))
-    }
-
-    /// Forgets the blocks of a page that lie in a range of it: the file has newer bytes there. No job uses them, and none is being
-    /// written.
-    pub(super) fn forget(&mut self, index: u32, start_bytes: usize, end_bytes: usize) {
-        let first = u64::from(index) << self.page_shift;
-        let range = first + start_bytes as u64 / BLOCK_BYTES as u64..first + end_bytes as u64 / BLOCK_BYTES as u64;
-        let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
-        for (block, at) in known {
-            assert!(self.slots[at].users == 0 && self.slots[at].state != State::Writing, "a block in use is forgotten");
-            debug_assert!(
-                !self.mapped.as_ref().is_some_and(|mapped| mapped.has(index)),
-                "a page that a rank held is mapped"
-            );
-            let was_dirty = self.dirty.remove(&block);
-            self.slots[at].state = State::Free;
-            self.of_block.remove(&block);
-            if was_dirty {
-                self.note_idle(at);
-            }
-        }
-    }
-
-    /// Has all dirty blocks written, and forgets the others that no job uses. Returns whether there is none.
-    pub(super) fn empty(&mut self) -> bool {
-        let idle = |slot: &&usize| self.slots[**slot].is_idle();
-        let clean: Vec<usize> = self.of_block.values().filter(idle).copied().collect();
-        for at in clean {
-            self.unmap(at);
-            self.of_block.remove(&self.slots[at].block);
-            self.slots[at].state = State::Free;
-        }
-        self.is_emptying = !self.dirty.is_empty();
-        self.of_block.is_empty()
-    }
-
-    fn blocks_of(&self, index: u32) -> Range<Block> {
-        let first = u64::from(index) << self.page_shift;
-        first..first + (1 << self.page_shift)
-    }
-
-    fn of_page_blocks(&self, index: u32) -> impl Iterator<Item = usize> + '_ {
-        self.of_block.range(self.blocks_of(index)).map(|(_, slot)| *slot)
     }
 }

@@ -75,19 +75,18 @@ impl Blocks {
         } else {
             self.serving.frames.push(serving);
             self.slots.extend(std::iter::repeat_with(|| Slot::new(State::Away)).take(each));
-            self.in_use += each;
             self.mapped.iter_mut().for_each(|mapped| mapped.grow(self.slots.len()));
         }
         self.serving.count += 1;
         let first = self.own_slots + at * each;
         self.slots[first..first + each].iter_mut().for_each(|slot| slot.state = State::Free);
-        self.in_use -= each;
+        self.idle += each;
     }
 
     /// One of those frames is to serve for pages again, if any is and none leaves already. [`Blocks::take_returned`] tells when it
     /// can.
     pub(in super::super) fn release_frame(&mut self) {
-        if self.serving.leaving.is_some() || self.serving.returned.is_some() {
+        if self.serving.count == 0 || self.some_leaves() || self.serving.returned.is_some() {
             return;
         }
         let Some(at) = self.serving.frames.iter().rposition(|one| one.slots > 0) else { return };
@@ -127,7 +126,7 @@ impl Blocks {
             self.of_block.remove(&self.slots[slot].block);
         }
         (self.slots[slot].state, self.slots[slot].was_used) = (State::Away, false);
-        self.in_use += 1;
+        self.idle -= 1;
         self.serving.away += 1;
         let serving = &mut self.serving.frames[(slot - self.own_slots) / self.serving.each];
         serving.slots -= 1;

@@ -1,7 +1,6 @@
 //! Blocks on their way between the block cache and the file.
 
 use super::super::byte_jobs::BlockCopies;
-use super::mapped::InSlot;
 use super::{Block, Blocks, CLEAN_ENOUGH_PART, Slot, State};
 use crate::stats::{self, Row};
 use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
@@ -29,32 +28,36 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
-        self.is_cleaning &= self.idle() < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
+        self.is_cleaning &= self.idle < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
         self.is_cleaning &= !self.dirty.is_empty();
-        while (self.is_cleaning || self.is_emptying || self.some_leaves()) && self.writing < WRITES_MAX {
-            let run = self.leaving_to_write(WRITES_MAX - self.writing, &may_be_written);
-            let is_of_leaving = !run.is_empty();
-            let run = match run {
-                run if is_of_leaving => run,
-                _ if self.is_cleaning || self.is_emptying => self.next_to_write(&may_be_written),
-                _ => return,
-            };
-            let places: Vec<InSlot> = run.iter().map(|slot| self.in_slot(*slot)).collect();
-            self.mapped.iter_mut().for_each(|mapped| places.iter().for_each(|at| mapped.protect(*at)));
-            let begun = if run.is_empty() { 0 } else { self.submit(storage, IoDirection::Write, &run) };
-            for slot in &run[..begun] {
-                self.slots[*slot].state = State::Writing;
-                self.dirty.remove(&self.slots[*slot].block);
-            }
-            self.writing += begun;
-            if let Some(next) = run.get(begun).filter(|_| !is_of_leaving) {
-                // They cannot be stored to by now, so they are the next to go.
-                self.cursor = self.slots[*next].block;
-            }
-            if begun == 0 || begun < run.len() {
-                return;
-            }
+        while self.writing < WRITES_MAX && self.write_some(storage, &may_be_written) {}
+    }
+
+    /// Has the storage write some blocks, if any are to be. Returns whether it took all of them.
+    fn write_some(&mut self, storage: &mut dyn Storage, may_be_written: &impl Fn(u32) -> bool) -> bool {
+        let mut run = self.leaving_to_write(WRITES_MAX - self.writing, may_be_written);
+        let is_in_order = run.is_empty();
+        if is_in_order && (self.is_cleaning || self.is_emptying) {
+            run = self.next_to_write(may_be_written);
         }
+        if run.is_empty() {
+            return false;
+        }
+        for slot in &run {
+            let at = self.in_slot(*slot);
+            self.mapped.iter_mut().for_each(|mapped| mapped.protect(at));
+        }
+        let begun = self.submit(storage, IoDirection::Write, &run);
+        for slot in &run[..begun] {
+            self.slots[*slot].state = State::Writing;
+            self.dirty.remove(&self.slots[*slot].block);
+        }
+        self.writing += begun;
+        if let Some(next) = run.get(begun).filter(|_| is_in_order) {
+            // They cannot be stored to by now, so they are the next to go.
+            self.cursor = self.slots[*next].block;
+        }
+        begun == run.len()
     }
 
     /// Dirty blocks side by side that no job uses.

@@ -4,6 +4,7 @@
 //! block that is mapped for stores counts as dirty. It is mapped for loads only before it is written, so that a store after
 //! that is seen. All of it happens under the engine's lock.
 
+use super::{Blocks, State};
 use crate::memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use crate::storage::BLOCK_BYTES;
 use std::collections::BTreeMap;
@@ -23,6 +24,9 @@ pub(super) struct InSlot {
 
 /// After so many refusals in a row of the system no blocks are mapped any more.
 const REFUSALS_MAX: u32 = 64;
+
+/// So often a block is mapped, before which others make room, until that is given up.
+const MAP_TRIES: usize = 3;
 
 /// The blocks that are mapped.
 pub(super) struct MappedBlocks {
@@ -139,5 +143,49 @@ impl MappedBlocks {
 
     fn forget(&mut self, slot: usize) {
         self.mapped -= u32::from(self.rights[slot].take().is_some());
+    }
+}
+
+impl Blocks {
+    /// Has blocks mapped from now on, at most so many.
+    pub(in super::super) fn map_by(&mut self, mapper: Box<dyn BlockMapper>, most: u32) {
+        self.mapped = Some(MappedBlocks::new(mapper, self.slots.len(), most));
+    }
+
+    pub(super) fn unmap(&mut self, slot: usize) {
+        let at = self.in_slot(slot);
+        self.mapped.iter_mut().for_each(|mapped| mapped.unmap(at));
+    }
+
+    /// Maps the block in a slot, at least for `access`.
+    pub(super) fn map(&mut self, slot: usize, access: Access) {
+        let access = if self.slots[slot].state == State::Dirty { Access::Write } else { access };
+        let at = self.in_slot(slot);
+        for _ in 0..MAP_TRIES {
+            let Some(mapped) = &mut self.mapped else { return };
+            if mapped.map(at, access) {
+                return;
+            }
+            let Some(index) = mapped.in_the_way() else { return };
+            self.unmap_page(index);
+        }
+    }
+
+    /// Whether blocks are mapped.
+    pub(in super::super) fn may_map(&self) -> bool {
+        self.mapped.as_ref().is_some_and(MappedBlocks::has_room)
+    }
+
+    /// The error number of the system, where it has refused to unmap a block.
+    pub(in super::super) fn refused(&self) -> Option<i32> {
+        self.mapped.as_ref().and_then(MappedBlocks::refused)
+    }
+
+    /// Unmaps all blocks of a page.
+    pub(in super::super) fn unmap_page(&mut self, index: u32) {
+        let range = self.blocks_of(index);
+        if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
+            mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
+        }
     }
 }

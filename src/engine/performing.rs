@@ -1,0 +1,192 @@
+//! What a thread does for each piece of work, without the engine's lock, and who is told of it.
+
+use super::sleepers::{Awaited, Happened};
+use super::{BlockCopies, Delivery, Driver, Shipment, Work, outbox};
+use crate::memory::mapping_refused;
+use crate::request::{Completion, FaultId, Part, Waited};
+use vgasnet_conduit::{Busy, Urgency};
+use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
+
+impl Driver {
+    /// Does a piece of work. Returns whether it was done; if not, the conduit has no room, and the engine has it again.
+    ///
+    /// Not a part of who calls it: a thread that faults drives on its own stack, which may be small.
+    #[inline(never)]
+    pub(super) fn perform(&self, work: Work) -> bool {
+        let taken = match work {
+            Work::Copies { page, frame, parts } => {
+                self.copy(page, frame, parts);
+                return true;
+            }
+            Work::Clear { page, frame } => {
+                let pool = &self.space.own.pool;
+                // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened.
+                unsafe { pool.frame(frame).write_bytes(0, pool.page_bytes()) };
+                self.engine().complete(Event::Cleared(page));
+                return true;
+            }
+            Work::Fill { page, frame, part } => {
+                self.fill(page, frame, *part);
+                return true;
+            }
+            Work::Unmap { page, frame } => {
+                self.unmap(page, frame);
+                self.engine().complete(Event::Closed(page));
+                return true;
+            }
+            Work::UnmapUnused { page, frame } => {
+                self.view().expect("only a rank with a segment has mapped pages").unmap_unused(page, frame);
+                return true;
+            }
+            Work::GiveBack { index } => {
+                self.give_back(index);
+                return true;
+            }
+            Work::Blocks(copies) => {
+                self.copy_blocks(*copies);
+                return true;
+            }
+            Work::LayOver { operation, blocks } => {
+                blocks.run();
+                self.engine().end_lay_over(operation);
+                return true;
+            }
+            Work::Deliver(delivery) => {
+                self.deliver(*delivery);
+                return true;
+            }
+            Work::Ship(ref shipment) => self.send(shipment),
+            Work::Put(ref transfer) => self.conduit.put(transfer),
+            Work::Get(ref transfer) => self.conduit.get(transfer),
+        };
+        if taken == Err(Busy) {
+            self.engine().put_back(work);
+        }
+        taken.is_ok()
+    }
+
+    fn copy(&self, page: PageId, frame: FrameId, parts: Vec<Part>) {
+        let own = &self.space.own;
+        for part in &parts {
+            // SAFETY: the engine pinned the page for these parts with the access that they need. The address space cut
+            // their pieces, and the client leaves its memory to them until it has synced them.
+            unsafe { part.copy.run(own, frame, &part.piece) };
+            if let Some(access) = part.copy.mapped_access() {
+                self.map_and_pin(page, frame, access);
+            }
+        }
+        if own.table.unpin(frame) {
+            self.notify_unpinned();
+        }
+        let mut happened = Happened::default();
+        parts.into_iter().filter_map(|part| self.complete(part.completion)).for_each(|awaited| happened.add(awaited));
+        if !happened.is_nothing() {
+            self.tell(happened);
+        }
+    }
+
+    /// Does the copy of a part that overwrites a page.
+    fn fill(&self, page: PageId, frame: FrameId, part: Part) {
+        // SAFETY: the engine asked for this, so the frame is reserved for a page that has not been opened. The piece is the whole
+        // page, and the client leaves its memory to it until it has synced that.
+        unsafe { part.copy.run(&self.space.own, frame, &part.piece) };
+        self.engine().complete(Event::Filled(page));
+        self.finish_part(part.completion);
+    }
+
+    /// Hands over what has come of a part that was carried out elsewhere.
+    #[inline(never)]
+    fn deliver(&self, Delivery { part, bytes }: Delivery) {
+        // SAFETY: the client leaves its memory, as many bytes as the piece has, to the part until it has synced that.
+        unsafe { part.copy.deliver(&bytes) };
+        self.finish_part(part.completion);
+    }
+
+    #[inline(never)]
+    fn send(&self, shipment: &Shipment) -> Result<(), Busy> {
+        let sent = self.conduit.send(shipment.to, &shipment.heads, &shipment.collect(), Urgency::Now);
+        sent.inspect(|()| outbox::count_sent(&shipment.heads))
+    }
+
+    /// Does the copies of a job on blocks.
+    #[inline(never)]
+    fn copy_blocks(&self, copies: BlockCopies) {
+        for place in &copies.places {
+            // SAFETY: the block is left to the job until it has ended, and its bytes are there. The client's memory is as long as
+            // the piece, and left to the part until the client has synced that.
+            unsafe { copies.part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
+        }
+        self.engine().end_on_blocks(copies.job);
+        match copies.part.completion {
+            // The block is mapped, and the page is not pinned.
+            Completion::Fault(fault) => self.tell_of(self.release(fault)),
+            completion => self.finish_part(completion),
+        }
+    }
+
+    /// Lets a thread go on whose block is mapped. Returns what it waits for, if it looks for that itself.
+    fn release(&self, fault: FaultId) -> Option<Awaited> {
+        let awaited = Awaited::page(fault.wants().0);
+        (self.mailbox.release(fault) == Waited::Looking).then_some(awaited)
+    }
+
+    /// Tells that a part is done, and those who wait for it.
+    fn finish_part(&self, completion: Completion) {
+        self.tell_of(self.complete(completion));
+    }
+
+    /// Tells those who wait for this, if it has come.
+    fn tell_of(&self, awaited: Option<Awaited>) {
+        if let Some(awaited) = awaited {
+            let mut happened = Happened::default();
+            happened.add(awaited);
+            self.tell(happened);
+        }
+    }
+
+    /// Tells that a part is done. Returns what a thread may wait for that has come.
+    fn complete(&self, completion: Completion) -> Option<Awaited> {
+        match completion {
+            Completion::Counted(completion) => {
+                self.completions().finish(completion).then_some(Awaited::completion(completion))
+            }
+            Completion::Served(id) => {
+                self.engine().on_served(id);
+                None
+            }
+            Completion::Fault(fault) => {
+                let awaited = Awaited::page(fault.wants().0);
+                match self.mailbox.serve(fault) {
+                    Waited::Looking => Some(awaited),
+                    Waited::Asleep => None,
+                    Waited::Gone(index) => {
+                        self.unpin_own(index);
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Maps a page in the segment, and adds a pin for the thread or client that asked for it.
+    fn map_and_pin(&self, page: PageId, frame: FrameId, access: Access) {
+        let view = self.view().expect("pages are mapped only in a rank that has a segment");
+        if let Err(errno) = view.map_and_pin(page.index, frame, access) {
+            self.fail("engine", &mapping_refused("map", errno));
+        }
+    }
+
+    fn unmap(&self, page: PageId, frame: FrameId) {
+        let view = self.view().expect("pages are mapped only in a rank that has a segment");
+        if let Err(errno) = view.unmap(page, frame) {
+            self.fail("engine", &mapping_refused("unmap", errno));
+        }
+    }
+
+    /// Unmaps a page of the own segment whose frame a neighbour has lent, if it is one, and gives that back.
+    pub fn give_back(&self, index: u32) {
+        if let Some(Err(errno)) = self.view().map(|view| view.give_back(index)) {
+            self.fail("engine", &mapping_refused("unmap", errno));
+        }
+    }
+}
