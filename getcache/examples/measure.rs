@@ -3,7 +3,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use vgasnet_getcache::{GetCache, Heap, Key, Limits, Outcome};
+use vgasnet_getcache::{Ask, GetCache, Heap, Key, Limits, Outcome};
 
 const ROUNDS: usize = 31;
 
@@ -26,7 +26,7 @@ fn key(at: u64, bytes: usize) -> Key {
 
 fn get(cache: &GetCache, key: &Key, dest: &mut [u8]) -> bool {
     // SAFETY: one thread, so no get joins another.
-    match unsafe { cache.get(key, dest.as_mut_ptr(), dest.len(), 1.0, 0) } {
+    match unsafe { cache.get(key, &Ask::all(dest.len(), 1.0, 0), dest.as_mut_ptr()) } {
         Outcome::Miss { fill: Some(fill), .. } => _ = cache.fill(fill, dest),
         Outcome::Miss { .. } => {}
         _ => return true,

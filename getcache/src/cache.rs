@@ -1,5 +1,6 @@
 //! The cache as threads use it.
 
+use crate::ask::{Ask, Fill, Outcome};
 use crate::driver::Driver;
 use crate::entry::Bytes;
 use crate::locked::Locked;
@@ -8,10 +9,9 @@ use crate::shared::Shared;
 use crate::sync::Ordering;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use vgasnet_protocol::get_cache::{Answer, EntryId, GENERATION_PLACES, Hasher, Key, Limits, Machine, Part, Stats};
+use vgasnet_protocol::get_cache::{Answer, Filled, GENERATION_PLACES, Hasher, Key, Limits, Machine, Part, Stats};
 
 /// What is behind the lock: for the type parameter of [`GetCache`] only.
 pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
@@ -19,51 +19,36 @@ pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
 /// A get that waits for bytes which another one fetches.
 struct Waiter {
     dest: *mut u8,
-    len: usize,
+    skip: u32,
+    len: u32,
     number: u64,
+}
+
+impl Waiter {
+    /// Copies its bytes from those of an entry.
+    ///
+    /// # Safety
+    ///
+    /// The entry has as many bytes there as were claimed when the waiter joined, and nobody writes them meanwhile.
+    unsafe fn serve(&self, bytes: *const u8) {
+        // SAFETY: the caller says that the bytes are there, and who asked that there is room at the destination.
+        unsafe { copy(bytes.add(self.skip as usize), self.dest, self.len) }
+    }
+}
+
+/// Copies bytes.
+///
+/// # Safety
+///
+/// As of [`std::ptr::copy_nonoverlapping`].
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, len: u32) {
+    // SAFETY: as the caller says.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len as usize) }
 }
 
 // SAFETY: who asked keeps the destination valid until the waiter is handed back, for whichever thread that does.
 unsafe impl Send for Waiter {}
-
-/// What has become of a get.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// All bytes are at the destination.
-    Hit,
-    /// They come with those of another get. Who fills that one copies them, and is handed the waiter.
-    Joined,
-    /// The caller fetches bytes.
-    Miss {
-        /// So many of the first ones are at the destination already.
-        from: usize,
-        /// The bytes are to be kept. The caller must pass this to [`GetCache::fill`] or [`GetCache::abandon`].
-        fill: Option<Fill>,
-    },
-}
-
-/// A place for bytes that are on their way. Where it is neither filled nor abandoned, gets that join wait for ever.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use = "gets that join wait for these bytes"]
-pub struct Fill {
-    entry: EntryId,
-    data: NonNull<u8>,
-    /// Where the bytes begin that are not there yet.
-    from: u32,
-    len: u32,
-    /// Of which cache.
-    cache: u64,
-}
-
-// SAFETY: the place is for whoever has this.
-unsafe impl Send for Fill {}
-
-impl Fill {
-    /// How many bytes the entry will have.
-    pub fn bytes(&self) -> usize {
-        self.len as usize
-    }
-}
 
 /// A cache of small gets that threads share. A hit takes no lock; everything else takes one, under which no bytes are copied.
 ///
@@ -100,46 +85,60 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         }
     }
 
-    /// Gets `len` bytes from `key` on, as far as they are here. Of equal use, what has more weight stays longer; 1 is usual.
+    /// Gets the bytes that `ask` says, as far as they are here.
     ///
     /// # Safety
     ///
-    /// `dest` is valid for writes of `len` bytes. If the outcome is [`Outcome::Joined`], it stays so, and nobody else uses the bytes there,
-    /// until [`GetCache::fill`] or [`GetCache::abandon`] hands the waiter back.
+    /// `dest` is valid for writes of `ask.len` bytes. If the outcome is [`Outcome::Joined`], it stays so, and nobody else uses the bytes
+    /// there, until whoever fills or abandons the entry is handed the waiter.
     #[inline]
-    pub unsafe fn get(&self, key: &Key, dest: *mut u8, len: usize, weight: f32, waiter: u64) -> Outcome {
+    pub unsafe fn get(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
         let hash = self.hasher.hash(key);
         let is_dormant = self.shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
         if is_dormant || self.shared.is_off.load(Ordering::Relaxed) {
-            self.shared.counters.on_dormant(len);
+            self.shared.counters.on_dormant(ask.len as usize);
             return Outcome::Miss { from: 0, fill: None };
         }
-        let short = u32::try_from(len).unwrap_or(u32::MAX);
-        let Some((entry, bytes)) = self.shared.pin(key, hash, short) else {
+        let Some((entry, bytes)) = self.shared.pin(key, hash, ask.want().end()) else {
             // SAFETY: as the caller says.
-            return unsafe { self.get_slowly(key, dest, short, weight, waiter) };
+            return unsafe { self.get_slowly(key, ask, dest) };
         };
         // SAFETY: the entry has as many bytes and is pinned, so nobody writes them; the caller says that there is room.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.data, dest, len) };
+        unsafe { copy(bytes.data.add(ask.skip as usize), dest, ask.len) };
         self.shared.warm(entry);
         entry.unpin();
-        self.shared.counters.on_hit(len);
+        self.shared.counters.on_hit(ask.len as usize);
         Outcome::Hit
     }
 
-    /// The bytes that a get has fetched are there: all of them from the key on, also those that it did not have to fetch. Returns the waiters
-    /// whose bytes came with them, and are at their destinations.
+    /// The bytes that a get was to fetch are in the entry's room. Returns the waiters whose bytes came with them, and are at their
+    /// destinations: those are copied from the entry, also where it is not kept, since somebody wrote or invalidated meanwhile.
+    pub fn fill_in_place(&self, fill: Fill) -> impl ExactSizeIterator<Item = u64> + use<M, L> {
+        assert_eq!(fill.cache, self.number, "a place of this cache");
+        let Filled { waiters, is_pinned, .. } = self.state.with(|state| state.0.fill_pinned(fill.entry));
+        for waiter in &waiters {
+            // SAFETY: all bytes that the entry was to have are there. It is pinned where there are waiters, so nobody writes them.
+            unsafe { waiter.serve(fill.data.as_ptr()) };
+        }
+        if is_pinned {
+            self.shared.entry(fill.entry).unpin();
+        }
+        waiters.into_iter().map(|waiter| waiter.number)
+    }
+
+    /// As [`GetCache::fill_in_place`], where the bytes came elsewhere: all of them from the key's address on, also those that were not
+    /// missing. The waiters' are copied from there.
     pub fn fill(&self, fill: Fill, bytes: &[u8]) -> impl ExactSizeIterator<Item = u64> + use<M, L> {
         assert_eq!(fill.cache, self.number, "a place of this cache");
-        assert_eq!(bytes.len(), fill.len as usize, "all bytes of the entry");
-        let new = &bytes[fill.from as usize..];
-        // SAFETY: the place has as many bytes, is kept for this fill, and nobody looks at them before the machine opens or lengthens the
+        assert_eq!(bytes.len(), fill.size(), "all bytes of the entry");
+        let (room, len) = fill.room();
+        // SAFETY: the room has as many bytes, is kept for this fill, and nobody looks at them before the machine opens or lengthens the
         // entry.
-        unsafe { std::ptr::copy_nonoverlapping(new.as_ptr(), fill.data.add(fill.from as usize).as_ptr(), new.len()) };
+        unsafe { copy(bytes[fill.first_missing()..].as_ptr(), room.as_ptr(), len as u32) };
         let waiters = self.state.with(|state| state.0.fill(fill.entry).waiters);
         for waiter in &waiters {
-            // SAFETY: it asked for no more bytes than the entry has, and its destination is valid until it is handed back.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), waiter.dest, waiter.len) };
+            // SAFETY: all bytes that the entry was to have are there.
+            unsafe { waiter.serve(bytes.as_ptr()) };
         }
         waiters.into_iter().map(|waiter| waiter.number)
     }
@@ -178,46 +177,59 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     ///
     /// As of [`GetCache::get`].
     #[cold]
-    unsafe fn get_slowly(&self, key: &Key, dest: *mut u8, len: u32, weight: f32, number: u64) -> Outcome {
-        let waiter = Waiter { dest, len: len as usize, number };
+    unsafe fn get_slowly(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
+        let waiter = Waiter { dest, skip: ask.skip, len: ask.len, number: ask.waiter };
         let (answer, data) = self.state.with(|state| {
-            let answer = state.0.get(key, len, weight, waiter);
+            let answer = state.0.get(key, &ask.want(), waiter);
             let fill = if let Answer::Miss { fill, .. } = answer { fill } else { None };
             (answer, fill.map(|part| state.0.mirror.data(part.place)))
         });
         match answer {
             Answer::Hit(part) => {
-                // SAFETY: the machine has pinned it for this get, and the caller says that there is room.
-                unsafe { self.copy_pinned(part, dest) };
+                let entry = self.shared.entry(part.entry);
+                // SAFETY: the machine has pinned it for this get, and it has `part.len` bytes, at which those end that are asked for; the
+                // caller says that there is room.
+                unsafe { copy(entry.bytes().data.add(ask.skip as usize), dest, ask.len) };
+                entry.unpin();
                 Outcome::Hit
             }
             Answer::Joined => Outcome::Joined,
             Answer::Miss { head, fill } => {
-                if let Some(head) = head {
-                    // SAFETY: as above.
-                    unsafe { self.copy_pinned(head, dest) };
-                }
-                let fill = fill.zip(data).map(|(part, data)| {
-                    let known = head.filter(|head| head.entry == part.entry);
-                    let from = known.map_or(0, |head| head.len);
-                    Fill { entry: part.entry, data, from, len: part.len, cache: self.number }
+                let first_missing = head.map_or(0, |head| head.len);
+                let fill = fill.zip(data).map(|(part, data)| Fill {
+                    entry: part.entry,
+                    data,
+                    first_missing,
+                    size: part.len,
+                    cache: self.number,
                 });
-                Outcome::Miss { from: head.map_or(0, |head| head.len as usize), fill }
+                // SAFETY: the machine has pinned the head for this get, and the caller says that there is room.
+                let from = head.map_or(0, |head| unsafe { self.copy_head(head, ask, dest, fill.as_ref()) });
+                Outcome::Miss { from, fill }
             }
         }
     }
 
-    /// Copies bytes of an entry, and unpins it.
+    /// Copies the first bytes of an object to where they are wanted, and unpins the entry that has them. Returns how many of those that
+    /// were asked for are there.
     ///
     /// # Safety
     ///
-    /// The caller has it pinned, and there is room for them.
-    unsafe fn copy_pinned(&self, part: Part, dest: *mut u8) {
-        let entry = self.shared.entry(part.entry);
+    /// The caller has the entry pinned, and as many bytes can be written at the destination as are asked for.
+    unsafe fn copy_head(&self, head: Part, ask: &Ask, dest: *mut u8, fill: Option<&Fill>) -> usize {
+        let entry = self.shared.entry(head.entry);
         let Bytes { data, len } = entry.bytes();
-        debug_assert!(len >= part.len);
-        // SAFETY: nobody writes bytes of a pinned entry.
-        unsafe { std::ptr::copy_nonoverlapping(data, dest, part.len as usize) };
+        debug_assert!(len >= head.len);
+        let from = ask.want().within(head.len);
+        if from > 0 {
+            // SAFETY: nobody writes bytes of a pinned entry, which are more than are skipped.
+            unsafe { copy(data.add(ask.skip as usize), dest, from) };
+        }
+        if let Some(fill) = fill.filter(|fill| fill.entry != head.entry) {
+            // SAFETY: as above; the new entry is longer, and nobody looks at its bytes before it is filled.
+            unsafe { copy(data, fill.data.as_ptr(), head.len) };
+        }
         entry.unpin();
+        from as usize
     }
 }

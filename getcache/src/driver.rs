@@ -63,6 +63,10 @@ impl<M: Memory> Mirror for Driver<M> {
         self.shared.entry(entry).pin();
     }
 
+    fn hold(&mut self, entry: EntryId) {
+        self.shared.entry(entry).hold();
+    }
+
     fn try_close(&mut self, entry: EntryId) -> bool {
         self.shared.entry(entry).try_close()
     }

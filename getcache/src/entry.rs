@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The fields beside the word change only while the entry is closed and nobody has it pinned, apart from the length, which grows.
-//! A pin succeeds only while the entry is open. So whoever has it pinned compares its key and copies its bytes at leisure. The word does
+//! A pin succeeds only while the entry is open, except that of who has filled it. So whoever has it pinned compares its key and copies its bytes at leisure. The word does
 //! not tell one key from another of the same generation: the key is compared after the pin, not before.
 
 use crate::sync::{AtomicU64, Ordering};
@@ -77,6 +77,11 @@ impl Entry {
     pub fn pin(&self) {
         let before = self.word.fetch_add(PIN, Ordering::Acquire);
         assert!(before & OPEN != 0, "only an open entry is pinned");
+    }
+
+    /// Pins the entry, open or not. Nobody opens or closes it meanwhile, and if it is closed nobody else pins it.
+    pub fn hold(&self) {
+        self.word.fetch_add(PIN, Ordering::Acquire);
     }
 
     /// Undoes one pin.

@@ -1,6 +1,6 @@
 //! A cache of small remote gets that threads share: the state machine of [`vgasnet_protocol::get_cache`] behind a lock, and hits without it.
 //!
-//! - [`GetCache`]: gets, fills, invalidation.
+//! - [`GetCache`]: gets, fills, invalidation. [`Ask`]: what a get asks for; [`Fill`]: where the bytes go that it fetches.
 //! - [`Memory`]: where it has its bytes; [`Locked`]: the lock that it uses.
 //!
 //! A hit finds an entry by the index, pins it by one compare-and-swap of its word, compares its key, copies, and unpins. Nobody waits for
@@ -8,6 +8,8 @@
 
 #![cfg_attr(all(loom, test), allow(dead_code, reason = "the model has tables and words only"))]
 
+#[cfg(not(all(loom, test)))]
+mod ask;
 #[cfg(not(all(loom, test)))]
 mod cache;
 mod counters;
@@ -22,7 +24,9 @@ mod shared;
 mod sync;
 
 #[cfg(not(all(loom, test)))]
-pub use cache::{Fill, GetCache, Outcome, State};
+pub use ask::{Ask, Fill, Outcome};
+#[cfg(not(all(loom, test)))]
+pub use cache::{GetCache, State};
 pub use locked::Locked;
 pub use memory::{CHUNK_ALIGN, Heap, Memory};
 pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, Stats};

@@ -1,6 +1,6 @@
 //! Where the cache's bytes are.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
 /// Chunks begin at a multiple of this.
@@ -10,8 +10,8 @@ pub const CHUNK_ALIGN: usize = 64;
 ///
 /// # Safety
 ///
-/// A chunk is memory that begins at a multiple of [`CHUNK_ALIGN`], has as many bytes as were asked for, and is the cache's alone until it
-/// gives it back.
+/// A chunk is memory that begins at a multiple of [`CHUNK_ALIGN`], has as many bytes as were asked for, all of them initialised, and is the
+/// cache's alone until it gives it back.
 pub unsafe trait Memory: Send {
     /// A chunk, or `None`.
     fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>>;
@@ -35,7 +35,7 @@ fn layout(bytes: usize) -> Option<Layout> {
 unsafe impl Memory for Heap {
     fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         // SAFETY: the layout has bytes.
-        NonNull::new(unsafe { alloc(layout(bytes)?) })
+        NonNull::new(unsafe { alloc_zeroed(layout(bytes)?) })
     }
 
     fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {

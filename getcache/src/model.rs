@@ -202,3 +202,29 @@ fn model_an_entry_that_grows_serves_what_is_there() {
         assert_eq!(cache.hit(&KEY, 2), Some(5));
     });
 }
+
+/// Who has filled an entry holds it while it copies the bytes: nobody takes them for another key meanwhile, whether others hit or not.
+#[test]
+fn model_what_is_held_stays_until_it_is_unpinned() {
+    check(|| {
+        let cache = Cache::new(1);
+        cache.set_slot(0, Some(&KEY));
+        cache.open(&KEY, 0, 4, 1);
+        cache.entry().hold();
+        let filler = thread::spawn({
+            let cache = cache.clone();
+            move || {
+                // SAFETY: the checker tells if anybody writes meanwhile.
+                assert_eq!(cache.cells[0].with(|cell| unsafe { *cell }), 4);
+                cache.entry().unpin();
+            }
+        });
+        assert_eq!(cache.hit(&KEY, 1), Some(4));
+        if cache.entry().try_close() {
+            cache.open(&OTHER, 0, 5, 1);
+            cache.set_slot(0, Some(&OTHER));
+        }
+        filler.join().unwrap();
+        assert!(matches!((cache.hit(&KEY, 1), cache.hit(&OTHER, 1)), (Some(4), None) | (None, Some(5))));
+    });
+}

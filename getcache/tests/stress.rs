@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use vgasnet_getcache::{GetCache, Heap, Key, Limits, Outcome};
+use vgasnet_getcache::{Ask, Fill, GetCache, Heap, Key, Limits, Outcome};
 
 const SPACES: u32 = 3;
 const BLOCKS: u32 = 24;
@@ -66,44 +66,69 @@ impl World {
         &self.versions[(key.space * BLOCKS + key.address as u32 / BLOCK_BYTES) as usize]
     }
 
-    /// All versions that bytes may be of which are got between now and the end of `work`.
+    /// Gets a part of an object, or all of it, which is of versions between now and the end of the get.
     fn get(&self, thread: usize, random: &mut Rng) {
         let block = random.u32(0..BLOCKS);
         let offset = random.u32(0..4) * 64;
-        let len = 8 * random.u32(1..=(BLOCK_BYTES - offset) / 8) as usize;
+        let fetch = 8 * random.u32(1..=(BLOCK_BYTES - offset) / 8);
+        let skip = if random.bool() { 0 } else { 8 * random.u32(0..fetch / 8) };
+        let len = 8 * random.u32(1..=(fetch - skip) / 8);
+        let ask = Ask { skip, len, fetch, weight: 1.0, waiter: thread as u64 };
         let key = Key { space: random.u32(0..SPACES), target: 0, address: u64::from(block * BLOCK_BYTES + offset) };
+        let asked = Key { address: key.address + u64::from(skip), ..key };
         let first = self.version(&key).told.load(Ordering::Acquire);
-        let mut bytes = vec![0; len];
+        let mut bytes = vec![0; len as usize];
         self.waits[thread].store(WAITING, Ordering::Release);
         // SAFETY: the bytes live until this function returns, and it waits until the waiter is handed back.
-        match unsafe { self.cache.get(&key, bytes.as_mut_ptr(), len, 1.0, thread as u64) } {
-            Outcome::Hit => self.check(&key, &bytes, first),
+        match unsafe { self.cache.get(&key, &ask, bytes.as_mut_ptr()) } {
+            Outcome::Hit => self.check(&asked, &bytes, first),
             Outcome::Joined => {
                 *self.joined.lock().unwrap() += 1;
                 while self.waits[thread].load(Ordering::Acquire) == WAITING {
                     std::thread::yield_now();
                 }
                 if self.waits[thread].load(Ordering::Acquire) == SERVED {
-                    self.check(&key, &bytes, first);
+                    self.check(&asked, &bytes, first);
                 }
             }
             Outcome::Miss { from, fill } => {
-                self.check(&key, &bytes[..from / 8 * 8], first);
-                // The head's version may be over by now: then the entry is, too, and what is filled is not kept.
-                let version = self.version(&key).now.load(Ordering::Acquire);
-                write_words(&mut bytes[from..], &Key { address: key.address + from as u64, ..key }, version);
-                if random.u32(0..4) == 0 {
-                    std::thread::yield_now();
-                }
+                self.check(&asked, &bytes[..from], first);
                 let Some(fill) = fill else { return };
-                if random.u32(0..10) == 0 {
-                    let waiters = self.cache.abandon(fill);
-                    waiters.for_each(|waiter| self.waits[waiter as usize].store(ABANDONED, Ordering::Release));
-                } else {
-                    let waiters = self.cache.fill(fill, &bytes);
-                    waiters.for_each(|waiter| self.waits[waiter as usize].store(SERVED, Ordering::Release));
-                }
+                assert!(fill.size() == fetch as usize && fill.first_missing() < fill.size());
+                assert_eq!(from, fill.first_missing().saturating_sub(skip as usize));
+                self.end(fill, &key, first, random);
             }
+        }
+    }
+
+    /// Fetches bytes and fills the entry, in one of two ways, or does not.
+    fn end(&self, fill: Fill, key: &Key, first: u32, random: &mut Rng) {
+        // SAFETY: the place is the fill's, and those bytes are there.
+        let head = unsafe { std::slice::from_raw_parts(fill.bytes().as_ptr(), fill.first_missing()) };
+        self.check(key, head, first);
+        // The head's version may be over by now: then the entry is, too, and what is filled is not kept.
+        let version = self.version(key).now.load(Ordering::Acquire);
+        let missing = Key { address: key.address + head.len() as u64, ..*key };
+        let is_in_place = random.bool();
+        let mut all = head.to_vec();
+        all.resize(fill.size(), 0);
+        if is_in_place {
+            let (room, len) = fill.room();
+            // SAFETY: the room is the fill's.
+            write_words(unsafe { std::slice::from_raw_parts_mut(room.as_ptr(), len) }, &missing, version);
+        } else {
+            write_words(&mut all[fill.first_missing()..], &missing, version);
+        }
+        if random.u32(0..4) == 0 {
+            std::thread::yield_now();
+        }
+        let tell = |waiter: u64, what| self.waits[waiter as usize].store(what, Ordering::Release);
+        if random.u32(0..10) == 0 {
+            self.cache.abandon(fill).for_each(|waiter| tell(waiter, ABANDONED));
+        } else if is_in_place {
+            self.cache.fill_in_place(fill).for_each(|waiter| tell(waiter, SERVED));
+        } else {
+            self.cache.fill(fill, &all).for_each(|waiter| tell(waiter, SERVED));
         }
     }
 
@@ -206,7 +231,7 @@ fn a_cache_without_memory_is_off_and_says_so_once() {
         let mut bytes = [0; 8];
         let key = Key { space: 0, target: 0, address: at % 7 * 8 };
         // SAFETY: the bytes are there until the get has ended, which it has at once.
-        let outcome = unsafe { cache.get(&key, bytes.as_mut_ptr(), 8, 1.0, 0) };
+        let outcome = unsafe { cache.get(&key, &Ask::all(8, 1.0, 0), bytes.as_mut_ptr()) };
         assert_eq!(outcome, Outcome::Miss { from: 0, fill: None });
     }
     assert_eq!((told.load(Ordering::Relaxed), cache.stats().gets), (1, 100));

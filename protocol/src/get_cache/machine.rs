@@ -53,6 +53,38 @@ fn buckets_for(entries: u32) -> u32 {
     (slots.div_ceil(u64::from(SLOTS)) as u32).next_power_of_two().max(super::BUCKETS_MIN)
 }
 
+/// What a get wants. Its bytes begin so many after its key's address; on a miss all bytes from the key on are to be kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Want {
+    /// Bytes between the key's address and those that are wanted.
+    pub skip: u32,
+    /// Bytes that are wanted. With those before them they are a get's that is too large to be kept, if they are [`u32::MAX`] or more.
+    pub len: u32,
+    /// Bytes that a miss is to keep, from the key's address on: those that are wanted, at least.
+    pub fetch: u32,
+    /// How much the entry is worth beside others; 1 is usual.
+    pub weight: f32,
+}
+
+impl Want {
+    /// All bytes of an object.
+    pub fn all(len: u32, weight: f32) -> Want {
+        Want { skip: 0, len, fetch: len, weight }
+    }
+
+    /// Where the wanted bytes end, from the key's address on.
+    #[inline]
+    pub fn end(&self) -> u32 {
+        self.skip.saturating_add(self.len)
+    }
+
+    /// How many of the wanted bytes are among so many first ones.
+    #[inline]
+    pub fn within(&self, len: u32) -> u32 {
+        len.saturating_sub(self.skip).min(self.len)
+    }
+}
+
 /// Bytes of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -73,10 +105,11 @@ pub enum Answer {
     Joined,
     /// The caller fetches them.
     Miss {
-        /// The first of them are here, pinned as those of a hit, and need not be fetched.
+        /// The first bytes from the key on are here, pinned as those of a hit, and need not be fetched. They may end before those that
+        /// are wanted.
         head: Option<Part>,
-        /// They are to be kept: the caller copies all of them there and says so, or that they do not come. Nobody else uses that
-        /// place meanwhile, from the head's end on.
+        /// All bytes up to [`Want::fetch`] are to be kept: the caller has them there and says so, or says that they do not come. Nobody
+        /// else uses that place meanwhile, from the head's end on. If the head is another entry, its bytes are to be copied there.
         fill: Option<Part>,
     },
 }
@@ -86,6 +119,8 @@ pub enum Answer {
 pub struct Filled<W> {
     /// It is kept.
     pub is_kept: bool,
+    /// It is pinned for the caller, who copies what the waiters want, and unpins.
+    pub is_pinned: bool,
     /// Gets that joined, whose bytes have come whether it is kept or not.
     pub waiters: Vec<W>,
 }
@@ -120,7 +155,9 @@ pub struct Machine<M, W> {
 
 impl<M: Mirror, W> Machine<M, W> {
     /// An empty cache without memory.
-    pub fn new(mut mirror: M, limits: Limits) -> Machine<M, W> {
+    pub fn new(mut mirror: M, mut limits: Limits) -> Machine<M, W> {
+        // So that no entry has bytes enough for a get of [`u32::MAX`], which stands for any that is longer.
+        limits.len_max = limits.len_max.min(u32::MAX - 1);
         let start = buckets_for(limits.entries_start.min(limits.entries_max));
         Machine {
             index: Index::new(start, limits.buckets_max(), &mut mirror),
@@ -144,39 +181,53 @@ impl<M: Mirror, W> Machine<M, W> {
         }
     }
 
-    /// What becomes of a get that did not find its bytes, or did not look. A weight of 1 is usual.
-    pub fn get(&mut self, key: &Key, len: u32, weight: f32, waiter: W) -> Answer {
+    /// What becomes of a get that did not find its bytes, or did not look.
+    pub fn get(&mut self, key: &Key, want: &Want, waiter: W) -> Answer {
         self.tend();
         self.clock.now = self.clock.now.wrapping_add(1);
         let listed = self.entries.listed().len().max(1);
         self.clock.half_life_log2 = (listed.ilog2() + HALF_LIFE_LOG2).min(31);
         self.mirror.set_clock(self.clock);
-        let Some(entry) = self.find_current(key) else { return self.miss(key, len, weight, None) };
+        let Some(entry) = self.find_current(key) else { return self.miss(key, want, None) };
         let known = self.entries.get_mut(entry);
-        if len <= known.valid {
+        if want.end() <= known.valid {
             self.stats.hits += 1;
-            self.stats.bytes_hit += u64::from(len);
-            return Answer::Hit(self.pin(entry, len));
+            self.stats.bytes_hit += u64::from(want.len);
+            return Answer::Hit(self.pin(entry, want.end()));
         }
-        if len <= known.claimed {
+        if want.end() <= known.claimed {
             known.waiters.push(waiter);
             self.stats.joined += 1;
             self.warm(entry);
             return Answer::Joined;
         }
-        self.miss(key, len, weight, Some(entry))
+        self.miss(key, want, Some(entry))
     }
 
-    /// The bytes of an entry have come, all that were asked for. Those who wait for them get them.
+    /// The bytes of an entry have come, all that were asked for. Those who wait for them get them, from elsewhere than the entry.
     pub fn fill(&mut self, entry: EntryId) -> Filled<W> {
+        self.end_filling(entry, false)
+    }
+
+    /// As [`Machine::fill`], and those who wait get their bytes from the entry: while there are any it is pinned, kept or not.
+    pub fn fill_pinned(&mut self, entry: EntryId) -> Filled<W> {
+        self.end_filling(entry, true)
+    }
+
+    fn end_filling(&mut self, entry: EntryId, pins: bool) -> Filled<W> {
         let waiters = core::mem::take(&mut self.entries.get_mut(entry).waiters);
+        let is_pinned = pins && !waiters.is_empty();
         let is_kept = self.entries.get(entry).is_listed() && !self.is_stale(entry);
         if is_kept {
             self.open(entry);
-        } else {
+        }
+        if is_pinned {
+            self.mirror.hold(entry);
+        }
+        if !is_kept {
             self.end_in_vain(entry);
         }
-        Filled { is_kept, waiters }
+        Filled { is_kept, is_pinned, waiters }
     }
 
     /// The bytes of an entry do not come. Those who waited for them do not get them.
@@ -258,15 +309,17 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     /// A get that fetches bytes. There may be a shorter entry.
-    fn miss(&mut self, key: &Key, len: u32, weight: f32, shorter: Option<EntryId>) -> Answer {
+    fn miss(&mut self, key: &Key, want: &Want, shorter: Option<EntryId>) -> Answer {
+        let len = want.fetch.max(want.end());
         self.mean_bytes += (len as f32 - self.mean_bytes) / self.clock.now.clamp(1, 64) as f32;
         let valid = shorter.map_or(0, |entry| self.entries.get(entry).valid);
         let head = shorter.filter(|_| valid > 0).map(|entry| self.pin(entry, valid));
-        self.stats.bytes_fetched += u64::from(len - valid);
         let (fill, room) = match shorter {
             Some(entry) if self.extend(entry, len) => (Some(entry), Room::Free),
-            _ => self.reserve(key, len, weight, shorter),
+            _ => self.reserve(key, len, want.weight, shorter),
         };
+        let fetched = if fill.is_some() { len - valid } else { want.len - want.within(valid) };
+        self.stats.bytes_fetched += u64::from(fetched);
         self.pressed += u64::from(len <= self.limits.len_max && matches!(room, Room::Made | Room::None));
         let class = match room {
             _ if head.is_some() => &mut self.stats.partial,
@@ -374,11 +427,12 @@ impl<M: Mirror, W> Machine<M, W> {
     fn let_go(&mut self, entry: EntryId, was_open: bool) {
         if was_open {
             self.mirror.close(entry);
-            if self.mirror.is_pinned(entry) {
-                return self.lingering.push(entry);
-            }
         }
-        self.release(entry);
+        if self.mirror.is_pinned(entry) {
+            self.lingering.push(entry);
+        } else {
+            self.release(entry);
+        }
     }
 
     pub(super) fn unlist(&mut self, entry: EntryId) {

@@ -34,6 +34,8 @@ pub trait Mirror {
     fn lengthen(&mut self, entry: EntryId, len: u32);
     /// Pins an open entry for the thread that the machine answers: it copies the bytes, and unpins.
     fn pin(&mut self, entry: EntryId);
+    /// Pins an entry, open or not, for the thread that has filled it.
+    fn hold(&mut self, entry: EntryId);
     /// Closes an open entry unless somebody has it pinned. Returns whether it is closed.
     fn try_close(&mut self, entry: EntryId) -> bool;
     /// Closes an entry, whoever has it pinned. Nobody pins it from now on.

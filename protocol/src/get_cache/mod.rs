@@ -3,6 +3,7 @@
 //! After Di Girolamo, Vella and Hoefler, "Transparent Caching for RMA Systems" (IPDPS 2017). An entry is what one get asked for,
 //! found by where its bytes begin. It is *pending* while the bytes are on their way, and *open* as soon as they are here. A get that
 //! finds a longer entry hits; one that finds a shorter entry fetches what lacks; one that finds its bytes pending joins those who wait.
+//! A get may want a part of an object only, of which all is kept then.
 //!
 //! The machine decides; its driver keeps what threads look at that hit ([`Mirror`]), copies bytes and fetches them. The driver asks
 //! [`Machine::get`] about each get that did not hit, and tells it when bytes have come ([`Machine::fill`]) or will not
@@ -33,7 +34,7 @@ pub use ghosts::Ghosts;
 pub use heat::{Clock, Heat};
 pub use index::{BUCKETS_MIN, Index};
 pub use key::{EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, generation_place};
-pub use machine::{Answer, Filled, Limits, Machine, Part};
+pub use machine::{Answer, Filled, Limits, Machine, Part, Want};
 pub use mirror::{Mirror, Opened, Seen};
 pub use ranges::Ranges;
 pub use sizing::{Counts, Sizing};

@@ -4,7 +4,7 @@ use crate::twin::Twin;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use vgasnet_protocol::get_cache::{
-    Answer, EntryId, Key, Limits, Machine, Opened, Part, SLOTS, Stats, generation_place,
+    Answer, EntryId, Filled, Key, Limits, Machine, Opened, Part, SLOTS, Stats, Want, generation_place,
 };
 
 /// Two of them share a generation.
@@ -13,11 +13,17 @@ const TARGETS: u32 = 2;
 const SPACE_BYTES: u64 = 6 << 10;
 const LEN_MAX: u32 = 600;
 
-/// A get whose bytes are on their way, with those that it will get.
+/// An entry whose bytes are on their way, with all that it will have.
 struct Pending {
     part: Part,
-    /// Bytes that the entry has.
+    /// How many it has.
     from: u32,
+    bytes: Vec<u8>,
+}
+
+/// A get that joined, with the bytes that it waits for.
+struct Waiting {
+    skip: u32,
     bytes: Vec<u8>,
 }
 
@@ -37,8 +43,8 @@ struct World {
     arena: Vec<u8>,
     pending: Vec<Pending>,
     pinned: Vec<Pinned>,
-    /// By number, the bytes that gets wait for which joined.
-    waiting: BTreeMap<u64, Vec<u8>>,
+    /// By number.
+    waiting: BTreeMap<u64, Waiting>,
     expected: Stats,
 }
 
@@ -107,13 +113,24 @@ impl World {
         self.memory[&(key.space, key.target)][key.address as usize..][..len as usize].to_vec()
     }
 
+    /// A part of an object, or all of it.
+    fn draw_want(&mut self) -> (Key, Want) {
+        let (key, fetch) = self.draw_key();
+        let weight = self.random.f32() * 3.0;
+        if self.random.bool() {
+            return (key, Want::all(fetch, weight));
+        }
+        let skip = self.random.u32(0..fetch);
+        (key, Want { skip, len: self.random.u32(1..=fetch - skip), fetch, weight })
+    }
+
     fn get(&mut self) {
-        let (key, len) = self.draw_key();
-        let expected = self.bytes_of(&key, len);
+        let (key, want) = self.draw_want();
+        let expected = self.bytes_of(&key, want.fetch);
         if self.random.bool()
-            && let Some(opened) = self.look_up(&key).filter(|opened| opened.len >= len)
+            && let Some(opened) = self.look_up(&key).filter(|opened| opened.len >= want.end())
         {
-            assert_eq!(self.cached(opened.place, len), expected, "{}: a hit", self.run);
+            assert!(expected.starts_with(&self.cached(opened.place, want.end())), "{}: a hit", self.run);
             self.machine.mirror.seen.hits += 1;
             self.expected.hits += 1;
             return;
@@ -123,27 +140,31 @@ impl World {
         self.machine.mirror.slot_looks.set(0);
         self.machine.mirror.heat_looks.set(0);
         let evicted = self.machine.stats().evicted;
-        let answer = self.machine.get(&key, len, self.random.f32() * 3.0, number);
+        let answer = self.machine.get(&key, &want, number);
         self.check_costs(evicted);
         match answer {
             Answer::Hit(part) => {
                 self.expected.hits += 1;
-                self.pin(part, &expected, len);
+                assert!(part.len >= want.end(), "{}", self.run);
+                self.pin(part, &expected);
             }
             Answer::Joined => {
                 self.expected.joined += 1;
-                self.waiting.insert(number, expected);
+                let bytes = expected[want.skip as usize..want.end() as usize].to_vec();
+                self.waiting.insert(number, Waiting { skip: want.skip, bytes });
             }
             Answer::Miss { head, fill } => {
-                let part_len = head.map_or(0, |head| head.len);
-                assert!(part_len < len, "{}", self.run);
+                let from = head.map_or(0, |head| head.len);
+                assert!(from < want.end(), "{}", self.run);
+                if let Some(part) = fill {
+                    assert_eq!(part.len, want.fetch, "{}", self.run);
+                    let head = self.cached(head.map_or(0, |head| head.place), from);
+                    self.arena[64 * part.place as usize..][..head.len()].copy_from_slice(&head);
+                    self.pending.push(Pending { part, from, bytes: expected.clone() });
+                }
                 if let Some(head) = head {
                     self.expected.partial += 1;
-                    self.pin(head, &expected, head.len);
-                }
-                if let Some(part) = fill {
-                    let from = if head.is_some_and(|head| head.entry == part.entry) { part_len } else { 0 };
-                    self.pending.push(Pending { part, from, bytes: expected });
+                    self.pin(head, &expected);
                 }
             }
         }
@@ -167,10 +188,11 @@ impl World {
         self.arena[64 * place as usize..][..len as usize].to_vec()
     }
 
-    fn pin(&mut self, part: Part, expected: &[u8], len: u32) {
-        assert_eq!(self.cached(part.place, len), expected[..len as usize], "{}: a hit", self.run);
+    /// The machine has pinned bytes. They are copied now, or later.
+    fn pin(&mut self, part: Part, expected: &[u8]) {
+        assert!(expected.starts_with(&self.cached(part.place, part.len)), "{}: a hit", self.run);
         if self.random.u32(0..4) == 0 {
-            self.pinned.push(Pinned { part, bytes: self.cached(part.place, len) });
+            self.pinned.push(Pinned { part, bytes: self.cached(part.place, part.len) });
         } else {
             self.machine.mirror.unpin(part.entry);
         }
@@ -185,10 +207,21 @@ impl World {
         let is_failed = self.random.u32(0..8) == 0;
         let at = 64 * part.place as usize;
         self.arena[at + from as usize..at + bytes.len()].copy_from_slice(&bytes[from as usize..]);
-        let waiters = if is_failed { self.machine.abandon(part.entry) } else { self.machine.fill(part.entry).waiters };
-        for waiter in waiters {
-            let expected = self.waiting.remove(&waiter).expect("it joined");
-            assert!(bytes.starts_with(&expected), "{}: bytes of a get that joined", self.run);
+        let filled = match self.random.bool() {
+            _ if is_failed => {
+                let waiters = self.machine.abandon(part.entry);
+                Filled { is_kept: false, is_pinned: false, waiters }
+            }
+            true => self.machine.fill(part.entry),
+            false => self.machine.fill_pinned(part.entry),
+        };
+        assert!(!filled.is_pinned || !filled.waiters.is_empty(), "{}", self.run);
+        for waiter in filled.waiters {
+            let Waiting { skip, bytes: expected } = self.waiting.remove(&waiter).expect("it joined");
+            assert!(bytes[skip as usize..].starts_with(&expected), "{}: bytes of a get that joined", self.run);
+        }
+        if filled.is_pinned {
+            self.pin(part, &bytes);
         }
     }
 
@@ -296,7 +329,8 @@ impl World {
         }
         assert!(self.waiting.is_empty(), "{}: gets wait for nobody", self.run);
         SPACES.into_iter().for_each(|space| self.machine.forget(space));
-        (0..200).for_each(|at| _ = self.machine.get(&Key { space: 3, target: 0, address: at }, LEN_MAX + 1, 1.0, 0));
+        let key = |address: u64| Key { space: 3, target: 0, address };
+        (0..200).for_each(|at| _ = self.machine.get(&key(at), &Want::all(LEN_MAX + 1, 1.0), 0));
         assert_eq!(self.machine.entries().all().count(), 0, "{}", self.run);
         assert_eq!(self.machine.arena().free_units(), self.machine.arena().units(), "{}", self.run);
         self.machine.stats()

@@ -4,7 +4,7 @@ use crate::belady;
 use crate::paper::Paper;
 use crate::traces::{self, Trace};
 use crate::twin::Twin;
-use vgasnet_protocol::get_cache::{Answer, Key, Limits, Machine, Stats, units_of};
+use vgasnet_protocol::get_cache::{Answer, Key, Limits, Machine, Stats, Want, units_of};
 
 const SEED: u64 = 1;
 
@@ -35,7 +35,7 @@ fn run(trace: &Trace, limits: Limits) -> Stats {
             machine.mirror.seen.dormant += 1;
             continue;
         }
-        match machine.get(&key, trace.sizes[object].max(1), 1.0, ()) {
+        match machine.get(&key, &Want::all(trace.sizes[object].max(1), 1.0), ()) {
             Answer::Hit(part) => machine.mirror.unpin(part.entry),
             Answer::Miss { fill: Some(part), .. } => _ = machine.fill(part.entry),
             _ => {}

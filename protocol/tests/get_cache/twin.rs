@@ -90,6 +90,10 @@ impl Mirror for Twin {
         known.pins += 1;
     }
 
+    fn hold(&mut self, entry: EntryId) {
+        self.entries[entry.index()].pins += 1;
+    }
+
     fn try_close(&mut self, entry: EntryId) -> bool {
         let known = &mut self.entries[entry.index()];
         assert!(known.is_open);
