@@ -60,6 +60,7 @@
 #include <vgasnet/values.h> /* puts and gets by value */
 #include <vgasnet/atomics.h> /* atomic operations on numbers */
 #include <vgasnet/lists.h> /* transfers between lists of regions */
+#include <vgasnet/readonly.h> /* read-only ranges, whose small gets are cached */
 #include <vgasnet/residency.h> /* loads and stores, pins, advice */
 #include <vgasnet/messages.h> /* Active Messages */
 #include <vgasnet/locks.h> /* handler-safe locks */

@@ -85,6 +85,27 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
         }
     }
 
+    /// Gets `len` bytes that begin `skip` bytes after the key's address, if they are all here and no lock is needed for it. Otherwise
+    /// nothing has happened, and nothing is counted.
+    ///
+    /// # Safety
+    ///
+    /// `dest` is valid for writes of `len` bytes.
+    #[inline]
+    pub unsafe fn hit(&self, key: &Key, skip: u32, len: u32, dest: *mut u8) -> bool {
+        let hash = self.hasher.hash(key);
+        if self.shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled() {
+            return false;
+        }
+        let Some((entry, bytes)) = self.shared.pin(key, hash, skip.saturating_add(len)) else { return false };
+        // SAFETY: the entry has as many bytes and is pinned, so nobody writes them; the caller says that there is room.
+        unsafe { copy(bytes.data.add(skip as usize), dest, len) };
+        self.shared.warm(entry);
+        entry.unpin();
+        self.shared.counters.on_hit(len as usize);
+        true
+    }
+
     /// Gets the bytes that `ask` says, as far as they are here.
     ///
     /// # Safety

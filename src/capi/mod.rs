@@ -13,6 +13,7 @@ mod coll;
 mod debug;
 mod job;
 mod lists;
+mod readonly;
 mod stats;
 mod sync;
 mod transfer;

@@ -159,8 +159,8 @@ impl Driver {
     }
 
     fn count(&self, part: &Part) {
-        if let Completion::Counted(completion) = part.completion {
-            self.completions.add(completion);
+        if let Completion::Counted(completion) | Completion::Then(completion, _) = &part.completion {
+            self.completions.add(*completion);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::sleepers::{Awaited, Happened};
 use super::{BlockCopies, Delivery, Driver, Shipment, Work, outbox};
 use crate::memory::mapping_refused;
-use crate::request::{Completion, FaultId, Part, Waited};
+use crate::request::{Completion, CompletionId, FaultId, Part, Waited};
 use vgasnet_conduit::{Busy, Urgency};
 use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
 
@@ -79,7 +79,7 @@ impl Driver {
             self.notify_unpinned();
         }
         let mut happened = Happened::default();
-        parts.into_iter().filter_map(|part| self.complete(part.completion)).for_each(|awaited| happened.add(awaited));
+        parts.into_iter().for_each(|part| self.complete(part.completion, &mut happened));
         if !happened.is_nothing() {
             self.tell(happened);
         }
@@ -119,52 +119,51 @@ impl Driver {
         self.engine().end_on_blocks(copies.job);
         match copies.part.completion {
             // The block is mapped, and the page is not pinned.
-            Completion::Fault(fault) => self.tell_of(self.release(fault)),
+            Completion::Fault(fault) => self.release(fault),
             completion => self.finish_part(completion),
         }
     }
 
-    /// Lets a thread go on whose block is mapped. Returns what it waits for, if it looks for that itself.
-    fn release(&self, fault: FaultId) -> Option<Awaited> {
+    /// Lets a thread go on whose block is mapped.
+    fn release(&self, fault: FaultId) {
         let awaited = Awaited::page(fault.wants().0);
-        (self.mailbox.release(fault) == Waited::Looking).then_some(awaited)
+        if self.mailbox.release(fault) == Waited::Looking {
+            self.tell(Happened::of(awaited));
+        }
     }
 
     /// Tells that a part is done, and those who wait for it.
     fn finish_part(&self, completion: Completion) {
-        self.tell_of(self.complete(completion));
-    }
-
-    /// Tells those who wait for this, if it has come.
-    fn tell_of(&self, awaited: Option<Awaited>) {
-        if let Some(awaited) = awaited {
-            let mut happened = Happened::default();
-            happened.add(awaited);
+        let mut happened = Happened::default();
+        self.complete(completion, &mut happened);
+        if !happened.is_nothing() {
             self.tell(happened);
         }
     }
 
-    /// Tells that a part is done. Returns what a thread may wait for that has come.
-    fn complete(&self, completion: Completion) -> Option<Awaited> {
+    /// Tells that a part is done, and adds what threads may wait for that has come.
+    fn complete(&self, completion: Completion, happened: &mut Happened) {
         match completion {
-            Completion::Counted(completion) => {
-                self.completions().finish(completion).then_some(Awaited::completion(completion))
+            Completion::Counted(completion) => self.count_down(completion, happened),
+            Completion::Then(completion, sequel) => {
+                sequel.run(&mut |other| self.count_down(other, happened));
+                self.count_down(completion, happened);
             }
-            Completion::Served(id) => {
-                self.engine().on_served(id);
-                None
-            }
+            Completion::Served(id) => self.engine().on_served(id),
             Completion::Fault(fault) => {
                 let awaited = Awaited::page(fault.wants().0);
                 match self.mailbox.serve(fault) {
-                    Waited::Looking => Some(awaited),
-                    Waited::Asleep => None,
-                    Waited::Gone(index) => {
-                        self.unpin_own(index);
-                        None
-                    }
+                    Waited::Looking => happened.add(awaited),
+                    Waited::Asleep => {}
+                    Waited::Gone(index) => self.unpin_own(index),
                 }
             }
+        }
+    }
+
+    fn count_down(&self, completion: CompletionId, happened: &mut Happened) {
+        if self.completions().finish(completion) {
+            happened.add(Awaited::completion(completion));
         }
     }
 

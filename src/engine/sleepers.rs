@@ -40,6 +40,13 @@ impl Happened {
     /// An event, for which all threads that have called in may wait.
     pub(super) const EVENT: Happened = Happened((1 << BEDS) - 1);
 
+    /// The end of what a thread waits for.
+    pub(super) fn of(awaited: Awaited) -> Happened {
+        let mut happened = Happened::default();
+        happened.add(awaited);
+        happened
+    }
+
     /// Adds the end of what a thread waits for.
     pub(super) fn add(&mut self, awaited: Awaited) {
         let any = u64::from(awaited.0 < BEDS);

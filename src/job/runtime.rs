@@ -10,7 +10,7 @@ use crate::memory::{
     AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, all_frames,
     block_frames, guard_end, memories, staging_frames,
 };
-use crate::ops::Ops;
+use crate::ops::{CopySettings, Ops};
 use crate::request::Completions;
 use crate::settings::Config;
 use crate::storage::{BLOCK_BYTES, Storage};
@@ -109,7 +109,8 @@ impl Runtime {
 
     /// The rooms above an engine. They live as long as the process, since they and the driver refer to each other.
     fn on(driver: Arc<Driver>, messages: Arc<Messages>, config: &Config) -> Runtime {
-        let ops = Arc::new(Ops::new(Arc::clone(&driver), config.cooperative, config.strict));
+        let copies = CopySettings { cache_bytes: config.get_cache_bytes as usize, report: super::report };
+        let ops = Arc::new(Ops::new(Arc::clone(&driver), config.cooperative, config.strict, copies));
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
         driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));

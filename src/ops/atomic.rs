@@ -25,6 +25,7 @@ impl Ops {
     pub fn atomic(&self, operation: AtomicOperation) -> Result<u64, UserError> {
         let mut old = [0_u8; size_of::<u64>()];
         let AtomicOperation { op, operands, remote } = operation;
+        self.check_write(&remote)?;
         let (piece, copy) = (self.number_at(remote)?, Copy::Atomic(Atomic { op, operands, old: old.as_mut_ptr() }));
         // SAFETY: there are as many bytes as any number has.
         if !unsafe { self.hit(&piece, &copy) } {
@@ -102,6 +103,7 @@ impl Ops {
         old: *mut u8,
         completion: CompletionId,
     ) -> Result<(), UserError> {
+        self.check_write(&remote)?;
         let piece = self.number_at(remote)?;
         let copy = Copy::Atomic(Atomic { op, operands, old });
         // SAFETY: `old` is null or valid.

@@ -21,7 +21,7 @@ impl Ops {
         while at < remote.len_bytes {
             let here = Remote { rank: own, address: local + at, len_bytes: remote.len_bytes - at };
             let there = Remote { address: remote.address + at, len_bytes: remote.len_bytes - at, ..remote };
-            let (from, to) = if matches!(operation, Operation::Get(_)) { (there, here) } else { (here, there) };
+            let (from, to) = if operation.is_get() { (there, here) } else { (here, there) };
             at += match self.copy_page_to_page(from, to)? {
                 0 => self.copy_through(&mut buffer, from, to)?,
                 len_bytes => len_bytes,

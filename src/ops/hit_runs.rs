@@ -53,7 +53,8 @@ impl Batch {
         Some(run)
     }
 
-    fn left(&self) -> &[Run] {
+    /// Those that nobody has taken.
+    pub(super) fn left(&self) -> &[Run] {
         &self.runs[self.first..self.end]
     }
 }

@@ -7,9 +7,9 @@
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
 use super::hit_runs::Batch;
-use super::{Operation, Ops, Remote, Run};
+use super::{Operation, Ops, Run};
 use crate::error::UserError;
-use crate::request::{Completion, CompletionId, Handle, Part};
+use crate::request::{CompletionId, Handle, Part};
 use vgasnet_protocol::coherence::Access;
 
 /// Parts of one transfer that may wait for their pages at a time. A transfer with more misses is started when all but
@@ -127,6 +127,9 @@ impl Ops {
         let mut waiting = Missed::default();
         let mut batch = Batch::new();
         while batch.refill(&mut runs) {
+            if direction == Direction::Put && self.readonly.is_any() {
+                batch.left().iter().try_for_each(|run| self.check_write(&run.at(rank)))?;
+            }
             loop {
                 // SAFETY: the local side of each run is valid for its length, or null.
                 unsafe { self.hit_runs(direction, rank, &mut batch) };
@@ -136,9 +139,7 @@ impl Ops {
                 unsafe { self.start_run(direction, rank, run, completion, &mut waiting)? };
             }
         }
-        if !waiting.missing.is_empty() {
-            self.driver.submit(waiting.missing.into_iter());
-        }
+        self.submit_missing(&mut waiting);
         self.transfer_buffered(direction, rank, &mut waiting.buffered)
     }
 
@@ -155,9 +156,11 @@ impl Ops {
         waiting: &mut Missed,
     ) -> Result<(), UserError> {
         let operation = direction.operation(run.local);
-        let remote = Remote { rank, address: run.remote, len_bytes: run.len_bytes };
+        let remote = run.at(rank);
         let is_local = self.is_in_own_memory(remote);
         if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
+            // What is done at once may wait for bytes that these parts are to fetch.
+            self.submit_missing(waiting);
             if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
                 // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
                 // memory that is none, the run is done on return.
@@ -170,16 +173,22 @@ impl Ops {
             return Ok(());
         }
         self.check_client(operation, run.len_bytes)?;
+        // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
+        if self.readonly.is_any() && unsafe { self.by_copy(operation, remote)? } {
+            return Ok(());
+        }
         for piece in self.space.pieces(rank, remote.address, remote.len_bytes)? {
-            let copy = operation.copy(&piece);
-            // SAFETY: the local side of the run is valid for its length; it is not null, which was checked.
-            if unsafe { self.hit(&piece, &copy) } {
-                continue;
-            }
+            // SAFETY: the local side of the run is valid for its length until nothing is pending in `completion`; it is not null, which was
+            // checked.
+            let part = unsafe {
+                let hits = self.hit(&piece, &operation.copy(&piece));
+                if hits { None } else { self.part_for(&operation, &remote, piece, completion) }
+            };
+            let Some(part) = part else { continue };
             if waiting.missing.len() == PARTS_MAX {
                 self.finish_parts(&mut waiting.missing);
             }
-            waiting.missing.push(Part { piece, copy, completion: Completion::Counted(completion) });
+            waiting.missing.push(part);
         }
         Ok(())
     }
@@ -212,12 +221,18 @@ impl Ops {
         }
     }
 
+    fn submit_missing(&self, waiting: &mut Missed) {
+        if !waiting.missing.is_empty() {
+            self.driver.submit(waiting.missing.drain(..));
+        }
+    }
+
     /// Hands parts to the engine, and returns when they are complete.
     #[cold]
     fn finish_parts(&self, parts: &mut Vec<Part>) {
         let now = self.completions().begin();
         let parts = std::mem::take(parts).into_iter();
-        self.driver.submit(parts.map(|part| Part { completion: Completion::Counted(now), ..part }));
+        self.driver.submit(parts.map(|part| Part { completion: part.completion.counted_in(now), ..part }));
         self.driver.finish(now);
     }
 }

@@ -9,6 +9,7 @@ mod hit_runs;
 mod lists;
 mod nonblocking;
 mod own_memory;
+mod readonly;
 mod runs;
 mod transfer;
 
@@ -16,12 +17,14 @@ pub use advice::{Advice, PinError};
 pub use atomic::AtomicOperation;
 pub use lists::Direction;
 pub use nonblocking::Implicit;
+pub use readonly::{CopySettings, RangeOptions, Report};
 pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
 
 use crate::engine::Driver;
 use crate::memory::AddressSpace;
 use crate::request::{Budget, Completions};
+use readonly::ReadOnly;
 use std::sync::Arc;
 
 /// Memory for the copies of bytes that non-blocking puts have still to write, in bytes.
@@ -37,14 +40,17 @@ pub struct Ops {
     copies: Budget,
     /// A transfer in the own memory outside the segment is refused.
     strict: bool,
+    /// Ranges that are declared read-only, and copies of what was got from them.
+    readonly: ReadOnly,
 }
 
 impl Ops {
     /// Operations that `driver` carries out. Where they are `strict`, both ends of a transfer in the own memory lie in the
     /// segment.
-    pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool) -> Ops {
+    pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
-        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict }
+        let readonly = ReadOnly::new(copies);
+        Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict, readonly }
     }
 
     /// The job's address space.

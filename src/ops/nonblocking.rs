@@ -95,7 +95,7 @@ impl Ops {
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
-        let completion = self.implicit_completion(matches!(operation, Operation::Get(_)));
+        let completion = self.implicit_completion(operation.is_get());
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
         // synced; it is not null, which `at_once` has checked.
         unsafe { self.start(operation, remote, completion) }

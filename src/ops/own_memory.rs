@@ -33,13 +33,13 @@ impl Ops {
         // call, the client vouches for its memory at the remote address.
         unsafe {
             match operation {
-                Operation::Get(to) if self.is_own_segment(operation, len_bytes) => {
+                Operation::Get(to) | Operation::GetWeighted(to, _) if self.is_own_segment(operation, len_bytes) => {
                     return self.transfer(Operation::Put(memory), from_segment(to.addr()));
                 }
                 Operation::Put(from) | Operation::PutNow(from) if self.is_own_segment(operation, len_bytes) => {
                     return self.transfer(Operation::Get(memory), from_segment(from.addr()));
                 }
-                Operation::Get(to) => std::ptr::copy(memory, to, len_bytes),
+                Operation::Get(to) | Operation::GetWeighted(to, _) => std::ptr::copy(memory, to, len_bytes),
                 Operation::Put(from) | Operation::PutNow(from) => std::ptr::copy(from, memory, len_bytes),
                 Operation::Set(byte) => memory.write_bytes(byte, len_bytes),
             }

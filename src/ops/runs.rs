@@ -1,5 +1,7 @@
 //! Splits a transfer between two lists of regions into runs that are contiguous on both sides.
 
+use super::Remote;
+
 /// Some contiguous bytes of one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
@@ -30,6 +32,11 @@ where
 }
 
 impl Run {
+    /// The other rank's side.
+    pub(super) fn at(&self, rank: u32) -> Remote {
+        Remote { rank, address: self.remote, len_bytes: self.len_bytes }
+    }
+
     /// Whether another run begins on both sides where this one ends.
     #[inline(always)]
     pub(super) fn is_continued_by(&self, next: &Run) -> bool {

@@ -11,6 +11,8 @@ use crate::request::{Completion, CompletionId, Copy, Part};
 pub enum Operation {
     /// A get, which writes the memory.
     Get(*mut u8),
+    /// The same; where a copy is kept of the bytes, it has this weight.
+    GetWeighted(*mut u8, f32),
     /// A put, which may read the memory until it is complete.
     Put(*const u8),
     /// A put that does not read the memory any more when it has been started.
@@ -22,15 +24,19 @@ pub enum Operation {
 impl Operation {
     pub(super) fn copy(self, piece: &Piece) -> Copy {
         match self {
-            Operation::Get(to) => Copy::Get(to.wrapping_add(piece.start_bytes)),
+            Operation::Get(to) | Operation::GetWeighted(to, _) => Copy::Get(to.wrapping_add(piece.start_bytes)),
             Operation::Put(from) | Operation::PutNow(from) => Copy::Put(from.wrapping_add(piece.start_bytes)),
             Operation::Set(byte) => Copy::Set(byte),
         }
     }
 
+    pub(super) fn is_get(self) -> bool {
+        matches!(self, Operation::Get(_) | Operation::GetWeighted(..))
+    }
+
     pub(super) fn address(self) -> Option<usize> {
         match self {
-            Operation::Get(to) => Some(to.addr()),
+            Operation::Get(to) | Operation::GetWeighted(to, _) => Some(to.addr()),
             Operation::Put(from) | Operation::PutNow(from) => Some(from.addr()),
             Operation::Set(_) => None,
         }
@@ -99,6 +105,10 @@ impl Ops {
         }
         let Some(first) = pieces.next() else { return Ok(true) };
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which was checked.
+        if self.readonly.is_any() && unsafe { self.by_copy(operation, remote)? } {
+            return Ok(true);
+        }
+        // SAFETY: the client's memory is valid for `remote.len_bytes` bytes; it is not null, which was checked.
         Ok(first.len_bytes == remote.len_bytes && unsafe { self.hit(&first, &operation.copy(&first)) })
     }
 
@@ -158,12 +168,14 @@ impl Ops {
         completion: CompletionId,
     ) -> Result<Vec<Part>, UserError> {
         let pieces = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?;
-        let missing = pieces.filter(|piece| {
-            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them.
-            !unsafe { self.hit(piece, &operation.copy(piece)) }
+        let missing = pieces.filter_map(|piece| {
+            // SAFETY: the client's memory is valid for `remote.len_bytes` bytes, so for this piece of them, as long as the caller says.
+            unsafe {
+                let hits = self.hit(&piece, &operation.copy(&piece));
+                if hits { None } else { self.part_for(operation, &remote, piece, completion) }
+            }
         });
-        let part = |piece| Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) };
-        Ok(missing.map(part).collect())
+        Ok(missing.collect())
     }
 
     /// Starts a put that does not read the client's memory any more when this returns. Bytes for pages that miss are
@@ -212,7 +224,7 @@ impl Ops {
 
 #[cold]
 fn null_pointer(operation: Operation, len_bytes: usize) -> UserError {
-    let what = if matches!(operation, Operation::Get(_)) { "destination" } else { "source" };
+    let what = if operation.is_get() { "destination" } else { "source" };
     UserError::new(format!(
         "the {what} of {len_bytes} bytes is a null pointer; give the address of memory of that size"
     ))

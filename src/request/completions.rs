@@ -35,6 +35,11 @@ impl CompletionId {
     pub fn number(self) -> u32 {
         self.0
     }
+
+    /// The completion of a number that [`CompletionId::number`] gave, while something is pending there.
+    pub fn of_number(number: u32) -> CompletionId {
+        CompletionId(number)
+    }
 }
 
 /// A completion as the client names it. Never zero, and not the same again within 2^31 uses of one completion.

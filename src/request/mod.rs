@@ -10,6 +10,7 @@ pub use completions::{CompletionId, Completions, Handle};
 pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
 use crate::memory::{MAPPED_BLOCK_BYTES, Piece, RankMemory};
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
@@ -30,10 +31,29 @@ pub struct Part {
 pub enum Completion {
     /// All threads that wait for this completion, which counts the part.
     Counted(CompletionId),
+    /// The same, after what follows.
+    Then(CompletionId, Box<dyn Sequel>),
     /// The thread that faulted: its page is mapped and pinned, or its block is mapped.
     Fault(FaultId),
     /// Another rank, whose request the engine answers when all of its pieces are done.
     Served(ServedId),
+}
+
+impl Completion {
+    /// The same for a part that counts elsewhere.
+    pub fn counted_in(self, other: CompletionId) -> Completion {
+        match self {
+            Completion::Counted(_) => Completion::Counted(other),
+            Completion::Then(_, sequel) => Completion::Then(other, sequel),
+            Completion::Fault(_) | Completion::Served(_) => self,
+        }
+    }
+}
+
+/// What is to be done with the bytes of a part as soon as they are there, without the engine's lock, by the thread that drives.
+pub trait Sequel: Send + Debug {
+    /// Does it, and names each completion in which something else that was counted is done with it.
+    fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId));
 }
 
 /// Names a request of another rank that is being served.

@@ -25,6 +25,9 @@ pub const PAGE_BYTES_MIN: u64 = 4 << 10;
 pub const PAGE_BYTES_MAX: u64 = 64 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
+/// The least memory for copies of small gets, in bytes.
+pub const GET_CACHE_BYTES_MIN: u64 = 64 << 10;
+
 /// The largest default pool, in bytes. A larger one has to be asked for.
 const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
 
@@ -87,6 +90,10 @@ pub struct Config {
     pub replacement: PolicyKind,
     /// Whether small operations may be carried out where their page is.
     pub ships: bool,
+    /// The most memory for copies of gets from read-only ranges, in bytes: at least [`GET_CACHE_BYTES_MIN`].
+    pub get_cache_bytes: u64,
+    /// Whether the end of a read-only range finds out who has written there.
+    pub checks_readonly: bool,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
@@ -154,6 +161,8 @@ impl Config {
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),
+            get_cache_bytes: settings.get_cache_bytes.unwrap_or((pool_bytes / 8).max(GET_CACHE_BYTES_MIN)),
+            checks_readonly: settings.checks_readonly.unwrap_or(false),
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
             stats: settings.stats.unwrap_or(false),

@@ -2,8 +2,8 @@
 
 use super::edit_distance::edit_distance;
 use super::io_fault::{self, IoFault};
-use super::size::parse_size;
-use super::{CONDUITS, Conduit, PAGE_BYTES_MAX, page_bytes_min};
+use super::size::{format_size, parse_size};
+use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::error::UserError;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
@@ -39,6 +39,8 @@ pub(super) struct Settings {
     pub(super) peer_memory: Option<bool>,
     pub(super) replacement: Option<PolicyKind>,
     pub(super) ships: Option<bool>,
+    pub(super) get_cache_bytes: Option<u64>,
+    pub(super) checks_readonly: Option<bool>,
     pub(super) io_fault: Option<IoFault>,
     pub(super) strict: Option<bool>,
     pub(super) stats: Option<bool>,
@@ -60,7 +62,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-pub(super) const VARIABLES: [Variable; 18] = [
+pub(super) const VARIABLES: [Variable; 20] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -126,6 +128,22 @@ pub(super) const VARIABLES: [Variable; 18] = [
         allowed: "0 or 1",
         default: "1",
         set: |settings, value| parse_switch(value).map(|on| settings.ships = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_GET_CACHE_SIZE",
+        audience: Audience::Users,
+        meaning: "most memory of each rank, besides the pool, for copies of small gets from ranges that it declares read-only",
+        allowed: "a size of at least 64K",
+        default: "an eighth of the pool",
+        set: |settings, value| parse_get_cache(value).map(|bytes| settings.get_cache_bytes = Some(bytes)),
+    },
+    Variable {
+        name: "VGASNET_CHECK_READONLY",
+        audience: Audience::Users,
+        meaning: "whether the end of a range that was declared read-only finds out which rank has written there, if any",
+        allowed: "0 or 1",
+        default: "0",
+        set: |settings, value| parse_switch(value).map(|on| settings.checks_readonly = Some(on)),
     },
     Variable {
         name: "VGASNET_CHECK",
@@ -252,6 +270,14 @@ pub(super) fn parse_directory(value: &str) -> Result<PathBuf, String> {
 fn parse_file(value: &str) -> Result<PathBuf, String> {
     let is_name = !value.is_empty() && !value.contains('\0');
     is_name.then(|| PathBuf::from(value)).ok_or_else(|| "is no path".to_owned())
+}
+
+fn parse_get_cache(value: &str) -> Result<u64, String> {
+    let bytes = parse_size(value)?;
+    if bytes < GET_CACHE_BYTES_MIN {
+        return Err(format!("is too little; set it to at least {}", format_size(GET_CACHE_BYTES_MIN)));
+    }
+    Ok(bytes)
 }
 
 fn parse_page_size(value: &str) -> Result<u64, String> {

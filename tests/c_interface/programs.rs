@@ -214,6 +214,29 @@ fn loads_and_stores_of_blocks_of_large_pages() {
 }
 
 #[test]
+fn gets_of_read_only_ranges() {
+    let setups = [
+        small(2, 7, false, true),
+        small(1, 7, true, true),
+        small(4, 7, false, false),
+        small(3, 7, true, true),
+        tiny(2, 7, false),
+        large(2, false, true),
+    ];
+    run_each("readonly", &["phases"], setups.map(|setup| (setup, None)));
+    run_each("readonly", &["phases"], [(small(2, 7, false, true), Some(("VGASNET_SHIP", "0")))]);
+}
+
+#[test]
+fn ranges_that_cannot_be_read_only_are_refused() {
+    let program = compile::program("readonly", Language::C99, Linking::Shared);
+    let ended = run(&program, &["misuse"], small(1, 2, true, true));
+    let lines: Vec<_> = ended.expect(0).stderr.lines().collect();
+    assert!(lines.iter().all(|line| line.starts_with("vgasnet: rank 0: vgasnet_readonly_")), "{ended}");
+    assert_eq!(lines.len(), 21, "{ended}");
+}
+
+#[test]
 fn small_puts_of_whole_blocks_are_seen_whole() {
     run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
 }

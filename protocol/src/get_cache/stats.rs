@@ -40,6 +40,28 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// The numbers of two caches together.
+    pub fn plus(self, other: &Stats) -> Stats {
+        Stats {
+            gets: self.gets + other.gets,
+            hits: self.hits + other.hits,
+            partial: self.partial + other.partial,
+            joined: self.joined + other.joined,
+            direct: self.direct + other.direct,
+            conflicting: self.conflicting + other.conflicting,
+            capacity: self.capacity + other.capacity,
+            failing: self.failing + other.failing,
+            dormant: self.dormant + other.dormant,
+            evicted: self.evicted + other.evicted,
+            bytes_hit: self.bytes_hit + other.bytes_hit,
+            bytes_fetched: self.bytes_fetched + other.bytes_fetched,
+            entries: self.entries + other.entries,
+            bytes_used: self.bytes_used + other.bytes_used,
+            bytes_held: self.bytes_held + other.bytes_held,
+            bytes_max: self.bytes_max + other.bytes_max,
+        }
+    }
+
     /// With the gets that the machine was not asked about, and all gets counted.
     pub(super) fn with(mut self, seen: Seen) -> Stats {
         self.hits += seen.hits;

@@ -1,0 +1,90 @@
+/*
+ * vgasnet: read-only ranges. While a range is declared read-only, small gets from it are served from copies that this rank keeps.
+ *
+ * A declaration is a promise of the calling rank's program: from vgasnet_readonly_begin to vgasnet_readonly_end no rank writes
+ * to the range. It concerns the calling rank alone; ranks declare what they read, and need not declare the same. Gets of all
+ * kinds look for their bytes among the copies: blocking, non-blocking, by value, of lists. A get whose bytes are not there
+ * fetches them, as ever, and leaves a copy. Programs that read the same few bytes of large segments again and again gain by
+ * it: graphs, trees, tables.
+ *
+ * One phase of a program:
+ *
+ *   vgasnet_barrier_...                                    all ranks have written what is read now
+ *   vgasnet_readonly_begin(node, addr, len, 0, NULL)       for each segment, or part of one, that this rank reads
+ *   gets
+ *   vgasnet_readonly_end(node, addr, len)                  after the last of them is complete
+ *   vgasnet_barrier_...                                    now it may be written again
+ *
+ * The copies take memory besides the pool, at most VGASNET_GET_CACHE_SIZE, which is an eighth of the pool by default; they
+ * have none before the first range is declared. If the system has no memory for them, one line says so, and gets go on as
+ * without copies.
+ *
+ * Fatal: a put, memset or atomic operation of the calling rank into a range that it has declared. What other ranks write, and
+ * what this one stores, is found with VGASNET_CHECK_READONLY=1: vgasnet_readonly_end then asks the range's rank which pages
+ * were written since the begin, and is fatal if any was; its line names the rank that wrote and the page's address. Begin
+ * waits until no rank may write to the range's pages without asking first, which takes time.
+ */
+#ifndef VGASNET_READONLY_H
+#define VGASNET_READONLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <vgasnet/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Copies that an earlier phase of the same range, begun with this flag too, has left are used again, but for those of pages that
+ * may have been written since. Without it they are forgotten. */
+#define VGASNET_READONLY_KEEP 1
+
+/* 0 in a field, or no structure, stands for the default. */
+typedef struct {
+    size_t struct_bytes; /* sizeof(vgasnet_readonly_options_t) */
+    size_t cache_bytes_max; /* memory for the copies, at least 64K; ranges that give the same share it. VGASNET_GET_CACHE_SIZE */
+    size_t get_bytes_max; /* larger gets leave no copy; at most 65536, which is the default */
+    size_t object_bytes; /* the range is an array of objects of this size: a get of a part of one fetches it all. None */
+} vgasnet_readonly_options_t;
+
+/* Declares a range of node's segment. Local, but for VGASNET_READONLY_KEEP and VGASNET_CHECK_READONLY=1, which ask node.
+ * Returns VGASNET_ERR_BAD_ARG if the range is empty, not in the segment, or overlaps one that this rank has declared and not
+ * ended, and for flags and options that there are not. At most 8 different values of cache_bytes_max may be given. */
+int vgasnet_readonly_begin(vgasnet_node_t node, void *addr, size_t len, int flags, const vgasnet_readonly_options_t *options);
+
+/* Ends a range that was declared with the same node, addr and len, after the caller's last get from it is complete. The next write
+ * may come after a barrier. Returns VGASNET_ERR_BAD_ARG if this rank has declared no such range. */
+int vgasnet_readonly_end(vgasnet_node_t node, void *addr, size_t len);
+
+/* As vgasnet_get. Of copies that were used as much, that with more weight stays longer: 1 is usual, 2 counts twice. Fatal: a weight
+ * that is no positive number. */
+void vgasnet_get_weighted(void *dest, vgasnet_node_t node, void *src, size_t nbytes, float weight);
+
+/* What became of this rank's gets from declared ranges since the job began. Gets are counted by pages: one that lies in two counts
+ * twice. Those whose page is in this rank's pool are not counted: they need no copies. */
+typedef struct {
+    uint64_t gets; /* all of the following seven, and those that were not looked for since looking had not paid */
+    uint64_t hits; /* all bytes were here */
+    uint64_t partial; /* the first bytes were here, and the others were fetched */
+    uint64_t joined; /* the bytes were on their way for another get */
+    uint64_t direct; /* fetched, and there was room for a copy */
+    uint64_t conflicting; /* fetched, and another copy had to go for room in the index */
+    uint64_t capacity; /* fetched, and another copy had to go for room in memory */
+    uint64_t failing; /* fetched, and there was no room */
+    uint64_t evicted; /* copies that had to go */
+    uint64_t bytes_hit; /* bytes that were here */
+    uint64_t bytes_fetched; /* bytes that were not */
+    uint64_t entries; /* copies now */
+    uint64_t bytes_used; /* bytes of memory that they take */
+    uint64_t bytes_max; /* bytes of memory that they may take */
+} vgasnet_readonly_stats_t;
+
+/* Fills the first struct_bytes bytes of *stats, which must be whole numbers. struct_bytes is sizeof(vgasnet_readonly_stats_t).
+ * Returns VGASNET_ERR_BAD_ARG for a null pointer or a size that it cannot be. */
+int vgasnet_readonly_stats(vgasnet_readonly_stats_t *stats, size_t struct_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

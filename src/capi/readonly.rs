@@ -1,0 +1,102 @@
+//! Ranges that are declared read-only.
+
+use super::boundary::{Refusal, attached, entry_points};
+use super::{OK, transfer};
+use crate::error::UserError;
+use crate::ops::{Operation, Ops, RangeOptions, Remote};
+use std::ffi::{c_int, c_void};
+
+/// `VGASNET_READONLY_KEEP`.
+const KEEP: c_int = 1;
+
+/// `vgasnet_readonly_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    struct_bytes: usize,
+    cache_bytes_max: usize,
+    get_bytes_max: usize,
+    object_bytes: usize,
+}
+
+/// The client's options, or the defaults.
+///
+/// # Safety
+/// `options` is null, or points to a structure that is as long as it says.
+unsafe fn options(options: *const Options) -> Result<RangeOptions, Refusal> {
+    // SAFETY: it is null, or points to a structure.
+    let Some(given) = (unsafe { options.as_ref() }) else {
+        return Ok(RangeOptions { cache_bytes_max: 0, get_bytes_max: 0, object_bytes: 0 });
+    };
+    if given.struct_bytes != size_of::<Options>() {
+        let (bytes, expected) = (given.struct_bytes, size_of::<Options>());
+        return Err(Refusal::bad_argument(format!(
+            "options of {bytes} bytes; set struct_bytes to sizeof(vgasnet_readonly_options_t), which is {expected}"
+        )));
+    }
+    let Options { cache_bytes_max, get_bytes_max, object_bytes, .. } = *given;
+    Ok(RangeOptions { cache_bytes_max, get_bytes_max, object_bytes })
+}
+
+fn range(node: u32, address: *mut c_void, len_bytes: usize) -> Remote {
+    Remote { rank: node, address: address.addr(), len_bytes }
+}
+
+entry_points! {
+    fn vgasnet_readonly_end(node: u32, address: *mut c_void, len_bytes: usize) -> c_int {
+        let ops = attached()?.ops();
+        ops.end_readonly(range(node, address, len_bytes)).map_err(Refusal::bad_argument)?;
+        look_at_puts(ops);
+        Ok(OK)
+    }
+}
+
+/// Has puts look where they write while any range is declared. Other threads may begin and end ranges at the same time.
+fn look_at_puts(ops: &Ops) {
+    loop {
+        let is_any = ops.has_readonly();
+        transfer::check_puts(is_any);
+        if ops.has_readonly() == is_any {
+            return;
+        }
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_readonly_begin(
+        node: u32, address: *mut c_void, len_bytes: usize, flags: c_int, given: *const Options,
+    ) -> c_int {
+        if flags & !KEEP != 0 {
+            let line = format!("flags {flags:#x}; give 0 or VGASNET_READONLY_KEEP ({KEEP})");
+            return Err(Refusal::bad_argument(line));
+        }
+        let (ops, options) = (attached()?.ops(), options(given)?);
+        ops.begin_readonly(range(node, address, len_bytes), options).map_err(Refusal::bad_argument)?;
+        look_at_puts(ops);
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_get_weighted(dest: *mut c_void, node: u32, src: *mut c_void, len_bytes: usize, weight: f32) {
+        if !(weight > 0.0 && weight.is_finite()) {
+            return Err(UserError::new(format!("the weight is {weight}; give a positive number, 1 for a usual get")).into());
+        }
+        Ok(attached()?.ops().transfer(Operation::GetWeighted(dest.cast(), weight), range(node, src, len_bytes))?)
+    }
+
+    unsafe fn vgasnet_readonly_stats(stats: *mut c_void, struct_bytes: usize) -> c_int {
+        let counts = attached()?.ops().readonly_stats();
+        let words = [
+            counts.gets, counts.hits, counts.partial, counts.joined, counts.direct, counts.conflicting, counts.capacity,
+            counts.failing, counts.evicted, counts.bytes_hit, counts.bytes_fetched, counts.entries, counts.bytes_used,
+            counts.bytes_max,
+        ];
+        if stats.is_null() || struct_bytes == 0 || struct_bytes % size_of::<u64>() != 0 || struct_bytes > size_of_val(&words) {
+            return Err(Refusal::bad_argument(format!(
+                "a structure of {struct_bytes} bytes at {stats:p}; give the address of a vgasnet_readonly_stats_t, and its size of {}",
+                size_of_val(&words)
+            )));
+        }
+        std::ptr::copy_nonoverlapping(words.as_ptr().cast(), stats.cast::<u8>(), struct_bytes);
+        Ok(OK)
+    }
+}

@@ -1,0 +1,293 @@
+//! Ranges that the program declares read-only, and the copies of small gets from them.
+
+mod cache;
+mod ranges;
+
+pub use cache::Report;
+
+use super::{Operation, Ops, Remote};
+use crate::error::UserError;
+use crate::memory::Piece;
+use crate::request::{Completion, CompletionId, Copy, Part};
+use crate::sys::Signalproof;
+use cache::{Cache, CacheId, KeepCopy, Place, new_cache};
+use ranges::{Declared, Ranges};
+use std::sync::{Arc, Mutex, OnceLock};
+use vgasnet_getcache::{Outcome, Stats};
+
+/// The largest get that may leave a copy, in bytes.
+pub const GET_BYTES_MAX: usize = 64 << 10;
+
+/// Caches of different sizes that a rank may have.
+const CACHES_MAX: usize = 8;
+
+/// How a rank keeps copies.
+#[derive(Clone, Copy, Debug)]
+pub struct CopySettings {
+    /// Memory for copies in ranges that do not say how much, in bytes.
+    pub cache_bytes: usize,
+    /// Says a line about this rank.
+    pub report: Report,
+}
+
+/// A range as the program declares it.
+#[derive(Clone, Copy, Debug)]
+pub struct RangeOptions {
+    /// Memory for copies, in bytes; 0: as the settings say.
+    pub cache_bytes_max: usize,
+    /// Larger gets leave no copy; 0: [`GET_BYTES_MAX`].
+    pub get_bytes_max: usize,
+    /// The size of the objects of which it is an array; 0: it is none.
+    pub object_bytes: usize,
+}
+
+/// The declared ranges of a rank and its copies.
+pub(super) struct ReadOnly {
+    settings: CopySettings,
+    ranges: Ranges,
+    /// In the order of the first range that needed each.
+    caches: [OnceLock<(usize, Arc<Cache>)>; CACHES_MAX],
+    open: Mutex<Open>,
+}
+
+/// What changes at the begin and the end of a range.
+#[derive(Default)]
+struct Open {
+    /// In the order of rank and address.
+    ranges: Vec<Declared>,
+    /// Numbers of ranges that have ended, to be used again.
+    free_spaces: Vec<u32>,
+    spaces: u32,
+}
+
+impl ReadOnly {
+    pub(super) fn new(settings: CopySettings) -> ReadOnly {
+        let caches = [const { OnceLock::new() }; CACHES_MAX];
+        ReadOnly { settings, ranges: Ranges::default(), caches, open: Mutex::default() }
+    }
+
+    /// Whether any range is declared.
+    #[inline(always)]
+    pub(super) fn is_any(&self) -> bool {
+        self.ranges.is_any()
+    }
+
+    fn cache(&self, id: CacheId) -> &Arc<Cache> {
+        &self.caches[id.0 as usize].get().expect("a declared range has its cache").1
+    }
+
+    /// The cache of so many bytes. The caller has the lock.
+    fn cache_of(&self, bytes: usize, seed: u64) -> Result<CacheId, UserError> {
+        let at = self.caches.iter().position(|one| one.get().is_none_or(|(its, _)| *its == bytes));
+        let Some(at) = at else {
+            return Err(UserError::new(format!(
+                "a cache of {bytes} bytes beside {CACHES_MAX} of other sizes; give one of those sizes, or 0"
+            )));
+        };
+        self.caches[at].get_or_init(|| (bytes, new_cache(bytes, GET_BYTES_MAX, seed, self.settings.report)));
+        Ok(CacheId(at as u32))
+    }
+
+    /// The range in which all of these bytes lie, if their get may be cached.
+    fn range_of(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
+        let range = self.ranges.first_behind(rank, address).ok()??;
+        let is_in = address >= range.start && len_bytes <= range.end - address;
+        (is_in && len_bytes <= range.get_bytes_max as usize).then_some(range)
+    }
+
+    /// Refuses what would write in a declared range.
+    fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
+        let Remote { rank, address, len_bytes } = *remote;
+        let found = self.ranges.first_behind(rank, address).unwrap_or_else(|_| {
+            let open = Signalproof::lock(&self.open);
+            open.ranges.iter().find(|range| range.overlaps(rank, address, len_bytes)).copied()
+        });
+        match found.filter(|range| range.overlaps(rank, address, len_bytes)) {
+            None => Ok(()),
+            Some(Declared { start, end, .. }) => Err(UserError::new(format!(
+                "{len_bytes} bytes at {address:#x} of rank {rank} would be written, and this rank has declared {start:#x} to {end:#x} \
+                 read-only; end that range with vgasnet_readonly_end first"
+            ))),
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        let all = self.caches.iter().filter_map(OnceLock::get).map(|(_, cache)| cache.stats());
+        all.fold(Stats::default(), |sum, one| sum.plus(&one))
+    }
+}
+
+impl Ops {
+    /// Declares a range of a rank's segment read-only.
+    ///
+    /// # Errors
+    /// The range is empty, not in the segment, or overlaps another; an option that cannot be.
+    pub fn begin_readonly(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
+        let Remote { rank, address, len_bytes } = range;
+        self.space.pieces(rank, address, len_bytes)?;
+        if len_bytes == 0 {
+            return Err(UserError::new("a range of 0 bytes; give the length of what is read, at least 1"));
+        }
+        let (cache_bytes, get_bytes_max, object_bytes) = check_options(&options, &self.readonly.settings)?;
+        let mut open = Signalproof::lock(&self.readonly.open);
+        if let Some(Declared { start, end, .. }) = open.ranges.iter().find(|one| one.overlaps(rank, address, len_bytes))
+        {
+            return Err(UserError::new(format!(
+                "{len_bytes} bytes at {address:#x} of rank {rank} overlap the range from {start:#x} to {end:#x} that this rank has \
+                 declared already; end that one first, or leave it open"
+            )));
+        }
+        let cache = self.readonly.cache_of(cache_bytes, u64::from(self.space.rank.0) + 1)?;
+        let space = open.free_spaces.pop().unwrap_or_else(|| {
+            open.spaces += 1;
+            open.spaces - 1
+        });
+        let end = address + len_bytes;
+        let declared = Declared { rank, start: address, end, space, cache, get_bytes_max, object_bytes };
+        let at = open.ranges.partition_point(|one| (one.rank, one.start) < (rank, address));
+        open.ranges.insert(at, declared);
+        self.readonly.ranges.replace(&open.ranges);
+        Ok(())
+    }
+
+    /// Ends a declared range.
+    ///
+    /// # Errors
+    /// There is none with this rank, address and length.
+    pub fn end_readonly(&self, range: Remote) -> Result<(), UserError> {
+        let Remote { rank, address, len_bytes } = range;
+        let mut open = Signalproof::lock(&self.readonly.open);
+        let is_it = |one: &Declared| (one.rank, one.start, one.end - one.start) == (rank, address, len_bytes);
+        let Some(at) = open.ranges.iter().position(is_it) else {
+            return Err(UserError::new(format!(
+                "this rank has declared no range of {len_bytes} bytes at {address:#x} of rank {rank}; end a range as it was begun, and once"
+            )));
+        };
+        let ended = open.ranges.remove(at);
+        self.readonly.ranges.replace(&open.ranges);
+        self.readonly.cache(ended.cache).invalidate(ended.space);
+        open.free_spaces.push(ended.space);
+        Ok(())
+    }
+
+    /// Whether any range is declared.
+    pub fn has_readonly(&self) -> bool {
+        self.readonly.is_any()
+    }
+
+    /// What became of gets from declared ranges.
+    pub fn readonly_stats(&self) -> Stats {
+        self.readonly.stats()
+    }
+
+    /// Gets bytes of a declared range, if a copy has them all. Refuses what would write there.
+    ///
+    /// # Safety
+    /// The client's memory is valid for `remote.len_bytes` bytes, and not null.
+    #[inline(never)]
+    pub(super) unsafe fn by_copy(&self, operation: Operation, remote: Remote) -> Result<bool, UserError> {
+        let (Operation::Get(dest) | Operation::GetWeighted(dest, _)) = operation else {
+            return self.readonly.check_write(&remote).map(|()| false);
+        };
+        let Some(range) = self.readonly.range_of(remote.rank, remote.address, remote.len_bytes) else {
+            return Ok(false);
+        };
+        let first = self.space.pieces(remote.rank, remote.address, remote.len_bytes)?.next();
+        let Some(piece) = first.filter(|piece| piece.len_bytes == remote.len_bytes) else { return Ok(false) };
+        let place = Place::of(&range, remote.address, &piece, self.space.page_bytes());
+        let cache = self.readonly.cache(range.cache);
+        // SAFETY: the client's memory is valid for as many bytes.
+        Ok(unsafe { cache.hit(&place.key, place.skip(), remote.len_bytes as u32, dest) })
+    }
+
+    /// Refuses an operation that would write in a range that this rank has declared.
+    #[inline]
+    pub(super) fn check_write(&self, remote: &Remote) -> Result<(), UserError> {
+        if self.readonly.is_any() { self.readonly.check_write(remote) } else { Ok(()) }
+    }
+
+    /// The part for a piece of an operation whose page is not at hand. `None`: a copy has its bytes, or they come with those of
+    /// another get, which counts in `completion` then.
+    ///
+    /// # Safety
+    /// The client's memory is valid for the bytes of the operation until nothing is pending in `completion`.
+    pub(super) unsafe fn part_for(
+        &self,
+        operation: &Operation,
+        remote: &Remote,
+        piece: Piece,
+        completion: CompletionId,
+    ) -> Option<Part> {
+        let plain = || Part { piece, copy: operation.copy(&piece), completion: Completion::Counted(completion) };
+        let (dest, weight) = match *operation {
+            Operation::Get(dest) if self.readonly.is_any() => (dest, 1.0),
+            Operation::GetWeighted(dest, weight) if self.readonly.is_any() => (dest, weight),
+            _ => return Some(plain()),
+        };
+        let address = remote.address + piece.start_bytes;
+        let Some(range) = self.readonly.range_of(remote.rank, address, piece.len_bytes) else { return Some(plain()) };
+        // SAFETY: as the caller says.
+        unsafe { self.part_or_copy(&range, address, piece, (dest.add(piece.start_bytes), weight), completion) }
+    }
+
+    /// As [`Ops::part_for`], for a piece of a get in a declared range.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn part_or_copy(
+        &self,
+        range: &Declared,
+        address: usize,
+        piece: Piece,
+        (dest, weight): (*mut u8, f32),
+        completion: CompletionId,
+    ) -> Option<Part> {
+        let place = Place::of(range, address, &piece, self.space.page_bytes());
+        let cache = self.readonly.cache(range.cache);
+        // Whoever fetches the bytes may be through before this thread knows that it has joined.
+        self.completions().add(completion);
+        // SAFETY: the client's memory is valid until nothing is pending in `completion`, where this counts until the waiter comes back.
+        let outcome = unsafe { cache.get(&place.key, &place.ask(piece.len_bytes, weight, completion), dest) };
+        if outcome == Outcome::Joined {
+            return None;
+        }
+        self.completions().finish(completion);
+        let Outcome::Miss { from, fill } = outcome else { return None };
+        Some(match fill {
+            None => {
+                let (offset_bytes, start_bytes) = (piece.offset_bytes + from, piece.start_bytes + from);
+                let piece = Piece { offset_bytes, len_bytes: piece.len_bytes - from, start_bytes, ..piece };
+                Part { piece, copy: Copy::Get(dest.wrapping_add(from)), completion: Completion::Counted(completion) }
+            }
+            Some(fill) => {
+                let room = fill.room().0.as_ptr();
+                let missing = place.missing(&piece, fill.first_missing());
+                let sequel = Box::new(KeepCopy::new(cache, fill, place.skip(), (dest, from, piece.len_bytes)));
+                Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, sequel) }
+            }
+        })
+    }
+}
+
+/// The memory for copies, the largest get and the size of objects that options ask for.
+fn check_options(options: &RangeOptions, settings: &CopySettings) -> Result<(usize, u32, u32), UserError> {
+    let RangeOptions { cache_bytes_max, get_bytes_max, object_bytes } = *options;
+    let given = |value: usize, default: usize| if value == 0 { default } else { value };
+    let get_bytes_max = given(get_bytes_max, GET_BYTES_MAX);
+    if get_bytes_max > GET_BYTES_MAX {
+        return Err(UserError::new(format!(
+            "get_bytes_max is {get_bytes_max}; give at most {GET_BYTES_MAX}: larger gets leave no copies"
+        )));
+    }
+    if object_bytes > get_bytes_max {
+        return Err(UserError::new(format!(
+            "object_bytes is {object_bytes}, and gets of at most {get_bytes_max} bytes leave copies; give objects of at most that, or 0"
+        )));
+    }
+    if cache_bytes_max != 0 && cache_bytes_max < GET_BYTES_MAX {
+        return Err(UserError::new(format!(
+            "cache_bytes_max is {cache_bytes_max}; give at least {GET_BYTES_MAX}, or 0 for VGASNET_GET_CACHE_SIZE"
+        )));
+    }
+    Ok((given(cache_bytes_max, settings.cache_bytes), get_bytes_max as u32, object_bytes as u32))
+}

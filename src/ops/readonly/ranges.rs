@@ -1,0 +1,226 @@
+//! The declared ranges of a rank, as each get and put looks them up: without a lock.
+//!
+//! They lie in one table, in order. Who changes it has the other writers locked out, and makes the sequence number odd meanwhile: a
+//! lookup that sees another number after than before has seen nothing.
+
+use super::cache::CacheId;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+
+/// A range that is declared read-only, and how its gets are cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Declared {
+    pub(super) rank: u32,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Names the range in the cache.
+    pub(super) space: u32,
+    pub(super) cache: CacheId,
+    /// Larger gets are not cached.
+    pub(super) get_bytes_max: u32,
+    /// The size of the objects of which the range is an array; 0 if it is none.
+    pub(super) object_bytes: u32,
+}
+
+impl Declared {
+    /// Whether some bytes of a rank's segment lie in it.
+    pub(super) fn overlaps(&self, rank: u32, address: usize, len_bytes: usize) -> bool {
+        rank == self.rank && address < self.end && self.start - address.min(self.start) < len_bytes
+    }
+}
+
+/// A [`Declared`] that may change while it is read.
+#[derive(Debug, Default)]
+struct Place {
+    rank: AtomicU32,
+    space: AtomicU32,
+    start: AtomicUsize,
+    end: AtomicUsize,
+    cache: AtomicU32,
+    get_bytes_max: AtomicU32,
+    object_bytes: AtomicU32,
+}
+
+impl Place {
+    fn load(&self) -> Declared {
+        Declared {
+            rank: self.rank.load(Ordering::Relaxed),
+            start: self.start.load(Ordering::Relaxed),
+            end: self.end.load(Ordering::Relaxed),
+            space: self.space.load(Ordering::Relaxed),
+            cache: CacheId(self.cache.load(Ordering::Relaxed)),
+            get_bytes_max: self.get_bytes_max.load(Ordering::Relaxed),
+            object_bytes: self.object_bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    fn store(&self, declared: &Declared) {
+        self.rank.store(declared.rank, Ordering::Relaxed);
+        self.start.store(declared.start, Ordering::Relaxed);
+        self.end.store(declared.end, Ordering::Relaxed);
+        self.space.store(declared.space, Ordering::Relaxed);
+        self.cache.store(declared.cache.0, Ordering::Relaxed);
+        self.get_bytes_max.store(declared.get_bytes_max, Ordering::Relaxed);
+        self.object_bytes.store(declared.object_bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the place ends at this address of the rank or before.
+    fn is_before(&self, rank: u32, address: usize) -> bool {
+        let its = self.rank.load(Ordering::Relaxed);
+        its < rank || its == rank && self.end.load(Ordering::Relaxed) <= address
+    }
+}
+
+/// Places of the first table. Each further one has twice as many.
+const PLACES: usize = 16;
+
+/// The lookups that a get or put tries while the table changes.
+const TRIES: usize = 16;
+
+/// The ranges, of which one thread at a time changes the set.
+#[derive(Debug, Default)]
+pub(super) struct Ranges {
+    /// Odd while the table changes.
+    sequence: AtomicU32,
+    /// How many ranges there are.
+    len: AtomicU32,
+    places: AtomicPtr<Place>,
+    capacity: AtomicUsize,
+}
+
+impl Ranges {
+    /// Whether any range is declared.
+    #[inline(always)]
+    pub(super) fn is_any(&self) -> bool {
+        self.len.load(Ordering::Relaxed) > 0
+    }
+
+    /// The first range of a rank that ends behind an address. `Err`: the table changes all the time.
+    pub(super) fn first_behind(&self, rank: u32, address: usize) -> Result<Option<Declared>, Changing> {
+        for _ in 0..TRIES {
+            // Acquire: the table is no older than the number.
+            let before = self.sequence.load(Ordering::Acquire);
+            if before % 2 == 0 {
+                let places = self.places();
+                let len = (self.len.load(Ordering::Relaxed) as usize).min(places.len());
+                let at = places[..len].partition_point(|place| place.is_before(rank, address));
+                let found = places[..len].get(at).map(Place::load);
+                // Pairs with the fence of `replace`: who has seen a word of a change sees the number of that change.
+                fence(Ordering::Acquire);
+                if self.sequence.load(Ordering::Relaxed) == before {
+                    return Ok(found.filter(|found| found.rank == rank));
+                }
+            }
+            std::hint::spin_loop();
+        }
+        Err(Changing)
+    }
+
+    /// From now on there are these ranges, which do not overlap and are in the order of rank and address. Who calls this has the other
+    /// writers locked out.
+    pub(super) fn replace(&self, ranges: &[Declared]) {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        if self.places().len() < ranges.len() {
+            self.grow(ranges.len());
+        }
+        self.places().iter().zip(ranges).for_each(|(place, range)| place.store(range));
+        self.len.store(ranges.len() as u32, Ordering::Relaxed);
+        self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Begins a larger table. The old one stays, since somebody may be reading it; all of them together are as large as the last.
+    fn grow(&self, least: usize) {
+        let capacity = least.next_power_of_two().max(PLACES);
+        let places: Box<[Place]> = (0..capacity).map(|_| Place::default()).collect();
+        // Release: who reads the new address, or the new capacity, finds the places there.
+        self.places.store(Box::leak(places).as_mut_ptr(), Ordering::Release);
+        self.capacity.store(capacity, Ordering::Release);
+    }
+
+    fn places(&self) -> &[Place] {
+        // In this order: a capacity is never larger than that of a table that is read after it.
+        let capacity = self.capacity.load(Ordering::Acquire);
+        let places = self.places.load(Ordering::Acquire);
+        if capacity == 0 {
+            return &[];
+        }
+        // SAFETY: tables only grow and are never freed. This one was published before its capacity, or is a later one.
+        unsafe { std::slice::from_raw_parts(places, capacity) }
+    }
+}
+
+/// A lookup that has seen the table change each time.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Changing;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    fn range(rank: u32, start: usize, end: usize) -> Declared {
+        let space = (start / 100) as u32;
+        Declared { rank, start, end, space, cache: CacheId(rank % 2), get_bytes_max: 1, object_bytes: 0 }
+    }
+
+    #[test]
+    fn lookups_find_what_a_linear_search_finds() {
+        let mut random = fastrand::Rng::with_seed(7);
+        let ranges = Ranges::default();
+        for _ in 0..200 {
+            let mut all: Vec<Declared> = Vec::new();
+            for rank in 0..random.u32(0..6) {
+                let mut at = 100 * random.usize(1..4);
+                for _ in 0..random.u32(0..8) {
+                    let end = at + 100 * random.usize(1..3);
+                    all.push(range(rank, at, end));
+                    at = end + 100 * random.usize(0..3);
+                }
+            }
+            ranges.replace(&all);
+            assert_eq!(ranges.is_any(), !all.is_empty());
+            for _ in 0..50 {
+                let (rank, address) = (random.u32(0..6), random.usize(0..2000));
+                let expected = all.iter().find(|range| range.rank == rank && range.end > address).copied();
+                assert_eq!(ranges.first_behind(rank, address), Ok(expected));
+            }
+        }
+    }
+
+    #[test]
+    fn a_lookup_never_finds_parts_of_two_ranges() {
+        let (ranges, is_over) = (Ranges::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut found = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(Some(one)) = ranges.first_behind(1, 500) else { continue };
+                    assert_eq!(one, range(one.rank, one.start, one.end));
+                    assert!(one.end > 500 && one.rank == 1);
+                    found += 1;
+                }
+                found
+            });
+            let mut all: Vec<Declared> = Vec::new();
+            for round in 0..20_000_usize {
+                match round % 3 {
+                    0 => all = vec![range(0, 100, 900), range(1, 300, 700)],
+                    1 => all.insert(1, range(1, 0, 200)),
+                    _ => all = (0..round % 50).map(|at| range(1, 100 * at, 100 * at + 100)).collect(),
+                }
+                ranges.replace(&all);
+            }
+            is_over.store(true, Ordering::Relaxed);
+            reader.join().expect("what it found was whole");
+        });
+    }
+
+    #[test]
+    fn bytes_overlap_a_range_or_not() {
+        let one = range(1, 200, 300);
+        let overlaps = |rank, address, len| one.overlaps(rank, address, len);
+        assert!(overlaps(1, 299, 1) && overlaps(1, 199, 2) && overlaps(1, 0, 1000) && overlaps(1, 250, 1));
+        assert!(!overlaps(1, 300, 1) && !overlaps(1, 199, 1) && !overlaps(0, 250, 1) && !overlaps(1, 250, 0));
+    }
+}

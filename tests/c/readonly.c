@@ -1,0 +1,267 @@
+/* Ranges that are declared read-only, phase after phase, with writes between. readonly PART
+ *   phases   gets of all kinds by two threads of each rank, most of them from few places; in each phase some blocks are new
+ *   misuse   what begin, end and stats refuse
+ *   broken R W  rank R breaks its promise in way W: put, store, atomic or block */
+#include <pthread.h>
+
+#include "local.h"
+
+#define BLOCK ((size_t)4096)
+#define PHASES 6
+#define GETS 1500
+#define RANGES 3
+#define THREADS 2
+#define PLACES 60
+#define LEN_MAX ((size_t)70000)
+#define PENDING 8
+
+static vgasnet_node_t me, ranks;
+static size_t segment_bytes;
+static uint64_t seed;
+
+static uint64_t drawn(uint64_t a, uint64_t b, uint64_t c) {
+    uint64_t state = seed ^ a * UINT64_C(0x9e3779b97f4a7c15) ^ b * UINT64_C(0xc2b2ae3d27d4eb4f) ^ c * UINT64_C(0x165667b19e3779f9);
+    return random_word(&state);
+}
+
+/* Whether a block of a rank's segment is written before a phase. */
+static int is_written(vgasnet_node_t rank, size_t block, uint64_t phase) {
+    return phase == 0 || drawn(1 + rank, block, phase) % 4 == 0;
+}
+
+/* The phase before which the block was written last. */
+static uint64_t version(vgasnet_node_t rank, size_t block, uint64_t phase) {
+    while (!is_written(rank, block, phase)) --phase;
+    return phase;
+}
+
+static uint64_t word_at(vgasnet_node_t rank, size_t word, uint64_t written) { return drawn(1000 + rank, word, written); }
+
+/* What bytes of a segment are in a phase. */
+static void expect(unsigned char *bytes, vgasnet_node_t rank, size_t offset, size_t len, uint64_t phase) {
+    for (size_t done = 0; done < len;) {
+        size_t byte = (offset + done) % 8, more = least(8 - byte, len - done);
+        uint64_t word = word_at(rank, (offset + done) / 8, version(rank, (offset + done) / BLOCK, phase));
+        memcpy(bytes + done, (unsigned char *)&word + byte, more);
+        done += more;
+    }
+}
+
+/* Each block is written by some rank, in some way. */
+static void write_blocks(uint64_t phase) {
+    uint64_t words[BLOCK / 8];
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        for (size_t block = 0; block < segment_bytes / BLOCK; ++block) {
+            uint64_t by = drawn(2000 + rank, block, phase);
+            if (!is_written(rank, block, phase) || by % ranks != me) continue;
+            for (size_t i = 0; i < BLOCK / 8; ++i) words[i] = word_at(rank, block * (BLOCK / 8) + i, phase);
+            if (by / ranks % 3 == 0 && rank == me)
+                for (size_t i = 0; i < BLOCK / 8; ++i) store_word(at(me, block * BLOCK + 8 * i), words[i]);
+            else if (by / ranks % 3 == 1)
+                for (size_t i = 0; i < BLOCK / 8; ++i) vgasnet_atomic_u64_nbi(NULL, rank, at(rank, block * BLOCK + 8 * i), VGASNET_ATOMIC_SWAP, words[i], 0);
+            else
+                vgasnet_put_bulk(rank, at(rank, block * BLOCK), words, BLOCK);
+        }
+    vgasnet_wait_syncnbi_all();
+}
+
+/* A third of the segment each, but for a little at its end that is not declared. */
+static size_t range_start(unsigned range) { return range * (segment_bytes / RANGES); }
+static size_t range_len(unsigned range) { return segment_bytes / RANGES - 100 * range; }
+
+static vgasnet_readonly_options_t options_of(unsigned range) {
+    vgasnet_readonly_options_t options = {sizeof options, 0, 0, 0};
+    if (range == 1) options.object_bytes = 48, options.cache_bytes_max = (size_t)256 << 10;
+    if (range == 2) options.get_bytes_max = 500, options.cache_bytes_max = (size_t)64 << 10;
+    return options;
+}
+
+static void declare(uint64_t phase) {
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        for (unsigned range = 0; range < RANGES; ++range) {
+            vgasnet_readonly_options_t options = options_of(range);
+            int flags = (range + rank) % 2 == 0 ? VGASNET_READONLY_KEEP : 0;
+            /* Now and then a range is not declared. */
+            if (drawn(3000 + rank, range, phase) % 8 == 0) continue;
+            CHECK(vgasnet_readonly_begin(rank, at(rank, range_start(range)), range_len(range), flags, range == 0 ? NULL : &options) == VGASNET_OK);
+        }
+}
+
+static void end_all(uint64_t phase) {
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        for (unsigned range = 0; range < RANGES; ++range)
+            if (drawn(3000 + rank, range, phase) % 8 != 0)
+                CHECK(vgasnet_readonly_end(rank, at(rank, range_start(range)), range_len(range)) == VGASNET_OK);
+}
+
+typedef struct {
+    vgasnet_node_t rank;
+    size_t offset, len;
+} Get;
+
+/* Mostly one of few places, of which the same bytes are got, or fewer, or more. */
+static Get draw_get(uint64_t *state) {
+    Get get;
+    uint64_t place = random_below(state, 8) == 0 ? random_word(state) : random_below(state, PLACES);
+    get.rank = (vgasnet_node_t)(drawn(4000, place, 0) % ranks);
+    get.len = random_below(state, 3) != 0 ? (size_t)(drawn(4001, place, 0) % 600) : random_length(state, LEN_MAX);
+    get.offset = (size_t)(drawn(4002, place, 0) % segment_bytes);
+    get.offset = least(get.offset, segment_bytes - get.len);
+    return get;
+}
+
+static void check_got(const Get *get, const unsigned char *got, uint64_t phase) {
+    unsigned char *should = (unsigned char *)allocate(get->len);
+    expect(should, get->rank, get->offset, get->len, phase);
+    check_bytes(got, should, get->len, "a get in a phase");
+    free(should);
+}
+
+static void get_value(const Get *get, unsigned char *to, int waits) {
+    size_t len = get->len % 8 + 1;
+    Get value_of = {get->rank, least(get->offset, segment_bytes - len), len};
+    uint64_t value = 0;
+    void *from = at(value_of.rank, value_of.offset);
+    value = waits ? vgasnet_get_val(value_of.rank, from, len) : vgasnet_wait_syncnb_valget(vgasnet_get_nb_val(value_of.rank, from, len));
+    memcpy(to, &value, len);
+}
+
+/* Two regions, or strided ones, that are the whole. */
+static void get_list(const Get *get, unsigned char *to, int is_strided) {
+    unsigned char *from = (unsigned char *)at(get->rank, get->offset);
+    if (is_strided) {
+        size_t counts[2], stride = 24;
+        counts[0] = 24, counts[1] = get->len / 24;
+        vgasnet_gets_bulk(to, &stride, get->rank, from, &stride, counts, 1);
+        vgasnet_get(to + get->len / 24 * 24, get->rank, from + get->len / 24 * 24, get->len % 24);
+    } else {
+        size_t half = get->len / 2;
+        vgasnet_memvec_t here[2] = {{to + half, get->len - half}, {to, half}}, there[2] = {{from + half, get->len - half}, {from, half}};
+        vgasnet_getv_bulk(2, here, get->rank, 2, there);
+    }
+}
+
+typedef struct {
+    uint64_t state, phase;
+    unsigned char *bytes;
+} Worker;
+
+static void get_batch(Worker *worker) {
+    Get gets[PENDING];
+    vgasnet_handle_t handles[PENDING];
+    unsigned form = (unsigned)random_below(&worker->state, 6);
+    for (unsigned i = 0; i < PENDING; ++i) {
+        unsigned char *to = worker->bytes + i * (LEN_MAX + 8);
+        gets[i] = draw_get(&worker->state);
+        void *from = at(gets[i].rank, gets[i].offset);
+        handles[i] = VGASNET_INVALID_HANDLE;
+        if (form == 0) handles[i] = vgasnet_get_nb(to, gets[i].rank, from, gets[i].len);
+        if (form == 1) vgasnet_get_nbi_bulk(to, gets[i].rank, from, gets[i].len);
+        if (form == 2) vgasnet_get_weighted(to, gets[i].rank, from, gets[i].len, (float)(1 + i));
+        if (form == 3) vgasnet_get(to, gets[i].rank, from, gets[i].len);
+        if (form == 4) get_list(&gets[i], to, i % 2);
+        if (form == 5) {
+            get_value(&gets[i], to, i % 2);
+            gets[i].len = gets[i].len % 8 + 1;
+            gets[i].offset = least(gets[i].offset, segment_bytes - gets[i].len);
+        }
+    }
+    vgasnet_wait_syncnb_all(handles, PENDING);
+    vgasnet_wait_syncnbi_gets();
+    for (unsigned i = 0; i < PENDING; ++i) check_got(&gets[i], worker->bytes + i * (LEN_MAX + 8), worker->phase);
+}
+
+static void *work(void *argument) {
+    Worker *worker = (Worker *)argument;
+    worker->bytes = (unsigned char *)allocate(PENDING * (LEN_MAX + 8));
+    for (int i = 0; i < GETS / PENDING; ++i) get_batch(worker);
+    free(worker->bytes);
+    return NULL;
+}
+
+static void check_stats(int saw_hits) {
+    vgasnet_readonly_stats_t stats;
+    uint64_t gets;
+    CHECK(vgasnet_readonly_stats(&stats, sizeof stats) == VGASNET_OK);
+    CHECK(vgasnet_readonly_stats(&stats, sizeof stats) == VGASNET_OK);
+    CHECK(vgasnet_readonly_stats((vgasnet_readonly_stats_t *)&gets, sizeof gets) == VGASNET_OK);
+    CHECK_EQ(gets, stats.gets);
+    CHECK(stats.hits + stats.partial + stats.joined + stats.direct + stats.conflicting + stats.capacity + stats.failing <= stats.gets);
+    CHECK(stats.bytes_used <= stats.bytes_max);
+    CHECK(!saw_hits || (stats.hits > 0 && stats.bytes_hit > 0));
+}
+
+static void run_phases(void) {
+    pthread_t threads[THREADS];
+    Worker workers[THREADS];
+    for (uint64_t phase = 0; phase < PHASES; ++phase) {
+        write_blocks(phase);
+        barrier();
+        declare(phase);
+        for (unsigned i = 0; i < THREADS; ++i) {
+            workers[i].state = drawn(5000 + me, i, phase), workers[i].phase = phase;
+            CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+        }
+        for (unsigned i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
+        end_all(phase);
+        barrier();
+    }
+    /* A pool with room for everything makes copies needless. */
+    check_stats(segment_bytes > 2 * pool_bytes());
+}
+
+#define REFUSED(call) CHECK((call) == VGASNET_ERR_BAD_ARG)
+
+static void misuse(void) {
+    vgasnet_readonly_stats_t stats;
+    vgasnet_readonly_options_t options = {sizeof options, 0, 0, 0};
+    char *start_of = (char *)at(0, 0);
+    REFUSED(vgasnet_readonly_begin(ranks, start_of, 8, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of, segment_bytes + 1, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of - 8, 8, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of, 0, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 2, NULL));
+    options.struct_bytes = 8;
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
+    options.struct_bytes = sizeof options, options.cache_bytes_max = 1000;
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
+    options.cache_bytes_max = 0, options.get_bytes_max = 65537;
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
+    options.get_bytes_max = 64, options.object_bytes = 65;
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
+    REFUSED(vgasnet_readonly_end(0, start_of, 8));
+    CHECK(vgasnet_readonly_begin(0, start_of + 64, 64, 0, NULL) == VGASNET_OK);
+    REFUSED(vgasnet_readonly_begin(0, start_of + 64, 64, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of, 65, 0, NULL));
+    REFUSED(vgasnet_readonly_begin(0, start_of + 127, 8, VGASNET_READONLY_KEEP, NULL));
+    REFUSED(vgasnet_readonly_end(0, start_of + 64, 63));
+    CHECK(vgasnet_readonly_begin(0, start_of + 128, 64, 0, NULL) == VGASNET_OK);
+    CHECK(vgasnet_readonly_begin(0, start_of, 64, 0, NULL) == VGASNET_OK);
+    CHECK(vgasnet_readonly_end(0, start_of + 64, 64) == VGASNET_OK);
+    REFUSED(vgasnet_readonly_end(0, start_of + 64, 64));
+    CHECK(vgasnet_readonly_end(0, start_of, 64) == VGASNET_OK);
+    CHECK(vgasnet_readonly_end(0, start_of + 128, 64) == VGASNET_OK);
+    for (size_t i = 0; i < 9; ++i) {
+        options.cache_bytes_max = (size_t)(70 + i) << 10, options.object_bytes = 0;
+        int code = vgasnet_readonly_begin(0, start_of + 64 * i, 64, 0, &options);
+        CHECK(code == (i < 7 ? VGASNET_OK : VGASNET_ERR_BAD_ARG));
+        if (code == VGASNET_OK) CHECK(vgasnet_readonly_end(0, start_of + 64 * i, 64) == VGASNET_OK);
+    }
+    REFUSED(vgasnet_readonly_stats(NULL, sizeof stats));
+    REFUSED(vgasnet_readonly_stats(&stats, 0));
+    REFUSED(vgasnet_readonly_stats(&stats, 12));
+    REFUSED(vgasnet_readonly_stats(&stats, sizeof stats + 8));
+}
+
+int main(int argc, char **argv) {
+    if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
+    segment_bytes = least(24 * page_bytes(), (size_t)6 << 20) / page_bytes() * page_bytes();
+    if (segment_bytes < 3 * page_bytes()) segment_bytes = 3 * page_bytes();
+    CHECK(vgasnet_attach(NULL, 0, segment_bytes, 0) == VGASNET_OK);
+    (void)at(0, 0);
+    me = vgasnet_mynode(), ranks = vgasnet_nodes(), seed = mixed(9, 9, 9);
+    CHECK(argc > 1);
+    if (strcmp(argv[1], "phases") == 0) run_phases();
+    if (strcmp(argv[1], "misuse") == 0) misuse();
+    return finish();
+}
