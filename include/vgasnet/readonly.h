@@ -35,8 +35,10 @@
 extern "C" {
 #endif
 
-/* Copies that an earlier phase of the same range, begun with this flag too, has left are used again, but for those of pages that
- * may have been written since. Without it they are forgotten. */
+/* Copies that an earlier phase of the same range, begun with this flag and the same options too, has left are used again, but for
+ * those of pages that may have been written since. A page counts as such as long as a rank may write it without asking, be it that
+ * rank's own: begin has node write those of its own back, so they count once more and not again. Without the flag the copies are
+ * forgotten. */
 #define VGASNET_READONLY_KEEP 1
 
 /* 0 in a field, or no structure, stands for the default. */

@@ -9,7 +9,7 @@
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
 //! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
 //!   [`byte_message`] has the layouts of the messages for that.
-//! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile.
+//! - [`get_cache`]: the cache of small gets of bytes that nobody writes meanwhile; [`writes`] tells whether somebody has.
 //! - [`wire`]: messages as bytes; [`active_message`] has the layouts of Active Messages.
 //! - [`Limits`], [`Nonsense`], [`PROTOCOL_VERSION`]: messages of peers are not believed.
 
@@ -38,6 +38,7 @@ mod spaces;
 pub mod streams;
 mod version;
 pub mod wire;
+pub mod writes;
 
 pub use limits::{Limits, RankSizes};
 pub use loan::LoanMessage;

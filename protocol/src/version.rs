@@ -1,9 +1,10 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 21] = [
+const SOURCES: [&[u8]; 23] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
+    include_bytes!("byte_message.rs"),
     include_bytes!("coherence/mod.rs"),
     include_bytes!("coherence/message.rs"),
     include_bytes!("coherence/cache/mod.rs"),
@@ -23,6 +24,7 @@ const SOURCES: [&[u8]; 21] = [
     include_bytes!("rank_state.rs"),
     include_bytes!("spaces.rs"),
     include_bytes!("wire.rs"),
+    include_bytes!("writes.rs"),
 ];
 
 /// Names the protocol of this build: a hash of the version of vgasnet and of the sources that lay messages out and

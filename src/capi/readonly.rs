@@ -3,7 +3,7 @@
 use super::boundary::{Refusal, attached, entry_points};
 use super::{OK, transfer};
 use crate::error::UserError;
-use crate::ops::{Operation, Ops, RangeOptions, Remote};
+use crate::ops::{EndError, Operation, Ops, RangeOptions, Remote};
 use std::ffi::{c_int, c_void};
 
 /// `VGASNET_READONLY_KEEP`.
@@ -23,10 +23,10 @@ pub struct Options {
 ///
 /// # Safety
 /// `options` is null, or points to a structure that is as long as it says.
-unsafe fn options(options: *const Options) -> Result<RangeOptions, Refusal> {
+unsafe fn options(options: *const Options, keeps: bool) -> Result<RangeOptions, Refusal> {
     // SAFETY: it is null, or points to a structure.
     let Some(given) = (unsafe { options.as_ref() }) else {
-        return Ok(RangeOptions { cache_bytes_max: 0, get_bytes_max: 0, object_bytes: 0 });
+        return Ok(RangeOptions { cache_bytes_max: 0, get_bytes_max: 0, object_bytes: 0, keeps });
     };
     if given.struct_bytes != size_of::<Options>() {
         let (bytes, expected) = (given.struct_bytes, size_of::<Options>());
@@ -35,7 +35,7 @@ unsafe fn options(options: *const Options) -> Result<RangeOptions, Refusal> {
         )));
     }
     let Options { cache_bytes_max, get_bytes_max, object_bytes, .. } = *given;
-    Ok(RangeOptions { cache_bytes_max, get_bytes_max, object_bytes })
+    Ok(RangeOptions { cache_bytes_max, get_bytes_max, object_bytes, keeps })
 }
 
 fn range(node: u32, address: *mut c_void, len_bytes: usize) -> Remote {
@@ -45,9 +45,14 @@ fn range(node: u32, address: *mut c_void, len_bytes: usize) -> Remote {
 entry_points! {
     fn vgasnet_readonly_end(node: u32, address: *mut c_void, len_bytes: usize) -> c_int {
         let ops = attached()?.ops();
-        ops.end_readonly(range(node, address, len_bytes)).map_err(Refusal::bad_argument)?;
+        let ended = ops.end_readonly(range(node, address, len_bytes));
         look_at_puts(ops);
-        Ok(OK)
+        match ended {
+            Ok(()) => Ok(OK),
+            Err(EndError::BadArgument(line)) => Err(Refusal::bad_argument(line)),
+            // It is fatal.
+            Err(EndError::Broken(line)) => Err(Refusal::from(line)),
+        }
     }
 }
 
@@ -70,7 +75,7 @@ entry_points! {
             let line = format!("flags {flags:#x}; give 0 or VGASNET_READONLY_KEEP ({KEEP})");
             return Err(Refusal::bad_argument(line));
         }
-        let (ops, options) = (attached()?.ops(), options(given)?);
+        let (ops, options) = (attached()?.ops(), options(given, flags & KEEP != 0)?);
         ops.begin_readonly(range(node, address, len_bytes), options).map_err(Refusal::bad_argument)?;
         look_at_puts(ops);
         Ok(OK)

@@ -8,6 +8,7 @@ use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
+use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
 /// The least first byte of the messages for the rooms above the engine.
@@ -44,6 +45,8 @@ pub(super) enum Arrived {
     /// A request for bytes of pages, or the answer to one.
     ByteRequest(Rank, Vec<u8>),
     ByteAnswer(Rank, Vec<u8>),
+    /// A question about writes, or the answer to one.
+    Writes(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -99,6 +102,9 @@ impl Engine {
             ByteAnswer(from, bytes) => {
                 self.on_byte_answer(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
+            Arrived::Writes(from, bytes) => {
+                self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => self.on_transferred(token),
@@ -132,6 +138,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
+        TAG_WRITES => Some(Arrived::Writes(from, bytes.to_vec())),
         TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {
             Ok(Received::Event) => Some(Arrived::Event),

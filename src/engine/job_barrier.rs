@@ -52,13 +52,18 @@ impl Driver {
         // Where the library was loaded by dlopen, this is as good a time as any: it is often, and off the fast paths.
         interposed::look_again();
         if self.flushes_at_barriers {
-            let _waiting = stats::wait(Row::WaitFlush);
-            self.engine().flush();
-            self.wait_until(&|| self.engine().is_flushed());
+            self.flush();
         }
         let notified = self.engine().notify_barrier(name);
         self.poll();
         notified
+    }
+
+    /// Has this rank's dirty pages written back, and waits for that. It owns none then, but for those that the client has pinned.
+    pub fn flush(&self) {
+        let _waiting = stats::wait(Row::WaitFlush);
+        self.engine().flush();
+        self.wait_until(&|| self.engine().is_flushed());
     }
 
     /// Waits until every rank has arrived. Returns whether the names match.

@@ -27,6 +27,7 @@ mod storage_server;
 mod wait;
 mod wait_mode;
 mod work;
+mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
@@ -36,6 +37,7 @@ pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, Pag
 pub use wait::CallerWork;
 pub use wait_mode::WaitMode;
 pub use work::Work;
+pub use writes::{Purpose, WritesSince};
 
 use crate::error::UserError;
 use crate::memory::{AddressSpace, FRAMES_MIN, Frames};
@@ -59,6 +61,7 @@ use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
+use writes::KnownWrites;
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
 const TAG_BARRIER: u8 = 32;
@@ -101,6 +104,7 @@ pub struct Engine {
     held: BTreeMap<PageId, Vec<Event>>,
     page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
+    writes: KnownWrites,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
@@ -187,6 +191,7 @@ impl Engine {
             events: VecDeque::new(),
             actions: Vec::new(),
             arrived: Vec::new(),
+            writes: KnownWrites::new(),
             work: VecDeque::new(),
             refused: Vec::new(),
             has_event: false,
@@ -235,6 +240,9 @@ impl Engine {
 
     /// As [`Engine::fetch_for`], for a part of another rank, or one that no stream is made of.
     fn want(&mut self, part: Part) {
+        if self.writes.are_noted() {
+            self.note_wanted(&part);
+        }
         let (page, access) = (part.piece.page, part.copy.access());
         let waiter = Waiter(self.parts.insert(part) as u32);
         self.handle(Event::Want { page, access, waiter });
@@ -384,6 +392,7 @@ impl Engine {
                     }
                 }
                 self.note_loss(&event);
+                let noted = self.note_event(&event);
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
                     self.page_statistics.on_event(&event, &self.protocol.cache);
@@ -394,6 +403,7 @@ impl Engine {
                     self.broken = Some(arrivals::refused(nonsense));
                     return;
                 }
+                noted.into_iter().for_each(|page| self.note_writer(page));
                 self.has_event |= flushing && self.protocol.cache.flushed();
                 for action in actions.drain(..) {
                     if stats::is_on() {

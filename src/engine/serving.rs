@@ -89,6 +89,11 @@ impl Engine {
         }
     }
 
+    /// Who has sent a request that is being served.
+    pub(super) fn sender_of(&self, id: ServedId) -> Rank {
+        self.served[id.0 as usize].from
+    }
+
     fn set_status(&mut self, id: usize, piece: usize, status: Status) {
         self.served[id].answer[ANSWER_HEAD_BYTES + piece] = status as u8;
     }

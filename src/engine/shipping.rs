@@ -405,6 +405,9 @@ impl Engine {
         if part.piece.len_bytes > self.storage.block_part_bytes_max() {
             return Some(part);
         }
+        if self.writes.are_noted() {
+            self.note_job(&part);
+        }
         let is_written = self.protocol.home.is_written(page);
         if part.copy.access() == Access::Write && !is_written {
             let noted = self.protocol.handle(Event::Written(page), &mut Vec::new());

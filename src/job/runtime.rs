@@ -109,7 +109,8 @@ impl Runtime {
 
     /// The rooms above an engine. They live as long as the process, since they and the driver refer to each other.
     fn on(driver: Arc<Driver>, messages: Arc<Messages>, config: &Config) -> Runtime {
-        let copies = CopySettings { cache_bytes: config.get_cache_bytes as usize, report: super::report };
+        let cache_bytes = config.get_cache_bytes as usize;
+        let copies = CopySettings { cache_bytes, checks: config.checks_readonly, report: super::report };
         let ops = Arc::new(Ops::new(Arc::clone(&driver), config.cooperative, config.strict, copies));
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));

@@ -1,7 +1,8 @@
 /* Ranges that are declared read-only, phase after phase, with writes between. readonly PART
  *   phases   gets of all kinds by two threads of each rank, most of them from few places; in each phase some blocks are new
+ *   kept     copies of an earlier phase are used again, but for those of a page that was written
  *   misuse   what begin, end and stats refuse
- *   broken R W  rank R breaks its promise in way W: put, store, atomic or block */
+ *   broken R W P  rank R writes to a range that rank 0 has declared, in way W: put, store, atomic or list; at place P: inside, start */
 #include <pthread.h>
 
 #include "local.h"
@@ -84,6 +85,17 @@ static void declare(uint64_t phase) {
             /* Now and then a range is not declared. */
             if (drawn(3000 + rank, range, phase) % 8 == 0) continue;
             CHECK(vgasnet_readonly_begin(rank, at(rank, range_start(range)), range_len(range), flags, range == 0 ? NULL : &options) == VGASNET_OK);
+        }
+}
+
+/* Writes what is there anyhow beside ranges that are declared. */
+static void write_beside(uint64_t phase) {
+    unsigned char bytes[200];
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        for (unsigned range = 1; range < RANGES; ++range) {
+            size_t start = range_start(range) + range_len(range), len = 100 * range;
+            expect(bytes, rank, start, len, phase);
+            vgasnet_put(rank, at(rank, start), bytes, len);
         }
 }
 
@@ -202,12 +214,92 @@ static void run_phases(void) {
             workers[i].state = drawn(5000 + me, i, phase), workers[i].phase = phase;
             CHECK(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
         }
+        write_beside(phase);
         for (unsigned i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
         end_all(phase);
         barrier();
     }
     /* A pool with room for everything makes copies needless. */
     check_stats(segment_bytes > 2 * pool_bytes());
+}
+
+/* The last rank's segment has been written by all ranks, so that some may still write it without a word. */
+static void break_promise(vgasnet_node_t breaker, const char *way, const char *place) {
+    vgasnet_node_t target = ranks - 1;
+    size_t start = page_bytes() / 2 + 8, len = segment_bytes - page_bytes();
+    char *there = (char *)at(target, strcmp(place, "start") == 0 ? start + 16 : start + 2 * page_bytes());
+    uint64_t word = 1;
+    for (size_t page = me; page < segment_bytes / page_bytes(); page += ranks)
+        vgasnet_memset(target, at(target, page * page_bytes()), (int)(page % 100 + 7), page_bytes());
+    barrier();
+    if (me == 0) CHECK(vgasnet_readonly_begin(target, at(target, start), len, 0, NULL) == VGASNET_OK);
+    barrier();
+    CHECK(vgasnet_get_val(target, there, 8) != 1);
+    barrier();
+    if (me == breaker) {
+        vgasnet_memvec_t here = {&word, sizeof word}, remote = {there, sizeof word};
+        if (strcmp(way, "put") == 0) vgasnet_put(target, there, &word, sizeof word);
+        if (strcmp(way, "store") == 0) store_word(there, word);
+        if (strcmp(way, "atomic") == 0) vgasnet_atomic_u64(target, there, VGASNET_ATOMIC_SWAP, word, 0);
+        if (strcmp(way, "list") == 0) vgasnet_putv_bulk(target, 1, &remote, 1, &here);
+        if (strcmp(way, "value") == 0) vgasnet_put_val(target, there, word, 8);
+        if (strcmp(way, "set") == 0) vgasnet_memset(target, there, 0, 8);
+    }
+    barrier();
+    if (me == 0) vgasnet_readonly_end(target, at(target, start), len);
+    barrier();
+}
+
+#define KEPT_PAGES 20
+#define WORDS_IN_PAGE ((size_t)1)
+
+/* Gets words of the last rank's pages, of which one has another number than the others. Returns how many were fetched, and how many
+ * were hits. A page that is fetched too often comes here as a whole, and its gets are neither. */
+static uint64_t get_words(size_t changed, uint64_t number, uint64_t *hits) {
+    vgasnet_node_t target = ranks - 1;
+    static const size_t order[KEPT_PAGES] = {0, 13, 6, 18, 3, 10, 16, 8, 1, 14, 5, 19, 11, 2, 17, 7, 12, 4, 15, 9};
+    vgasnet_readonly_stats_t before, after;
+    CHECK(vgasnet_readonly_begin(target, at(target, 0), segment_bytes, VGASNET_READONLY_KEEP, NULL) == VGASNET_OK);
+    CHECK(vgasnet_readonly_stats(&before, sizeof before) == VGASNET_OK);
+    /* In no order of which a stream is made. */
+    for (size_t i = 0; i < WORDS_IN_PAGE; ++i)
+        for (size_t k = 0; k < KEPT_PAGES; ++k) {
+            size_t page = order[k];
+            CHECK_EQ(vgasnet_get_val(target, at(target, page * page_bytes() + BLOCK * i + 16), 8), page == changed ? number : page);
+        }
+    CHECK(vgasnet_readonly_stats(&after, sizeof after) == VGASNET_OK);
+    CHECK(vgasnet_readonly_end(target, at(target, 0), segment_bytes) == VGASNET_OK);
+    *hits = after.hits - before.hits;
+    return after.gets - after.hits - (before.gets - before.hits);
+}
+
+/* The last rank writes its own pages, and some time later has written them back. From then on all but the page that it has
+ * changed since the last phase are hits. */
+static void keep(void) {
+    uint64_t hits = 0, is_over = 0;
+    for (size_t page = 0; page < KEPT_PAGES && me == ranks - 1; ++page)
+        for (size_t i = 0; i < WORDS_IN_PAGE; ++i) vgasnet_put_val(me, at(me, page * page_bytes() + BLOCK * i + 16), page, 8);
+    CHECK(vgasnet_advise(at(me, 0), segment_bytes, VGASNET_ADVISE_DONTNEED) == VGASNET_OK);
+    for (uint64_t phase = 0; !is_over; ++phase) {
+        size_t changed = phase % KEPT_PAGES;
+        CHECK(phase < KEPT_PAGES);
+        /* The page of the phase before has its old number again. */
+        for (size_t i = 0; i < WORDS_IN_PAGE && me == ranks - 1; ++i) {
+            size_t last = (changed + KEPT_PAGES - 1) % KEPT_PAGES;
+            vgasnet_put_val(me, at(me, last * page_bytes() + BLOCK * i + 16), last, 8);
+            vgasnet_put_val(me, at(me, changed * page_bytes() + BLOCK * i + 16), 1000 + phase, 8);
+        }
+        barrier();
+        if (me == 0) {
+            uint64_t misses = get_words(changed, 1000 + phase, &hits);
+            CHECK(phase > 0 || (misses == KEPT_PAGES * WORDS_IN_PAGE && hits == 0));
+            is_over = misses <= 2 * WORDS_IN_PAGE && hits >= KEPT_PAGES / 2 * WORDS_IN_PAGE;
+            vgasnet_put_val(ranks - 1, at(ranks - 1, segment_bytes - 8), is_over, 8);
+        }
+        barrier();
+        is_over = vgasnet_get_val(ranks - 1, at(ranks - 1, segment_bytes - 8), 8);
+        barrier();
+    }
 }
 
 #define REFUSED(call) CHECK((call) == VGASNET_ERR_BAD_ARG)
@@ -256,12 +348,17 @@ static void misuse(void) {
 int main(int argc, char **argv) {
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
     segment_bytes = least(24 * page_bytes(), (size_t)6 << 20) / page_bytes() * page_bytes();
-    if (segment_bytes < 3 * page_bytes()) segment_bytes = 3 * page_bytes();
+    if (segment_bytes < 5 * page_bytes()) segment_bytes = 5 * page_bytes();
     CHECK(vgasnet_attach(NULL, 0, segment_bytes, 0) == VGASNET_OK);
     (void)at(0, 0);
     me = vgasnet_mynode(), ranks = vgasnet_nodes(), seed = mixed(9, 9, 9);
     CHECK(argc > 1);
     if (strcmp(argv[1], "phases") == 0) run_phases();
+    if (strcmp(argv[1], "kept") == 0) keep();
     if (strcmp(argv[1], "misuse") == 0) misuse();
+    if (strcmp(argv[1], "broken") == 0) {
+        CHECK(argc > 4);
+        break_promise((vgasnet_node_t)atoi(argv[2]), argv[3], argv[4]);
+    }
     return finish();
 }

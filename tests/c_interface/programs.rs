@@ -225,6 +225,35 @@ fn gets_of_read_only_ranges() {
     ];
     run_each("readonly", &["phases"], setups.map(|setup| (setup, None)));
     run_each("readonly", &["phases"], [(small(2, 7, false, true), Some(("VGASNET_SHIP", "0")))]);
+    let checked = [small(2, 7, true, true), small(3, 7, false, false), large(2, false, true)];
+    run_each("readonly", &["phases"], checked.map(|setup| (setup, Some(("VGASNET_CHECK_READONLY", "1")))));
+}
+
+#[test]
+fn copies_of_pages_that_nobody_has_written_are_kept() {
+    // So large that none is moved for a few gets.
+    let setups =
+        [pages_of(256, 2, 7, false, true), pages_of(256, 2, 30, false, false), pages_of(256, 2, 30, false, true)];
+    run_each("readonly", &["kept"], setups.map(|setup| (setup, None)));
+}
+
+#[test]
+fn who_writes_to_a_read_only_range_is_named() {
+    let program = compile::program("readonly", Language::C99, Linking::Shared);
+    let setups = [small(3, 7, true, true), small(3, 7, false, true), small(3, 30, false, false), large(3, false, true)];
+    let ways = [("1", "put"), ("2", "store"), ("1", "atomic"), ("2", "list"), ("1", "value"), ("2", "set")];
+    for (setup, (rank, way)) in setups.into_iter().flat_map(|setup| ways.map(|way| (setup, way))) {
+        for (place, what) in [("inside", "the page at 0x"), ("start", "the byte at 0x")] {
+            let ended = run_with(&program, &["broken", rank, way, place], setup, &[("VGASNET_CHECK_READONLY", "1")]);
+            let start = format!("vgasnet: rank 0: vgasnet_readonly_end: rank {rank} has written to {what}");
+            assert!(ended.expect(1).stderr.starts_with(&start), "{ended}");
+        }
+    }
+    // The rank's own are refused at once, and nobody needs the check.
+    for way in ["put", "atomic", "list", "value", "set"] {
+        let ended = run(&program, &["broken", "0", way, "inside"], small(2, 7, true, true));
+        assert!(ended.expect(1).stderr.contains(": 8 bytes at 0x"), "{ended}");
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use crate::error::UserError;
 use crate::memory::{BlockMapper, Extent, mapping_refused};
 use crate::request::Part;
 use crate::storage::IoDirection;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io;
+use std::ops::Range;
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// A job that has all of its blocks.
@@ -91,6 +92,25 @@ impl StorageServer {
     /// The system refuses to.
     pub(in crate::engine) fn unmap_blocks(&mut self, index: u32) -> Result<(), UserError> {
         self.blocks.unmap_page(index);
+        self.check_unmapped()
+    }
+
+    /// Notes from now on which pages have blocks that are mapped for stores. None is mapped now.
+    pub(in crate::engine) fn watch_blocks(&mut self) {
+        self.blocks.watch();
+    }
+
+    /// Pages of which blocks were mapped for stores, since this was asked last.
+    pub(in crate::engine) fn take_opened(&mut self) -> BTreeSet<u32> {
+        self.blocks.take_opened()
+    }
+
+    /// Unmaps the blocks of these pages.
+    ///
+    /// # Errors
+    /// The system refuses to.
+    pub(in crate::engine) fn unmap_blocks_of(&mut self, pages: Range<u32>) -> Result<(), UserError> {
+        self.blocks.unmap_pages(pages);
         self.check_unmapped()
     }
 

@@ -1,9 +1,12 @@
 //! Ranges that the program declares read-only, and the copies of small gets from them.
 
 mod cache;
+mod check;
+mod declare;
 mod ranges;
 
 pub use cache::Report;
+pub use declare::EndError;
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
@@ -11,6 +14,7 @@ use crate::memory::Piece;
 use crate::request::{Completion, CompletionId, Copy, Part};
 use crate::sys::Signalproof;
 use cache::{Cache, CacheId, KeepCopy, Place, new_cache};
+use declare::Open;
 use ranges::{Declared, Ranges};
 use std::sync::{Arc, Mutex, OnceLock};
 use vgasnet_getcache::{Outcome, Stats};
@@ -26,6 +30,8 @@ const CACHES_MAX: usize = 8;
 pub struct CopySettings {
     /// Memory for copies in ranges that do not say how much, in bytes.
     pub cache_bytes: usize,
+    /// The end of a range finds out who has written there.
+    pub checks: bool,
     /// Says a line about this rank.
     pub report: Report,
 }
@@ -39,6 +45,8 @@ pub struct RangeOptions {
     pub get_bytes_max: usize,
     /// The size of the objects of which it is an array; 0: it is none.
     pub object_bytes: usize,
+    /// Copies of an earlier phase are used again.
+    pub keeps: bool,
 }
 
 /// The declared ranges of a rank and its copies.
@@ -48,16 +56,6 @@ pub(super) struct ReadOnly {
     /// In the order of the first range that needed each.
     caches: [OnceLock<(usize, Arc<Cache>)>; CACHES_MAX],
     open: Mutex<Open>,
-}
-
-/// What changes at the begin and the end of a range.
-#[derive(Default)]
-struct Open {
-    /// In the order of rank and address.
-    ranges: Vec<Declared>,
-    /// Numbers of ranges that have ended, to be used again.
-    free_spaces: Vec<u32>,
-    spaces: u32,
 }
 
 impl ReadOnly {
@@ -100,7 +98,7 @@ impl ReadOnly {
         let Remote { rank, address, len_bytes } = *remote;
         let found = self.ranges.first_behind(rank, address).unwrap_or_else(|_| {
             let open = Signalproof::lock(&self.open);
-            open.ranges.iter().find(|range| range.overlaps(rank, address, len_bytes)).copied()
+            open.find(rank, address, len_bytes)
         });
         match found.filter(|range| range.overlaps(rank, address, len_bytes)) {
             None => Ok(()),
@@ -118,58 +116,6 @@ impl ReadOnly {
 }
 
 impl Ops {
-    /// Declares a range of a rank's segment read-only.
-    ///
-    /// # Errors
-    /// The range is empty, not in the segment, or overlaps another; an option that cannot be.
-    pub fn begin_readonly(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
-        let Remote { rank, address, len_bytes } = range;
-        self.space.pieces(rank, address, len_bytes)?;
-        if len_bytes == 0 {
-            return Err(UserError::new("a range of 0 bytes; give the length of what is read, at least 1"));
-        }
-        let (cache_bytes, get_bytes_max, object_bytes) = check_options(&options, &self.readonly.settings)?;
-        let mut open = Signalproof::lock(&self.readonly.open);
-        if let Some(Declared { start, end, .. }) = open.ranges.iter().find(|one| one.overlaps(rank, address, len_bytes))
-        {
-            return Err(UserError::new(format!(
-                "{len_bytes} bytes at {address:#x} of rank {rank} overlap the range from {start:#x} to {end:#x} that this rank has \
-                 declared already; end that one first, or leave it open"
-            )));
-        }
-        let cache = self.readonly.cache_of(cache_bytes, u64::from(self.space.rank.0) + 1)?;
-        let space = open.free_spaces.pop().unwrap_or_else(|| {
-            open.spaces += 1;
-            open.spaces - 1
-        });
-        let end = address + len_bytes;
-        let declared = Declared { rank, start: address, end, space, cache, get_bytes_max, object_bytes };
-        let at = open.ranges.partition_point(|one| (one.rank, one.start) < (rank, address));
-        open.ranges.insert(at, declared);
-        self.readonly.ranges.replace(&open.ranges);
-        Ok(())
-    }
-
-    /// Ends a declared range.
-    ///
-    /// # Errors
-    /// There is none with this rank, address and length.
-    pub fn end_readonly(&self, range: Remote) -> Result<(), UserError> {
-        let Remote { rank, address, len_bytes } = range;
-        let mut open = Signalproof::lock(&self.readonly.open);
-        let is_it = |one: &Declared| (one.rank, one.start, one.end - one.start) == (rank, address, len_bytes);
-        let Some(at) = open.ranges.iter().position(is_it) else {
-            return Err(UserError::new(format!(
-                "this rank has declared no range of {len_bytes} bytes at {address:#x} of rank {rank}; end a range as it was begun, and once"
-            )));
-        };
-        let ended = open.ranges.remove(at);
-        self.readonly.ranges.replace(&open.ranges);
-        self.readonly.cache(ended.cache).invalidate(ended.space);
-        open.free_spaces.push(ended.space);
-        Ok(())
-    }
-
     /// Whether any range is declared.
     pub fn has_readonly(&self) -> bool {
         self.readonly.is_any()
@@ -267,27 +213,4 @@ impl Ops {
             }
         })
     }
-}
-
-/// The memory for copies, the largest get and the size of objects that options ask for.
-fn check_options(options: &RangeOptions, settings: &CopySettings) -> Result<(usize, u32, u32), UserError> {
-    let RangeOptions { cache_bytes_max, get_bytes_max, object_bytes } = *options;
-    let given = |value: usize, default: usize| if value == 0 { default } else { value };
-    let get_bytes_max = given(get_bytes_max, GET_BYTES_MAX);
-    if get_bytes_max > GET_BYTES_MAX {
-        return Err(UserError::new(format!(
-            "get_bytes_max is {get_bytes_max}; give at most {GET_BYTES_MAX}: larger gets leave no copies"
-        )));
-    }
-    if object_bytes > get_bytes_max {
-        return Err(UserError::new(format!(
-            "object_bytes is {object_bytes}, and gets of at most {get_bytes_max} bytes leave copies; give objects of at most that, or 0"
-        )));
-    }
-    if cache_bytes_max != 0 && cache_bytes_max < GET_BYTES_MAX {
-        return Err(UserError::new(format!(
-            "cache_bytes_max is {cache_bytes_max}; give at least {GET_BYTES_MAX}, or 0 for VGASNET_GET_CACHE_SIZE"
-        )));
-    }
-    Ok((given(cache_bytes_max, settings.cache_bytes), get_bytes_max as u32, object_bytes as u32))
 }

@@ -47,6 +47,11 @@ impl Entries {
         self.records.len()
     }
 
+    /// The pages that have entries.
+    pub fn pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.records.iter().map(|(page, _)| page)
+    }
+
     /// Whether the page is held or asked for.
     pub fn has(&self, page: PageId) -> bool {
         self.records.get(page).is_some()

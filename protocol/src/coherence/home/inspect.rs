@@ -55,6 +55,19 @@ impl Home {
         self.entries.moving(page).is_some_and(|entry| matches!(entry.transaction, Transaction::Write(_)))
     }
 
+    /// The rank that may write the page, or is about to, and need not ask before each write.
+    pub fn writer(&self, page: PageId) -> Option<Rank> {
+        if let Some(Transaction::Write(write)) = self.entries.moving(page).map(|entry| &entry.transaction) {
+            return Some(write.requester);
+        }
+        self.dirty_owner(page).filter(|_| self.holders(page).count() == 1)
+    }
+
+    /// The pages that have an entry, in no order.
+    pub fn known_pages(&self) -> impl Iterator<Item = PageId> + '_ {
+        self.entries.pages()
+    }
+
     /// How many pages have an entry: those that are held, asked for, or both.
     pub fn entries(&self) -> usize {
         self.entries.len()

@@ -7,7 +7,8 @@
 use super::{Blocks, State};
 use crate::memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use crate::storage::BLOCK_BYTES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use vgasnet_protocol::coherence::Access;
 
 const _: () = assert!(MAPPED_BLOCK_BYTES == BLOCK_BYTES);
@@ -42,6 +43,8 @@ pub(super) struct MappedBlocks {
     hand: u32,
     /// So often in a row the system had no room for one.
     refusals: u32,
+    /// Pages of which blocks were mapped for stores; `None` until somebody wants to know.
+    opened: Option<BTreeSet<u32>>,
     /// The system has refused to unmap a block. The job ends when the engine is driven next, before anything is read into its slot.
     refused: Option<i32>,
 }
@@ -50,7 +53,17 @@ impl MappedBlocks {
     /// None is mapped of `slots`, and never more than `most`.
     pub(super) fn new(mapper: Box<dyn BlockMapper>, slots: usize, most: u32) -> MappedBlocks {
         let rights = vec![None; slots];
-        MappedBlocks { mapper, rights, of_page: BTreeMap::new(), mapped: 0, most, hand: 0, refusals: 0, refused: None }
+        MappedBlocks {
+            mapper,
+            rights,
+            of_page: BTreeMap::new(),
+            mapped: 0,
+            most,
+            hand: 0,
+            refusals: 0,
+            opened: None,
+            refused: None,
+        }
     }
 
     /// Whether any block of a page is mapped.
@@ -95,6 +108,9 @@ impl MappedBlocks {
             return false;
         }
         self.refusals = 0;
+        if let Some(opened) = self.opened.as_mut().filter(|_| access == Access::Write) {
+            opened.insert(at.index);
+        }
         if self.rights[at.slot].replace(access).is_none() {
             self.mapped += 1;
             *self.of_page.entry(at.index).or_default() += 1;
@@ -159,7 +175,8 @@ impl Blocks {
 
     /// Maps the block in a slot, at least for `access`.
     pub(super) fn map(&mut self, slot: usize, access: Access) {
-        let access = if self.slots[slot].state == State::Dirty { Access::Write } else { access };
+        let is_watched = self.mapped.as_ref().is_some_and(|mapped| mapped.opened.is_some());
+        let access = if self.slots[slot].state == State::Dirty && !is_watched { Access::Write } else { access };
         let at = self.in_slot(slot);
         for _ in 0..MAP_TRIES {
             let Some(mapped) = &mut self.mapped else { return };
@@ -179,6 +196,24 @@ impl Blocks {
     /// The error number of the system, where it has refused to unmap a block.
     pub(in super::super) fn refused(&self) -> Option<i32> {
         self.mapped.as_ref().and_then(MappedBlocks::refused)
+    }
+
+    /// Notes from now on of which pages blocks are mapped for stores. None is mapped now.
+    pub(in super::super) fn watch(&mut self) {
+        self.unmap_pages(0..u32::MAX);
+        self.mapped.iter_mut().for_each(|mapped| mapped.opened = Some(BTreeSet::new()));
+    }
+
+    /// The pages of which blocks were mapped for stores, since this was asked last.
+    pub(in super::super) fn take_opened(&mut self) -> BTreeSet<u32> {
+        self.mapped.as_mut().and_then(|mapped| mapped.opened.as_mut()).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Unmaps all blocks of these pages.
+    pub(in super::super) fn unmap_pages(&mut self, pages: Range<u32>) {
+        let Some(mapped) = &self.mapped else { return };
+        let indices: Vec<u32> = mapped.of_page.range(pages).map(|(index, _)| *index).collect();
+        indices.into_iter().for_each(|index| self.unmap_page(index));
     }
 
     /// Unmaps all blocks of a page.

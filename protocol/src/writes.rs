@@ -1,0 +1,324 @@
+//! What a home knows of writes to its pages: which were written lately, by whom, and which may be written without its hearing of it.
+//!
+//! A rank that wants to write a page asks the home, once, to own it; until it loses the page again it writes without a word. So a
+//! page that some rank may write counts as written at any moment, and once more when that right ends. What a home carries out
+//! itself it hears of each time.
+
+use crate::Rank;
+use crate::layout_as_in_memory;
+use crate::wire::take;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::{Bound, Range};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// First byte of a question and of an answer.
+pub const TAG_WRITES: u8 = 39;
+
+/// Pages that a home remembers as written, unless it is told to remember all.
+pub const WRITTEN_PAGES_MAX: usize = 4096;
+
+/// A question to a home: which pages of a range have been written, or may have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Question {
+    /// [`TAG_WRITES`].
+    pub tag: u8,
+    /// 0.
+    pub is_answer: u8,
+    /// 1: from now on the home remembers all pages that are written, however many.
+    pub remembers_all: u8,
+    /// 1: what the home may write itself without a word is to be written back, so that it asks before the next write.
+    pub writes_back: u8,
+    /// Names the question among those of its sender.
+    pub id: u32,
+    /// After this moment, as an answer has named it.
+    pub since: u64,
+    /// The first page.
+    pub first: u32,
+    /// The page behind the last one.
+    pub end: u32,
+}
+
+/// The first bytes of an answer. Its pages follow, in order, each as a [`WrittenPage`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct AnswerHead {
+    /// [`TAG_WRITES`].
+    pub tag: u8,
+    /// 1.
+    pub is_answer: u8,
+    /// 1: there may be others of which the home does not remember when they were written.
+    pub has_forgotten: u8,
+    /// Zero.
+    pub padding: u8,
+    /// The question.
+    pub id: u32,
+    /// This moment.
+    pub now: u64,
+    /// Pages from here on are not in this answer.
+    pub next: u32,
+    /// How many pages follow.
+    pub pages: u32,
+}
+
+/// A page that was written, or may have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct WrittenPage {
+    /// Its number in the segment.
+    pub index: u32,
+    /// The rank that has written it, or may have.
+    pub rank: u32,
+    /// What is known, as [`WrittenPage::ASKED`] and [`WrittenPage::MAY_WRITE`] say.
+    pub what: u32,
+}
+
+layout_as_in_memory!(Question, AnswerHead, WrittenPage);
+
+impl WrittenPage {
+    /// The rank has asked to write the page since that moment.
+    pub const ASKED: u32 = 1;
+    /// The rank may write the page now.
+    pub const MAY_WRITE: u32 = 2;
+
+    /// Whether all of this is known of it.
+    pub fn is(&self, what: u32) -> bool {
+        self.what & what == what
+    }
+}
+
+/// A page that was written.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    number: u64,
+    by: Rank,
+    /// When a rank has asked last, and which.
+    asked: Option<(u64, Rank)>,
+}
+
+/// The writes of a home's pages, from the first question on. Moments are numbers.
+#[derive(Debug, Default)]
+pub struct Writes {
+    /// Nobody has asked, and nothing is noted.
+    is_off: bool,
+    remembers_all: bool,
+    now: u64,
+    /// Of pages that were written at this moment or before, some are forgotten.
+    forgotten: u64,
+    last: BTreeMap<u32, Last>,
+    order: BTreeMap<u64, u32>,
+    /// Pages that a rank may write without a word.
+    writers: BTreeMap<u32, Rank>,
+}
+
+impl Writes {
+    /// Nobody has asked yet.
+    pub fn new() -> Writes {
+        Writes { is_off: true, ..Writes::default() }
+    }
+
+    /// Whether anybody has asked: then everything is to be noted.
+    pub fn is_on(&self) -> bool {
+        !self.is_off
+    }
+
+    /// Notes things from now on. These ranks may write these pages.
+    pub fn turn_on(&mut self, writers: impl Iterator<Item = (u32, Rank)>) {
+        self.is_off = false;
+        (self.now, self.forgotten) = (1, 1);
+        self.writers = writers.collect();
+    }
+
+    /// A rank asks to write a page, or writes bytes of it.
+    pub fn on_asked(&mut self, index: u32, by: Rank) {
+        self.note(index, by, true);
+    }
+
+    /// This rank may write the page from now on, or no rank may.
+    pub fn set_writer(&mut self, index: u32, writer: Option<Rank>) {
+        let before = self.writers.get(&index).copied();
+        if before == writer {
+            return;
+        }
+        match writer {
+            Some(writer) => self.writers.insert(index, writer),
+            None => self.writers.remove(&index),
+        };
+        before.into_iter().for_each(|before| self.note(index, before, false));
+    }
+
+    fn note(&mut self, index: u32, by: Rank, asks: bool) {
+        self.now += 1;
+        let number = self.now;
+        let known = self.last.insert(index, Last { number, by, asked: asks.then_some((number, by)) });
+        if let Some(known) = known {
+            self.order.remove(&known.number);
+            if !asks {
+                self.last.entry(index).and_modify(|last| last.asked = known.asked);
+            }
+        }
+        self.order.insert(number, index);
+        while self.order.len() > WRITTEN_PAGES_MAX && !self.remembers_all {
+            let Some((number, index)) = self.order.pop_first() else { return };
+            self.forgotten = number;
+            self.last.remove(&index);
+        }
+    }
+
+    /// The answer to a question, with at most so many pages.
+    pub fn answer(&mut self, question: &Question, most: usize) -> (AnswerHead, Vec<WrittenPage>) {
+        self.remembers_all |= question.remembers_all == 1;
+        let mut pages = Vec::new();
+        let mut from = question.first;
+        while pages.len() < most {
+            let Some(index) = self.next_page(from..question.end) else {
+                from = question.end;
+                break;
+            };
+            pages.extend(self.written(index, question.since));
+            from = index + 1;
+        }
+        let has_forgotten = u8::from(self.forgotten > question.since);
+        let (count, id, now) = (pages.len() as u32, question.id, self.now);
+        let head =
+            AnswerHead { tag: TAG_WRITES, is_answer: 1, has_forgotten, padding: 0, id, now, next: from, pages: count };
+        (head, pages)
+    }
+
+    /// Pages of a range that a rank may write without a word.
+    pub fn writable_by(&self, rank: Rank, pages: Range<u32>) -> impl Iterator<Item = u32> + '_ {
+        let bounds = (Bound::Included(pages.start), Bound::Excluded(pages.end.max(pages.start)));
+        let within = self.writers.range(bounds);
+        within.filter(move |(_, writer)| **writer == rank).map(|(index, _)| *index)
+    }
+
+    /// The first page of a range of which anything is known.
+    fn next_page(&self, range: Range<u32>) -> Option<u32> {
+        if range.is_empty() {
+            return None;
+        }
+        let bounds = (Bound::Included(range.start), Bound::Excluded(range.end));
+        let written = self.last.range(bounds).next().map(|(index, _)| *index);
+        let writable = self.writers.range(bounds).next().map(|(index, _)| *index);
+        written.into_iter().chain(writable).min()
+    }
+
+    fn written(&self, index: u32, since: u64) -> Option<WrittenPage> {
+        let last = self.last.get(&index).filter(|last| last.number > since);
+        let writer = self.writers.get(&index);
+        let asked = last.and_then(|last| last.asked).filter(|(number, _)| *number > since).map(|(_, rank)| rank);
+        let rank = asked.or(writer.copied()).or(last.map(|last| last.by))?;
+        let what =
+            u32::from(asked.is_some()) * WrittenPage::ASKED + u32::from(writer.is_some()) * WrittenPage::MAY_WRITE;
+        Some(WrittenPage { index, rank: rank.0, what })
+    }
+}
+
+/// Reads a question. `None` if it is none.
+pub fn read_question(bytes: &[u8]) -> Option<Question> {
+    let question = Question::read_from_bytes(bytes).ok()?;
+    (question.tag == TAG_WRITES
+        && question.is_answer == 0
+        && question.remembers_all <= 1
+        && question.writes_back <= 1
+        && question.first <= question.end)
+        .then_some(question)
+}
+
+/// Takes an answer apart. `None` if it is none.
+pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, Vec<WrittenPage>)> {
+    let mut rest = bytes;
+    let head: AnswerHead = take(&mut rest)?;
+    let pages: Option<Vec<WrittenPage>> = (0..head.pages).map(|_| take(&mut rest)).collect();
+    (head.tag == TAG_WRITES && head.is_answer == 1 && rest.is_empty()).then_some((head, pages?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Rank = Rank(3);
+    const B: Rank = Rank(5);
+
+    fn question(since: u64, first: u32, end: u32) -> Question {
+        Question { tag: TAG_WRITES, is_answer: 0, remembers_all: 0, writes_back: 0, id: 7, since, first, end }
+    }
+
+    fn on() -> Writes {
+        let mut writes = Writes::new();
+        assert!(!writes.is_on());
+        writes.turn_on([(9, A)].into_iter());
+        writes
+    }
+
+    fn pages(writes: &mut Writes, since: u64) -> Vec<(u32, Rank, u32)> {
+        let (_, pages) = writes.answer(&question(since, 0, 100), 1000);
+        pages.iter().map(|page| (page.index, Rank(page.rank), page.what)).collect()
+    }
+
+    #[test]
+    fn a_page_that_may_be_written_counts_until_it_was_lost_and_once_more() {
+        let mut writes = on();
+        let now = writes.answer(&question(0, 0, 100), 9).0.now;
+        assert_eq!(pages(&mut writes, now), [(9, A, WrittenPage::MAY_WRITE)]);
+        writes.set_writer(9, None);
+        assert_eq!(pages(&mut writes, now), [(9, A, 0)]);
+        let later = writes.answer(&question(0, 0, 100), 9).0.now;
+        assert_eq!(pages(&mut writes, later), []);
+        writes.on_asked(9, B);
+        writes.set_writer(9, Some(B));
+        writes.set_writer(9, None);
+        assert_eq!(pages(&mut writes, later), [(9, B, WrittenPage::ASKED)]);
+    }
+
+    #[test]
+    fn before_the_first_question_nothing_is_known() {
+        let mut writes = on();
+        assert_eq!(writes.answer(&question(0, 0, 100), 9).0.has_forgotten, 1);
+        let now = writes.answer(&question(0, 0, 100), 9).0.now;
+        assert_eq!(writes.answer(&question(now, 0, 100), 9).0.has_forgotten, 0);
+    }
+
+    #[test]
+    fn the_oldest_are_forgotten_unless_all_are_to_be_remembered() {
+        for remembers_all in [0, 1] {
+            let mut writes = on();
+            let asked = Question { remembers_all, ..question(0, 0, 1) };
+            let now = writes.answer(&asked, 9).0.now;
+            (0..WRITTEN_PAGES_MAX as u32 + 1).for_each(|index| writes.on_asked(index + 50, B));
+            let (head, found) = writes.answer(&question(now, 50, 52), 9);
+            assert_eq!((head.has_forgotten, found.len()), (1 - remembers_all, 1 + usize::from(remembers_all)));
+        }
+    }
+
+    #[test]
+    fn long_answers_come_in_parts() {
+        let mut writes = on();
+        (0..20).for_each(|index| writes.on_asked(2 * index, A));
+        let (mut from, mut all) = (0, Vec::new());
+        while from < 100 {
+            let (head, found) = writes.answer(&question(0, from, 100), 3);
+            assert!(found.len() <= 3 && head.next > from);
+            all.extend(found.iter().map(|page| page.index));
+            from = head.next;
+        }
+        let expected: Vec<u32> = (0..40).filter(|index| index % 2 == 0 || *index == 9).collect();
+        assert_eq!(all, expected);
+    }
+
+    #[test]
+    fn messages_are_read_as_they_were_written_and_no_others() {
+        let asked = question(4, 5, 6);
+        assert_eq!(read_question(asked.as_bytes()), Some(asked));
+        assert_eq!(read_question(&asked.as_bytes()[1..]), None);
+        assert_eq!(read_question(question(4, 6, 5).as_bytes()), None);
+        let mut writes = on();
+        let (head, found) = writes.answer(&question(0, 0, 100), 9);
+        let bytes = [head.as_bytes(), found.as_bytes()].concat();
+        assert_eq!(read_answer(&bytes), Some((head, found)));
+        assert!(
+            read_answer(&bytes[..bytes.len() - 1]).is_none() && read_answer(&[&bytes[..], &[0]].concat()).is_none()
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! What homes know of writes to their pages: questions of this rank to homes, and of other ranks to this one.
+
+use super::{Driver, Engine};
+use crate::request::{Completion, Part};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::{CoherenceBody, Event, PageId, ToHome};
+use vgasnet_protocol::writes::{AnswerHead, Question, TAG_WRITES, Writes, WrittenPage, read_answer, read_question};
+use zerocopy::IntoBytes;
+
+/// Writes to this home's pages, and questions that this rank has asked.
+pub(super) struct KnownWrites {
+    of_own: Writes,
+    /// Ranks for which this one is about to write a page of its own.
+    acting_for: BTreeMap<u32, Rank>,
+    last_id: u32,
+    /// What has been asked, and the answers that have come.
+    answers: BTreeMap<u32, Option<Answer>>,
+}
+
+type Answer = (AnswerHead, Vec<WrittenPage>);
+
+/// What an answer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Copies of what was not written are kept: the home has its own pages of the range written back.
+    Keep,
+    /// Somebody may have written who must not: the home forgets no write from now on.
+    Check,
+}
+
+/// What a home knows of writes to a range of pages since a moment.
+#[derive(Debug)]
+pub struct WritesSince {
+    /// The moment of the answer.
+    pub now: u64,
+    /// Other pages may have been written, too.
+    pub has_forgotten: bool,
+    /// Pages that were written, or may have been.
+    pub pages: Vec<WrittenPage>,
+}
+
+impl KnownWrites {
+    pub(super) fn new() -> KnownWrites {
+        let answers = BTreeMap::new();
+        KnownWrites { of_own: Writes::new(), acting_for: BTreeMap::new(), last_id: 0, answers }
+    }
+
+    /// Whether writes to this home's pages are noted.
+    pub(super) fn are_noted(&self) -> bool {
+        self.of_own.is_on()
+    }
+}
+
+impl Engine {
+    /// Asks a home. Returns by which number [`Engine::take_writes`] knows the answer.
+    fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
+        self.writes.last_id = self.writes.last_id.wrapping_add(1);
+        let (id, first, end) = (self.writes.last_id, pages.start, pages.end);
+        let (remembers_all, writes_back) = (u8::from(purpose == Purpose::Check), u8::from(purpose == Purpose::Keep));
+        let question = Question { tag: TAG_WRITES, is_answer: 0, remembers_all, writes_back, id, since, first, end };
+        self.writes.answers.insert(id, None);
+        if home == self.space.rank {
+            let answer = self.answer_of_writes(&question);
+            self.writes.answers.insert(id, Some(answer));
+        } else {
+            self.outbox.send(home, question.as_bytes());
+        }
+        id
+    }
+
+    fn has_answer_of_writes(&self, id: u32) -> bool {
+        matches!(self.writes.answers.get(&id), Some(Some(_)))
+    }
+
+    /// A question, or an answer.
+    #[inline(never)]
+    pub(super) fn on_writes_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
+        if let Some(question) = read_question(bytes) {
+            if question.end > self.protocol.home.pages() {
+                return Err("a question about pages that do not exist");
+            }
+            let (head, pages) = self.answer_of_writes(&question);
+            self.outbox.send(from, &[head.as_bytes(), pages.as_bytes()].concat());
+            return Ok(());
+        }
+        let Some(answer) = read_answer(bytes) else { return Err("a message about writes that is none") };
+        match self.writes.answers.get_mut(&answer.0.id) {
+            Some(awaited @ None) => *awaited = Some(answer),
+            _ => return Err("an answer about writes that nobody has asked for"),
+        }
+        self.has_event = true;
+        Ok(())
+    }
+
+    fn answer_of_writes(&mut self, question: &Question) -> Answer {
+        if !self.writes.are_noted() {
+            let home = &self.protocol.home;
+            let own = home.known_pages().filter(|page| self.space.is_own(*page));
+            let writers = own.filter_map(|page| home.writer(page).map(|rank| (page.index, rank)));
+            self.writes.of_own.turn_on(writers);
+            self.storage.watch_blocks();
+        }
+        self.note_opened_blocks();
+        // Blocks that are mapped are written without a word.
+        if let Err(refused) = self.storage.unmap_blocks_of(question.first..question.end) {
+            self.broken = Some(refused);
+        }
+        if question.writes_back == 1 {
+            let own = self.space.rank;
+            let writable: Vec<u32> = self.writes.of_own.writable_by(own, question.first..question.end).collect();
+            writable.into_iter().for_each(|index| self.handle(Event::WriteBack(self.space.own_page(index))));
+        }
+        let room = self.conduit.message_bytes_max() - size_of::<AnswerHead>();
+        self.writes.of_own.answer(question, room / size_of::<WrittenPage>())
+    }
+
+    /// Notes pages of which blocks were mapped for stores.
+    fn note_opened_blocks(&mut self) {
+        let own = self.space.rank;
+        self.storage.take_opened().into_iter().for_each(|index| self.writes.of_own.on_asked(index, own));
+    }
+
+    /// A part is to be carried out on blocks of an own page.
+    pub(super) fn note_job(&mut self, part: &Part) {
+        self.note_opened_blocks();
+        if part.copy.is_put() {
+            let by = self.writer_of(part);
+            self.writes.of_own.on_asked(part.piece.page.index, by);
+        }
+    }
+
+    /// This rank is about to ask for a page because of a part.
+    pub(super) fn note_wanted(&mut self, part: &Part) {
+        let page = part.piece.page;
+        if part.copy.is_put() && self.space.is_own(page) && self.protocol.home.writer(page) != Some(self.space.rank) {
+            let by = self.writer_of(part);
+            self.writes.acting_for.insert(page.index, by);
+        }
+    }
+
+    fn writer_of(&self, part: &Part) -> Rank {
+        match part.completion {
+            Completion::Served(id) => self.sender_of(id),
+            _ => self.space.rank,
+        }
+    }
+
+    /// The own page that an event of its home is about, while writes are noted. Notes it if somebody asks to write the page.
+    pub(super) fn note_event(&mut self, event: &Event) -> Option<PageId> {
+        if !self.writes.are_noted() {
+            return None;
+        }
+        match event {
+            Event::Message { from, message } => {
+                let CoherenceBody::Home(body) = message.body else { return None };
+                let index = message.page.index;
+                if matches!(body, ToHome::Write { .. } | ToHome::Overwrite { .. }) {
+                    let acts = if *from == self.space.rank { self.writes.acting_for.remove(&index) } else { None };
+                    self.writes.of_own.on_asked(index, acts.unwrap_or(*from));
+                }
+                Some(message.page)
+            }
+            Event::Loaded(page) | Event::LoadFailed(page) | Event::Stored(page) => Some(*page),
+            _ => None,
+        }
+    }
+
+    /// An event about an own page has been handled.
+    pub(super) fn note_writer(&mut self, page: PageId) {
+        let writer = self.protocol.home.writer(page);
+        self.writes.of_own.set_writer(page.index, writer);
+    }
+}
+
+impl Driver {
+    /// Asks a home which of its pages were written since a moment that an earlier answer has named; 0: nobody remembers. Waits for
+    /// the answer.
+    pub fn writes_since(&self, home: Rank, since: u64, pages: Range<u32>, purpose: Purpose) -> WritesSince {
+        let mut all: Option<WritesSince> = None;
+        let mut left = pages;
+        loop {
+            let id = self.engine().ask_of_writes(home, since, &left, purpose);
+            self.step();
+            self.wait_until(&|| self.engine().has_answer_of_writes(id));
+            let (head, pages) = self.engine().writes.answers.remove(&id).flatten().expect("it has come");
+            let known = all.get_or_insert(WritesSince { now: head.now, has_forgotten: false, pages: Vec::new() });
+            known.has_forgotten |= head.has_forgotten == 1;
+            known.pages.extend(pages);
+            left.start = head.next.max(left.start);
+            if left.is_empty() || head.pages == 0 {
+                return all.expect("it has an answer");
+            }
+        }
+    }
+}

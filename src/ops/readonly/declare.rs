@@ -1,0 +1,233 @@
+//! The begin and the end of ranges, and what stays of their copies until they begin again.
+
+use super::cache::CacheId;
+use super::check::Guarded;
+use super::ranges::Declared;
+use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
+use crate::engine::Purpose;
+use crate::error::UserError;
+use crate::sys::Signalproof;
+use std::collections::VecDeque;
+use std::ops::Range;
+use vgasnet_protocol::Rank;
+
+/// Ended ranges whose copies are kept.
+const KEPT_MAX: usize = 1024;
+
+/// A range that was begun and has not ended.
+struct Begun {
+    declared: Declared,
+    /// Gets are served from copies, and writes are refused.
+    is_ready: bool,
+    /// The moment at the range's home up to which copies of an earlier phase are not old, if they are to be kept.
+    since: Option<u64>,
+    guarded: Option<Guarded>,
+}
+
+/// A range that has ended and whose copies are kept.
+struct Kept {
+    declared: Declared,
+    /// Pages that were written after this moment have old copies.
+    since: u64,
+}
+
+/// What changes at the begin and the end of a range.
+#[derive(Default)]
+pub(super) struct Open {
+    /// In the order of rank and address.
+    ranges: Vec<Begun>,
+    /// The oldest first.
+    kept: VecDeque<Kept>,
+    /// Numbers of ranges that have ended, to be used again.
+    free_spaces: Vec<u32>,
+    spaces: u32,
+}
+
+impl Open {
+    /// The first range that has some of these bytes.
+    pub(super) fn find(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
+        self.ranges.iter().map(|begun| begun.declared).find(|range| range.overlaps(rank, address, len_bytes))
+    }
+
+    fn new_space(&mut self) -> u32 {
+        self.free_spaces.pop().unwrap_or_else(|| {
+            self.spaces += 1;
+            self.spaces - 1
+        })
+    }
+
+    fn begin(&mut self, declared: Declared) {
+        let at = self
+            .ranges
+            .partition_point(|one| (one.declared.rank, one.declared.start) < (declared.rank, declared.start));
+        self.ranges.insert(at, Begun { declared, is_ready: false, since: None, guarded: None });
+    }
+
+    fn place_of(&self, range: &Remote) -> Option<usize> {
+        let is_it =
+            |one: &Declared| (one.rank, one.start, one.end - one.start) == (range.rank, range.address, range.len_bytes);
+        self.ranges.iter().position(|begun| is_it(&begun.declared))
+    }
+
+    /// What an earlier phase has kept of a range. If its copies lie elsewhere, or are of other objects, they are of no use.
+    fn take_kept(&mut self, declared: &Declared) -> Option<Kept> {
+        let is_it = |kept: &Kept| Declared { space: declared.space, ..kept.declared } == *declared;
+        let at = self.kept.iter().position(is_it)?;
+        self.kept.remove(at)
+    }
+
+    /// Keeps the copies of a range that has ended. Returns those that are kept no longer for it.
+    fn keep(&mut self, kept: Kept) -> Option<Declared> {
+        self.kept.push_back(kept);
+        let oldest = if self.kept.len() > KEPT_MAX { self.kept.pop_front() } else { None };
+        oldest.map(|oldest| oldest.declared)
+    }
+}
+
+impl Ops {
+    /// Declares a range of a rank's segment read-only.
+    ///
+    /// # Errors
+    /// The range is empty, not in the segment, or overlaps another; an option that cannot be.
+    pub fn begin_readonly(&self, range: Remote, options: RangeOptions) -> Result<(), UserError> {
+        let checked = check_options(&options, &self.readonly.settings)?;
+        let pages = self.pages_of(&range)?;
+        let (declared, kept) = self.take_range(&range, checked, options.keeps)?;
+        let mut since = None;
+        if let Some(kept) = kept {
+            since = Some(self.drop_written(&kept, pages.clone()));
+        } else if options.keeps {
+            since = Some(self.driver.writes_since(Rank(range.rank), u64::MAX, pages.clone(), Purpose::Keep).now);
+        }
+        let guarded = self.readonly.settings.checks.then(|| self.guard(&declared, pages));
+        let mut open = Signalproof::lock(&self.readonly.open);
+        let at = open.place_of(&range).expect("nobody ends a range that has not begun");
+        let begun = &mut open.ranges[at];
+        (begun.is_ready, begun.since, begun.guarded) = (true, since, guarded);
+        self.publish(&open);
+        Ok(())
+    }
+
+    /// Ends a declared range.
+    ///
+    /// # Errors
+    /// There is none with this rank, address and length.
+    pub fn end_readonly(&self, range: Remote) -> Result<(), EndError> {
+        let mut open = Signalproof::lock(&self.readonly.open);
+        let Some(at) = open.place_of(&range).filter(|at| open.ranges[*at].is_ready) else {
+            let Remote { rank, address, len_bytes } = range;
+            return Err(EndError::BadArgument(UserError::new(format!(
+                "this rank has declared no range of {len_bytes} bytes at {address:#x} of rank {rank}; end a range as it was begun, and once"
+            ))));
+        };
+        let Begun { declared, since, guarded, .. } = open.ranges.remove(at);
+        self.publish(&open);
+        let forgotten = match since {
+            Some(since) => open.keep(Kept { declared, since }),
+            None => Some(declared),
+        };
+        forgotten.iter().for_each(|range| self.forget(&mut open, range));
+        drop(open);
+        guarded.map_or(Ok(()), |guarded| self.check_guarded(&declared, guarded)).map_err(EndError::Broken)
+    }
+
+    /// Takes a range out of what may be declared, and what an earlier phase has kept of it.
+    fn take_range(
+        &self,
+        range: &Remote,
+        (cache_bytes, get_bytes_max, object_bytes): (usize, u32, u32),
+        keeps: bool,
+    ) -> Result<(Declared, Option<Kept>), UserError> {
+        let Remote { rank, address, len_bytes } = *range;
+        let mut open = Signalproof::lock(&self.readonly.open);
+        if let Some(Declared { start, end, .. }) = open.find(rank, address, len_bytes) {
+            return Err(UserError::new(format!(
+                "{len_bytes} bytes at {address:#x} of rank {rank} overlap the range from {start:#x} to {end:#x} that this rank has \
+                 declared already; end that one first, or leave it open"
+            )));
+        }
+        let cache: CacheId = self.readonly.cache_of(cache_bytes, u64::from(self.space.rank.0) + 1)?;
+        let end = address + len_bytes;
+        let mut declared = Declared { rank, start: address, end, space: 0, cache, get_bytes_max, object_bytes };
+        let mut kept = open.take_kept(&declared);
+        declared.space = kept.as_ref().map_or_else(|| open.new_space(), |kept| kept.declared.space);
+        if !keeps && kept.take().is_some() {
+            self.readonly.cache(cache).invalidate(declared.space);
+        }
+        open.begin(declared);
+        Ok((declared, kept))
+    }
+
+    /// Drops copies that are old, of a range that begins again. Returns the moment up to which the others are not.
+    fn drop_written(&self, kept: &Kept, pages: Range<u32>) -> u64 {
+        let Kept { declared, since } = kept;
+        let cache = self.readonly.cache(declared.cache);
+        let written = self.driver.writes_since(Rank(declared.rank), *since, pages, Purpose::Keep);
+        if written.has_forgotten {
+            cache.invalidate(declared.space);
+        } else {
+            let page_bytes = self.space.page_bytes() as u64;
+            for page in written.pages {
+                let start =
+                    self.space.segments[declared.rank as usize].base as u64 + u64::from(page.index) * page_bytes;
+                cache.drop_range(declared.space, declared.rank, start, page_bytes);
+            }
+        }
+        written.now
+    }
+
+    fn forget(&self, open: &mut Open, range: &Declared) {
+        self.readonly.cache(range.cache).invalidate(range.space);
+        open.free_spaces.push(range.space);
+    }
+
+    /// Has gets and puts see the ranges that are ready.
+    fn publish(&self, open: &Open) {
+        let ready: Vec<Declared> =
+            open.ranges.iter().filter(|begun| begun.is_ready).map(|begun| begun.declared).collect();
+        self.readonly.ranges.replace(&ready);
+    }
+
+    /// The numbers of the pages in which a range lies.
+    fn pages_of(&self, range: &Remote) -> Result<Range<u32>, UserError> {
+        let Remote { rank, address, len_bytes } = *range;
+        let first = self.space.pieces(rank, address, len_bytes)?.next();
+        let last = self.space.pieces(rank, (address + len_bytes).saturating_sub(1), 1.min(len_bytes))?.next();
+        match (first, last) {
+            (Some(first), Some(last)) => Ok(first.page.index..last.page.index + 1),
+            _ => Err(UserError::new("a range of 0 bytes; give the length of what is read, at least 1")),
+        }
+    }
+}
+
+/// Why a range cannot be ended as it should.
+#[derive(Debug)]
+pub enum EndError {
+    /// There is no such range.
+    BadArgument(UserError),
+    /// Some rank has written to it.
+    Broken(UserError),
+}
+
+/// The memory for copies, the largest get and the size of objects that options ask for.
+fn check_options(options: &RangeOptions, settings: &CopySettings) -> Result<(usize, u32, u32), UserError> {
+    let RangeOptions { cache_bytes_max, get_bytes_max, object_bytes, .. } = *options;
+    let given = |value: usize, default: usize| if value == 0 { default } else { value };
+    let get_bytes_max = given(get_bytes_max, GET_BYTES_MAX);
+    if get_bytes_max > GET_BYTES_MAX {
+        return Err(UserError::new(format!(
+            "get_bytes_max is {get_bytes_max}; give at most {GET_BYTES_MAX}: larger gets leave no copies"
+        )));
+    }
+    if object_bytes > get_bytes_max {
+        return Err(UserError::new(format!(
+            "object_bytes is {object_bytes}, and gets of at most {get_bytes_max} bytes leave copies; give objects of at most that, or 0"
+        )));
+    }
+    if cache_bytes_max != 0 && cache_bytes_max < GET_BYTES_MAX {
+        return Err(UserError::new(format!(
+            "cache_bytes_max is {cache_bytes_max}; give at least {GET_BYTES_MAX}, or 0 for VGASNET_GET_CACHE_SIZE"
+        )));
+    }
+    Ok((given(cache_bytes_max, settings.cache_bytes), get_bytes_max as u32, object_bytes as u32))
+}
