@@ -1,12 +1,14 @@
 //! The cache as threads use it.
 
 use crate::ask::{Ask, Fill, Outcome};
-use crate::driver::Driver;
+use crate::driver::{Driver, HITS_A_LOOK_LOG2};
 use crate::entry::Bytes;
 use crate::locked::Locked;
 use crate::memory::{Heap, Memory};
+use crate::readers::{Readers, mark};
 use crate::shared::Shared;
 use crate::sync::Ordering;
+use crate::{barrier, threads};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
@@ -73,12 +75,14 @@ static CACHES: AtomicU64 = AtomicU64::new(0);
 impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     /// An empty cache. It asks for memory when something is to be kept.
     pub fn new(limits: Limits, memory: M) -> GetCache<M, L> {
-        let shared = Arc::new(Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES));
-        let driver = Driver::new(shared.clone(), memory, limits.chunk_bytes as usize);
+        let hasher = Hasher::new(limits.seed);
+        let readers = Readers::new(threads::THREADS, !barrier::is_there());
+        let shared = Arc::new(Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES, readers));
+        let driver = Driver::new(shared.clone(), memory, limits.chunk_bytes as usize, hasher);
         let machine = Machine::new(driver, limits);
         GetCache {
             shared,
-            hasher: machine.hasher(),
+            hasher,
             number: CACHES.fetch_add(1, Ordering::Relaxed),
             state: L::new(State(machine)),
             memory: PhantomData,
@@ -115,21 +119,45 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     #[inline]
     pub unsafe fn get(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
         let hash = self.hasher.hash(key);
-        let is_dormant = self.shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
-        if is_dormant || self.shared.is_off.load(Ordering::Relaxed) {
-            self.shared.counters.on_dormant(ask.len as usize);
+        let shared = &*self.shared;
+        let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else {
+            // SAFETY: as the caller says.
+            return unsafe { self.get_anew(key, ask, dest) };
+        };
+        let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
+        if is_dormant || shared.is_off.load(Ordering::Relaxed) {
+            shard.on_dormant(ask.len);
             return Outcome::Miss { from: 0, fill: None };
         }
-        let Some((entry, bytes)) = self.shared.pin(key, hash, ask.want().end()) else {
+        shard.begin(mark(hash), &shared.readers);
+        let Some((entry, bytes)) = shared.find(key, hash, ask.want().end()) else {
+            shard.end();
             // SAFETY: as the caller says.
             return unsafe { self.get_slowly(key, ask, dest) };
         };
-        // SAFETY: the entry has as many bytes and is pinned, so nobody writes them; the caller says that there is room.
+        // SAFETY: the entry has as many bytes and this thread reads its key, so nobody writes them; the caller says that there is room.
         unsafe { copy(bytes.data.add(ask.skip as usize), dest, ask.len) };
-        self.shared.warm(entry);
-        entry.unpin();
-        self.shared.counters.on_hit(ask.len as usize);
+        shared.warm(entry);
+        shard.end();
+        if shard.on_hit(ask.len) % (1 << HITS_A_LOOK_LOG2) == 0 && shared.readers.is_fenced() {
+            self.state.with(|state| state.0.mirror.look_at_readers());
+        }
         Outcome::Hit
+    }
+
+    /// A get of a thread that this cache does not know, or that has no number, or that reads meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// As of [`GetCache::get`].
+    #[cold]
+    unsafe fn get_anew(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
+        self.state.with(|state| state.0.mirror.add_reader(threads::own()));
+        if self.shared.is_off.load(Ordering::Relaxed) {
+            return Outcome::Miss { from: 0, fill: None };
+        }
+        // SAFETY: as the caller says.
+        unsafe { self.get_slowly(key, ask, dest) }
     }
 
     /// The bytes that a get was to fetch are in the entry's room. Returns the waiters whose bytes came with them, and are at their

@@ -1,12 +1,14 @@
 //! The state machine's side of what all threads look at.
 
+use crate::barrier;
 use crate::entry::Bytes;
 use crate::memory::Memory;
 use crate::shared::Shared;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
+use crate::threads;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use vgasnet_protocol::get_cache::{Clock, EntryId, Heat, Mirror, Opened, Seen, UNIT_BYTES};
+use vgasnet_protocol::get_cache::{Clock, EntryId, Hasher, Heat, Mirror, Opened, Seen, UNIT_BYTES};
 
 /// Carries out what the machine decides. All of this is called under the cache's lock.
 pub(crate) struct Driver<M: Memory> {
@@ -14,14 +16,60 @@ pub(crate) struct Driver<M: Memory> {
     memory: M,
     chunk_bytes: usize,
     chunks: Vec<NonNull<u8>>,
+    hasher: Hasher,
+    /// Numbers of the threads that look things up.
+    readers: Vec<u32>,
+    /// What threads other than the only reader have closed since readers were last looked at.
+    closes: u64,
 }
+
+/// Readers go unfenced where at most so much was closed while one of them hit 2 to the power of so many times.
+const CLOSES_MAX: u64 = 16;
+pub(crate) const HITS_A_LOOK_LOG2: u32 = 14;
 
 // SAFETY: the chunks are the driver's own, and memory may be sent.
 unsafe impl<M: Memory> Send for Driver<M> {}
 
 impl<M: Memory> Driver<M> {
-    pub fn new(shared: Arc<Shared>, memory: M, chunk_bytes: usize) -> Driver<M> {
-        Driver { shared, memory, chunk_bytes, chunks: Vec::new() }
+    pub fn new(shared: Arc<Shared>, memory: M, chunk_bytes: usize, hasher: Hasher) -> Driver<M> {
+        Driver { shared, memory, chunk_bytes, chunks: Vec::new(), hasher, readers: Vec::new(), closes: 0 }
+    }
+
+    /// A thread looks things up from now on.
+    pub fn add_reader(&mut self, number: u32) {
+        if let Some(shard) = self.shared.readers.shard(number)
+            && !shard.is_known.swap(true, Ordering::Relaxed)
+        {
+            self.readers.push(number);
+        }
+    }
+
+    /// Has readers go without barriers, if little was closed lately.
+    pub fn look_at_readers(&mut self) {
+        if std::mem::take(&mut self.closes) <= CLOSES_MAX && barrier::is_there() {
+            self.shared.readers.set_fenced(false);
+        }
+    }
+
+    /// Who reads from now on finds closed what was closed before.
+    fn settle(&mut self) {
+        // The only reader reads nothing while it closes something, or has said so before in its own order.
+        if self.readers.iter().all(|number| *number == threads::known()) {
+            return;
+        }
+        self.closes += 1;
+        if self.shared.readers.is_fenced() {
+            fence(Ordering::SeqCst);
+        } else {
+            self.shared.readers.set_fenced(true);
+            barrier::everywhere();
+        }
+    }
+
+    /// Whether an entry's bytes may be in use. If it is closed, and that is settled, nobody begins to use them.
+    fn is_used(&self, entry: EntryId) -> bool {
+        let entry = self.shared.entry(entry);
+        entry.is_pinned() || self.shared.readers.are_reading(&self.readers, entry.mark())
     }
 
     /// Where a place of the arena is.
@@ -52,7 +100,7 @@ impl<M: Memory> Mirror for Driver<M> {
 
     fn open(&mut self, entry: EntryId, opened: &Opened) {
         let bytes = Bytes { data: self.data(opened.place).as_ptr(), len: opened.len };
-        self.shared.entry(entry).open(&opened.key, opened.generation, bytes);
+        self.shared.entry(entry).open(&opened.key, self.hasher.hash(&opened.key), opened.generation, bytes);
     }
 
     fn lengthen(&mut self, entry: EntryId, len: u32) {
@@ -63,24 +111,29 @@ impl<M: Memory> Mirror for Driver<M> {
         self.shared.entry(entry).pin();
     }
 
-    fn hold(&mut self, entry: EntryId) {
-        self.shared.entry(entry).hold();
-    }
-
     fn try_close(&mut self, entry: EntryId) -> bool {
-        self.shared.entry(entry).try_close()
+        if self.shared.entry(entry).is_pinned() {
+            return false;
+        }
+        self.close(entry);
+        let is_used = self.is_used(entry);
+        if is_used {
+            self.shared.entry(entry).reopen();
+        }
+        !is_used
     }
 
     fn close(&mut self, entry: EntryId) {
         self.shared.entry(entry).close();
+        self.settle();
     }
 
     fn is_pinned(&self, entry: EntryId) -> bool {
-        self.shared.entry(entry).is_pinned()
+        self.is_used(entry)
     }
 
     fn heat(&self, entry: EntryId) -> Heat {
-        self.shared.heat(entry)
+        self.shared.entry(entry).heat()
     }
 
     fn set_heat(&mut self, entry: EntryId, heat: Heat) {
@@ -92,7 +145,7 @@ impl<M: Memory> Mirror for Driver<M> {
     }
 
     fn seen(&self) -> Seen {
-        self.shared.counters.sum()
+        self.shared.readers.sum(&self.readers)
     }
 
     fn set_dormant(&mut self, is_dormant: bool) {

@@ -1,22 +1,17 @@
-//! An entry as threads see it that hit: one atomic word that says whether its bytes may be copied.
+//! An entry as threads see it that hit.
 //!
-//! ```text
-//!  63        32   31   30    24 23         0
-//! ┌────────────┬──────┬────────┬────────────┐
-//! │ generation │ open │        │    pins    │
-//! └────────────┴──────┴────────┴────────────┘
-//! ```
+//! Its word is even while it is closed and odd while it is open, and has another value each time that it is opened. Its other fields
+//! change only while it is closed, apart from the length, which grows. So a thread that finds the word the same before and after it has
+//! read the fields, and odd, has read those of one opening. It has said before which key it reads ([`crate::readers`]): from the moment
+//! that it finds the entry open, as this key's, the bytes stay until it says that it is done.
 //!
-//! The fields beside the word change only while the entry is closed and nobody has it pinned, apart from the length, which grows.
-//! A pin succeeds only while the entry is open, except that of who has filled it. So whoever has it pinned compares its key and copies its bytes at leisure. The word does
-//! not tell one key from another of the same generation: the key is compared after the pin, not before.
+//! What is under the cache's lock pins an entry by a count instead: gets that it has answered, and fills that copy for others.
 
-use crate::sync::{AtomicU64, Ordering};
-use vgasnet_protocol::get_cache::{Heat, Key};
+use crate::readers::mark;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use vgasnet_protocol::get_cache::{Hash, Heat, Key};
 
-const PIN: u64 = 1;
-const PINS: u64 = (1 << 24) - 1;
-const OPEN: u64 = 1 << 31;
+const OPEN: u64 = 1;
 
 /// One entry. All zeros: it is closed. A cache line, so that a hit reads one.
 #[derive(Debug, Default)]
@@ -28,15 +23,19 @@ pub(crate) struct Entry {
     address: AtomicU64,
     /// Where its bytes are here.
     data: AtomicU64,
-    len: AtomicU64,
+    /// The generation, and how many bytes there are.
+    extent: AtomicU64,
     heat: AtomicU64,
+    /// What those say who read its key.
+    mark: AtomicU64,
+    pins: AtomicU32,
 }
 
 // SAFETY: it has nothing but atomic integers.
 #[cfg(not(all(loom, test)))]
-unsafe impl crate::sync::Zeroed for Entry {}
+unsafe impl crate::table::Zeroed for Entry {}
 
-/// The bytes of an entry that is pinned.
+/// The bytes of an entry that is not taken away meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes {
     pub data: *mut u8,
@@ -47,97 +46,91 @@ fn owner(key: &Key) -> u64 {
     u64::from(key.space) << 32 | u64::from(key.target)
 }
 
+fn extent(generation: u32, len: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(len)
+}
+
 impl Entry {
-    /// Pins the entry if it is open and has at least so many bytes of this key, of this generation.
+    /// Its bytes, if it is open and has at least so many of this key, of this generation. They stay while the caller reads the key, which
+    /// it has begun to.
     #[inline]
-    pub fn pin_if(&self, key: &Key, generation: u32, len: u32) -> Option<Bytes> {
-        let mut seen = self.word.load(Ordering::Relaxed);
-        loop {
-            if seen & OPEN == 0 || (seen >> 32) as u32 != generation {
-                return None;
-            }
-            // Acquire: whoever pins sees what was written before the entry was opened.
-            match self.word.compare_exchange_weak(seen, seen + PIN, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => break,
-                Err(now) => seen = now,
-            }
-        }
+    pub fn find(&self, key: &Key, generation: u32, len: u32) -> Option<Bytes> {
+        // Acquire: the fields are of this opening or a later one.
+        let word = self.word.load(Ordering::Acquire);
+        let is_of_key =
+            self.owner.load(Ordering::Relaxed) == owner(key) && self.address.load(Ordering::Relaxed) == key.address;
         let bytes = self.bytes();
-        if self.owner.load(Ordering::Relaxed) == owner(key)
-            && self.address.load(Ordering::Relaxed) == key.address
-            && bytes.len >= len
-        {
-            return Some(bytes);
-        }
-        self.unpin();
-        None
+        let extent = self.extent.load(Ordering::Relaxed);
+        // Acquire: if a field was of a later opening, the word is so, too; and as many bytes as that were written before.
+        fence(Ordering::Acquire);
+        let is_open = word & OPEN != 0 && self.word.load(Ordering::Relaxed) == word;
+        let has_all = (extent >> 32) as u32 == generation && extent as u32 >= len;
+        (is_open && is_of_key && has_all).then_some(Bytes { len: extent as u32, ..bytes })
     }
 
-    /// Pins the entry, which is open, and which nobody else closes meanwhile.
-    pub fn pin(&self) {
-        let before = self.word.fetch_add(PIN, Ordering::Acquire);
-        assert!(before & OPEN != 0, "only an open entry is pinned");
-    }
-
-    /// Pins the entry, open or not. Nobody opens or closes it meanwhile, and if it is closed nobody else pins it.
-    pub fn hold(&self) {
-        self.word.fetch_add(PIN, Ordering::Acquire);
-    }
-
-    /// Undoes one pin.
-    #[inline]
-    pub fn unpin(&self) {
-        // Release: whoever finds no pins may write where the bytes were.
-        self.word.fetch_sub(PIN, Ordering::Release);
-    }
-
-    /// Where its bytes are. The caller has it pinned.
+    /// Its bytes. The caller has it pinned.
     #[inline]
     pub fn bytes(&self) -> Bytes {
         // Acquire: as many bytes as that were written before.
-        let len = self.len.load(Ordering::Acquire) as u32;
+        let len = self.extent.load(Ordering::Acquire) as u32;
         Bytes { data: self.data.load(Ordering::Relaxed) as *mut u8, len }
     }
 
+    /// Pins the entry, under the cache's lock.
+    pub fn pin(&self) {
+        self.pins.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Undoes one pin.
+    pub fn unpin(&self) {
+        // Release: whoever finds no pins may write where the bytes were.
+        self.pins.fetch_sub(1, Ordering::Release);
+    }
+
+    /// Whether it is pinned. This is asked under the lock.
+    pub fn is_pinned(&self) -> bool {
+        self.pins.load(Ordering::Acquire) != 0
+    }
+
+    /// What those say who read its key.
+    pub fn mark(&self) -> u64 {
+        self.mark.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may be found.
+    pub fn is_open(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & OPEN != 0
+    }
+
     /// Opens a closed entry whose bytes are there.
-    pub fn open(&self, key: &Key, generation: u32, bytes: Bytes) {
-        debug_assert_eq!(
-            self.word.load(Ordering::Relaxed) & (OPEN | PINS),
-            0,
-            "it is closed, and nobody has it pinned"
-        );
+    pub fn open(&self, key: &Key, hash: Hash, generation: u32, bytes: Bytes) {
+        debug_assert!(!self.is_open());
+        // Release: who finds one of these finds the word closed, or of this opening.
+        fence(Ordering::Release);
         self.owner.store(owner(key), Ordering::Relaxed);
         self.address.store(key.address, Ordering::Relaxed);
         self.data.store(bytes.data as u64, Ordering::Relaxed);
-        self.len.store(u64::from(bytes.len), Ordering::Relaxed);
-        self.word.store(u64::from(generation) << 32 | OPEN, Ordering::Release);
+        self.extent.store(extent(generation, bytes.len), Ordering::Relaxed);
+        self.mark.store(mark(hash), Ordering::Relaxed);
+        self.word.store(self.word.load(Ordering::Relaxed) + 1, Ordering::Release);
     }
 
     /// More of its bytes are there.
     pub fn lengthen(&self, len: u32) {
-        self.len.store(u64::from(len), Ordering::Release);
+        let generation = (self.extent.load(Ordering::Relaxed) >> 32) as u32;
+        self.extent.store(extent(generation, len), Ordering::Release);
     }
 
-    /// Closes the entry unless somebody has it pinned. Returns whether it is closed.
-    pub fn try_close(&self) -> bool {
-        let mut seen = self.word.load(Ordering::Relaxed);
-        while seen & PINS == 0 {
-            match self.word.compare_exchange_weak(seen, seen & !OPEN, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
-    /// Closes the entry. Who has it pinned goes on copying.
+    /// Closes the entry. Who has begun to read it before goes on.
     pub fn close(&self) {
-        self.word.fetch_and(!OPEN, Ordering::Acquire);
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store(word + (word & OPEN), Ordering::Relaxed);
     }
 
-    /// Whether somebody has it pinned. Of a closed entry: nobody will, once nobody has.
-    pub fn is_pinned(&self) -> bool {
-        self.word.load(Ordering::Acquire) & PINS != 0
+    /// Undoes a close after which nothing has changed.
+    pub fn reopen(&self) {
+        // Release: as after it was opened.
+        self.word.store(self.word.load(Ordering::Relaxed) - 1, Ordering::Release);
     }
 
     /// How much it was used.

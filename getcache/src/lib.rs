@@ -3,16 +3,17 @@
 //! - [`GetCache`]: gets, fills, invalidation. [`Ask`]: what a get asks for; [`Fill`]: where the bytes go that it fetches.
 //! - [`Memory`]: where it has its bytes; [`Locked`]: the lock that it uses.
 //!
-//! A hit finds an entry by the index, pins it by one compare-and-swap of its word, compares its key, copies, and unpins. Nobody waits for
-//! pins: what is pinned is not evicted, and what is dropped while it is pinned is freed later.
+//! A hit says which key it reads, finds an entry by the index, compares its key, copies, and says that it is done. Nobody waits for
+//! readers: what is read is not evicted, and what is dropped while it is read is freed later.
 
 #![cfg_attr(all(loom, test), allow(dead_code, reason = "the model has tables and words only"))]
 
 #[cfg(not(all(loom, test)))]
 mod ask;
 #[cfg(not(all(loom, test)))]
+mod barrier;
+#[cfg(not(all(loom, test)))]
 mod cache;
-mod counters;
 #[cfg(not(all(loom, test)))]
 mod driver;
 mod entry;
@@ -20,8 +21,12 @@ mod locked;
 mod memory;
 #[cfg(all(loom, test))]
 mod model;
+mod readers;
 mod shared;
 mod sync;
+mod table;
+#[cfg(not(all(loom, test)))]
+mod threads;
 
 #[cfg(not(all(loom, test)))]
 pub use ask::{Ask, Fill, Outcome};

@@ -6,6 +6,9 @@ use std::ptr::NonNull;
 /// Chunks begin at a multiple of this.
 pub const CHUNK_ALIGN: usize = 64;
 
+/// What is so large takes huge pages, if there are some: random places in it are found without a walk through page tables.
+const HUGE_PAGE: usize = 2 << 20;
+
 /// Memory for a cache. It is asked under the cache's lock, so it must not use that cache.
 ///
 /// # Safety
@@ -23,25 +26,81 @@ pub unsafe trait Memory: Send {
     fn on_refused(&mut self) {}
 }
 
-/// The heap of the process.
+/// Memory of the process: of its heap, or mapped where it is large.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heap;
+
+/// Whether so many bytes are mapped by themselves.
+fn is_mapped(bytes: usize) -> bool {
+    bytes >= HUGE_PAGE && cfg!(all(target_os = "linux", not(miri)))
+}
 
 fn layout(bytes: usize) -> Option<Layout> {
     Layout::from_size_align(bytes, CHUNK_ALIGN).ok().filter(|_| bytes > 0)
 }
 
-// SAFETY: the allocator gives what the layout says, and nobody else has it until it is freed.
+/// Maps whole huge pages, which the kernel is asked to have as such.
+fn map(bytes: usize) -> Option<NonNull<u8>> {
+    let bytes = bytes.checked_next_multiple_of(HUGE_PAGE)?;
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, of one huge page more than is needed.
+    let all = unsafe { libc::mmap(std::ptr::null_mut(), bytes + HUGE_PAGE, protection, flags, -1, 0) };
+    if all == libc::MAP_FAILED {
+        return None;
+    }
+    let before = all.align_offset(HUGE_PAGE);
+    // SAFETY: what is before and behind the pages is of the mapping, and nobody uses it. The wish for huge pages changes no bytes.
+    unsafe {
+        let start = all.byte_add(before);
+        libc::munmap(all, before);
+        libc::munmap(start.byte_add(bytes), HUGE_PAGE - before);
+        libc::madvise(start, bytes, libc::MADV_HUGEPAGE);
+        NonNull::new(start.cast())
+    }
+}
+
+// SAFETY: the allocator or the kernel gives what is asked for, all zeros, and nobody else has it until it is freed.
 unsafe impl Memory for Heap {
     fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        if is_mapped(bytes) {
+            return map(bytes);
+        }
         // SAFETY: the layout has bytes.
         NonNull::new(unsafe { alloc_zeroed(layout(bytes)?) })
     }
 
     fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {
-        if let Some(layout) = layout(bytes) {
+        if is_mapped(bytes) {
+            // SAFETY: these pages were mapped, and the cache gives each chunk back once.
+            unsafe { libc::munmap(chunk.as_ptr().cast(), bytes.next_multiple_of(HUGE_PAGE)) };
+        } else if let Some(layout) = layout(bytes) {
             // SAFETY: it was allocated with this layout, and the cache gives each chunk back once.
             unsafe { dealloc(chunk.as_ptr(), layout) }
         }
+    }
+}
+
+/// Memory of the process, whose bytes are zeros at first.
+pub(crate) struct Pages {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+impl Pages {
+    /// So many bytes, one at least.
+    pub fn new(bytes: usize) -> Option<Pages> {
+        Some(Pages { start: Heap.allocate(bytes)?, bytes })
+    }
+
+    /// The first one.
+    #[inline]
+    pub fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        Heap.free(self.start, self.bytes);
     }
 }

@@ -1,14 +1,16 @@
 //! Hits under the model checker: `RUSTFLAGS="--cfg loom" cargo test -p vgasnet-getcache --lib --release model` runs this.
 
 use crate::entry::{Bytes, Entry};
+use crate::readers::{Readers, mark};
 use crate::shared::Shared;
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 use vgasnet_protocol::get_cache::{EntryId, Hash, Hasher, Key, SLOTS};
 
 const KEY: Key = Key { space: 0, target: 1, address: 64 };
+const THREADS: u32 = 3;
 const OTHER: Key = Key { space: 0, target: 1, address: 128 };
 
 /// A cache of one or two entries, and the two halves of the bytes of the first one.
@@ -28,7 +30,7 @@ fn hash(key: &Key) -> Hash {
 
 impl Cache {
     fn new(buckets: u32) -> Arc<Cache> {
-        let shared = Shared::new(buckets, 1, 1);
+        let shared = Shared::new(buckets, 1, 1, Readers::new(THREADS, true));
         shared.buckets.store(buckets, Ordering::Relaxed);
         Arc::new(Cache { shared, cells: [UnsafeCell::new(0), UnsafeCell::new(0)] })
     }
@@ -49,41 +51,71 @@ impl Cache {
 
     fn open(&self, key: &Key, generation: u32, value: u64, len: u32) {
         (0..len as usize).for_each(|half| self.write(half, value));
-        self.entry().open(key, generation, Bytes { data: std::ptr::null_mut(), len });
+        self.entry().open(key, hash(key), generation, Bytes { data: std::ptr::null_mut(), len });
     }
 
-    /// What a hit of so many halves gets, all of one value.
-    fn hit(&self, key: &Key, len: u32) -> Option<u64> {
-        let (entry, bytes) = self.shared.pin(key, hash(key), len)?;
-        assert!(bytes.len >= len);
+    /// What a hit of so many halves gets in a thread, all of one value.
+    fn hit(&self, thread: u32, key: &Key, len: u32) -> Option<u64> {
+        let shard = self.shared.readers.shard(thread).unwrap();
+        shard.begin(mark(hash(key)), &self.shared.readers);
+        let found = self.shared.find(key, hash(key), len).map(|(_, bytes)| self.read(&bytes));
+        shard.end();
+        found
+    }
+
+    fn read(&self, bytes: &Bytes) -> u64 {
         // SAFETY: the checker tells if anybody writes meanwhile.
         let read = |half: u32| self.cells[half as usize].with(|cell| unsafe { *cell });
         let value = read(0);
         assert!((0..bytes.len).all(|half| read(half) == value), "bytes of one get");
-        entry.unpin();
-        Some(value)
+        value
+    }
+
+    fn close(&self) {
+        self.entry().close();
+        fence(Ordering::SeqCst);
+    }
+
+    fn is_used(&self) -> bool {
+        let threads: Vec<u32> = (0..THREADS).collect();
+        self.entry().is_pinned() || self.shared.readers.are_reading(&threads, self.entry().mark())
+    }
+
+    /// As the driver does.
+    fn try_close(&self) -> bool {
+        self.close();
+        let is_used = self.is_used();
+        if is_used {
+            self.entry().reopen();
+        }
+        !is_used
     }
 }
 
 fn check(run: impl Fn() + Sync + Send + 'static) {
+    check_switches(3, run);
+}
+
+/// All runs in which threads are interrupted at most so many times.
+fn check_switches(switches: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(3));
+    model.preemption_bound = model.preemption_bound.or(Some(switches));
     model.check(run);
 }
 
 /// Two threads hit, or not, while the entry is filled.
 #[test]
 fn model_a_hit_finds_bytes_that_are_complete() {
-    check(|| {
+    check_switches(2, || {
         let cache = Cache::new(1);
-        let readers = [0, 1].map(|_| {
+        let readers = [1, 2].map(|number| {
             let cache = cache.clone();
-            thread::spawn(move || assert!(matches!(cache.hit(&KEY, 2), None | Some(7))))
+            thread::spawn(move || assert!(matches!(cache.hit(number, &KEY, 2), None | Some(7))))
         });
         cache.set_slot(0, Some(&KEY));
         cache.open(&KEY, 0, 7, 2);
         readers.into_iter().for_each(|reader| reader.join().unwrap());
-        assert_eq!(cache.hit(&KEY, 2), Some(7));
+        assert_eq!(cache.hit(0, &KEY, 2), Some(7));
     });
 }
 
@@ -97,12 +129,12 @@ fn model_an_evicted_entry_is_nobodys() {
         let reader = thread::spawn({
             let cache = cache.clone();
             move || {
-                assert!(matches!(cache.hit(&KEY, 1), None | Some(1)));
-                assert!(matches!(cache.hit(&OTHER, 1), None | Some(2)));
-                assert!(matches!(cache.hit(&KEY, 1), None | Some(1)));
+                assert!(matches!(cache.hit(1, &KEY, 1), None | Some(1)));
+                assert!(matches!(cache.hit(1, &OTHER, 1), None | Some(2)));
+                assert!(matches!(cache.hit(1, &KEY, 1), None | Some(1)));
             }
         });
-        if cache.entry().try_close() {
+        if cache.try_close() {
             cache.set_slot(0, None);
             cache.open(&OTHER, 0, 2, 1);
             cache.set_slot(0, Some(&OTHER));
@@ -114,17 +146,17 @@ fn model_an_evicted_entry_is_nobodys() {
 /// What is dropped while somebody has it pinned is written again only when nobody has.
 #[test]
 fn model_a_dropped_entry_lingers_until_it_is_unpinned() {
-    check(|| {
+    check_switches(2, || {
         let cache = Cache::new(1);
         cache.set_slot(0, Some(&KEY));
         cache.open(&KEY, 0, 1, 1);
-        let readers = [0, 1].map(|_| {
+        let readers = [1, 2].map(|number| {
             let cache = cache.clone();
-            thread::spawn(move || assert!(matches!(cache.hit(&KEY, 1), None | Some(1 | 2))))
+            thread::spawn(move || assert!(matches!(cache.hit(number, &KEY, 1), None | Some(1 | 2))))
         });
-        cache.entry().close();
-        assert_eq!(cache.hit(&KEY, 1), None, "nobody pins it any more");
-        if !cache.entry().is_pinned() {
+        cache.close();
+        assert_eq!(cache.hit(0, &KEY, 1), None, "nobody pins it any more");
+        if !cache.is_used() {
             cache.open(&KEY, 0, 2, 1);
         }
         readers.into_iter().for_each(|reader| reader.join().unwrap());
@@ -143,7 +175,7 @@ fn model_an_invalidated_space_serves_nothing_old() {
             let (cache, told) = (cache.clone(), told.clone());
             move || {
                 let is_told = told.load(Ordering::Acquire);
-                match cache.hit(&KEY, 1) {
+                match cache.hit(1, &KEY, 1) {
                     Some(1) => assert!(!is_told, "it is old"),
                     found => assert!(matches!(found, None | Some(2))),
                 }
@@ -151,8 +183,8 @@ fn model_an_invalidated_space_serves_nothing_old() {
         });
         cache.shared.generations[0].store(1, Ordering::Release);
         told.store(true, Ordering::Release);
-        assert_eq!(cache.hit(&KEY, 1), None);
-        if cache.entry().try_close() {
+        assert_eq!(cache.hit(0, &KEY, 1), None);
+        if cache.try_close() {
             cache.open(&KEY, 1, 2, 1);
         }
         reader.join().unwrap();
@@ -170,12 +202,12 @@ fn model_an_entry_that_moves_in_the_index_is_found_or_overlooked() {
         cache.open(&key, 0, 1, 1);
         let reader = thread::spawn({
             let cache = cache.clone();
-            move || assert!(matches!(cache.hit(&key, 1), None | Some(1)))
+            move || assert!(matches!(cache.hit(1, &key, 1), None | Some(1)))
         });
         cache.set_slot(SLOTS, Some(&key));
         cache.set_slot(0, None);
-        assert_eq!(cache.hit(&key, 1), Some(1), "who moves it finds it");
-        if cache.entry().try_close() {
+        assert_eq!(cache.hit(0, &key, 1), Some(1), "who moves it finds it");
+        if cache.try_close() {
             cache.write(0, 3);
         }
         reader.join().unwrap();
@@ -192,14 +224,14 @@ fn model_an_entry_that_grows_serves_what_is_there() {
         let reader = thread::spawn({
             let cache = cache.clone();
             move || {
-                assert_eq!(cache.hit(&KEY, 1), Some(5));
-                assert!(matches!(cache.hit(&KEY, 2), None | Some(5)));
+                assert_eq!(cache.hit(1, &KEY, 1), Some(5));
+                assert!(matches!(cache.hit(1, &KEY, 2), None | Some(5)));
             }
         });
         cache.write(1, 5);
         cache.entry().lengthen(2);
         reader.join().unwrap();
-        assert_eq!(cache.hit(&KEY, 2), Some(5));
+        assert_eq!(cache.hit(0, &KEY, 2), Some(5));
     });
 }
 
@@ -210,7 +242,7 @@ fn model_what_is_held_stays_until_it_is_unpinned() {
         let cache = Cache::new(1);
         cache.set_slot(0, Some(&KEY));
         cache.open(&KEY, 0, 4, 1);
-        cache.entry().hold();
+        cache.entry().pin();
         let filler = thread::spawn({
             let cache = cache.clone();
             move || {
@@ -219,12 +251,12 @@ fn model_what_is_held_stays_until_it_is_unpinned() {
                 cache.entry().unpin();
             }
         });
-        assert_eq!(cache.hit(&KEY, 1), Some(4));
-        if cache.entry().try_close() {
+        assert_eq!(cache.hit(0, &KEY, 1), Some(4));
+        if cache.try_close() {
             cache.open(&OTHER, 0, 5, 1);
             cache.set_slot(0, Some(&OTHER));
         }
         filler.join().unwrap();
-        assert!(matches!((cache.hit(&KEY, 1), cache.hit(&OTHER, 1)), (Some(4), None) | (None, Some(5))));
+        assert!(matches!((cache.hit(0, &KEY, 1), cache.hit(0, &OTHER, 1)), (Some(4), None) | (None, Some(5))));
     });
 }

@@ -91,11 +91,23 @@ impl Hash {
         u64::from(self.tag()) << 32 | u64::from(entry.0 + 1)
     }
 
+    /// Whether a slot may lead to the entry of the key.
+    #[inline]
+    pub fn suits(self, slot: u64) -> bool {
+        (slot >> 32) as u32 == self.tag()
+    }
+
     /// The entry that a slot leads to, if it may be that of the key.
     #[inline]
     pub fn entry_in(self, slot: u64) -> Option<EntryId> {
         let entry = slot as u32;
-        (entry != 0 && (slot >> 32) as u32 == self.tag()).then(|| EntryId(entry - 1))
+        (entry != 0 && self.suits(slot)).then(|| EntryId(entry - 1))
+    }
+
+    /// All of it.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
     }
 
     /// Whether the key is looked up while the cache is dormant: always the same keys, so that they hit if they are asked for again.

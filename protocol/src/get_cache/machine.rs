@@ -222,7 +222,7 @@ impl<M: Mirror, W> Machine<M, W> {
             self.open(entry);
         }
         if is_pinned {
-            self.mirror.hold(entry);
+            self.mirror.pin(entry);
         }
         if !is_kept {
             self.end_in_vain(entry);

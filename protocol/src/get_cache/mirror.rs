@@ -32,15 +32,14 @@ pub trait Mirror {
     fn open(&mut self, entry: EntryId, opened: &Opened);
     /// An open entry has so many bytes now.
     fn lengthen(&mut self, entry: EntryId, len: u32);
-    /// Pins an open entry for the thread that the machine answers: it copies the bytes, and unpins.
+    /// Pins an entry for the thread that the machine answers: it copies the bytes, and unpins. An entry that is not open is so pinned by
+    /// who has filled it.
     fn pin(&mut self, entry: EntryId);
-    /// Pins an entry, open or not, for the thread that has filled it.
-    fn hold(&mut self, entry: EntryId);
     /// Closes an open entry unless somebody has it pinned. Returns whether it is closed.
     fn try_close(&mut self, entry: EntryId) -> bool;
-    /// Closes an entry, whoever has it pinned. Nobody pins it from now on.
+    /// Closes an entry, whoever has it pinned. Nobody but the machine pins it from now on.
     fn close(&mut self, entry: EntryId);
-    /// Whether somebody has the entry pinned.
+    /// Whether somebody may have a closed entry pinned.
     fn is_pinned(&self, entry: EntryId) -> bool;
 
     /// How much an entry was used.

@@ -164,10 +164,17 @@ impl<M: Mirror, W> Machine<M, W> {
         // Those beside it go only if they are worth no more than what would go otherwise.
         let beside = self.group(oldest, units, *left);
         let beside = beside.filter(|group| group.members[1].is_none() || group.worth <= density * group.units as f32);
-        if beside.is_none() {
+        let is_made = if beside.is_none() {
             self.evict_for(oldest, left);
+            false
+        } else {
+            self.evict_group(beside, left)
+        };
+        if self.entries.is_new(oldest) {
+            // Somebody has it pinned.
+            self.window.put_back(oldest, came_with);
         }
-        self.evict_group(beside, left)
+        is_made
     }
 
     /// An entry is in the window no longer.
@@ -288,10 +295,10 @@ impl<M: Mirror, W> Machine<M, W> {
         can_go.map(worth).min_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, entry)| entry)
     }
 
-    /// Whether an entry can be evicted now.
+    /// Whether an entry can be evicted, unless somebody has it pinned.
     fn can_go(&self, entry: EntryId) -> bool {
         let known = self.entries.get(entry);
-        known.is_listed() && !known.is_filling() && !self.mirror.is_pinned(entry)
+        known.is_listed() && !known.is_filling()
     }
 
     /// What an entry is worth: how much it was used lately, times what a get of it costs.

@@ -85,12 +85,6 @@ impl Mirror for Twin {
     }
 
     fn pin(&mut self, entry: EntryId) {
-        let known = &mut self.entries[entry.index()];
-        assert!(known.is_open);
-        known.pins += 1;
-    }
-
-    fn hold(&mut self, entry: EntryId) {
         self.entries[entry.index()].pins += 1;
     }
 

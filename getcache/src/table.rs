@@ -1,0 +1,83 @@
+//! Tables of atomics: zeros at first, which take memory as they are used, in huge pages where they are large.
+
+#[cfg(not(all(loom, test)))]
+pub(crate) use real::{Table, Zeroed};
+
+#[cfg(not(all(loom, test)))]
+mod real {
+    use crate::memory::Pages;
+    use std::fmt;
+    use std::marker::PhantomData;
+    use std::ops::Deref;
+
+    /// What may be all zeros.
+    ///
+    /// # Safety
+    ///
+    /// A value all of whose bytes are zero is valid, has nothing to drop, and needs no alignment beyond a cache line's.
+    pub(crate) unsafe trait Zeroed {}
+
+    // SAFETY: atomic integers are as the integers are.
+    unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
+    // SAFETY: as above.
+    unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
+
+    /// So many values.
+    pub(crate) struct Table<T> {
+        pages: Pages,
+        count: usize,
+        values: PhantomData<T>,
+    }
+
+    // SAFETY: it owns its values, as a box does.
+    unsafe impl<T: Send> Send for Table<T> {}
+    // SAFETY: as above.
+    unsafe impl<T: Sync> Sync for Table<T> {}
+
+    impl<T: Zeroed> Table<T> {
+        /// So many zeros.
+        pub fn new(count: usize) -> Table<T> {
+            let bytes = count.checked_mul(size_of::<T>()).expect("tables are smaller than memory");
+            let pages = Pages::new(bytes.max(1)).expect("memory for tables");
+            Table { pages, count, values: PhantomData }
+        }
+    }
+
+    impl<T: Zeroed> Deref for Table<T> {
+        type Target = [T];
+
+        #[inline]
+        fn deref(&self) -> &[T] {
+            // SAFETY: the pages have room for as many, were zeros at first, and are aligned to cache lines.
+            unsafe { std::slice::from_raw_parts(self.pages.start().as_ptr().cast(), self.count) }
+        }
+    }
+
+    impl<T> fmt::Debug for Table<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "Table of {}", self.count)
+        }
+    }
+}
+
+/// So many values.
+#[cfg(all(loom, test))]
+#[derive(Debug)]
+pub(crate) struct Table<T>(Box<[T]>);
+
+#[cfg(all(loom, test))]
+impl<T: Default> Table<T> {
+    /// So many zeros.
+    pub fn new(count: usize) -> Table<T> {
+        Table((0..count).map(|_| T::default()).collect())
+    }
+}
+
+#[cfg(all(loom, test))]
+impl<T> std::ops::Deref for Table<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
