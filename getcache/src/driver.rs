@@ -83,11 +83,11 @@ impl<M: Memory> Driver<M> {
 
 impl<M: Memory> Mirror for Driver<M> {
     fn slot(&self, at: u32) -> u64 {
-        self.shared.slots[at as usize].load(Ordering::Relaxed)
+        self.shared.slot(at).load(Ordering::Relaxed)
     }
 
     fn set_slot(&mut self, at: u32, slot: u64) {
-        self.shared.slots[at as usize].store(slot, Ordering::Relaxed);
+        self.shared.slot(at).store(slot, Ordering::Relaxed);
     }
 
     fn set_buckets(&mut self, buckets: u32) {
@@ -158,7 +158,10 @@ impl<M: Memory> Mirror for Driver<M> {
             self.shared.is_off.store(true, Ordering::Relaxed);
             self.memory.on_refused();
         }
-        self.chunks.extend(chunk);
+        if let Some(chunk) = chunk {
+            self.shared.arena.set_chunk(self.chunks.len(), chunk.as_ptr());
+            self.chunks.push(chunk);
+        }
         chunk.is_some()
     }
 

@@ -57,15 +57,16 @@ impl Entry {
     pub fn find(&self, key: &Key, generation: u32, len: u32) -> Option<Bytes> {
         // Acquire: the fields are of this opening or a later one.
         let word = self.word.load(Ordering::Acquire);
-        let is_of_key =
-            self.owner.load(Ordering::Relaxed) == owner(key) && self.address.load(Ordering::Relaxed) == key.address;
-        let bytes = self.bytes();
+        let other_owner = self.owner.load(Ordering::Relaxed) ^ owner(key);
+        let other_address = self.address.load(Ordering::Relaxed) ^ key.address;
+        let data = self.data.load(Ordering::Relaxed) as *mut u8;
         let extent = self.extent.load(Ordering::Relaxed);
         // Acquire: if a field was of a later opening, the word is so, too; and as many bytes as that were written before.
         fence(Ordering::Acquire);
-        let is_open = word & OPEN != 0 && self.word.load(Ordering::Relaxed) == word;
-        let has_all = (extent >> 32) as u32 == generation && extent as u32 >= len;
-        (is_open && is_of_key && has_all).then_some(Bytes { len: extent as u32, ..bytes })
+        let other_word = self.word.load(Ordering::Relaxed) ^ word;
+        let other_generation = (extent >> 32) ^ u64::from(generation);
+        let is_other = other_owner | other_address | other_word | other_generation | (word & OPEN ^ OPEN) != 0;
+        (!is_other && extent as u32 >= len).then_some(Bytes { data, len: extent as u32 })
     }
 
     /// Its bytes. The caller has it pinned.

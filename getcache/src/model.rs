@@ -2,7 +2,7 @@
 
 use crate::entry::{Bytes, Entry};
 use crate::readers::{Readers, mark};
-use crate::shared::Shared;
+use crate::shared::{Arena, Shared};
 use crate::sync::{Ordering, fence};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
@@ -30,7 +30,7 @@ fn hash(key: &Key) -> Hash {
 
 impl Cache {
     fn new(buckets: u32) -> Arc<Cache> {
-        let shared = Shared::new(buckets, 1, 1, Readers::new(THREADS, true));
+        let shared = Shared::new(buckets, 1, 1, Arena::default(), Readers::new(THREADS, true));
         shared.buckets.store(buckets, Ordering::Relaxed);
         Arc::new(Cache { shared, cells: [UnsafeCell::new(0), UnsafeCell::new(0)] })
     }
@@ -40,8 +40,8 @@ impl Cache {
     }
 
     fn set_slot(&self, at: u32, key: Option<&Key>) {
-        let slot = key.map_or(0, |key| hash(key).slot(EntryId(0)));
-        self.shared.slots[at as usize].store(slot, Ordering::Relaxed);
+        let slot = key.map_or(0, |key| hash(key).slot(EntryId(0), 0));
+        self.shared.slot(at).store(slot, Ordering::Relaxed);
     }
 
     fn write(&self, half: usize, value: u64) {

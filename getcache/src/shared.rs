@@ -4,13 +4,77 @@ use crate::entry::{Bytes, Entry};
 use crate::readers::Readers;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::table::Table;
-use vgasnet_protocol::get_cache::{Clock, EntryId, Hash, Key, SLOTS, generation_place};
+use vgasnet_protocol::get_cache::{Clock, EntryId, Hash, Key, SLOTS, UNIT_BYTES, entry_of, generation_place, place_of};
+
+/// Slots that are looked at together.
+#[derive(Debug, Default)]
+#[repr(C, align(32))]
+pub(crate) struct Bucket([AtomicU64; SLOTS as usize]);
+
+// SAFETY: it has nothing but atomic integers.
+#[cfg(not(all(loom, test)))]
+unsafe impl crate::table::Zeroed for Bucket {}
+
+/// Where chunks are, so that bytes are on their way into the processor's cache while their entry is looked at.
+#[derive(Debug)]
+pub(crate) struct Arena {
+    chunks: Table<AtomicU64>,
+    /// The logarithm of a chunk's units, if it has a whole one.
+    chunk_log2: u32,
+}
+
+impl Default for Arena {
+    fn default() -> Arena {
+        Arena::new(UNIT_BYTES, 1)
+    }
+}
+
+impl Arena {
+    /// So many chunks of so many bytes.
+    pub fn new(chunk_bytes: u32, chunks: u32) -> Arena {
+        let units = chunk_bytes / UNIT_BYTES;
+        let is_known = units.is_power_of_two();
+        let chunk_log2 = if is_known { units.ilog2() } else { 0 };
+        Arena { chunks: Table::new(if is_known { chunks as usize } else { 0 }), chunk_log2 }
+    }
+
+    /// There is a chunk.
+    pub fn set_chunk(&self, at: usize, chunk: *mut u8) {
+        if let Some(place) = self.chunks.get(at) {
+            place.store(chunk as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Has the first bytes at a place fetched, if they are there.
+    #[inline]
+    fn prefetch(&self, place: u32) {
+        let Some(chunk) = self.chunks.get((place >> self.chunk_log2) as usize) else { return };
+        let start = u64::from(place & ((1 << self.chunk_log2) - 1)) * u64::from(UNIT_BYTES);
+        let first = chunk.load(Ordering::Relaxed).wrapping_add(start);
+        prefetch(first);
+        prefetch(first.wrapping_add(64));
+    }
+}
+
+/// Has a cache line fetched.
+#[inline]
+fn prefetch(address: u64) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: it is a hint, and reads nothing where there is nothing.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address as *const i8) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
 
 /// The tables of a cache. They change under its lock, and are looked at without.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub slots: Table<AtomicU64>,
-    pub entries: Table<Entry>,
+    slots: Table<Bucket>,
+    entries: Table<Entry>,
+    pub arena: Arena,
     pub generations: Table<AtomicU32>,
     pub buckets: AtomicU32,
     /// The time and the half-life of heat, in one word.
@@ -22,39 +86,71 @@ pub(crate) struct Shared {
     pub readers: Readers,
 }
 
+/// The slots of a bucket that may lead to the entry of a key, all in one word: nearly always there is one.
+#[inline]
+fn suiting(bucket: &Bucket, hash: Hash) -> u64 {
+    let suiting = bucket.0.each_ref().map(|slot| slot.load(Ordering::Relaxed));
+    suiting.into_iter().fold(0, |all, slot| all | if hash.suits(slot) { slot } else { 0 })
+}
+
 impl Shared {
     /// Tables with room for so many.
-    pub fn new(buckets: u32, entries: u32, generations: u32, readers: Readers) -> Shared {
+    pub fn new(buckets: u32, entries: u32, generations: u32, arena: Arena, readers: Readers) -> Shared {
         Shared {
-            slots: Table::new((buckets * SLOTS) as usize),
+            slots: Table::new(buckets as usize),
             entries: Table::new(entries as usize),
             generations: Table::new(generations as usize),
             buckets: AtomicU32::new(1),
             clock: AtomicU64::new(0),
             is_dormant: AtomicBool::new(false),
             is_off: AtomicBool::new(false),
+            arena,
             readers,
         }
     }
 
     /// Finds an entry that has at least so many bytes of a key, which the caller has begun to read. It may overlook one that is being
-    /// moved, and one of two whose hashes are much alike.
+    /// moved.
     #[inline]
     pub fn find(&self, key: &Key, hash: Hash, len: u32) -> Option<(&Entry, Bytes)> {
-        // Acquire: what was asked for before this generation began is older than it.
-        let generation = self.generations[generation_place(key.space)].load(Ordering::Acquire);
-        let [one, other] = hash.homes(self.buckets.load(Ordering::Relaxed)).map(|home| (home * SLOTS) as usize);
-        let slots = &*self.slots;
-        let (one, other) = (slots.get(one..one + SLOTS as usize)?, slots.get(other..other + SLOTS as usize)?);
+        let [one, other] = self.buckets_of(hash)?;
         // All slots are read, and none is jumped to: processors guess jumps, and wrongly where all is random.
-        let mut found = 0;
-        for slot in one.iter().chain(other) {
-            let slot = slot.load(Ordering::Relaxed);
-            found = if hash.suits(slot) { slot } else { found };
+        let slot = suiting(one, hash) | suiting(other, hash);
+        let id = entry_of(slot)?;
+        self.arena.prefetch(place_of(slot));
+        let entry = self.entries.get(id.index())?;
+        match entry.find(key, self.generation(key), len) {
+            Some(bytes) => Some((entry, bytes)),
+            None => self.find_each(key, hash, len),
         }
-        let id = hash.entry_in(found)?;
-        let entry = &self.entries[id.index()];
-        entry.find(key, generation, len).map(|bytes| (entry, bytes))
+    }
+
+    /// Looks at the entries one by one: there may be more than one that suits.
+    #[cold]
+    fn find_each(&self, key: &Key, hash: Hash, len: u32) -> Option<(&Entry, Bytes)> {
+        let mut slots = self.buckets_of(hash)?.into_iter().flat_map(|bucket| &bucket.0);
+        slots.find_map(|slot| {
+            let entry = self.entries.get(hash.entry_in(slot.load(Ordering::Relaxed))?.index())?;
+            entry.find(key, self.generation(key), len).map(|bytes| (entry, bytes))
+        })
+    }
+
+    #[inline]
+    fn buckets_of(&self, hash: Hash) -> Option<[&Bucket; 2]> {
+        let homes = hash.homes(self.buckets.load(Ordering::Relaxed));
+        let [one, other] = homes.map(|home| self.slots.get(home as usize));
+        Some([one?, other?])
+    }
+
+    #[inline]
+    fn generation(&self, key: &Key) -> u32 {
+        // Acquire: what was asked for before this generation began is older than it.
+        self.generations[generation_place(key.space)].load(Ordering::Acquire)
+    }
+
+    /// A slot.
+    pub fn slot(&self, at: u32) -> &AtomicU64 {
+        &self.slots[(at / SLOTS) as usize].0[(at % SLOTS) as usize]
     }
 
     /// An entry.

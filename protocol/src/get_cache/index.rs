@@ -1,6 +1,6 @@
 //! Where entries are found by key: a bucketed cuckoo hash table that grows and shrinks bucket by bucket.
 
-use super::key::{EntryId, Hash, SLOTS};
+use super::key::{EntryId, Hash, SLOTS, entry_of};
 use super::mirror::Mirror;
 use alloc::vec::Vec;
 
@@ -40,10 +40,6 @@ fn slots(bucket: u32) -> core::ops::Range<u32> {
     bucket * SLOTS..(bucket + 1) * SLOTS
 }
 
-fn entry_of(slot: u64) -> Option<EntryId> {
-    (slot as u32).checked_sub(1).map(EntryId)
-}
-
 impl Index {
     /// An empty index of so many buckets, which are powers of two.
     pub fn new(buckets: u32, buckets_max: u32, mirror: &mut impl Mirror) -> Index {
@@ -71,16 +67,22 @@ impl Index {
         all.filter_map(|at| entry_of(mirror.slot(at))).collect()
     }
 
-    /// Adds an entry, if there is room. `hash_of` has the hashes of those that are in.
-    pub fn insert<M: Mirror>(&mut self, mirror: &mut M, hash_of: impl Fn(EntryId) -> Hash, entry: EntryId) -> bool {
+    /// Adds an entry, if there is room: `slot` is what leads to it. `hash_of` has the hashes of those that are in.
+    pub fn insert<M: Mirror>(
+        &mut self,
+        mirror: &mut M,
+        hash_of: impl Fn(EntryId) -> Hash,
+        hash: Hash,
+        slot: u64,
+    ) -> bool {
         self.plan(self.len + 1);
         self.step(mirror, &hash_of);
-        if !self.place(mirror, &hash_of, entry) {
+        if !self.place(mirror, &hash_of, hash, slot) {
             if self.target <= self.buckets {
                 self.target = (2 * self.buckets.next_power_of_two()).min(self.buckets_max);
             }
             self.step(mirror, &hash_of);
-            if !self.place(mirror, &hash_of, entry) {
+            if !self.place(mirror, &hash_of, hash, slot) {
                 return false;
             }
         }
@@ -166,8 +168,7 @@ impl Index {
     }
 
     /// Puts an entry into a slot. Where its buckets are full, the shortest way to a free slot is searched, and the entries on it move.
-    fn place<M: Mirror>(&self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash, entry: EntryId) -> bool {
-        let hash = hash_of(entry);
+    fn place<M: Mirror>(&self, mirror: &mut M, hash_of: &impl Fn(EntryId) -> Hash, hash: Hash, slot: u64) -> bool {
         let mut steps = [Step::default(); PATH_BUCKETS];
         let mut len = 0;
         for bucket in hash.homes(self.buckets) {
@@ -179,7 +180,7 @@ impl Index {
         let mut at = 0;
         while at < len {
             if let Some(free) = free_slot(mirror, steps[at].bucket) {
-                move_along(mirror, &steps, at, free, hash.slot(entry));
+                move_along(mirror, &steps, at, free, slot);
                 return true;
             }
             len = self.add_steps(mirror, hash_of, &mut steps, at, len);

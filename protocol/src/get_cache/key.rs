@@ -37,6 +37,28 @@ pub const SLOTS: u32 = 4;
 /// One key in so many is looked up while the cache is dormant.
 const SAMPLED: u32 = 64;
 
+/// Where the parts of a slot begin.
+const PLACE_SHIFT: u32 = 26;
+const TAG_SHIFT: u32 = 52;
+
+/// As many entries a slot can tell apart, and one more.
+const SLOT_ENTRIES: u64 = 1 << PLACE_SHIFT;
+
+/// The most entries of a cache.
+pub const ENTRIES_MAX: u32 = SLOT_ENTRIES as u32 - 1;
+
+/// The entry that a slot leads to.
+#[inline]
+pub fn entry_of(slot: u64) -> Option<EntryId> {
+    ((slot & (SLOT_ENTRIES - 1)) as u32).checked_sub(1).map(EntryId)
+}
+
+/// Where the bytes of a slot's entry are in the arena, if that has no more units than `ENTRIES_MAX`. It is good for a hint.
+#[inline]
+pub fn place_of(slot: u64) -> u32 {
+    (slot >> PLACE_SHIFT & (SLOT_ENTRIES - 1)) as u32
+}
+
 /// Makes hashes of keys. Each cache has a seed of its own, so no program has keys that collide in all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Hasher {
@@ -85,23 +107,36 @@ impl Hash {
         [bucket_of(self.0 as u32, buckets), bucket_of((self.0 >> 32) as u32, buckets)]
     }
 
-    /// What a slot of the index has where it leads to this entry; 0 is a slot that leads nowhere.
+    /// What a slot of the index has where it leads to this entry, whose bytes are at this place of the arena; 0 is a slot that leads nowhere.
+    ///
+    /// ```text
+    ///  63      52 51                 26 25              0
+    /// ┌──────────┬─────────────────────┬─────────────────┐
+    /// │ tag      │ place, its low bits │ entry, plus one │
+    /// └──────────┴─────────────────────┴─────────────────┘
+    /// ```
     #[inline]
-    pub fn slot(self, entry: EntryId) -> u64 {
-        u64::from(self.tag()) << 32 | u64::from(entry.0 + 1)
+    pub fn slot(self, entry: EntryId, place: u32) -> u64 {
+        let place = u64::from(place) & (SLOT_ENTRIES - 1);
+        self.bits_in_slot() << TAG_SHIFT | place << PLACE_SHIFT | (u64::from(entry.0) + 1)
     }
 
     /// Whether a slot may lead to the entry of the key.
     #[inline]
     pub fn suits(self, slot: u64) -> bool {
-        (slot >> 32) as u32 == self.tag()
+        slot >> TAG_SHIFT == self.bits_in_slot()
+    }
+
+    /// What slots have of it: never 0, as which free slots pass.
+    #[inline]
+    fn bits_in_slot(self) -> u64 {
+        u64::from(self.tag() >> (TAG_SHIFT - 32)) | 1
     }
 
     /// The entry that a slot leads to, if it may be that of the key.
     #[inline]
     pub fn entry_in(self, slot: u64) -> Option<EntryId> {
-        let entry = slot as u32;
-        (entry != 0 && self.suits(slot)).then(|| EntryId(entry - 1))
+        entry_of(slot).filter(|_| self.suits(slot))
     }
 
     /// All of it.

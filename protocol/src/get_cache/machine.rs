@@ -5,7 +5,7 @@ use super::entries::Entries;
 use super::ghosts::Ghosts;
 use super::heat::{Clock, Heat};
 use super::index::Index;
-use super::key::{EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
+use super::key::{ENTRIES_MAX, EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
 use super::mirror::{Mirror, Opened};
 use super::ranges::Ranges;
 use super::room::Room;
@@ -158,6 +158,7 @@ impl<M: Mirror, W> Machine<M, W> {
     pub fn new(mut mirror: M, mut limits: Limits) -> Machine<M, W> {
         // So that no entry has bytes enough for a get of [`u32::MAX`], which stands for any that is longer.
         limits.len_max = limits.len_max.min(u32::MAX - 1);
+        limits.entries_max = limits.entries_max.min(ENTRIES_MAX);
         let start = buckets_for(limits.entries_start.min(limits.entries_max));
         Machine {
             index: Index::new(start, limits.buckets_max(), &mut mirror),

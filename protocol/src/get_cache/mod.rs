@@ -33,7 +33,9 @@ pub use entries::{Entries, Entry};
 pub use ghosts::Ghosts;
 pub use heat::{Clock, Heat};
 pub use index::{BUCKETS_MIN, Index};
-pub use key::{EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, generation_place};
+pub use key::{
+    ENTRIES_MAX, EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, entry_of, generation_place, place_of,
+};
 pub use machine::{Answer, Filled, Limits, Machine, Part, Want};
 pub use mirror::{Mirror, Opened, Seen};
 pub use ranges::Ranges;

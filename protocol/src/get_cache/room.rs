@@ -258,7 +258,10 @@ impl<M: Mirror, W> Machine<M, W> {
 
     fn index_entry(&mut self, entry: EntryId) -> bool {
         let (hasher, entries) = (self.hasher, &self.entries);
-        self.index.insert(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), entry)
+        let known = entries.get(entry);
+        let hash = hasher.hash(&known.key);
+        let slot = hash.slot(entry, self.arena.place(known.region));
+        self.index.insert(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), hash, slot)
     }
 
     /// Evicts the least worth of a sample. Returns the hole.

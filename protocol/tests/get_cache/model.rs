@@ -312,7 +312,8 @@ impl World {
             let hash = machine.hasher().hash(&machine.entries().get(*id).key);
             let homes: BTreeSet<u32> = hash.homes(twin.buckets).into_iter().collect();
             let slots = homes.into_iter().flat_map(|home| home * SLOTS..(home + 1) * SLOTS);
-            let own = slots.filter(|at| twin.slots[*at as usize] == hash.slot(*id)).count();
+            let place = machine.arena().place(machine.entries().get(*id).region);
+            let own = slots.filter(|at| twin.slots[*at as usize] == hash.slot(*id, place)).count();
             assert!(own == 1 && found.insert(machine.entries().get(*id).key), "{}: {id:?}", self.run);
         }
         let used = twin.slots.iter().filter(|slot| **slot != 0).count();
