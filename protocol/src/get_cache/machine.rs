@@ -1,7 +1,7 @@
 //! The cache as a whole: what becomes of each get.
 
 use super::arena::{Arena, UNIT_BYTES};
-use super::entries::Entries;
+use super::entries::{Entries, Entry};
 use super::ghosts::Ghosts;
 use super::heat::{Clock, Heat};
 use super::index::Index;
@@ -166,7 +166,7 @@ impl<M: Mirror, W> Machine<M, W> {
             hasher: Hasher::new(limits.seed),
             arena: Arena::new(limits.chunk_bytes / UNIT_BYTES),
             entries: Entries::new(limits.entries_max),
-            ranges: Ranges::default(),
+            ranges: Ranges::new(Hasher::new(limits.seed), limits.entries_max),
             ghosts: Ghosts::new(limits.buckets_max() * SLOTS),
             window: Window::default(),
             sizing: Sizing::new(limits.chunks_start, limits.chunks_max),
@@ -248,7 +248,7 @@ impl<M: Mirror, W> Machine<M, W> {
         let place = generation_place(space);
         if self.generations[place] == u32::MAX {
             // Numbers begin anew, so nothing may be left of those before.
-            self.drop_all(|key| generation_place(key.space) == place);
+            self.drop_all(|known| generation_place(known.key.space) == place);
         }
         self.generations[place] = self.generations[place].wrapping_add(1);
         self.mirror.set_generation(place, self.generations[place]);
@@ -258,16 +258,25 @@ impl<M: Mirror, W> Machine<M, W> {
     /// A space is gone: nothing of it is served any more, and its entries go at once.
     pub fn forget(&mut self, space: u32) {
         self.invalidate(space);
-        self.ranges.of_space(space).into_iter().for_each(|entry| self.drop(entry));
+        self.drop_all(|known| known.key.space == space);
     }
 
     /// Entries that have bytes of a range are not served any more, and those on their way are not kept.
     pub fn drop_range(&mut self, space: u32, target: u32, start: u64, len: u64) {
-        for entry in self.ranges.near(space, target, start, len) {
-            let known = self.entries.get(entry);
-            if known.key.address.saturating_add(u64::from(known.claimed)) > start {
-                self.drop(entry);
-            }
+        let end = start.saturating_add(len);
+        let suits = |known: &Entry<W>| {
+            let key = &known.key;
+            let known_end = key.address.saturating_add(u64::from(known.claimed));
+            (key.space, key.target) == (space, target) && key.address < end && known_end > start
+        };
+        let first = Key { space, target, address: start };
+        match self.ranges.near(&first, len, |entry| self.entries.get(entry).key) {
+            Some(near) => near.into_iter().for_each(|entry| {
+                if suits(self.entries.get(entry)) {
+                    self.drop(entry);
+                }
+            }),
+            None => self.drop_all(suits),
         }
     }
 
@@ -405,9 +414,9 @@ impl<M: Mirror, W> Machine<M, W> {
     }
 
     /// Drops entries that the index has. It looks at all of them.
-    fn drop_all(&mut self, suits: impl Fn(&Key) -> bool) {
+    fn drop_all(&mut self, suits: impl Fn(&Entry<W>) -> bool) {
         let all = self.entries.listed().iter().copied();
-        let suiting: Vec<EntryId> = all.filter(|entry| suits(&self.entries.get(*entry).key)).collect();
+        let suiting: Vec<EntryId> = all.filter(|entry| suits(self.entries.get(*entry))).collect();
         suiting.into_iter().for_each(|entry| self.drop(entry));
     }
 
@@ -439,7 +448,7 @@ impl<M: Mirror, W> Machine<M, W> {
     pub(super) fn unlist(&mut self, entry: EntryId) {
         let (hasher, entries) = (self.hasher, &self.entries);
         self.index.remove(&mut self.mirror, |entry| hasher.hash(&entries.get(entry).key), entry);
-        self.ranges.remove(&self.entries.get(entry).key);
+        self.ranges.remove(&self.entries.get(entry).key, entry);
         self.leave_window(entry);
         self.entries.unlist(entry);
     }

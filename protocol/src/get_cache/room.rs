@@ -251,7 +251,7 @@ impl<M: Mirror, W> Machine<M, W> {
             is_displaced = true;
         }
         let known = self.entries.get(entry);
-        self.ranges.insert(known.key, entry, known.claimed);
+        self.ranges.insert(&known.key, entry, known.claimed);
         self.entries.list(entry);
         Some(is_displaced)
     }
