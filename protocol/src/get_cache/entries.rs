@@ -105,6 +105,11 @@ impl<W> Entries<W> {
         &self.slab[id.index()]
     }
 
+    /// An entry, if there is one by this number.
+    pub fn find(&self, id: EntryId) -> Option<&Entry<W>> {
+        self.slab.get(id.index())
+    }
+
     /// An entry, to change it.
     pub fn get_mut(&mut self, id: EntryId) -> &mut Entry<W> {
         &mut self.slab[id.index()]

@@ -8,7 +8,7 @@ use super::index::Index;
 use super::key::{ENTRIES_MAX, EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
 use super::mirror::{Mirror, Opened};
 use super::ranges::Ranges;
-use super::room::Room;
+use super::room::{Room, SAMPLE_KEPT};
 use super::sizing::{Counts, Sizing};
 use super::stats::Stats;
 use super::window::Window;
@@ -150,6 +150,8 @@ pub struct Machine<M, W> {
     pub(super) lingering: Vec<EntryId>,
     /// Listed entries before this one may be of an older generation.
     pub(super) unswept: usize,
+    /// Of the entries among which the last victim was chosen, those that were worth the least.
+    pub(super) sample: [Option<EntryId>; SAMPLE_KEPT],
     pub(super) random: u64,
 }
 
@@ -177,6 +179,7 @@ impl<M: Mirror, W> Machine<M, W> {
             mean_bytes: 0.0,
             lingering: Vec::new(),
             unswept: 0,
+            sample: [None; SAMPLE_KEPT],
             random: limits.seed | 1,
             limits,
         }

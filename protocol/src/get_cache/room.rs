@@ -7,8 +7,11 @@ use super::machine::Machine;
 use super::mirror::Mirror;
 use super::window::PROBES_PART;
 
-/// Entries among which the victim is chosen.
-const SAMPLE: usize = 16;
+/// Entries among which the victim is chosen: so many are drawn, and the others are those of the last choice that were worth the least. Each
+/// look at an entry waits for memory, and those have been looked at.
+const SAMPLE: usize = SAMPLE_NEW + SAMPLE_KEPT;
+const SAMPLE_NEW: usize = 4;
+pub(super) const SAMPLE_KEPT: usize = 12;
 
 /// Entries that one get has go at most.
 const EVICTIONS_MAX: u32 = 3;
@@ -188,16 +191,31 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// The group of the least worth a unit of a sample, and that worth.
     fn least_group(&mut self, units: u32, left: u32) -> (f32, Option<Group>) {
-        let count = self.entries.listed().len();
-        let mut least = (f32::INFINITY, None);
-        for _ in 0..SAMPLE.min(count) {
-            let at = self.draw(count);
-            let Some(group) = self.group(self.entries.listed()[at], units, left) else { continue };
-            let density = group.worth / group.units as f32;
-            if density < least.0 {
-                least = (density, Some(group));
+        let least = self.least_of_sample(|machine, entry| {
+            let group = machine.group(entry, units, left)?;
+            Some((group.worth / group.units as f32, group))
+        });
+        least.map_or((f32::INFINITY, None), |(density, group)| (density, Some(group)))
+    }
+
+    /// What is said of the entry of the least worth of a sample, with that worth.
+    fn least_of_sample<T>(&mut self, look: impl Fn(&Self, EntryId) -> Option<(f32, T)>) -> Option<(f32, T)> {
+        let (known, count) = (self.sample, self.entries.listed().len());
+        let drawn: [usize; SAMPLE_NEW] = core::array::from_fn(|_| self.draw(count));
+        let drawn = drawn.into_iter().filter_map(|at| self.entries.listed().get(at).copied());
+        let is_new = |entry: &EntryId| !known.contains(&Some(*entry));
+        let mut looked = [(f32::INFINITY, None); SAMPLE];
+        let (mut len, mut least) = (0, None);
+        for entry in known.into_iter().flatten().chain(drawn.filter(is_new)) {
+            let Some((worth, what)) = look(self, entry) else { continue };
+            looked[len] = (worth, Some(entry));
+            len += 1;
+            if least.as_ref().is_none_or(|(lowest, _)| worth < *lowest) {
+                least = Some((worth, what));
             }
         }
+        looked.select_nth_unstable_by(SAMPLE_KEPT, |one, other| one.0.total_cmp(&other.0));
+        self.sample.copy_from_slice(&looked.map(|(_, entry)| entry)[..SAMPLE_KEPT]);
         least
     }
 
@@ -266,10 +284,9 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Evicts the least worth of a sample. Returns the hole.
     fn evict_sampled(&mut self, left: &mut u32) -> Option<RegionId> {
-        let count = self.entries.listed().len();
-        let sample: [usize; SAMPLE] = core::array::from_fn(|_| self.draw(count));
-        let sample = sample.map(|at| self.entries.listed().get(at).copied());
-        let victim = self.least(sample.into_iter().flatten())?;
+        let (_, victim) = self.least_of_sample(|machine, entry| {
+            machine.can_go(entry).then(|| (machine.worth(entry), entry))
+        })?;
         self.evict_for(victim, left)
     }
 
@@ -300,8 +317,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Whether an entry can be evicted, unless somebody has it pinned.
     fn can_go(&self, entry: EntryId) -> bool {
-        let known = self.entries.get(entry);
-        known.is_listed() && !known.is_filling()
+        self.entries.find(entry).is_some_and(|known| known.is_listed() && !known.is_filling())
     }
 
     /// What an entry is worth: how much it was used lately, times what a get of it costs.
