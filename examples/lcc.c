@@ -1,0 +1,455 @@
+/* The local clustering coefficient of each vertex of a graph: the part of the pairs of its neighbours that are neighbours
+ * of each other. To find them a rank reads the list of neighbours of each neighbour: small gets of many sizes, and the
+ * lists of the vertices with many neighbours again and again. So a cache of gets pays.
+ *
+ * The graph is an R-MAT graph as in Graph500, with 2^SCALE vertices and 16 times as many edges, made simple: edges lead both
+ * ways, none twice and none to the vertex itself. A rank has a block of the vertices (a 1-D partition), and in its
+ * memory in compressed rows the lists of their neighbours. What there is for each vertex of all ranks, the begin of its
+ * list, lies in ordinary memory. A list of another rank is one get.
+ *
+ *   cc -O2 -Iinclude examples/lcc.c -o lcc -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
+ *   VGASNET_POOL_SIZE=64M target/release/vgasnetrun -n 2 ./lcc --scale 16 --cached
+ *
+ * Without --cached each list is got anew. By MPI, with and without a library that caches its gets:
+ *
+ *   mpicc -O2 -DUSE_MPI -D_POSIX_C_SOURCE=200809L examples/lcc.c -o lcc-mpi && mpiexec -n 2 ./lcc-mpi --scale 16
+ */
+#include "remote.h"
+
+/* Edges for each vertex, before the graph is made simple. */
+#define EDGE_FACTOR 16
+
+/* Of 2^16: an edge is in the upper left quarter of the matrix, or in that and the upper right one, and so on. */
+#define A 37356             /* 0.57 */
+#define A_B (A + 12452)     /* 0.19 more */
+#define A_B_C (A_B + 12452) /* 0.19 more, which leaves 0.05 */
+
+#define SCALE_MAX 28
+
+/* The largest graph that is checked against one rank unless an option says so. */
+#define SCALE_CHECKED 14
+
+struct options {
+    uint64_t scale, seed, batch;
+    int is_weighted, is_checked, is_json;
+};
+
+struct edge {
+    uint32_t from, to;
+};
+
+/* What came of the vertices of a rank. */
+struct result {
+    double coefficients, seconds; /* the sum, and the time of the phase */
+    uint64_t checksum;            /* of each vertex and its count of pairs */
+    struct remote_counters counters;
+};
+
+static struct options options = {12, 1, 1, 0, -1, 0};
+static size_t vertices;
+
+/* Where the list of each vertex begins, in neighbours, in the memory of its rank. A block has one begin more than
+ * vertices, the end of its last list. */
+static uint64_t **starts;
+
+static int usage(int status) {
+    if (remote.me != 0) return 0;
+    fprintf(status == 0 ? stdout : stderr,
+            "usage: lcc [OPTION]...\n"
+            "  --scale N   the graph has 2^N vertices, at least one for each rank; 1 to 28 (default 12)\n"
+            "  --seed N    of the graph (default 1)\n"
+            "  --cached    get through the cache of vgasnet\n"
+            "  --weighted  what is kept there has the degree over the mean as weight\n"
+            "  --batch N   begin so many gets before the first is waited for (default 1)\n"
+            "  --check     compare the result with that of one rank by itself (default up to scale 14)\n"
+            "  --no-check  do not\n"
+            "  --json      print one line of JSON\n");
+    return status;
+}
+
+/* ---- where things are ---- */
+
+static size_t first_of(unsigned rank) { return vertices * rank / remote.ranks; }
+
+static size_t count_of(unsigned rank) { return first_of(rank + 1) - first_of(rank); }
+
+static unsigned rank_of(uint32_t vertex) {
+    unsigned rank = (unsigned)((uint64_t)vertex * remote.ranks / vertices);
+    return vertex < first_of(rank + 1) ? rank : rank + 1;
+}
+
+/* At the begin of a rank's memory is its result, then the begins of its lists, then the lists. */
+static size_t offset_of_starts(void) { return sizeof(struct result); }
+
+static size_t offset_of_lists(unsigned rank) { return offset_of_starts() + (count_of(rank) + 1) * sizeof(uint64_t); }
+
+static uint32_t *own_lists(void) { return (uint32_t *)(void *)(remote.own + offset_of_lists(remote.me)); }
+
+static uint64_t start_of(uint32_t vertex) {
+    unsigned rank = rank_of(vertex);
+    return starts[rank][vertex - first_of(rank)];
+}
+
+static size_t degree_of(uint32_t vertex) {
+    unsigned rank = rank_of(vertex);
+    return (size_t)(starts[rank][vertex - first_of(rank) + 1] - starts[rank][vertex - first_of(rank)]);
+}
+
+/* ---- the graph ---- */
+
+/* splitmix64 */
+static uint64_t mix(uint64_t z) {
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static uint64_t random_word(uint64_t *state) { return mix(*state += UINT64_C(0x9e3779b97f4a7c15)); }
+
+/* Gives the vertices other numbers: most edges of R-MAT are at low ones, which would all belong to one rank. */
+static uint32_t renumbered(uint32_t vertex) {
+    uint32_t mask = (uint32_t)(vertices - 1);
+    for (int turn = 0; turn < 2; ++turn) {
+        vertex = vertex * UINT32_C(0x9e3779b1) & mask;
+        vertex ^= vertex >> (options.scale / 2 + 1);
+    }
+    return vertex;
+}
+
+static struct edge edge_at(size_t index) {
+    uint64_t state = options.seed * UINT64_C(0xd1342543de82ef95) + index * options.scale, bits = 0;
+    struct edge edge = {0, 0};
+    for (unsigned level = 0; level < options.scale; ++level, bits >>= 16) {
+        if (level % 4 == 0) bits = random_word(&state);
+        uint32_t part = (uint32_t)(bits & UINT16_MAX);
+        edge.from = edge.from << 1 | (part >= A_B);
+        edge.to = edge.to << 1 | ((part >= A && part < A_B) || part >= A_B_C);
+    }
+    edge.from = renumbered(edge.from), edge.to = renumbered(edge.to);
+    return edge;
+}
+
+/* Ordinary memory with the lists of some vertices while they are made: the next free place of each. */
+struct window {
+    size_t first, end; /* vertices */
+    size_t *places;
+    uint32_t *neighbours;
+};
+
+/* Adds all edges that begin in the window, in either direction; without neighbours counts them at the place behind. */
+static void add_edges(struct window *window) {
+    for (size_t index = 0; index < EDGE_FACTOR * vertices; ++index) {
+        struct edge edge = edge_at(index);
+        if (edge.from == edge.to) continue;
+        for (int turn = 0; turn < 2; ++turn) {
+            uint32_t from = turn == 0 ? edge.from : edge.to, to = turn == 0 ? edge.to : edge.from;
+            if (from < window->first || from >= window->end) continue;
+            size_t own = from - window->first;
+            if (window->neighbours == NULL)
+                ++window->places[own + 1];
+            else
+                window->neighbours[window->places[own]++] = to;
+        }
+    }
+}
+
+static int compare(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* Puts a list in order and drops what is there twice. Returns how many are left. */
+static size_t make_simple(uint32_t *list, size_t count) {
+    size_t kept = 0;
+    qsort(list, count, sizeof *list, compare);
+    for (size_t at = 0; at < count; ++at)
+        if (at == 0 || list[at] != list[at - 1]) list[kept++] = list[at];
+    return kept;
+}
+
+/* Writes the lists of a block of vertices and where each begins, as many vertices at a time as fit in ordinary memory that
+ * has an eighth of their size: to generate all edges again for each of these windows is cheaper than to store them at random
+ * places out of core. `bounds` are the sums of the degrees before the graph is made simple. */
+static void write_lists(size_t first, size_t count, const size_t *bounds, uint64_t *begins, uint32_t *lists) {
+    size_t room = bounds[count] / 8 + 1, written = 0;
+    for (size_t at = 0; at < count; ++at)
+        if (bounds[at + 1] - bounds[at] > room) room = bounds[at + 1] - bounds[at];
+    struct window window = {0, 0, (size_t *)memory(count, sizeof(size_t)), (uint32_t *)memory(room, sizeof(uint32_t))};
+    for (size_t at = 0, end; at < count; at = end) {
+        remote_progress("writing the graph", at, count);
+        for (end = at + 1; end < count && bounds[end + 1] - bounds[at] <= room;) ++end;
+        window.first = first + at, window.end = first + end;
+        for (size_t own = at; own < end; ++own) window.places[own - at] = bounds[own] - bounds[at];
+        add_edges(&window);
+        for (size_t own = at; own < end; ++own) {
+            uint32_t *list = window.neighbours + (bounds[own] - bounds[at]);
+            size_t kept = make_simple(list, bounds[own + 1] - bounds[own]);
+            begins[own] = written;
+            memcpy(lists + written, list, kept * sizeof *list);
+            written += kept;
+        }
+    }
+    begins[count] = written;
+    remote_progress("writing the graph", count, count);
+    free(window.places);
+    free(window.neighbours);
+}
+
+/* For a block of vertices the sums of their degrees, with edges that are there twice. */
+static size_t *bounds_of(size_t first, size_t count) {
+    struct window window = {first, first + count, (size_t *)memory(count + 1, sizeof(size_t)), NULL};
+    add_edges(&window);
+    for (size_t own = 0; own < count; ++own) window.places[own + 1] += window.places[own];
+    return window.places;
+}
+
+/* Gets where the lists of all ranks begin, once. */
+static void get_starts(void) {
+    starts = (uint64_t **)memory(remote.ranks, sizeof *starts);
+    for (unsigned rank = 0; rank < remote.ranks; ++rank) {
+        size_t bytes = (count_of(rank) + 1) * sizeof(uint64_t);
+        starts[rank] = (uint64_t *)memory(bytes, 1);
+        remote_get(starts[rank], rank, offset_of_starts(), bytes, 1);
+    }
+}
+
+/* ---- the coefficients ---- */
+
+/* One bit a vertex: whether it is a neighbour of the vertex at hand. */
+static uint64_t *marks;
+
+static void mark(const uint32_t *list, size_t count, int is_set) {
+    for (size_t at = 0; at < count; ++at)
+        if (is_set)
+            marks[list[at] / 64] |= UINT64_C(1) << list[at] % 64;
+        else
+            marks[list[at] / 64] = 0;
+}
+
+/* How many of the shorter list are in the longer. */
+static uint64_t common_by_search(const uint32_t *shorter, size_t count, const uint32_t *longer, size_t room) {
+    uint64_t common = 0;
+    const uint32_t *low = longer, *end = longer + room;
+    for (size_t at = 0; at < count; ++at) {
+        for (const uint32_t *high = end; low < high;) {
+            const uint32_t *middle = low + (high - low) / 2;
+            if (*middle < shorter[at])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        common += low < end && *low == shorter[at];
+    }
+    return common;
+}
+
+/* How many neighbours two vertices share. Those of the first are marked. */
+static uint64_t common(const uint32_t *first, size_t room, const uint32_t *second, size_t count) {
+    if (room * 16 < count) return common_by_search(first, room, second, count);
+    uint64_t found = 0;
+    for (size_t at = 0; at < count; ++at) found += marks[second[at] / 64] >> second[at] % 64 & 1;
+    return found;
+}
+
+/* The lists of some neighbours of a vertex. Those of other ranks are got into a buffer. */
+struct batch {
+    uint32_t *buffer;
+    const uint32_t **lists;
+};
+
+static void fetch(struct batch *batch, const uint32_t *neighbours, size_t count, size_t degree_max, double mean) {
+    int is_pending = 0;
+    for (size_t at = 0; at < count; ++at) {
+        unsigned rank = rank_of(neighbours[at]);
+        uint64_t start = start_of(neighbours[at]);
+        batch->lists[at] = rank == remote.me ? own_lists() + start : batch->buffer + at * degree_max;
+        if (rank == remote.me) continue;
+        uint32_t *to = batch->buffer + at * degree_max;
+        size_t offset = offset_of_lists(rank) + start * sizeof(uint32_t), degree = degree_of(neighbours[at]);
+        float weight = options.is_weighted ? (float)((double)degree / mean) : 1;
+        if (options.batch == 1)
+            remote_get(to, rank, offset, degree * sizeof(uint32_t), weight);
+        else
+            remote_get_nb(to, rank, offset, degree * sizeof(uint32_t)), is_pending = 1;
+    }
+    if (is_pending) remote_wait();
+}
+
+/* Twice the number of pairs of neighbours of a vertex that are neighbours. */
+static uint64_t pairs_of(struct batch *batch, uint32_t vertex, size_t degree_max, double mean) {
+    const uint32_t *list = own_lists() + start_of(vertex);
+    size_t degree = degree_of(vertex);
+    uint64_t pairs = 0;
+    mark(list, degree, 1);
+    for (size_t at = 0; at < degree; at += options.batch) {
+        size_t count = degree - at < options.batch ? degree - at : (size_t)options.batch;
+        fetch(batch, list + at, count, degree_max, mean);
+        for (size_t one = 0; one < count; ++one)
+            pairs += common(list, degree, batch->lists[one], degree_of(list[at + one]));
+    }
+    mark(list, degree, 0);
+    return pairs;
+}
+
+static void add_vertex(struct result *result, uint32_t vertex, size_t degree, uint64_t pairs) {
+    if (degree > 1) result->coefficients += (double)pairs / ((double)degree * (double)(degree - 1));
+    result->checksum += mix(vertex ^ pairs << 32) ^ pairs;
+}
+
+/* Of the own vertices. */
+static struct result find_coefficients(void) {
+    struct result result = {0, 0, 0, {0, 0, {0}}};
+    size_t degree_max = 1, all = 0, first = first_of(remote.me);
+    for (size_t vertex = 0; vertex < vertices; ++vertex) {
+        size_t degree = degree_of((uint32_t)vertex);
+        degree_max = degree > degree_max ? degree : degree_max, all += degree;
+    }
+    struct batch batch = {(uint32_t *)memory(options.batch * degree_max, sizeof(uint32_t)),
+                          (const uint32_t **)memory(options.batch, sizeof(uint32_t *))};
+    marks = (uint64_t *)memory(vertices / 64 + 1, sizeof *marks);
+    remote_barrier();
+    remote.counters.gets = 0, remote.counters.bytes = 0;
+    double began = seconds();
+    remote_read_only_begin(offset_of_starts(), 0);
+    for (size_t own = 0; own < count_of(remote.me); ++own) {
+        uint32_t vertex = (uint32_t)(first + own);
+        uint64_t pairs = pairs_of(&batch, vertex, degree_max, (double)all / (double)vertices);
+        add_vertex(&result, vertex, degree_of(vertex), pairs);
+        remote_progress("coefficients", own, count_of(remote.me));
+    }
+    remote_progress("coefficients", 1, 1);
+    remote_read_only_end(offset_of_starts());
+    remote_barrier();
+    result.seconds = seconds() - began;
+    result.counters = remote.counters;
+    free(batch.buffer);
+    free(batch.lists);
+    free(marks);
+    return result;
+}
+
+/* ---- check and output ---- */
+
+/* Of all vertices, by this rank alone in ordinary memory: for each pair of lists by going through both. */
+static struct result find_alone(void) {
+    struct result result = {0, 0, 0, {0, 0, {0}}};
+    size_t *bounds = bounds_of(0, vertices);
+    uint64_t *begins = (uint64_t *)memory(vertices + 1, sizeof *begins);
+    uint32_t *lists = (uint32_t *)memory(bounds[vertices], sizeof *lists);
+    write_lists(0, vertices, bounds, begins, lists);
+    for (size_t vertex = 0; vertex < vertices; ++vertex) {
+        uint64_t pairs = 0;
+        for (uint64_t of = begins[vertex]; of < begins[vertex + 1]; ++of) {
+            uint64_t left = begins[vertex], right = begins[lists[of]];
+            while (left < begins[vertex + 1] && right < begins[lists[of] + 1]) {
+                uint32_t a = lists[left], b = lists[right];
+                pairs += a == b, left += a <= b, right += b <= a;
+            }
+        }
+        add_vertex(&result, (uint32_t)vertex, (size_t)(begins[vertex + 1] - begins[vertex]), pairs);
+        remote_progress("check", vertex, vertices);
+    }
+    remote_progress("check", 1, 1);
+    free(bounds);
+    free(begins);
+    free(lists);
+    return result;
+}
+
+/* Puts together what all ranks have found; on rank 0. */
+static struct result gather(const struct result *mine) {
+    struct result sum = {0, 0, 0, {0, 0, {0}}}, one;
+    memcpy(remote.own, mine, sizeof *mine);
+    remote_barrier();
+    for (unsigned rank = 0; remote.me == 0 && rank < remote.ranks; ++rank) {
+        remote_get(&one, rank, 0, sizeof one, 1);
+        sum.coefficients += one.coefficients, sum.checksum += one.checksum;
+        sum.seconds = one.seconds > sum.seconds ? one.seconds : sum.seconds;
+        remote_add_counters(&sum.counters, &one.counters);
+    }
+    return sum;
+}
+
+static void print(const struct result *sum, double mean, uint64_t remote_bytes) {
+    const struct remote_counters *counters = &sum->counters;
+    if (options.is_json) {
+        printf("{\"program\":\"lcc\",\"ranks\":%u,\"scale\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"cached\":%s,"
+               "\"mean\":%.9f,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"remote_bytes\":%" PRIu64 ",",
+               remote.ranks, options.scale, options.seed, remote.is_cached ? "true" : "false", mean, sum->checksum,
+               sum->seconds, remote_bytes);
+        remote_print_json(counters);
+        printf("}\n");
+        return;
+    }
+    printf("lcc on %u ranks%s, scale %" PRIu64 ", seed %" PRIu64 ": mean coefficient %.6f, checksum %016" PRIx64
+           ", %.3f s, %" PRIu64 " gets of %.1f MiB",
+           remote.ranks, remote.is_cached ? ", cached" : "", options.scale, options.seed, mean, sum->checksum,
+           sum->seconds, counters->gets, (double)counters->bytes / (1 << 20));
+    if (remote.is_cached && counters->gets > 0)
+        printf(", %.1f %% hits", 100.0 * (double)counters->cache[0] / (double)counters->gets);
+    printf("\n");
+}
+
+/* Prints what came of it. The sum of coefficients depends on the order of the ranks in its last digits. */
+static void report(const struct result *mine) {
+    uint64_t remote_bytes = 0;
+    struct result sum = gather(mine);
+    for (unsigned rank = 0; rank < remote.ranks; ++rank)
+        remote_bytes += rank == remote.me ? 0 : starts[rank][count_of(rank)] * sizeof(uint32_t);
+    if (remote.me == 0) {
+        if (options.is_checked) {
+            struct result alone = find_alone();
+            double difference = alone.coefficients - sum.coefficients;
+            if (alone.checksum != sum.checksum || difference > 1e-6 || difference < -1e-6)
+                fail("the result is not that of one rank by itself");
+        }
+        print(&sum, sum.coefficients / (double)vertices, remote_bytes);
+    }
+    remote_barrier();
+}
+
+static int understand(int argc, char **argv) {
+    for (int at = 1; at < argc; ++at) {
+        const char *name = argv[at], *value = at + 1 < argc ? argv[at + 1] : "";
+        if (strcmp(name, "--scale") == 0)
+            options.scale = number(value, SCALE_MAX), ++at;
+        else if (strcmp(name, "--seed") == 0)
+            options.seed = number(value, INT64_MAX), ++at;
+        else if (strcmp(name, "--batch") == 0)
+            options.batch = number(value, 1024), ++at;
+        else if (strcmp(name, "--cached") == 0)
+            remote.is_cached = 1;
+        else if (strcmp(name, "--weighted") == 0)
+            options.is_weighted = 1;
+        else if (strcmp(name, "--check") == 0 || strcmp(name, "--no-check") == 0)
+            options.is_checked = strcmp(name, "--check") == 0;
+        else if (strcmp(name, "--json") == 0)
+            options.is_json = 1;
+        else
+            return 0;
+    }
+#ifdef USE_MPI
+    if (remote.is_cached) return 0;
+#endif
+    if (options.is_checked < 0) options.is_checked = options.scale <= SCALE_CHECKED;
+    vertices = (size_t)1 << (options.scale <= SCALE_MAX ? options.scale : 0);
+    return options.scale - 1 < SCALE_MAX && options.seed != UINT64_MAX && options.batch - 1 < 1024 &&
+           vertices >= remote.ranks;
+}
+
+int main(int argc, char **argv) {
+    int status = remote_start(&argc, &argv);
+    if (status != 0) return status;
+    if (argc > 1 && strcmp(argv[1], "--help") == 0) return remote_end(usage(0));
+    if (!understand(argc, argv)) return remote_end(usage(2));
+    size_t first = first_of(remote.me), count = count_of(remote.me), *bounds = bounds_of(first, count);
+    if (remote_attach(offset_of_lists(remote.me) + bounds[count] * sizeof(uint32_t)) != 0) return 1;
+    uint64_t *begins = (uint64_t *)(void *)(remote.own + offset_of_starts());
+    write_lists(first, count, bounds, begins, own_lists());
+    free(bounds);
+    remote_barrier();
+    get_starts();
+    struct result mine = find_coefficients();
+    report(&mine);
+    return remote_end(0);
+}
