@@ -101,12 +101,58 @@ fn graph_search() {
 }
 
 #[test]
+fn lcc() {
+    // Lists of 90 KiB on all ranks together; the graph is the same on however many.
+    let found = "scale 10, seed 1: mean coefficient 0.364248, checksum 37046b72b2fb162b, ";
+    for (ranks, pool_bytes) in [(1, 64 * KIB), (2, 64 * KIB), (4, 32 * KIB)] {
+        for args in [&[][..], &["--cached"], &["--cached", "--weighted", "--batch", "8"]] {
+            let args = [&["--scale", "10"], args].concat();
+            says("lcc", &args, setup(ranks, 4 * KIB, pool_bytes), &[&*format!("lcc on {ranks} ranks"), found]);
+        }
+    }
+    let apart = Setup { peer_memory: false, ..setup(2, 4 * KIB, 64 * KIB) };
+    says("lcc", &["--scale", "10", "--cached"], apart, &[" % hits"]);
+    says("lcc", &["--scale", "4", "--seed", "7", "--json"], apart, &["{\"program\":\"lcc\",\"ranks\":2,\"scale\":4,"]);
+    explains("lcc", &["--help"], 0);
+    for args in [&["--scale", "0"][..], &["--scale", "29"], &["--scale", "1"], &["--scale"], &["--batch", "0"], &["8"]]
+    {
+        explains("lcc", args, 2);
+    }
+}
+
+#[test]
+fn barnes_hut() {
+    // Forces are as by one rank to the last bit, and near the sums over all pairs.
+    for (ranks, pool_bytes) in [(1, 64 * KIB), (2, 64 * KIB), (4, 32 * KIB)] {
+        for args in [&[][..], &["--cached"], &["--cached", "--batch"], &["--direct-mapped", "20000"]] {
+            let args = [&["--bodies", "200"], args].concat();
+            let parts = [&*format!("barnes_hut on {ranks} ranks"), "200 bodies, 2 steps, seed 1: checksum "];
+            says("barnes_hut", &args, setup(ranks, 4 * KIB, pool_bytes), &parts);
+        }
+    }
+    let apart = Setup { peer_memory: false, ..setup(2, 4 * KIB, 64 * KIB) };
+    says("barnes_hut", &["--bodies", "100", "--uniform", "--cached"], apart, &[" % hits"]);
+    says("barnes_hut", &["--bodies", "2", "--json"], apart, &["{\"program\":\"barnes_hut\",\"ranks\":2,\"bodies\":2,"]);
+    explains("barnes_hut", &["--help"], 0);
+    for args in [
+        &["--bodies", "2"][..],
+        &["--bodies", "x"],
+        &["--steps", "0"],
+        &["--direct-mapped", "1"],
+        &["--cached", "--direct-mapped", "4096"],
+        &["--theta"],
+    ] {
+        explains("barnes_hut", args, 2);
+    }
+}
+
+#[test]
 fn every_example_is_run() {
     let tests = include_str!("examples.rs");
     let entries = std::fs::read_dir(compile::source_dir().join("examples")).expect("a directory").flatten();
     let sources: Vec<_> =
         entries.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|its| its == "c")).collect();
-    assert!(sources.len() >= 5);
+    assert!(sources.len() >= 7);
     for source in sources {
         let name = source.file_stem().expect("a name").to_string_lossy();
         assert!(tests.contains(&format!("says(\"{name}\"")), "no test runs examples/{name}.c");

@@ -1,7 +1,7 @@
 //! Programs that use MPI as well as vgasnet. Either may start and end MPI, and MPI is given addresses in segments.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{Setup, conduit, run, say_not_run};
+use crate::support::run::{IN_CONTAINERS, Setup, conduit, run, say_not_run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -124,4 +124,40 @@ fn what_calls_with_ordinary_buffers_take_besides() {
     }
     let ended = run(&program("overhead"), &[], small(1, 4, true));
     println!("{}", ended.expect(0).stdout);
+}
+
+/// The examples that compile for MPI alone, by its own launcher.
+#[test]
+fn examples_by_mpi_alone_find_what_one_rank_finds() {
+    if !is_over_mpi() {
+        return;
+    }
+    for (name, args) in [
+        ("lcc", &["--scale", "9"][..]),
+        ("lcc", &["--scale", "9", "--batch", "8"]),
+        ("barnes_hut", &["--bodies", "300"]),
+        ("barnes_hut", &["--bodies", "300", "--batch", "--uniform"]),
+        ("barnes_hut", &["--bodies", "300", "--direct-mapped", "20000"]),
+    ] {
+        let program = alone(name);
+        for ranks in ["1", "2"] {
+            let mut command = Command::new(vgasnet_mpi::MPIEXEC);
+            command.envs(IN_CONTAINERS).args(["-n", ranks]).arg(&program).args(args);
+            let output = command.output().expect("the launcher of MPI");
+            let said = String::from_utf8_lossy(&output.stdout);
+            let is_one_line = said.lines().count() == 1 && said.starts_with(&format!("{name} on {ranks} ranks"));
+            assert!(output.status.success() && is_one_line, "{command:?}\n{output:?}");
+        }
+    }
+}
+
+/// An example, compiled without vgasnet.
+fn alone(name: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("alone-{name}"));
+    let mut command = Command::new(vgasnet_mpi::MPICC);
+    command.args(["-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-O1", "-g", "-DUSE_MPI"]);
+    command.arg(source_dir().join("examples").join(name).with_extension("c")).arg("-o").arg(&program).arg("-lm");
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    program
 }

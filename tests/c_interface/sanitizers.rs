@@ -1,4 +1,4 @@
-//! All programs of `tests/c/` under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, but those that are named
+//! All programs of `tests/c/`, and examples, under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer, but those that are named
 //! here with a reason. The library itself is built without; `scripts/asan` checks it.
 
 use crate::support::compile::{library, source_dir};
@@ -68,16 +68,28 @@ const ARGUMENTS: [(&str, &[&str]); 14] = [
     ("wild", &["handled"]),
 ];
 
+/// Programs of `examples/`, with what they need on their command line.
+const EXAMPLES: [(&str, &[&str]); 2] = [
+    ("barnes_hut", &["--bodies", "200", "--cached", "--batch"]),
+    ("lcc", &["--scale", "8", "--cached", "--batch", "4"]),
+];
+
 const SETUP: Setup = Setup { ranks: 2, page_bytes: 65536, pool_pages: 8, peer_memory: true, cooperative: true };
 
-/// Compiles a source of `tests/c/` for a checker, with the library or with these options; `None` if the compiler has no such
+/// The source of a program.
+fn source_of(name: &str) -> PathBuf {
+    let dir = if EXAMPLES.iter().any(|(example, _)| *example == name) { "examples" } else { "tests/c" };
+    source_dir().join(dir).join(name).with_extension("c")
+}
+
+/// Compiles a source for a checker, with the library or with these options; `None` if the compiler has no such
 /// checker.
 fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<PathBuf> {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
     let mut command = Command::new("cc");
     command.arg(format!("-fsanitize={sanitizers}")).arg("-fno-sanitize-recover=all");
     command.args(["-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L", "-I"]).arg(source_dir().join("include"));
-    command.arg(source_dir().join("tests/c").join(name).with_extension("c")).arg("-o").arg(&file);
+    command.arg(source_of(name)).arg("-o").arg(&file);
     if let Some(options) = options {
         command.args(options);
     } else {
@@ -85,7 +97,7 @@ fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<Pa
         let dir = shared.parent().expect("a library is in a directory");
         command.arg("-L").arg(dir).arg("-lvgasnet").arg(format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display()));
     }
-    let output = command.arg("-ldl").output().expect("a compiler");
+    let output = command.args(["-ldl", "-lm"]).output().expect("a compiler");
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         say_not_run(&format!("{name} with {sanitizers}"), said.lines().last().unwrap_or("it does not compile"));
@@ -95,7 +107,7 @@ fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<Pa
 
 impl Checker {
     fn run(&self, name: &str) {
-        let args = ARGUMENTS.iter().find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
+        let args = ARGUMENTS.iter().chain(&EXAMPLES).find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
         let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let (program, args) = if name == "dlopened" {
             let plugin = compiled("dlopened_plugin", self.sanitizers, Some(&["-shared", "-fPIC"]));
@@ -126,6 +138,7 @@ impl Checker {
         }
         let is_excepted = |name: &str| self.exceptions.iter().any(|(other, _)| *other == name);
         all.iter().filter(|name| !is_excepted(name)).for_each(|name| self.run(name));
+        EXAMPLES.iter().for_each(|(name, _)| self.run(name));
     }
 }
 

@@ -87,7 +87,7 @@ pub fn build(source: &Path, language: Language, linking: Linking) -> PathBuf {
             // The older kind of path has precedence over LD_LIBRARY_PATH, by which cargo names another directory too;
             // the library there is that of the last `cargo build`.
             let path = format!("-Wl,--disable-new-dtags,-rpath,{}", dir.display());
-            command.arg("-L").arg(dir).arg("-lvgasnet").arg(path);
+            command.arg("-L").arg(dir).args(["-lvgasnet", "-lm"]).arg(path);
         }
         Linking::Static => {
             command.arg(library("libvgasnet.a"));
