@@ -5,7 +5,7 @@ use crate::driver::{Driver, HITS_A_LOOK_LOG2};
 use crate::entry::Bytes;
 use crate::locked::Locked;
 use crate::memory::{Heap, Memory};
-use crate::readers::{Readers, mark};
+use crate::readers::{Readers, Shard, mark};
 use crate::shared::{Arena, Shared};
 use crate::sync::Ordering;
 use crate::{barrier, threads};
@@ -13,7 +13,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use vgasnet_protocol::get_cache::{Answer, Filled, GENERATION_PLACES, Hasher, Key, Limits, Machine, Part, Stats};
+use vgasnet_protocol::get_cache::{Answer, Filled, GENERATION_PLACES, Hash, Hasher, Key, Limits, Machine, Part, Stats};
 
 /// What is behind the lock: for the type parameter of [`GetCache`] only.
 pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
@@ -107,16 +107,11 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     #[inline]
     pub unsafe fn hit(&self, key: &Key, skip: u32, len: u32, dest: *mut u8) -> bool {
         let hash = self.hasher.hash(key);
-        if self.shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled() {
-            return false;
-        }
-        let Some((entry, bytes)) = self.shared.pin(key, hash, skip.saturating_add(len)) else { return false };
-        // SAFETY: the entry has as many bytes and is pinned, so nobody writes them; the caller says that there is room.
-        unsafe { copy(bytes.data.add(skip as usize), dest, len) };
-        self.shared.warm(entry);
-        entry.unpin();
-        self.shared.counters.on_hit(len as usize);
-        true
+        let shared = &*self.shared;
+        let Some(shard) = shared.readers.shard(threads::own()).filter(|shard| shard.is_ready()) else { return false };
+        let is_dormant = shared.is_dormant.load(Ordering::Relaxed) && !hash.is_sampled();
+        // SAFETY: as the caller says.
+        !is_dormant && unsafe { self.copy_found(shard, key, hash, (skip, len), dest) }
     }
 
     /// Gets the bytes that `ask` says, as far as they are here.
@@ -138,20 +133,37 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
             shard.on_dormant(ask.len);
             return Outcome::Miss { from: 0, fill: None };
         }
+        // SAFETY: as the caller says.
+        unsafe {
+            if self.copy_found(shard, key, hash, (ask.skip, ask.len), dest) {
+                Outcome::Hit
+            } else {
+                self.get_slowly(key, ask, dest)
+            }
+        }
+    }
+
+    /// Copies bytes of a key's entry, from so many behind the key on, if they are all here.
+    ///
+    /// # Safety
+    ///
+    /// `dest` is valid for writes of as many bytes. The shard is this thread's, and ready.
+    #[inline]
+    unsafe fn copy_found(&self, shard: &Shard, key: &Key, hash: Hash, (skip, len): (u32, u32), dest: *mut u8) -> bool {
+        let shared = &*self.shared;
         shard.begin(mark(hash), &shared.readers);
-        let Some((entry, bytes)) = shared.find(key, hash, ask.want().end()) else {
+        let Some((entry, bytes)) = shared.find(key, hash, skip.saturating_add(len)) else {
             shard.end();
-            // SAFETY: as the caller says.
-            return unsafe { self.get_slowly(key, ask, dest) };
+            return false;
         };
         // SAFETY: the entry has as many bytes and this thread reads its key, so nobody writes them; the caller says that there is room.
-        unsafe { copy(bytes.data.add(ask.skip as usize), dest, ask.len) };
+        unsafe { copy(bytes.data.add(skip as usize), dest, len) };
         shared.warm(entry);
         shard.end();
-        if shard.on_hit(ask.len) % (1 << HITS_A_LOOK_LOG2) == 0 && shared.readers.is_fenced() {
+        if shard.on_hit(len) % (1 << HITS_A_LOOK_LOG2) == 0 && shared.readers.is_fenced() {
             self.state.with(|state| state.0.mirror.look_at_readers());
         }
-        Outcome::Hit
+        true
     }
 
     /// A get of a thread that this cache does not know, or that has no number, or that reads meanwhile.

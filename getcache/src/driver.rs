@@ -37,9 +37,8 @@ impl<M: Memory> Driver<M> {
 
     /// A thread looks things up from now on.
     pub fn add_reader(&mut self, number: u32) {
-        if let Some(shard) = self.shared.readers.shard(number)
-            && !shard.is_known.swap(true, Ordering::Relaxed)
-        {
+        let shard = self.shared.readers.shard(number);
+        if shard.is_some_and(|shard| !shard.is_known.swap(true, Ordering::Relaxed)) {
             self.readers.push(number);
         }
     }
