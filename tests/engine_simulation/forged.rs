@@ -19,6 +19,7 @@ use vgasnet_protocol::coherence::{
     Access, CoherenceBody, CoherenceMessage, CopyVersion, Forward, FrameId, PageId, Priority, ToCache, ToHome,
 };
 use vgasnet_protocol::replacement::PolicyKind;
+use vgasnet_protocol::writes::{AnswerHead as AnswerHeadOfWrites, Question, TAG_WRITES};
 use vgasnet_sim::Settings;
 use zerocopy::IntoBytes;
 
@@ -84,6 +85,26 @@ fn about_bytes(random: &mut Rng, ranks: u32) -> Vec<u8> {
     [head.as_bytes(), &heads, &vec![7; payload]].concat()
 }
 
+/// A question about writes, or an answer to one.
+fn about_writes(random: &mut Rng) -> Vec<u8> {
+    let (id, first, end) = (small(random, 3), small(random, PAGES), small(random, PAGES + 1));
+    if random.bool() {
+        let head = AnswerHeadOfWrites {
+            tag: TAG_WRITES,
+            is_answer: 1,
+            has_forgotten: 0,
+            padding: 0,
+            id,
+            now: random.u64(0..9),
+            next: end,
+            pages: random.u32(0..3),
+        };
+        return [head.as_bytes(), &bytes(random, 40)].concat();
+    }
+    let (remembers_all, writes_back, since) = (random.u8(0..2), random.u8(0..2), random.u64(0..9));
+    Question { tag: TAG_WRITES, is_answer: 0, remembers_all, writes_back, id, since, first, end }.as_bytes().to_vec()
+}
+
 /// Sends a forged message from a rank to another one.
 fn forge(random: &mut Rng, job: &Job) {
     let ranks = job.nodes.len() as u32;
@@ -94,6 +115,7 @@ fn forge(random: &mut Rng, job: &Job) {
         1 => BarrierMessage::Arrived(Name::Id(1)).encode(random.u8(32..34)).to_vec(),
         2 => BarrierMessage::Released(Name::Anonymous).encode(random.u8(32..34)).to_vec(),
         3..7 => about_bytes(random, ranks),
+        7..9 => about_writes(random),
         _ => about_a_page(random, ranks, Rank(home), Rank(to)),
     };
     if random.u32(0..16) == 0 {

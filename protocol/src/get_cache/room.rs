@@ -284,9 +284,8 @@ impl<M: Mirror, W> Machine<M, W> {
 
     /// Evicts the least worth of a sample. Returns the hole.
     fn evict_sampled(&mut self, left: &mut u32) -> Option<RegionId> {
-        let (_, victim) = self.least_of_sample(|machine, entry| {
-            machine.can_go(entry).then(|| (machine.worth(entry), entry))
-        })?;
+        let (_, victim) =
+            self.least_of_sample(|machine, entry| machine.can_go(entry).then(|| (machine.worth(entry), entry)))?;
         self.evict_for(victim, left)
     }
 
