@@ -1,0 +1,249 @@
+//! The functions of MPI's that the library defines, as C calls them.
+//!
+//! Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or stack slot,
+//! which holds any of them on 64-bit systems. What an `int` has beyond its half means nothing, so [`int`] cuts it.
+
+use crate::creation::Creation;
+use crate::ffi::{self, HANDLE_BYTES, handle, handle_at};
+use crate::gets::Get;
+use crate::next::Next;
+use crate::writers::Write;
+use crate::{completion, creation, gets, report, requests, writers};
+use std::ffi::{CStr, c_int};
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("the arguments of MPI's functions are passed on as 64-bit registers and stack slots");
+
+/// A string for C.
+pub const fn c_string(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => panic!("one zero, at the end"),
+    }
+}
+
+/// Defines functions with these arguments. `|next|` is a call of the next definition with the same ones.
+macro_rules! calls {
+    ($($name:ident ($($argument:ident)*) |$next:ident| $body:expr;)+) => {
+        $(
+            /// See the MPI standard.
+            ///
+            /// # Safety
+            ///
+            /// As for MPI's.
+            #[unsafe(no_mangle)]
+            #[allow(non_snake_case, reason = "MPI's name")]
+            pub unsafe extern "C" fn $name($($argument: usize),*) -> c_int {
+                static NEXT: Next = Next::new(
+                    c_string(concat!(stringify!($name), "\0")),
+                    c_string(concat!("P", stringify!($name), "\0")),
+                );
+                let $next = || -> c_int {
+                    // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
+                    unsafe {
+                        let function: unsafe extern "C" fn($(calls!(@word $argument)),*) -> c_int =
+                            std::mem::transmute(NEXT.address());
+                        function($($argument),*)
+                    }
+                };
+                $body
+            }
+        )+
+    };
+    (@word $argument:ident) => { usize };
+}
+
+/// An `int`.
+#[inline]
+fn int(argument: usize) -> c_int {
+    argument as c_int
+}
+
+/// A count of the functions that have it as an `int`.
+#[inline]
+fn short(argument: usize) -> i64 {
+    i64::from(int(argument))
+}
+
+/// A count, size or displacement that fills its register.
+#[inline]
+fn long(argument: usize) -> i64 {
+    argument as i64
+}
+
+/// The handle at an address that the caller passed to MPI for one.
+fn at(place: usize) -> u64 {
+    // SAFETY: MPI has one there.
+    unsafe { handle_at(place) }
+}
+
+/// The handle in an array of them.
+fn in_array(array: usize) -> impl Fn(usize) -> u64 {
+    move |index| at(array + index * HANDLE_BYTES)
+}
+
+/// Whether a request in an array is the null request.
+fn is_null(array: usize) -> impl Fn(usize) -> bool {
+    move |index| in_array(array)(index) == ffi::constants().request_null
+}
+
+fn make(call: &'static str, unit: i64, info: usize, comm: usize, win: usize, next: impl Fn() -> c_int) -> c_int {
+    let creation = Creation { call, unit, info: handle(info), comm: handle(comm) };
+    creation::create(&creation, next, || at(win))
+}
+
+/// The arguments of a get or of a put.
+#[derive(Clone, Copy)]
+struct Transfer {
+    origin: usize,
+    origin_count: i64,
+    origin_type: usize,
+    target: usize,
+    displacement: usize,
+    target_count: i64,
+    target_type: usize,
+    win: usize,
+}
+
+impl Transfer {
+    #[inline]
+    fn get(self) -> Get {
+        Get {
+            origin: self.origin,
+            origin_count: self.origin_count,
+            origin_type: handle(self.origin_type),
+            target: int(self.target),
+            displacement: long(self.displacement),
+            target_count: self.target_count,
+            target_type: handle(self.target_type),
+            win: handle(self.win),
+        }
+    }
+
+    #[inline]
+    fn get_now(self, next: impl Fn() -> c_int) -> c_int {
+        // SAFETY: the arguments are those of the caller, who calls MPI.
+        unsafe { gets::get(&self.get(), next) }
+    }
+
+    fn get_by_request(self, request: usize, next: impl Fn() -> c_int) -> c_int {
+        // SAFETY: as above; there is room for the request.
+        let complete = || unsafe { ffi::completed_request(request) };
+        // SAFETY: as above.
+        unsafe { gets::rget(&self.get(), next, complete, || at(request)) }
+    }
+}
+
+/// What an operation writes.
+fn to(target: usize, displacement: usize, count: i64, datatype: usize, win: usize) -> Write {
+    let (datatype, win) = (handle(datatype), handle(win));
+    Write { target: int(target), displacement: long(displacement), count, datatype, win }
+}
+
+calls! {
+    MPI_Win_create(base size unit info comm win) |next| make("MPI_Win_create", short(unit), info, comm, win, next);
+    MPI_Win_allocate(size unit info comm base win) |next| make("MPI_Win_allocate", short(unit), info, comm, win, next);
+    MPI_Win_allocate_shared(size unit info comm base win) |next| creation::create_other(next);
+    MPI_Win_create_dynamic(info comm win) |next| creation::create_other(next);
+    MPI_Win_free(win) |next| creation::free(at(win), next);
+    MPI_Win_set_info(win info) |next| creation::set_info(handle(win), handle(info), next);
+    // Only dynamic windows have them, which are not cached.
+    MPI_Win_attach(win base size) |next| next();
+    MPI_Win_detach(win base) |next| next();
+
+    MPI_Get(origin origin_count origin_type target displacement target_count target_type win) |next| {
+        let (origin_count, target_count) = (short(origin_count), short(target_count));
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_now(next)
+    };
+    MPI_Rget(origin origin_count origin_type target displacement target_count target_type win request) |next| {
+        let (origin_count, target_count) = (short(origin_count), short(target_count));
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }
+            .get_by_request(request, next)
+    };
+
+    MPI_Put(origin origin_count origin_type target displacement count datatype win) |next|
+        writers::write(&to(target, displacement, short(count), datatype, win), next);
+    MPI_Rput(origin origin_count origin_type target displacement count datatype win request) |next|
+        writers::write(&to(target, displacement, short(count), datatype, win), next);
+    MPI_Accumulate(origin origin_count origin_type target displacement count datatype op win) |next|
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+    MPI_Raccumulate(origin origin_count origin_type target displacement count datatype op win request) |next|
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+    MPI_Get_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
+        writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+    MPI_Rget_accumulate(origin origin_count origin_type result result_count result_type target displacement count datatype op win
+        request) |next| writers::update(&to(target, displacement, short(count), datatype, win), handle(op), next);
+    MPI_Fetch_and_op(origin result datatype target displacement op win) |next|
+        writers::update(&to(target, displacement, 1, datatype, win), handle(op), next);
+    MPI_Compare_and_swap(origin compare result datatype target displacement win) |next|
+        writers::write(&to(target, displacement, 1, datatype, win), next);
+
+    MPI_Win_flush(rank win) |next| completion::flush(handle(win), int(rank), true, next);
+    MPI_Win_flush_local(rank win) |next| completion::flush(handle(win), int(rank), false, next);
+    MPI_Win_flush_all(win) |next| completion::flush_all(handle(win), true, next);
+    MPI_Win_flush_local_all(win) |next| completion::flush_all(handle(win), false, next);
+    MPI_Win_fence(assert win) |next| completion::fence(handle(win), int(assert), next);
+    MPI_Win_lock(kind rank assert win) |next| completion::lock_one(handle(win), int(rank), next);
+    MPI_Win_unlock(rank win) |next| completion::unlock_one(handle(win), int(rank), next);
+    MPI_Win_lock_all(assert win) |next| completion::lock_all(handle(win), next);
+    MPI_Win_unlock_all(win) |next| completion::unlock_all(handle(win), next);
+    MPI_Win_start(group assert win) |next| completion::start(handle(win), handle(group), next);
+    MPI_Win_complete(win) |next| completion::complete(handle(win), next);
+    MPI_Win_post(group assert win) |next| completion::post(handle(win), int(assert), next);
+    MPI_Win_wait(win) |next| completion::wait(handle(win), next, || true);
+    // SAFETY: MPI has set the flag.
+    MPI_Win_test(win flag) |next| completion::wait(handle(win), next, || unsafe { *(flag as *const c_int) != 0 });
+    MPI_Win_sync(win) |next| completion::sync(handle(win), next);
+
+    MPI_Wait(request status) |next| requests::complete(1, in_array(request), is_null(request), next);
+    MPI_Waitall(count array statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Waitany(count array index status) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Waitsome(count array done indices statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Test(request flag status) |next| requests::complete(1, in_array(request), is_null(request), next);
+    MPI_Testall(count array flag statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Testany(count array index flag status) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Testsome(count array done indices statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    MPI_Request_free(request) |next| requests::free(|| at(request), next);
+
+    MPI_Finalize() |next| {
+        report::at_end();
+        next()
+    };
+}
+
+#[cfg(mpi_4)]
+calls! {
+    MPI_Win_create_c(base size unit info comm win) |next| make("MPI_Win_create_c", long(unit), info, comm, win, next);
+    MPI_Win_allocate_c(size unit info comm base win) |next| make("MPI_Win_allocate_c", long(unit), info, comm, win, next);
+    MPI_Win_allocate_shared_c(size unit info comm base win) |next| creation::create_other(next);
+
+    MPI_Get_c(origin origin_count origin_type target displacement target_count target_type win) |next| {
+        let (origin_count, target_count) = (long(origin_count), long(target_count));
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }.get_now(next)
+    };
+    MPI_Rget_c(origin origin_count origin_type target displacement target_count target_type win request) |next| {
+        let (origin_count, target_count) = (long(origin_count), long(target_count));
+        Transfer { origin, origin_count, origin_type, target, displacement, target_count, target_type, win }
+            .get_by_request(request, next)
+    };
+
+    MPI_Put_c(origin origin_count origin_type target displacement count datatype win) |next|
+        writers::write(&to(target, displacement, long(count), datatype, win), next);
+    MPI_Rput_c(origin origin_count origin_type target displacement count datatype win request) |next|
+        writers::write(&to(target, displacement, long(count), datatype, win), next);
+    MPI_Accumulate_c(origin origin_count origin_type target displacement count datatype op win) |next|
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+    MPI_Raccumulate_c(origin origin_count origin_type target displacement count datatype op win request) |next|
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+    MPI_Get_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win) |next|
+        writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+    MPI_Rget_accumulate_c(origin origin_count origin_type result result_count result_type target displacement count datatype op win
+        request) |next| writers::update(&to(target, displacement, long(count), datatype, win), handle(op), next);
+}
+
+/// As CLaMPI's users call it: the window's entries are old.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "CLaMPI's name")]
+pub extern "C" fn CLAMPI_Invalidate(win: usize) -> c_int {
+    creation::invalidate(handle(win))
+}

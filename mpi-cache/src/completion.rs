@@ -1,0 +1,288 @@
+//! Calls that begin and end epochs and complete operations: what has come is filed, and in mode checked words are raised.
+
+use crate::ffi::{self, SUCCESS};
+use crate::pending::{self, Ticket};
+use crate::report::{COUNTS, count};
+use crate::settings::Mode;
+use crate::window::{Mark, Window, access, lock};
+use crate::{gets, store, windows, words};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// What was under way when a completion began.
+struct Underway {
+    marks: Vec<Mark>,
+    /// The get that was noted last.
+    last: u64,
+}
+
+impl Underway {
+    fn of(window: &Window, number: u32) -> Underway {
+        Underway { last: pending::last_number(), marks: vec![window.mark(number)] }
+    }
+
+    fn of_all(window: &Window) -> Underway {
+        Underway { last: pending::last_number(), marks: window.mark_all() }
+    }
+
+    /// MPI has completed all of it. Returns whether gets joined that still have no bytes.
+    fn settle(&self, window: &Window, is_there: bool) -> bool {
+        let mut lacks = false;
+        for mark in &self.marks {
+            lacks |= settle(window, mark, self.last, is_there);
+        }
+        lacks
+    }
+}
+
+fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> bool {
+    forget_epoch(window, mark.target);
+    // SAFETY: MPI has completed what was noted before, and the call has not returned to the program.
+    let lacks = unsafe { pending::file(window.space, mark.target, last) };
+    window.on_done(mark, is_there);
+    window.end_interval(mark.target);
+    lacks
+}
+
+/// In mode epoch, somebody may write and tell us as soon as a get of the target is complete. Gets under way are not kept either.
+fn forget_epoch(window: &Window, number: u32) {
+    if window.mode() == Mode::Epoch {
+        store::drop_target(window.space, number);
+    }
+}
+
+/// A get is complete by its request.
+pub fn on_request(ticket: Ticket) {
+    let Some(window) = windows::of_space(ticket.space) else { return };
+    forget_epoch(window, ticket.target);
+    // SAFETY: the request is complete, and the call that said so has not returned to the program.
+    unsafe { pending::file_one(ticket) };
+    window.end_interval(ticket.target);
+}
+
+/// `MPI_Win_flush`, or `MPI_Win_flush_local` if it is not `there`. With nothing under way it calls nothing.
+#[inline]
+pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
+        return next();
+    };
+    if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
+        count(&COUNTS.flushes_saved);
+        window.end_interval(rank as u32);
+        return SUCCESS;
+    }
+    flush_one(window, rank as u32, is_there, next)
+}
+
+fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    loop {
+        let underway = Underway::of(window, number);
+        let error = next();
+        if error != SUCCESS {
+            return error;
+        }
+        let lacks = underway.settle(window, is_there);
+        if is_there {
+            words::tell(window, &underway.marks[0]);
+        }
+        if !lacks {
+            return SUCCESS;
+        }
+        // Another thread is about to ask MPI for bytes that a get of this one joined.
+        std::thread::yield_now();
+    }
+}
+
+/// Completes what is under way to a target, for a request that joined.
+pub fn flush_for_request(window: &Window, number: u32) -> c_int {
+    flush_one(window, number, false, || ffi::flush_local(window.handle, number))
+}
+
+/// `MPI_Win_flush_all`, or `MPI_Win_flush_local_all`.
+pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(handle) else { return next() };
+    if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
+        count(&COUNTS.flushes_saved);
+        window.end_intervals();
+        return SUCCESS;
+    }
+    loop {
+        let underway = Underway::of_all(window);
+        let error = next();
+        if error != SUCCESS {
+            window.unmark(&underway.marks);
+            return error;
+        }
+        let lacks = underway.settle(window, is_there);
+        window.end_intervals();
+        if is_there {
+            underway.marks.iter().for_each(|mark| words::tell(window, mark));
+        } else {
+            // They may still be under way at their targets.
+            window.unmark(&underway.marks);
+        }
+        if !lacks {
+            return SUCCESS;
+        }
+        window.unmark(&underway.marks);
+        std::thread::yield_now();
+    }
+}
+
+/// `MPI_Win_lock`.
+pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+    let error = next();
+    let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
+    if let Some(target) = window.target(rank) {
+        target.access.fetch_or(access::LOCKED, Ordering::Relaxed);
+        window.locks.fetch_add(1, Ordering::Relaxed);
+        window.end_interval(rank as u32);
+    }
+    error
+}
+
+/// `MPI_Win_unlock`. In mode checked the word is raised before the lock is free: who has the lock then may read.
+pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
+    let Some((window, target)) = windows::find(handle).and_then(|window| Some((window, window.target(rank)?))) else {
+        return next();
+    };
+    let number = rank as u32;
+    let underway = Underway::of(window, number);
+    if window.is_passive(target) {
+        tell_before_unlock(window, &underway.marks[0]);
+        if number == window.rank && window.words.is_some() {
+            words::tell_own(window);
+        }
+    }
+    let error = next();
+    if error == SUCCESS {
+        target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
+        window.locks.fetch_sub(1, Ordering::Relaxed);
+        underway.settle(window, true);
+    }
+    error
+}
+
+fn tell_before_unlock(window: &Window, mark: &Mark) {
+    if words::is_untold(window, mark) && ffi::flush(window.handle, mark.target) == SUCCESS {
+        words::tell(window, mark);
+    }
+}
+
+/// `MPI_Win_lock_all`.
+pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let error = next();
+    if let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) {
+        window.access.fetch_or(access::ALL_LOCKED, Ordering::Relaxed);
+        window.end_intervals();
+    }
+    error
+}
+
+/// `MPI_Win_unlock_all`.
+pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(handle) else { return next() };
+    let underway = Underway::of_all(window);
+    if window.words.is_some() && window.access.load(Ordering::Relaxed) & access::ALL_LOCKED != 0 {
+        underway.marks.iter().for_each(|mark| tell_before_unlock(window, mark));
+        words::tell_own(window);
+    }
+    end_all(window, &underway, &window.access, access::ALL_LOCKED, next())
+}
+
+/// An epoch with all targets has ended, if that was no error.
+fn end_all(window: &Window, underway: &Underway, epochs: &AtomicU32, epoch: u32, error: c_int) -> c_int {
+    if error == SUCCESS {
+        epochs.fetch_and(!epoch, Ordering::Relaxed);
+        underway.settle(window, true);
+        window.end_intervals();
+    } else {
+        window.unmark(&underway.marks);
+    }
+    error
+}
+
+/// `MPI_Win_fence`.
+pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(handle) else { return next() };
+    let underway = Underway::of_all(window);
+    let error = end_all(window, &underway, &window.access, access::FENCED, next());
+    if error == SUCCESS {
+        let constants = ffi::constants();
+        words::exchange(window, &underway.marks, assert & constants.no_store == 0);
+        if assert & constants.no_succeed == 0 {
+            window.access.fetch_or(access::FENCED, Ordering::Relaxed);
+        }
+    }
+    error
+}
+
+/// `MPI_Win_start`.
+pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
+    let error = next();
+    let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
+    // Where the members are not known, gets to them are not cached.
+    let members = ffi::members(group, handle, window.targets.len()).unwrap_or_default();
+    for number in &members {
+        if let Some(target) = window.targets.get(*number as usize) {
+            target.access.fetch_or(access::STARTED, Ordering::Relaxed);
+        }
+    }
+    *lock(&window.started) = members;
+    window.end_intervals();
+    error
+}
+
+/// `MPI_Win_complete`. The targets tell what was written, when they have waited.
+pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(handle) else { return next() };
+    let underway = Underway::of_all(window);
+    let error = end_all(window, &underway, &window.access, 0, next());
+    if error == SUCCESS {
+        underway.marks.iter().for_each(|mark| words::set_told(window, mark));
+        for number in std::mem::take(&mut *lock(&window.started)) {
+            if let Some(target) = window.targets.get(number as usize) {
+                target.access.fetch_and(!access::STARTED, Ordering::Relaxed);
+            }
+        }
+    }
+    error
+}
+
+/// `MPI_Win_post`. In mode checked, others must not take what this rank has stored for what it had before.
+pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(handle) else { return next() };
+    if window.words.is_some() {
+        let constants = ffi::constants();
+        window.is_exposed_to_puts.store(assert & constants.no_put == 0, Ordering::Relaxed);
+        if assert & constants.no_store == 0 {
+            words::tell_own(window);
+        }
+    }
+    next()
+}
+
+/// `MPI_Win_wait` and `MPI_Win_test`; `is_over` says whether the epoch has ended.
+pub fn wait(handle: u64, next: impl Fn() -> c_int, is_over: impl FnOnce() -> bool) -> c_int {
+    let error = next();
+    let Some(window) = windows::find(handle).filter(|_| error == SUCCESS && is_over()) else { return error };
+    if window.words.is_some() && window.is_exposed_to_puts.load(Ordering::Relaxed) {
+        words::tell_own(window);
+    }
+    error
+}
+
+/// `MPI_Win_sync`.
+pub fn sync(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let error = next();
+    if let Some(window) = windows::find(handle).filter(|window| error == SUCCESS && window.words.is_some()) {
+        words::tell_own(window);
+    }
+    error
+}
+
+/// Bytes of gets that joined one which will not come are asked for anew.
+pub fn on_request_failed(ticket: Ticket) {
+    let Some(window) = windows::of_space(ticket.space) else { return };
+    gets::reissue(pending::spoil_one(ticket), window);
+}

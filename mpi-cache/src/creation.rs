@@ -1,0 +1,175 @@
+//! Windows that are made and freed, and their modes.
+
+use crate::ffi::{self, SUCCESS, Words};
+use crate::report::{COUNTS, count, line};
+use crate::settings::{self, Mode};
+use crate::window::Window;
+use crate::windows::{self, WINDOWS_MAX};
+use crate::{gets, pending, store};
+use std::cell::Cell;
+use std::ffi::c_int;
+
+thread_local! {
+    /// This thread is in a function of MPI's that makes or frees a window. The windows that MPI makes on the way are not the program's.
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn inside<T>(work: impl FnOnce() -> T) -> T {
+    let before = IS_INSIDE.replace(true);
+    let result = work();
+    IS_INSIDE.set(before);
+    result
+}
+
+/// The arguments of a call that makes a window.
+#[derive(Debug)]
+pub struct Creation {
+    pub call: &'static str,
+    pub unit: i64,
+    pub info: u64,
+    pub comm: u64,
+}
+
+/// What ranks tell each other when a window is made.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+struct Offer {
+    unit: i64,
+    mode: u64,
+}
+
+/// `MPI_Win_create` and `MPI_Win_allocate`. `handle` reads the window's handle when it is made.
+pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce() -> u64) -> c_int {
+    let is_inside = IS_INSIDE.get();
+    let error = inside(next);
+    if error == SUCCESS && !is_inside {
+        ffi::constants();
+        inside(|| make_known(creation, handle()));
+    }
+    error
+}
+
+/// A window that is not cached.
+pub fn create_other(next: impl Fn() -> c_int) -> c_int {
+    inside(next)
+}
+
+/// The mode that a window is to have at this rank.
+fn wanted(creation: &Creation) -> Mode {
+    let call = creation.call;
+    let mode = settings::of_info(call, creation.info).unwrap_or_else(|| settings::default_mode(call));
+    if mode != Mode::Off && !(store::prepare(call) && ffi::prepare_types()) { Mode::Off } else { mode }
+}
+
+/// Collective: all ranks know the units of all, and whether all want mode checked, which needs all.
+fn make_known(creation: &Creation, handle: u64) {
+    let call = creation.call;
+    let Some((rank, ranks)) = ffi::place(creation.comm) else { return };
+    let number = windows::take_number();
+    let mut mode = wanted(creation);
+    if number.is_none() && mode != Mode::Off {
+        line(call, &format!("there are {WINDOWS_MAX} windows already; this one is not cached"));
+        mode = Mode::Off;
+    }
+    let mut offers = vec![Offer::default(); ranks as usize];
+    let mine = Offer { unit: creation.unit, mode: mode as u64 };
+    if !ffi::gather(creation.comm, &mine, &mut offers) {
+        number.into_iter().for_each(windows::return_number);
+        return;
+    }
+    let checked = offers.iter().filter(|offer| offer.mode == Mode::Checked as u64).count();
+    let words = match checked {
+        0 => None,
+        all if all == offers.len() => make_words(call, creation.comm),
+        some => {
+            if rank == 0 {
+                line(
+                    call,
+                    &format!("{some} of {ranks} ranks ask for mode checked, which needs all; the window is not cached"),
+                );
+            }
+            None
+        }
+    };
+    if checked > 0 && words.is_none() {
+        mode = Mode::Off;
+    }
+    let Some(number) = number else { return };
+    if mode != Mode::Off {
+        count(&COUNTS.windows);
+        windows::note_mode(mode);
+    }
+    let units: Vec<i64> = offers.iter().map(|offer| offer.unit).collect();
+    windows::insert(Box::new(Window::new(handle, number, rank, &units, mode, words)));
+}
+
+fn make_words(call: &str, comm: u64) -> Option<Words> {
+    let made = Words::create(comm);
+    if let Err(code) = &made {
+        line(
+            call,
+            &format!(
+                "mode checked needs a window of its own, which MPI refuses with code {code}; the window is not cached"
+            ),
+        );
+    }
+    made.ok()
+}
+
+/// `MPI_Win_set_info`.
+pub fn set_info(handle: u64, info: u64, next: impl Fn() -> c_int) -> c_int {
+    const CALL: &str = "MPI_Win_set_info";
+    let error = next();
+    let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
+    let Some(mut mode) = settings::of_info(CALL, info) else { return error };
+    if mode == Mode::Checked && window.words.is_none() {
+        line(CALL, "mode checked is to be asked for when the window is made; the window is not cached");
+        mode = Mode::Off;
+    }
+    if mode != Mode::Off && !(store::prepare(CALL) && ffi::prepare_types()) {
+        mode = Mode::Off;
+    }
+    if window.mode() == Mode::Off && mode != Mode::Off {
+        count(&COUNTS.windows);
+        window.doubt();
+    }
+    windows::note_mode(mode);
+    window.set_mode(mode);
+    end_phase(window);
+    error
+}
+
+fn end_phase(window: &Window) {
+    store::invalidate(window.space);
+    window.end_intervals();
+}
+
+/// `CLAMPI_Invalidate`.
+pub fn invalidate(handle: u64) -> c_int {
+    if let Some(window) = windows::find(handle) {
+        end_phase(window);
+    }
+    SUCCESS
+}
+
+/// `MPI_Win_free`. The handle is that of the window before.
+pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::remove(handle) else { return inside(next) };
+    let (gets, reissues) = pending::spoil_space(window.space);
+    if gets > 0 {
+        line("MPI_Win_free", &format!("{gets} gets of the window are not complete; end their epoch before"));
+    }
+    gets::reissue(reissues, &window);
+    let error = inside(next);
+    if error != SUCCESS {
+        windows::insert(window);
+        return error;
+    }
+    pending::forget_space(window.space);
+    store::forget(window.space);
+    windows::return_number(window.space);
+    if let Some(words) = window.words {
+        inside(|| words.free());
+    }
+    error
+}

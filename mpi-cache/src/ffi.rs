@@ -1,0 +1,284 @@
+//! What `layer.c`, `handles.c` and `words.c` offer, by safe names where that is possible. Handles are 8 bytes.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// MPI's success, by the standard.
+pub const SUCCESS: c_int = 0;
+
+/// MPI's constants.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Constants {
+    pub request_null: u64,
+    pub no_store: c_int,
+    pub no_put: c_int,
+    pub no_succeed: c_int,
+}
+
+unsafe extern "C" {
+    fn vgasnet_mpi_cache_find(name: *const c_char, profiling_name: *const c_char) -> *mut c_void;
+    fn vgasnet_mpi_cache_resolve() -> *const c_char;
+    fn vgasnet_mpi_cache_constants(constants: *mut Constants);
+    fn vgasnet_mpi_cache_prepare_types() -> c_int;
+    fn vgasnet_mpi_cache_world_rank() -> c_int;
+    fn vgasnet_mpi_cache_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
+    fn vgasnet_mpi_cache_gather(comm: u64, mine: *const c_void, all: *mut c_void, bytes: c_int) -> c_int;
+    fn vgasnet_mpi_cache_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
+    fn vgasnet_mpi_cache_members(group: u64, win: u64, ranks: *mut c_int, ranks_max: c_int) -> c_int;
+    fn vgasnet_mpi_cache_flush(win: u64, target: c_int) -> c_int;
+    fn vgasnet_mpi_cache_flush_local(win: u64, target: c_int) -> c_int;
+    fn vgasnet_mpi_cache_get_bytes(
+        origin: *mut c_void,
+        bytes: c_int,
+        target: c_int,
+        displacement: i64,
+        win: u64,
+    ) -> c_int;
+    fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
+    fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
+    fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
+    fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
+    fn vgasnet_mpi_cache_win_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_comm_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_info_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_group_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_request_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_words_create(comm: u64, words: *mut *mut c_void) -> c_int;
+    fn vgasnet_mpi_cache_words_free(words: *mut c_void) -> c_int;
+    fn vgasnet_mpi_cache_words_read(words: *mut c_void, target: c_int, word: *mut u64) -> c_int;
+    fn vgasnet_mpi_cache_words_raise(words: *mut c_void, target: c_int) -> c_int;
+    fn vgasnet_mpi_cache_words_reduce(words: *mut c_void, bits: *mut u64, count: c_int) -> c_int;
+}
+
+#[cfg(open_mpi)]
+unsafe extern "C" {
+    fn vgasnet_mpi_cache_type_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_op_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_cache_request_to(place: *const c_void) -> c_int;
+}
+
+/// A handle from an argument: where MPI's are shorter than a register, the rest of that means nothing.
+#[inline]
+pub fn handle(argument: usize) -> u64 {
+    if cfg!(open_mpi) { argument as u64 } else { u64::from(argument as u32) }
+}
+
+/// A handle that lies somewhere.
+///
+/// # Safety
+///
+/// There is one of MPI's.
+#[inline]
+pub unsafe fn handle_at(place: usize) -> u64 {
+    // SAFETY: as the caller says; MPI's handles are pointers in Open MPI and integers elsewhere (checked in `layer.c`).
+    unsafe { if cfg!(open_mpi) { *(place as *const u64) } else { u64::from(*(place as *const u32)) } }
+}
+
+/// The distance of handles in an array.
+pub const HANDLE_BYTES: usize = if cfg!(open_mpi) { 8 } else { 4 };
+
+/// The next definition of a function, or 0.
+pub fn find(name: &CStr, profiling_name: &CStr) -> usize {
+    // SAFETY: both are strings.
+    unsafe { vgasnet_mpi_cache_find(name.as_ptr(), profiling_name.as_ptr()) as usize }
+}
+
+/// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
+pub fn constants() -> &'static Constants {
+    static CONSTANTS: OnceLock<Constants> = OnceLock::new();
+    CONSTANTS.get_or_init(|| {
+        // SAFETY: nobody calls what the layer finds before this has ended.
+        let missing = unsafe { vgasnet_mpi_cache_resolve() };
+        if !missing.is_null() {
+            // SAFETY: it is a name.
+            let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
+            eprintln!("vgasnet-mpi-cache: {name}: no library of this process has it");
+            std::process::abort();
+        }
+        let mut constants = Constants::default();
+        // SAFETY: the struct is that of `layer.c`.
+        unsafe { vgasnet_mpi_cache_constants(&mut constants) };
+        constants
+    })
+}
+
+/// What types need that are not MPI's own. Once, while MPI runs.
+pub fn prepare_types() -> bool {
+    static IS_DONE: OnceLock<bool> = OnceLock::new();
+    // SAFETY: the caller has looked for functions before, and MPI runs, since it has made a window.
+    *IS_DONE.get_or_init(|| unsafe { vgasnet_mpi_cache_prepare_types() } == SUCCESS)
+}
+
+/// The rank in `MPI_COMM_WORLD`, while MPI runs.
+pub fn world_rank() -> Option<u32> {
+    // SAFETY: it asks MPI whether it runs, if its functions are known.
+    u32::try_from(unsafe { vgasnet_mpi_cache_world_rank() }).ok()
+}
+
+/// The rank in a communicator, and how many there are.
+pub fn place(comm: u64) -> Option<(u32, u32)> {
+    let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: the program has made a window with this communicator.
+    let error = unsafe { vgasnet_mpi_cache_place(comm, &mut rank, &mut ranks) };
+    (error == SUCCESS).then_some((rank as u32, ranks as u32))
+}
+
+/// Collective: what each rank has. `all` has as many elements as there are ranks.
+pub fn gather<T: Copy>(comm: u64, mine: &T, all: &mut [T]) -> bool {
+    let (from, to) = (std::ptr::from_ref(mine).cast(), all.as_mut_ptr().cast());
+    // SAFETY: both have as many bytes as are passed on; the element type is made of integers.
+    unsafe { vgasnet_mpi_cache_gather(comm, from, to, size_of::<T>() as c_int) == SUCCESS }
+}
+
+/// The value of an info's key.
+pub fn info(info: u64, key: &CStr) -> Option<String> {
+    let mut value: [c_char; 256] = [0; 256];
+    // SAFETY: the info is the program's; the value has so many bytes.
+    let found = unsafe { vgasnet_mpi_cache_info(info, key.as_ptr(), value.as_mut_ptr(), 256) } != 0;
+    // SAFETY: the layer ends it.
+    found.then(|| unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// The ranks in a window of a group's members.
+pub fn members(group: u64, win: u64, ranks: usize) -> Option<Vec<u32>> {
+    let mut found = vec![0; ranks];
+    // SAFETY: both are the program's, and there is room for as many as are passed on.
+    let count = unsafe { vgasnet_mpi_cache_members(group, win, found.as_mut_ptr(), ranks as c_int) };
+    let count = usize::try_from(count).ok()?;
+    Some(found[..count].iter().map(|rank| *rank as u32).collect())
+}
+
+/// Completes what is under way to a target, in a passive epoch.
+pub fn flush(win: u64, target: u32) -> c_int {
+    // SAFETY: the window is the program's.
+    unsafe { vgasnet_mpi_cache_flush(win, target as c_int) }
+}
+
+/// As [`flush`], locally.
+pub fn flush_local(win: u64, target: u32) -> c_int {
+    // SAFETY: the window is the program's.
+    unsafe { vgasnet_mpi_cache_flush_local(win, target as c_int) }
+}
+
+/// A get of bytes.
+///
+/// # Safety
+///
+/// As of `MPI_Get`.
+pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: i64, win: u64) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { vgasnet_mpi_cache_get_bytes(origin as *mut c_void, bytes as c_int, target as c_int, displacement, win) }
+}
+
+/// Makes a request that is complete.
+///
+/// # Safety
+///
+/// There is room for one.
+pub unsafe fn completed_request(place: usize) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { vgasnet_mpi_cache_completed(place as *mut c_void) }
+}
+
+/// Bytes of an element if that lies in one piece, else 0; and whether the type is one of MPI's own.
+pub fn element(datatype: u64) -> (u32, bool) {
+    let mut is_named = 0;
+    // SAFETY: the type is one that the program passes to MPI.
+    let bytes = unsafe { vgasnet_mpi_cache_element(datatype, &mut is_named) };
+    (bytes as u32, is_named != 0)
+}
+
+/// What elements of a type may touch: where that begins, and how many bytes.
+pub fn span(datatype: u64, count: i64) -> Option<(i64, i64)> {
+    let (mut low, mut bytes) = (0, 0);
+    // SAFETY: the type is one that the program passes to MPI.
+    let is_known = unsafe { vgasnet_mpi_cache_span(datatype, count, &mut low, &mut bytes) };
+    (is_known != 0).then_some((low, bytes))
+}
+
+/// Whether an operation is `MPI_NO_OP`.
+pub fn is_no_op(op: u64) -> bool {
+    // SAFETY: it compares.
+    unsafe { vgasnet_mpi_cache_is_no_op(op) != 0 }
+}
+
+macro_rules! of_fortran {
+    ($($name:ident $function:ident;)+) => {
+        $(/// The handle that Fortran has as this integer.
+        pub fn $name(handle: c_int) -> u64 {
+            // SAFETY: MPI looks the number up.
+            unsafe { $function(handle) }
+        })+
+    };
+}
+
+of_fortran! {
+    win_of vgasnet_mpi_cache_win_of;
+    comm_of vgasnet_mpi_cache_comm_of;
+    info_of vgasnet_mpi_cache_info_of;
+    group_of vgasnet_mpi_cache_group_of;
+    request_of vgasnet_mpi_cache_request_of;
+}
+#[cfg(open_mpi)]
+of_fortran! {
+    type_of vgasnet_mpi_cache_type_of;
+    op_of vgasnet_mpi_cache_op_of;
+}
+
+/// Fortran's integer for a request that lies somewhere.
+///
+/// # Safety
+///
+/// There is one.
+#[cfg(open_mpi)]
+pub unsafe fn request_to_fortran(place: usize) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { vgasnet_mpi_cache_request_to(place as *const c_void) }
+}
+
+/// The hidden window of mode checked.
+#[derive(Debug)]
+pub struct Words(NonNull<c_void>);
+
+// SAFETY: MPI's functions may be called by any thread, if by several at once that is the program's to ask for at MPI's start.
+unsafe impl Send for Words {}
+// SAFETY: as above.
+unsafe impl Sync for Words {}
+
+impl Words {
+    /// Collective.
+    pub fn create(comm: u64) -> Result<Words, c_int> {
+        let mut words = std::ptr::null_mut();
+        // SAFETY: there is room for the address.
+        let error = unsafe { vgasnet_mpi_cache_words_create(comm, &mut words) };
+        NonNull::new(words).filter(|_| error == SUCCESS).map(Words).ok_or(error)
+    }
+
+    /// Collective.
+    pub fn free(self) -> bool {
+        // SAFETY: nobody has it any more.
+        unsafe { vgasnet_mpi_cache_words_free(self.0.as_ptr()) == SUCCESS }
+    }
+
+    /// The word of a rank.
+    pub fn read(&self, target: u32) -> Option<u64> {
+        let mut word = 0;
+        // SAFETY: the window is there.
+        let error = unsafe { vgasnet_mpi_cache_words_read(self.0.as_ptr(), target as c_int, &mut word) };
+        (error == SUCCESS).then_some(word)
+    }
+
+    /// Raises the word of a rank, and returns when everybody sees it.
+    pub fn raise(&self, target: u32) -> bool {
+        // SAFETY: the window is there.
+        unsafe { vgasnet_mpi_cache_words_raise(self.0.as_ptr(), target as c_int) == SUCCESS }
+    }
+
+    /// Collective: the bits that any rank has set.
+    pub fn reduce(&self, bits: &mut [u64]) -> bool {
+        // SAFETY: the window is there, and there are so many bits.
+        unsafe { vgasnet_mpi_cache_words_reduce(self.0.as_ptr(), bits.as_mut_ptr(), bits.len() as c_int) == SUCCESS }
+    }
+}

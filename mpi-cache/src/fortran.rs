@@ -1,0 +1,127 @@
+//! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
+//! `mpi_f08` without buffers.
+//!
+//! Every argument is an address. Handles are integers; `mpi_f08` has them in structs of one integer. The next definition gets the caller's
+//! own arguments, so what Fortran has of its own, its `MPI_BOTTOM` and its statuses, is left to MPI.
+
+use crate::calls::c_string;
+use crate::creation::Creation;
+use crate::next::Next;
+use crate::{completion, creation, ffi, report, requests};
+use std::ffi::c_int;
+
+/// Defines functions with these arguments, all by the same body: that of mpif.h and `use mpi` before the comma, that of `mpi_f08` after it.
+macro_rules! fortran {
+    ($($($plain:ident)*, $($new:ident)* => $arguments:tt |$next:ident| $body:expr;)+) => {
+        $(
+            $(#[cfg(open_mpi)] fortran!(@one $plain $arguments |$next| $body);)*
+            $(fortran!(@one $new $arguments |$next| $body);)*
+        )+
+    };
+    (@one $name:ident ($($argument:ident)*) |$next:ident| $body:expr) => {
+        /// See the MPI standard.
+        ///
+        /// # Safety
+        ///
+        /// As for MPI's.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: usize,)* error: *mut c_int) {
+            static NEXT: Next = Next::new(
+                c_string(concat!(stringify!($name), "\0")),
+                c_string(concat!("p", stringify!($name), "\0")),
+            );
+            let $next = || -> c_int {
+                let mut code: c_int = 0;
+                // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
+                unsafe {
+                    let function: unsafe extern "C" fn($(fortran!(@word $argument),)* *mut c_int) =
+                        std::mem::transmute(NEXT.address());
+                    function($($argument,)* &mut code);
+                }
+                code
+            };
+            let code = $body;
+            // `mpi_f08` may leave it out.
+            if !error.is_null() {
+                // SAFETY: the caller has an integer there.
+                unsafe { *error = code };
+            }
+        }
+    };
+    (@word $argument:ident) => { usize };
+}
+#[cfg(open_mpi)]
+#[path = "fortran_buffers.rs"]
+mod buffers;
+
+/// The integer at an address.
+fn int(place: usize) -> c_int {
+    // SAFETY: Fortran passes an integer.
+    unsafe { *(place as *const c_int) }
+}
+
+fn win(place: usize) -> u64 {
+    ffi::win_of(int(place))
+}
+
+fn request(array: usize) -> impl Fn(usize) -> u64 {
+    move |index| ffi::request_of(int(array + index * size_of::<c_int>()))
+}
+
+fn is_null(array: usize) -> impl Fn(usize) -> bool {
+    move |index| request(array)(index) == ffi::constants().request_null
+}
+
+fn some(count: usize, array: usize, next: impl Fn() -> c_int) -> c_int {
+    requests::complete(int(count), request(array), is_null(array), next)
+}
+
+fn make(call: &'static str, [unit, info, comm, place]: [usize; 4], next: impl Fn() -> c_int) -> c_int {
+    let creation =
+        Creation { call, unit: i64::from(int(unit)), info: ffi::info_of(int(info)), comm: ffi::comm_of(int(comm)) };
+    creation::create(&creation, next, || win(place))
+}
+
+fortran! {
+    mpi_win_allocate_ mpi_win_allocate_cptr_, mpi_win_allocate_f08_ => (size unit info comm base place) |next|
+        make("MPI_Win_allocate", [unit, info, comm, place], next);
+    mpi_win_allocate_shared_ mpi_win_allocate_shared_cptr_, mpi_win_allocate_shared_f08_ => (size unit info comm base place) |next|
+        creation::create_other(next);
+    mpi_win_create_dynamic_, mpi_win_create_dynamic_f08_ => (info comm place) |next| creation::create_other(next);
+    mpi_win_free_, mpi_win_free_f08_ => (place) |next| creation::free(win(place), next);
+    mpi_win_set_info_, mpi_win_set_info_f08_ => (place info) |next|
+        creation::set_info(win(place), ffi::info_of(int(info)), next);
+
+    mpi_win_flush_, mpi_win_flush_f08_ => (rank place) |next| completion::flush(win(place), int(rank), true, next);
+    mpi_win_flush_local_, mpi_win_flush_local_f08_ => (rank place) |next|
+        completion::flush(win(place), int(rank), false, next);
+    mpi_win_flush_all_, mpi_win_flush_all_f08_ => (place) |next| completion::flush_all(win(place), true, next);
+    mpi_win_flush_local_all_, mpi_win_flush_local_all_f08_ => (place) |next| completion::flush_all(win(place), false, next);
+    mpi_win_fence_, mpi_win_fence_f08_ => (assert place) |next| completion::fence(win(place), int(assert), next);
+    mpi_win_lock_, mpi_win_lock_f08_ => (kind rank assert place) |next| completion::lock_one(win(place), int(rank), next);
+    mpi_win_unlock_, mpi_win_unlock_f08_ => (rank place) |next| completion::unlock_one(win(place), int(rank), next);
+    mpi_win_lock_all_, mpi_win_lock_all_f08_ => (assert place) |next| completion::lock_all(win(place), next);
+    mpi_win_unlock_all_, mpi_win_unlock_all_f08_ => (place) |next| completion::unlock_all(win(place), next);
+    mpi_win_start_, mpi_win_start_f08_ => (group assert place) |next|
+        completion::start(win(place), ffi::group_of(int(group)), next);
+    mpi_win_complete_, mpi_win_complete_f08_ => (place) |next| completion::complete(win(place), next);
+    mpi_win_post_, mpi_win_post_f08_ => (group assert place) |next| completion::post(win(place), int(assert), next);
+    mpi_win_wait_, mpi_win_wait_f08_ => (place) |next| completion::wait(win(place), next, || true);
+    mpi_win_test_, mpi_win_test_f08_ => (place flag) |next| completion::wait(win(place), next, || int(flag) != 0);
+    mpi_win_sync_, mpi_win_sync_f08_ => (place) |next| completion::sync(win(place), next);
+
+    mpi_wait_, mpi_wait_f08_ => (array status) |next| requests::complete(1, request(array), is_null(array), next);
+    mpi_waitall_, mpi_waitall_f08_ => (count array statuses) |next| some(count, array, next);
+    mpi_waitany_, mpi_waitany_f08_ => (count array index status) |next| some(count, array, next);
+    mpi_waitsome_, mpi_waitsome_f08_ => (count array done indices statuses) |next| some(count, array, next);
+    mpi_test_, mpi_test_f08_ => (array flag status) |next| requests::complete(1, request(array), is_null(array), next);
+    mpi_testall_, mpi_testall_f08_ => (count array flag statuses) |next| some(count, array, next);
+    mpi_testany_, mpi_testany_f08_ => (count array index flag status) |next| some(count, array, next);
+    mpi_testsome_, mpi_testsome_f08_ => (count array done indices statuses) |next| some(count, array, next);
+    mpi_request_free_, mpi_request_free_f08_ => (array) |next| requests::free(|| request(array)(0), next);
+
+    mpi_finalize_, mpi_finalize_f08_ => () |next| {
+        report::at_end();
+        next()
+    };
+}

@@ -1,0 +1,99 @@
+//! Those of Open MPI that have buffers. MPICH's call the C functions.
+
+use super::{int, make, win};
+use crate::calls::c_string;
+use crate::ffi;
+use crate::gets::{self, Get};
+use crate::next::Next;
+use crate::writers::{self, Write};
+use std::ffi::c_int;
+
+/// The address-sized integer at an address.
+fn long(place: usize) -> i64 {
+    // SAFETY: Fortran passes one of kind `MPI_ADDRESS_KIND`.
+    unsafe { *(place as *const i64) }
+}
+
+/// The arguments of a get: those of C, in order.
+fn get_of(arguments: [usize; 8]) -> Get {
+    let [origin, origin_count, origin_type, target, displacement, target_count, target_type, place] = arguments;
+    Get {
+        origin,
+        origin_count: i64::from(int(origin_count)),
+        origin_type: ffi::type_of(int(origin_type)),
+        target: int(target),
+        displacement: long(displacement),
+        target_count: i64::from(int(target_count)),
+        target_type: ffi::type_of(int(target_type)),
+        win: win(place),
+    }
+}
+
+fn get(arguments: [usize; 8], next: impl Fn() -> c_int) -> c_int {
+    // SAFETY: the arguments are those of the caller, who calls MPI.
+    unsafe { gets::get(&get_of(arguments), next) }
+}
+
+fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_int) -> c_int {
+    let complete = || {
+        let mut place: u64 = 0;
+        let place = &raw mut place as usize;
+        // SAFETY: there is room for a handle, which is 8 bytes in Open MPI.
+        let (code, number) = unsafe { (ffi::completed_request(place), ffi::request_to_fortran(place)) };
+        // SAFETY: the caller has an integer there.
+        unsafe { *(request as *mut c_int) = number };
+        code
+    };
+    // SAFETY: as above.
+    unsafe { gets::rget(&get_of(arguments), next, complete, || ffi::request_of(int(request))) }
+}
+
+fn write(arguments: [usize; 5], next: impl Fn() -> c_int) -> c_int {
+    writers::write(&write_of(arguments), next)
+}
+
+fn update(arguments: [usize; 5], op: usize, next: impl Fn() -> c_int) -> c_int {
+    writers::update(&write_of(arguments), ffi::op_of(int(op)), next)
+}
+
+fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write {
+    Write {
+        target: int(target),
+        displacement: long(displacement),
+        count: i64::from(int(count)),
+        datatype: ffi::type_of(int(datatype)),
+        win: win(place),
+    }
+}
+
+/// The count of operations that have none.
+static ONE: c_int = 1;
+
+fn one() -> usize {
+    &raw const ONE as usize
+}
+
+fortran! {
+    mpi_win_create_, mpi_win_create_f08_ => (base size unit info comm place) |next|
+        make("MPI_Win_create", [unit, info, comm, place], next);
+
+    mpi_get_, mpi_get_f08_ => (o n t rank at count kind place) |next| get([o, n, t, rank, at, count, kind, place], next);
+    mpi_rget_, mpi_rget_f08_ => (o n t rank at count kind place request) |next|
+        get_by_request([o, n, t, rank, at, count, kind, place], request, next);
+
+    mpi_put_, mpi_put_f08_ => (o n t rank at count kind place) |next| write([rank, at, count, kind, place], next);
+    mpi_rput_, mpi_rput_f08_ => (o n t rank at count kind place request) |next|
+        write([rank, at, count, kind, place], next);
+    mpi_accumulate_, mpi_accumulate_f08_ => (o n t rank at count kind op place) |next|
+        update([rank, at, count, kind, place], op, next);
+    mpi_raccumulate_, mpi_raccumulate_f08_ => (o n t rank at count kind op place request) |next|
+        update([rank, at, count, kind, place], op, next);
+    mpi_get_accumulate_, mpi_get_accumulate_f08_ => (o n t r rn rt rank at count kind op place) |next|
+        update([rank, at, count, kind, place], op, next);
+    mpi_rget_accumulate_, mpi_rget_accumulate_f08_ => (o n t r rn rt rank at count kind op place request) |next|
+        update([rank, at, count, kind, place], op, next);
+    mpi_fetch_and_op_, mpi_fetch_and_op_f08_ => (o r kind rank at op place) |next|
+        update([rank, at, one(), kind, place], op, next);
+    mpi_compare_and_swap_, mpi_compare_and_swap_f08_ => (o c r kind rank at place) |next|
+        write([rank, at, one(), kind, place], next);
+}

@@ -1,0 +1,253 @@
+//! `MPI_Get` and `MPI_Rget`.
+
+use crate::ffi::{self, SUCCESS};
+use crate::pending::{self, Noted, Reissue, Ticket};
+use crate::report::{COUNTS, count};
+use crate::settings::Mode;
+use crate::store::{self, Fill, GET_BYTES_MAX, Outcome};
+use crate::window::{Target, Window};
+use crate::{completion, requests, windows, words};
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The arguments of a get.
+#[derive(Debug)]
+pub struct Get {
+    pub origin: usize,
+    pub origin_count: i64,
+    pub origin_type: u64,
+    pub target: i32,
+    pub displacement: i64,
+    pub target_count: i64,
+    pub target_type: u64,
+    pub win: u64,
+}
+
+/// What a get is about, as the cache knows it.
+struct Place<'a> {
+    window: &'a Window,
+    target: &'a Target,
+    number: u32,
+    displacement: i64,
+    /// In the target's memory.
+    address: u64,
+    origin: usize,
+    len: usize,
+}
+
+impl Place<'_> {
+    fn noted(&self) -> Noted {
+        Noted { space: self.window.space, target: self.number, dest: self.origin, len: self.len }
+    }
+}
+
+/// MPI's own types that were used last, with the size of an element: they are never freed.
+static NAMED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+static NAMED_BYTES: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
+
+/// Bytes of elements that lie in one piece, or 0.
+#[inline]
+fn contiguous(datatype: u64, elements: i64) -> usize {
+    let slot = (datatype.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58) as usize;
+    // The size is written once, before the type. A slot that has a type keeps it.
+    let element = match NAMED[slot].load(Ordering::Acquire) == datatype && datatype != 0 {
+        true => NAMED_BYTES[slot].load(Ordering::Relaxed) as u32,
+        false => look_at(datatype, slot),
+    };
+    let bytes = i64::from(element).checked_mul(elements).unwrap_or(0);
+    usize::try_from(bytes).unwrap_or(0)
+}
+
+#[cold]
+fn look_at(datatype: u64, slot: usize) -> u32 {
+    let (bytes, is_named) = ffi::element(datatype);
+    let size = u64::from(bytes);
+    // Who is first to set the size owns the slot.
+    if is_named && size > 0 && NAMED_BYTES[slot].compare_exchange(0, size, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    {
+        NAMED[slot].store(datatype, Ordering::Release);
+    }
+    bytes
+}
+
+/// What a get of a cached window is about, if it may be cached.
+#[inline]
+fn place<'a>(window: &'a Window, call: &Get) -> Option<Place<'a>> {
+    let target = window.target(call.target)?;
+    if call.target as u32 == window.rank || !window.is_accessible(target) {
+        return None;
+    }
+    let len = contiguous(call.target_type, call.target_count);
+    let is_same = call.origin_type == call.target_type && call.origin_count == call.target_count;
+    if len == 0 || len > GET_BYTES_MAX || (!is_same && len != contiguous(call.origin_type, call.origin_count)) {
+        return None;
+    }
+    let address = call.displacement.checked_mul(target.unit).and_then(|address| u64::try_from(address).ok())?;
+    address.checked_add(len as u64)?;
+    let (displacement, origin, number) = (call.displacement, call.origin, call.target as u32);
+    Some(Place { window, target, number, displacement, address, origin, len })
+}
+
+/// Asks MPI for the bytes of gets that joined in vain.
+#[cold]
+pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
+    for get in reissues {
+        let win = if get.space == window.space {
+            window
+        } else {
+            match windows::of_space(get.space) {
+                Some(other) => other,
+                None => continue,
+            }
+        };
+        // SAFETY: the arguments are those of a get of the program's that is not complete yet.
+        unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle) };
+        pending::on_reissued(&get);
+        win.on_issued(get.target, false);
+    }
+}
+
+/// A get that goes to MPI as it is.
+fn pass(window: &Window, target: i32, next: impl Fn() -> c_int) -> c_int {
+    count(&COUNTS.gets_passed);
+    let error = next();
+    if error == SUCCESS && window.target(target).is_some() {
+        window.on_issued(target as u32, false);
+    }
+    error
+}
+
+/// Asks MPI for what is not here, and notes that it is under way.
+fn fetch(place: &Place<'_>, fill: Option<Fill>, next: impl Fn() -> c_int) -> (c_int, Option<Ticket>) {
+    let window = place.window;
+    let error = next();
+    if error != SUCCESS {
+        if let Some(fill) = fill {
+            reissue(pending::abandon(window.space, place.number, fill), window);
+        }
+        return (error, None);
+    }
+    let (ticket, reissues) = pending::note(&place.noted(), keep(place, fill, window));
+    window.on_issued(place.number, false);
+    reissue(reissues, window);
+    (SUCCESS, Some(ticket))
+}
+
+/// While own writes are under way to a target, nobody knows whether a get sees them. What it brings is not kept.
+fn keep(place: &Place<'_>, fill: Option<Fill>, window: &Window) -> Option<Fill> {
+    let target = place.target;
+    if target.writes.load(Ordering::Relaxed) == target.writes_done.load(Ordering::Relaxed) {
+        return fill;
+    }
+    if let Some(fill) = fill {
+        reissue(pending::abandon(window.space, place.number, fill), window);
+    }
+    None
+}
+
+/// The tail of a get whose first bytes are here, or all of it where displacements cannot say that.
+fn fetch_tail(place: &Place<'_>, from: usize, fill: Option<Fill>, next: impl Fn() -> c_int) -> c_int {
+    let unit = place.target.unit;
+    let (skip, rest) = (from as i64 / unit.max(1), from as i64 % unit.max(1));
+    if from == 0 || rest != 0 {
+        return fetch(place, fill, next).0;
+    }
+    let tail = || {
+        let (origin, len) = (place.origin + from, place.len - from);
+        // SAFETY: it is a part of the get that the program asks for.
+        unsafe { ffi::get_bytes(origin, len, place.number, place.displacement + skip, place.window.handle) }
+    };
+    fetch(place, fill, tail).0
+}
+
+/// Looks for the bytes of a get.
+///
+/// # Safety
+///
+/// As of `MPI_Get`.
+#[inline]
+unsafe fn look_up(place: &Place<'_>) -> Outcome {
+    let window = place.window;
+    // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
+    let outcome = unsafe { store::get(window.space, place.number, place.address, place.origin, place.len) };
+    if outcome == Outcome::Hit {
+        let spoiled = pending::on_written(place.origin, place.len);
+        if !spoiled.is_empty() {
+            reissue(spoiled, window);
+        }
+    }
+    outcome
+}
+
+/// Notes a get that joined.
+fn join(place: &Place<'_>) {
+    let reissues = pending::note_joined(&place.noted(), place.displacement);
+    place.window.on_issued(place.number, false);
+    reissue(reissues, place.window);
+}
+
+/// Whether the cache may be asked: in mode checked, once the target's word is known.
+#[inline]
+fn is_ready(place: &Place<'_>) -> bool {
+    let window = place.window;
+    let is_checked = window.mode() == Mode::Checked;
+    !is_checked || words::look(window, place.number)
+}
+
+/// `MPI_Get`.
+///
+/// # Safety
+///
+/// As of that.
+#[inline]
+pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
+    let Some(window) = windows::find(call.win) else { return next() };
+    if window.mode() == Mode::Off {
+        return pass(window, call.target, next);
+    }
+    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
+    // SAFETY: as the caller says.
+    match unsafe { look_up(&place) } {
+        Outcome::Hit => SUCCESS,
+        Outcome::Joined => {
+            join(&place);
+            SUCCESS
+        }
+        Outcome::Miss { from, fill } => fetch_tail(&place, from, fill, next),
+    }
+}
+
+/// `MPI_Rget`, whose request is written to `request`. `take` turns that into what the program has; `handle` is the C handle of that.
+///
+/// # Safety
+///
+/// As of that.
+pub unsafe fn rget(
+    call: &Get,
+    next: impl Fn() -> c_int,
+    complete: impl FnOnce() -> c_int,
+    handle: impl FnOnce() -> u64,
+) -> c_int {
+    let Some(window) = windows::find(call.win) else { return next() };
+    if window.mode() == Mode::Off {
+        return pass(window, call.target, next);
+    }
+    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
+    // SAFETY: as the caller says.
+    match unsafe { look_up(&place) } {
+        Outcome::Hit => complete(),
+        Outcome::Joined => {
+            // Its bytes come with another get, of which its request knows nothing.
+            join(&place);
+            let error = completion::flush_for_request(window, place.number);
+            if error == SUCCESS { complete() } else { error }
+        }
+        Outcome::Miss { fill, .. } => {
+            let (error, ticket) = fetch(&place, fill, next);
+            if let Some(ticket) = ticket {
+                requests::note(handle(), ticket);
+            }
+            error
+        }
+    }
+}

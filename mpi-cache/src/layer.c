@@ -1,0 +1,142 @@
+/* MPI for Rust, which cannot call it by itself: handles, constants and types differ from one implementation to the next.
+ * Functions that return an int return MPI's error code, unless it says otherwise. */
+#include "layer.h"
+#include <dlfcn.h>
+#include <string.h>
+
+/* As ffi.rs has it. */
+#ifdef OPEN_MPI
+_Static_assert(sizeof(MPI_Win) == 8 && sizeof(MPI_Request) == 8 && sizeof(MPI_Datatype) == 8, "handles are pointers");
+#else
+_Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Datatype) == 4, "handles are integers");
+#endif
+
+#ifdef OPEN_MPI
+/* Handles are addresses of MPI's variables. A process without MPI that loads the library lacks them, and does not use them. */
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_op_sum
+#pragma weak ompi_mpi_op_bor
+#pragma weak ompi_mpi_op_no_op
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_info_null
+#pragma weak ompi_request_null
+#pragma weak ompi_mpi_win_null
+#pragma weak ompi_mpi_errors_return
+#endif
+
+struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
+
+/* A function by its name, or NULL. */
+void *vgasnet_mpi_cache_find(const char *name, const char *profiling_name) {
+    void *function = dlsym(RTLD_NEXT, name);
+    if (function == NULL) function = dlsym(RTLD_NEXT, profiling_name);
+    return function;
+}
+
+/* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
+const char *vgasnet_mpi_cache_resolve(void) {
+#define FIND(name)                                                                                  \
+    if ((NEXT(name) = vgasnet_mpi_cache_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
+    NEXT_FUNCTIONS(FIND)
+    return NULL;
+}
+
+struct constants {
+    uint64_t request_null;
+    int32_t no_store;
+    int32_t no_put;
+    int32_t no_succeed;
+};
+
+void vgasnet_mpi_cache_constants(struct constants *constants) {
+    constants->request_null = FROM_HANDLE(MPI_REQUEST_NULL);
+    constants->no_store = MPI_MODE_NOSTORE;
+    constants->no_put = MPI_MODE_NOPUT;
+    constants->no_succeed = MPI_MODE_NOSUCCEED;
+}
+
+/* The rank in MPI_COMM_WORLD, or -1. */
+int vgasnet_mpi_cache_world_rank(void) {
+    int is_started = 0, is_ended = 0, rank;
+    if (NEXT(Initialized) == NULL || NEXT(Initialized)(&is_started) || !is_started) return -1;
+    if (NEXT(Finalized)(&is_ended) || is_ended) return -1;
+    return NEXT(Comm_rank)(MPI_COMM_WORLD, &rank) ? -1 : rank;
+}
+
+int vgasnet_mpi_cache_place(uint64_t comm, int *rank, int *ranks) {
+    int error = NEXT(Comm_rank)(TO_HANDLE(MPI_Comm, comm), rank);
+    return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
+}
+
+int vgasnet_mpi_cache_gather(uint64_t comm, const void *mine, void *all, int bytes) {
+    return NEXT(Allgather)(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, TO_HANDLE(MPI_Comm, comm));
+}
+
+/* Returns whether the info has the key; its value is cut to `bytes`. */
+int vgasnet_mpi_cache_info(uint64_t info, const char *key, char *value, int bytes) {
+    int found = 0;
+    char whole[MPI_MAX_INFO_VAL + 1];
+    if (TO_HANDLE(MPI_Info, info) == MPI_INFO_NULL) return 0;
+    if (NEXT(Info_get)(TO_HANDLE(MPI_Info, info), key, MPI_MAX_INFO_VAL, whole, &found) || !found) return 0;
+    strncpy(value, whole, bytes - 1);
+    value[bytes - 1] = '\0';
+    return 1;
+}
+
+/* The ranks of a group as those of the window's group. Returns how many, or -1. */
+int vgasnet_mpi_cache_members(uint64_t group, uint64_t win, int *ranks, int ranks_max) {
+    MPI_Group of_window;
+    int members, at, result, places[64];
+    if (NEXT(Group_size)(TO_HANDLE(MPI_Group, group), &members) || members > ranks_max) return -1;
+    if (NEXT(Win_get_group)(TO_HANDLE(MPI_Win, win), &of_window)) return -1;
+    result = members;
+    for (at = 0; at < members && result >= 0; at += 64) {
+        int step = members - at < 64 ? members - at : 64, i;
+        for (i = 0; i < step; ++i) places[i] = at + i;
+        if (NEXT(Group_translate_ranks)(TO_HANDLE(MPI_Group, group), step, places, of_window, ranks + at)) result = -1;
+    }
+    NEXT(Group_free)(&of_window);
+    return result;
+}
+
+int vgasnet_mpi_cache_flush(uint64_t win, int target) {
+    return NEXT(Win_flush)(target, TO_HANDLE(MPI_Win, win));
+}
+
+int vgasnet_mpi_cache_flush_local(uint64_t win, int target) {
+    return NEXT(Win_flush_local)(target, TO_HANDLE(MPI_Win, win));
+}
+
+int vgasnet_mpi_cache_get_bytes(void *origin, int bytes, int target, int64_t displacement, uint64_t win) {
+    return NEXT(Get)(origin, bytes, MPI_BYTE, target, displacement, bytes, MPI_BYTE, TO_HANDLE(MPI_Win, win));
+}
+
+static int on_query(void *state, MPI_Status *status) {
+    (void)state;
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    status->MPI_ERROR = MPI_SUCCESS;
+    NEXT(Status_set_cancelled)(status, 0);
+    return NEXT(Status_set_elements)(status, MPI_BYTE, 0);
+}
+
+static int on_free(void *state) {
+    (void)state;
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void *state, int is_complete) {
+    (void)state, (void)is_complete;
+    return MPI_SUCCESS;
+}
+
+/* A request that is complete: it may be waited for, tested and freed. */
+int vgasnet_mpi_cache_completed(void *place) {
+    MPI_Request request;
+    int error = NEXT(Grequest_start)(on_query, on_free, on_cancel, NULL, &request);
+    if (error == MPI_SUCCESS) error = NEXT(Grequest_complete)(request);
+    if (error == MPI_SUCCESS) memcpy(place, &request, sizeof request);
+    return error;
+}

@@ -1,0 +1,31 @@
+//! `libvgasnet-mpi-cache.so`: a cache of `MPI_Get` for MPI programs that know nothing of it.
+//!
+//! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Each goes on to the next definition of
+//! its name, MPI's own or another library's. What the user sees of it is in `docs/cached-gets.md`.
+//!
+//! - [`gets`] serves gets from the [`store`]; [`completion`] files what has come; [`writers`] drops what is overwritten.
+//! - [`window`] knows which epochs are open and which targets have operations under way; [`pending`] knows the gets whose bytes are on
+//!   their way.
+//! - [`words`] is mode checked: numbers that are raised by writers and looked at by readers.
+//!
+//! MPI's handles and macros stay in C (`layer.c`, `handles.c`, `words.c`); [`ffi`] has them as integers.
+
+#![cfg(feature = "link")]
+
+mod calls;
+mod completion;
+mod creation;
+mod ffi;
+mod fortran;
+mod gets;
+mod next;
+mod origins;
+mod pending;
+mod report;
+mod requests;
+mod settings;
+mod store;
+mod window;
+mod windows;
+mod words;
+mod writers;

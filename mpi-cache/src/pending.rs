@@ -1,0 +1,366 @@
+//! Gets under way: those whose bytes are kept when they have come, those that joined them, and others that write the same buffers.
+//!
+//! A get is noted after MPI was asked for its bytes, and numbered. A completion files the gets up to the number that was the last when it
+//! called MPI. So what several threads issue and complete is filed only when it has come, and before the thread that may change the buffer
+//! goes on. All of this is behind one lock, which is taken by gets that miss and by completions that have something to file.
+
+use crate::origins::Origins;
+use crate::store::{self, Fill};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What is done with the bytes of a get when they have come.
+#[derive(Debug)]
+enum Purpose {
+    /// They are kept.
+    Keep(Fill),
+    /// Nothing.
+    None,
+    /// They come with those of another get.
+    Joined { displacement: i64 },
+    /// They do not come so, and a thread is about to ask MPI for them.
+    Asking,
+}
+
+/// A get under way.
+#[derive(Debug)]
+struct Record {
+    space: u32,
+    target: u32,
+    number: u64,
+    dest: usize,
+    len: usize,
+    purpose: Purpose,
+}
+
+/// A get that joined in vain: MPI is to be asked for its bytes.
+#[derive(Debug)]
+#[must_use = "nobody else gets its bytes"]
+pub struct Reissue {
+    pub id: u32,
+    pub space: u32,
+    pub target: u32,
+    pub dest: usize,
+    pub len: usize,
+    pub displacement: i64,
+}
+
+/// What a thread wants noted.
+#[derive(Debug)]
+pub struct Noted {
+    pub space: u32,
+    pub target: u32,
+    pub dest: usize,
+    pub len: usize,
+}
+
+/// A get that was noted, for who waits for its request.
+#[derive(Clone, Copy, Debug)]
+pub struct Ticket {
+    id: u32,
+    number: u64,
+    pub space: u32,
+    pub target: u32,
+}
+
+/// Those of a space and a target.
+#[derive(Debug, Default)]
+struct OfTarget {
+    /// Whose bytes come by MPI, in the order of their numbers.
+    asked: Vec<u32>,
+    /// Gets that joined, by their destination.
+    joined: BTreeMap<usize, Vec<u32>>,
+    /// How many joined and have no bytes, nor was MPI asked for them.
+    lacking: usize,
+}
+
+#[derive(Debug)]
+struct Pending {
+    records: Vec<Option<Record>>,
+    free: Vec<u32>,
+    targets: BTreeMap<(u32, u32), OfTarget>,
+    origins: Origins,
+    next_number: u64,
+    /// Destinations of gets that joined and were served, or not, before they were noted.
+    early: Vec<(usize, bool)>,
+}
+
+static PENDING: Mutex<Pending> = Mutex::new(Pending {
+    records: Vec::new(),
+    free: Vec::new(),
+    targets: BTreeMap::new(),
+    origins: Origins::new(),
+    next_number: 1,
+    early: Vec::new(),
+});
+
+/// Gets under way, and where the buffers of all since there was none begin and end: a glance that needs no lock.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
+static HIGH: AtomicUsize = AtomicUsize::new(0);
+
+fn lock() -> MutexGuard<'static, Pending> {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The number of the get that was noted last.
+pub fn last_number() -> u64 {
+    if COUNT.load(Ordering::Relaxed) == 0 { 0 } else { lock().next_number - 1 }
+}
+
+impl Pending {
+    fn add(&mut self, noted: &Noted, purpose: Purpose) -> Ticket {
+        let number = self.next_number;
+        self.next_number += 1;
+        let &Noted { space, target, dest, len } = noted;
+        // None: MPI was asked for it. Else whether it joined.
+        let is_lacking = match purpose {
+            Purpose::Joined { .. } => Some(true),
+            Purpose::Asking => Some(false),
+            Purpose::Keep(_) | Purpose::None => None,
+        };
+        let record = Record { space, target, number, dest, len, purpose };
+        let id = self.free.pop().unwrap_or(self.records.len() as u32);
+        if id as usize == self.records.len() {
+            self.records.push(None);
+        }
+        self.records[id as usize] = Some(record);
+        let of_target = self.targets.entry((space, target)).or_default();
+        match is_lacking {
+            Some(true) => of_target.joined.entry(dest).or_default().push(id),
+            Some(false) => {}
+            None => of_target.asked.push(id),
+        }
+        of_target.lacking += usize::from(is_lacking.is_some());
+        LOW.fetch_min(dest, Ordering::Relaxed);
+        HIGH.fetch_max(dest.saturating_add(len), Ordering::Relaxed);
+        COUNT.fetch_add(1, Ordering::Relaxed);
+        Ticket { id, number, space, target }
+    }
+
+    fn has(&self, ticket: Ticket) -> bool {
+        let record = self.records.get(ticket.id as usize).and_then(Option::as_ref);
+        record.is_some_and(|record| record.number == ticket.number)
+    }
+
+    /// Forgets a record, which is no more in the list of its target.
+    fn remove(&mut self, id: u32) -> Option<Record> {
+        let record = self.records[id as usize].take()?;
+        self.free.push(id);
+        self.origins.remove(id, record.dest);
+        if COUNT.fetch_sub(1, Ordering::Relaxed) == 1 {
+            LOW.store(usize::MAX, Ordering::Relaxed);
+            HIGH.store(0, Ordering::Relaxed);
+        }
+        Some(record)
+    }
+
+    /// The get of a target that joined and has this destination, which joins no more.
+    fn take_joined(&mut self, space: u32, target: u32, dest: usize) -> Option<u32> {
+        let of_target = self.targets.get_mut(&(space, target))?;
+        let same = of_target.joined.get_mut(&dest)?;
+        let id = same.pop();
+        if same.is_empty() {
+            of_target.joined.remove(&dest);
+        }
+        id
+    }
+
+    fn on_lacking_less(&mut self, space: u32, target: u32) {
+        if let Some(of_target) = self.targets.get_mut(&(space, target)) {
+            of_target.lacking -= 1;
+        }
+    }
+
+    /// These gets that joined have their bytes.
+    fn on_served(&mut self, space: u32, target: u32, dests: Vec<usize>) {
+        for dest in dests {
+            match self.take_joined(space, target, dest) {
+                Some(id) => {
+                    self.on_lacking_less(space, target);
+                    self.remove(id);
+                }
+                None => self.early.push((dest, true)),
+            }
+        }
+    }
+
+    /// A get is not kept. Those that joined it have to ask themselves.
+    fn abandon(&mut self, space: u32, target: u32, fill: Fill) -> Vec<Reissue> {
+        let mut reissues = Vec::new();
+        for dest in store::abandon(fill) {
+            let Some(id) = self.take_joined(space, target, dest) else {
+                self.early.push((dest, false));
+                continue;
+            };
+            let record = self.records[id as usize].as_mut().expect("it was found");
+            let Purpose::Joined { displacement } = record.purpose else { continue };
+            record.purpose = Purpose::Asking;
+            reissues.push(Reissue { id, space, target, dest, len: record.len, displacement });
+        }
+        reissues
+    }
+
+    /// Somebody else writes the buffers of these gets: nobody knows what will be there.
+    fn spoil(&mut self, ids: Vec<u32>) -> Vec<Reissue> {
+        let mut reissues = Vec::new();
+        for id in ids {
+            let Some(record) = &mut self.records[id as usize] else { continue };
+            if !matches!(record.purpose, Purpose::Keep(_)) {
+                continue;
+            }
+            let (space, target) = (record.space, record.target);
+            if let Purpose::Keep(fill) = std::mem::replace(&mut record.purpose, Purpose::None) {
+                reissues.extend(self.abandon(space, target, fill));
+            }
+        }
+        reissues
+    }
+
+    /// Files what has come of a record, which is no more in the list of its target.
+    ///
+    /// # Safety
+    ///
+    /// Its bytes have come, and are still there.
+    unsafe fn file(&mut self, id: u32) {
+        let Some(record) = self.remove(id) else { return };
+        if let Purpose::Keep(fill) = record.purpose {
+            // SAFETY: as the caller says.
+            let served = unsafe { store::fill(fill, record.dest) };
+            self.on_served(record.space, record.target, served);
+        }
+    }
+}
+
+/// Notes a get that MPI was asked for. Where its buffer is another's as well, neither is kept.
+pub fn note(noted: &Noted, fill: Option<Fill>) -> (Ticket, Vec<Reissue>) {
+    let mut pending = lock();
+    let ticket = pending.add(noted, fill.map_or(Purpose::None, Purpose::Keep));
+    let others = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    if others.is_empty() {
+        return (ticket, Vec::new());
+    }
+    let mut ids = others;
+    ids.push(ticket.id);
+    (ticket, pending.spoil(ids))
+}
+
+/// Notes a get that joined another.
+pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
+    let mut pending = lock();
+    let at = pending.early.iter().position(|(dest, _)| *dest == noted.dest);
+    let early = at.map(|at| pending.early.swap_remove(at).1);
+    if early == Some(true) {
+        return Vec::new();
+    }
+    let purpose = if early.is_none() { Purpose::Joined { displacement } } else { Purpose::Asking };
+    let ticket = pending.add(noted, purpose);
+    let others = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    let mut reissues = pending.spoil(others);
+    if early.is_some() {
+        let &Noted { space, target, dest, len } = noted;
+        reissues.push(Reissue { id: ticket.id, space, target, dest, len, displacement });
+    }
+    reissues
+}
+
+/// MPI was asked for the bytes of a get that joined in vain.
+pub fn on_reissued(reissue: &Reissue) {
+    let mut pending = lock();
+    let number = pending.next_number;
+    let Some(Some(record)) = pending.records.get_mut(reissue.id as usize) else { return };
+    (record.purpose, record.number) = (Purpose::None, number);
+    pending.next_number += 1;
+    pending.on_lacking_less(reissue.space, reissue.target);
+    if let Some(of_target) = pending.targets.get_mut(&(reissue.space, reissue.target)) {
+        of_target.asked.push(reissue.id);
+    }
+}
+
+/// A get is not kept, since MPI refused it.
+pub fn abandon(space: u32, target: u32, fill: Fill) -> Vec<Reissue> {
+    lock().abandon(space, target, fill)
+}
+
+/// Bytes were written to a buffer. Gets under way that write it, too, are not kept.
+#[inline]
+pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return Vec::new();
+    }
+    if dest >= HIGH.load(Ordering::Relaxed) || dest + len <= LOW.load(Ordering::Relaxed) {
+        return Vec::new();
+    }
+    let mut pending = lock();
+    let others = pending.origins.overlapping(dest, len);
+    pending.spoil(others)
+}
+
+/// Files the gets of a target up to a number. Returns whether gets joined that still have no bytes, which other threads are about to ask
+/// for. What joined a get that is filed has its bytes when this returns.
+///
+/// # Safety
+///
+/// MPI has completed these gets, and the program has not gone on since.
+pub unsafe fn file(space: u32, target: u32, last: u64) -> bool {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return false;
+    }
+    let mut pending = lock();
+    let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
+    let asked = std::mem::take(&mut of_target.asked);
+    let is_asked = |id: &u32| pending.records[*id as usize].as_ref().is_some_and(|record| record.number <= last);
+    let (come, left): (Vec<u32>, Vec<u32>) = asked.into_iter().partition(is_asked);
+    for id in come {
+        // SAFETY: as the caller says.
+        unsafe { pending.file(id) };
+    }
+    let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
+    of_target.asked = left;
+    of_target.lacking > 0
+}
+
+/// Files a get whose request is complete, unless it was filed.
+///
+/// # Safety
+///
+/// As of [`file`].
+pub unsafe fn file_one(ticket: Ticket) {
+    let mut pending = lock();
+    if !pending.has(ticket) {
+        return;
+    }
+    if let Some(of_target) = pending.targets.get_mut(&(ticket.space, ticket.target)) {
+        of_target.asked.retain(|known| *known != ticket.id);
+    }
+    // SAFETY: as the caller says.
+    unsafe { pending.file(ticket.id) };
+}
+
+/// A request has failed: its get is not kept.
+pub fn spoil_one(ticket: Ticket) -> Vec<Reissue> {
+    let mut pending = lock();
+    if pending.has(ticket) { pending.spoil(vec![ticket.id]) } else { Vec::new() }
+}
+
+/// No get of a space is kept from now on. Returns how many are under way.
+pub fn spoil_space(space: u32) -> (usize, Vec<Reissue>) {
+    let mut pending = lock();
+    let of_space = |record: &&Record| record.space == space;
+    let ids: Vec<u32> = (0..pending.records.len() as u32)
+        .filter(|id| pending.records[*id as usize].as_ref().filter(of_space).is_some())
+        .collect();
+    (ids.len(), pending.spoil(ids))
+}
+
+/// A space is gone, and with it what was under way.
+pub fn forget_space(space: u32) {
+    let mut pending = lock();
+    for id in 0..pending.records.len() as u32 {
+        if pending.records[id as usize].as_ref().is_some_and(|record| record.space == space) {
+            pending.remove(id);
+        }
+    }
+    pending.targets.retain(|(of, _), _| *of != space);
+}

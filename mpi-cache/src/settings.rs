@@ -1,0 +1,159 @@
+//! What the user asks for: environment variables and the keys of infos.
+
+use crate::ffi;
+use crate::report::line;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::OnceLock;
+
+/// What a window's cache relies on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// Nothing is cached.
+    Off,
+    /// Gets share what is on its way, until their target's next completion.
+    Epoch,
+    /// Nobody writes before the program says that the phase is over.
+    Phase,
+    /// Nobody writes while there is the window.
+    Always,
+    /// Who writes raises a word.
+    Checked,
+}
+
+const MODES: [Mode; 5] = [Mode::Off, Mode::Epoch, Mode::Phase, Mode::Always, Mode::Checked];
+
+impl Mode {
+    /// The mode of a number.
+    pub fn from_number(number: u8) -> Mode {
+        MODES.get(usize::from(number)).copied().unwrap_or(Mode::Off)
+    }
+
+    fn from_name(name: &str) -> Option<Mode> {
+        MODES.into_iter().find(|mode| mode.to_string() == name)
+    }
+
+    /// As CLaMPI's users ask for it.
+    fn from_clampi(value: &str) -> Option<Mode> {
+        match value {
+            "1" => Some(Mode::Epoch),
+            "2" => Some(Mode::Always),
+            "3" => Some(Mode::Phase),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Mode::Off => "off",
+            Mode::Epoch => "epoch",
+            Mode::Phase => "phase",
+            Mode::Always => "always",
+            Mode::Checked => "checked",
+        })
+    }
+}
+
+/// The names of the modes, as a user is told.
+const ALLOWED: &str = "allowed are off, epoch, phase, always and checked";
+
+/// The mode that an info asks for. A value that is none is told, and means off.
+pub fn of_info(call: &str, info: u64) -> Option<Mode> {
+    if let Some(value) = ffi::info(info, c"vgasnet_cache") {
+        return Some(Mode::from_name(&value).unwrap_or_else(|| refuse(call, "vgasnet_cache", &value, ALLOWED)));
+    }
+    let value = ffi::info(info, c"CLAMPI_MODE")?;
+    let allowed = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
+    Some(Mode::from_clampi(&value).unwrap_or_else(|| refuse(call, "CLAMPI_MODE", &value, allowed)))
+}
+
+fn refuse(call: &str, key: &str, value: &str, allowed: &str) -> Mode {
+    line(call, &format!("{key}={value}: {allowed}; the window is not cached"));
+    Mode::Off
+}
+
+/// The mode of windows whose infos do not say.
+pub fn default_mode(call: &str) -> Mode {
+    static MODE: OnceLock<Mode> = OnceLock::new();
+    *MODE.get_or_init(|| {
+        let Some(value) = text("VGASNET_MPI_CACHE") else { return Mode::Off };
+        Mode::from_name(&value).unwrap_or_else(|| {
+            line(call, &format!("VGASNET_MPI_CACHE={value}: {ALLOWED}; nothing is cached that no info asks for"));
+            Mode::Off
+        })
+    })
+}
+
+fn text(name: &str) -> Option<String> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
+}
+
+const SIZE_DEFAULT: u64 = 64 << 20;
+
+/// Bytes of memory that the cache may have, or 0.
+pub fn cache_bytes(call: &str) -> u64 {
+    let Some(value) = text("VGASNET_MPI_CACHE_SIZE") else { return SIZE_DEFAULT };
+    parse_bytes(&value).unwrap_or_else(|| {
+        let allowed = "a number of bytes from 1 on is allowed, with K, M or G behind it";
+        line(call, &format!("VGASNET_MPI_CACHE_SIZE={value}: {allowed}; nothing is cached"));
+        0
+    })
+}
+
+fn parse_bytes(value: &str) -> Option<u64> {
+    let (number, shift) = match value.char_indices().next_back()? {
+        (at, 'K' | 'k') => (&value[..at], 10),
+        (at, 'M' | 'm') => (&value[..at], 20),
+        (at, 'G' | 'g') => (&value[..at], 30),
+        _ => (value, 0),
+    };
+    let number: u64 = number.parse().ok()?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+}
+
+/// Where statistics go.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Statistics {
+    None,
+    /// Standard error.
+    Shown,
+    /// A file a rank: its rank is put behind this.
+    File(OsString),
+}
+
+/// Where statistics go.
+pub fn statistics() -> Statistics {
+    match std::env::var_os("VGASNET_MPI_CACHE_STATS") {
+        None => Statistics::None,
+        Some(value) if value.is_empty() || value == "0" => Statistics::None,
+        Some(value) if value == "1" => Statistics::Shown,
+        Some(value) => Statistics::File(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        let sizes = [("1", 1), ("64M", 64 << 20), ("3k", 3 << 10), ("2G", 2 << 30)];
+        assert!(sizes.into_iter().all(|(text, bytes)| parse_bytes(text) == Some(bytes)));
+        assert!(
+            ["0", "0M", "M", "", "x", "-1", "1T", "99999999999G"].into_iter().all(|text| parse_bytes(text).is_none())
+        );
+    }
+
+    #[test]
+    fn modes_have_names_and_numbers() {
+        for mode in MODES {
+            assert_eq!(Mode::from_name(&mode.to_string()), Some(mode));
+            assert_eq!(Mode::from_number(mode as u8), mode);
+        }
+        assert_eq!(Mode::from_name("ALWAYS"), None);
+        assert_eq!(Mode::from_clampi("0"), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! The cache of the process: all that the library does with it. Windows share it, as spaces, so memory goes to those where it pays.
+
+use crate::report::line;
+use crate::settings;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use vgasnet_getcache::{Ask, GetCache, Heap, Key, Limits, Memory, Stats};
+
+pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
+
+/// Larger gets are not cached: for them the network's bandwidth counts, and they would drive many small ones out.
+pub const GET_BYTES_MAX: usize = 64 << 10;
+
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// The heap, and a line where that is exhausted.
+#[derive(Debug)]
+struct Told(Heap);
+
+// SAFETY: the chunks are the heap's.
+unsafe impl Memory for Told {
+    fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        self.0.allocate(bytes)
+    }
+
+    fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {
+        self.0.free(chunk, bytes);
+    }
+
+    fn on_refused(&mut self) {
+        line("MPI_Get", "there is no memory for the cache; nothing is cached");
+    }
+}
+
+type Cache = GetCache<Told>;
+
+static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
+
+#[inline]
+fn cache() -> Option<&'static Cache> {
+    CACHE.get()?.as_ref()
+}
+
+/// Makes the cache, unless there is one. Returns whether there is.
+pub fn prepare(call: &str) -> bool {
+    CACHE.get_or_init(|| limits(settings::cache_bytes(call)).map(|limits| GetCache::new(limits, Told(Heap)))).is_some()
+}
+
+/// The bounds of a cache of so many bytes.
+fn limits(bytes: u64) -> Option<Limits> {
+    let bytes = bytes.checked_next_multiple_of(64).filter(|bytes| *bytes > 0)?;
+    let chunk_bytes = bytes.min(CHUNK_BYTES);
+    let chunks_max = u32::try_from(bytes / chunk_bytes).unwrap_or(u32::MAX >> 8).min(u32::MAX >> 8);
+    let entries_max = (bytes / 128).clamp(64, 1 << 20) as u32;
+    Some(Limits {
+        chunk_bytes: chunk_bytes as u32,
+        chunks_max,
+        chunks_start: 1,
+        entries_max,
+        entries_start: 1 << 10,
+        len_max: GET_BYTES_MAX as u32,
+        seed: u64::from(std::process::id()),
+    })
+}
+
+/// Gets bytes, or says what is to be done about them. A get that joins is known by its destination.
+///
+/// # Safety
+///
+/// As of `GetCache::get`.
+#[inline]
+pub unsafe fn get(space: u32, target: u32, address: u64, dest: usize, len: usize) -> Outcome {
+    let Some(cache) = cache() else { return Outcome::Miss { from: 0, fill: None } };
+    let (key, ask) = (Key { space, target, address }, Ask::all(len, 1.0, dest as u64));
+    // SAFETY: as the caller says.
+    unsafe { cache.get(&key, &ask, dest as *mut u8) }
+}
+
+/// The bytes of a get have come to its buffer. Returns the destinations of the gets that joined, which have theirs.
+///
+/// # Safety
+///
+/// The buffer has as many bytes as the entry is to have, and nobody writes them meanwhile.
+pub unsafe fn fill(fill: Fill, buffer: usize) -> Vec<usize> {
+    let Some(cache) = cache() else { return Vec::new() };
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts(buffer as *const u8, fill.size()) };
+    cache.fill(fill, bytes).map(|dest| dest as usize).collect()
+}
+
+/// The bytes of a get will not be kept. Returns the destinations of the gets that joined, which get none.
+pub fn abandon(fill: Fill) -> Vec<usize> {
+    cache().map(|cache| cache.abandon(fill).map(|dest| dest as usize).collect()).unwrap_or_default()
+}
+
+/// Nothing of a window is served any more that was asked for before.
+pub fn invalidate(space: u32) {
+    if let Some(cache) = cache() {
+        cache.invalidate(space);
+    }
+}
+
+/// A window is gone.
+pub fn forget(space: u32) {
+    if let Some(cache) = cache() {
+        cache.forget(space);
+    }
+}
+
+/// Bytes of a window are overwritten.
+pub fn drop_range(space: u32, target: u32, start: u64, len: u64) {
+    if let Some(cache) = cache() {
+        cache.drop_range(space, target, start, len);
+    }
+}
+
+/// All of a target's bytes may be overwritten.
+pub fn drop_target(space: u32, target: u32) {
+    drop_range(space, target, 0, u64::MAX);
+}
+
+/// What the cache has done.
+pub fn stats() -> Stats {
+    cache().map(GetCache::stats).unwrap_or_default()
+}

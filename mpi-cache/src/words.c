@@ -1,0 +1,72 @@
+/* The words of mode checked: a hidden window of one number a rank, which is raised when the rank's memory has been written. */
+#include "layer.h"
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef OPEN_MPI
+/* As in layer.c. */
+#pragma weak ompi_mpi_errors_return
+#pragma weak ompi_mpi_info_null
+#pragma weak ompi_mpi_int
+#pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_op_bor
+#pragma weak ompi_mpi_op_no_op
+#pragma weak ompi_mpi_op_sum
+#endif
+
+struct words {
+    MPI_Win win;
+    MPI_Comm comm;
+    uint64_t *own;
+};
+
+/* Collective over the communicator. Errors of the words are not for the program's error handlers. */
+int vgasnet_mpi_cache_words_create(uint64_t comm, void **place) {
+    struct words *words = calloc(1, sizeof *words);
+    int error;
+    if (words == NULL) return MPI_ERR_NO_MEM;
+    if ((error = NEXT(Comm_dup)(TO_HANDLE(MPI_Comm, comm), &words->comm))) goto failed;
+    if ((error = NEXT(Comm_set_errhandler)(words->comm, MPI_ERRORS_RETURN))) goto failed;
+    if ((error = NEXT(Win_allocate)(sizeof(uint64_t), 1, MPI_INFO_NULL, words->comm, &words->own, &words->win))) goto failed;
+    if ((error = NEXT(Win_set_errhandler)(words->win, MPI_ERRORS_RETURN))) goto failed;
+    *words->own = 0;
+    if ((error = NEXT(Win_lock_all)(0, words->win))) goto failed;
+    /* Nobody reads a word that its rank has not set. */
+    if ((error = NEXT(Allreduce)(MPI_IN_PLACE, &(int){0}, 1, MPI_INT, MPI_BOR, words->comm))) goto failed;
+    *place = words;
+    return MPI_SUCCESS;
+failed:
+    free(words);
+    return error;
+}
+
+/* Collective. */
+int vgasnet_mpi_cache_words_free(void *place) {
+    struct words *words = place;
+    int error = NEXT(Win_unlock_all)(words->win);
+    if (error == MPI_SUCCESS) error = NEXT(Win_free)(&words->win);
+    if (error == MPI_SUCCESS) error = NEXT(Comm_free)(&words->comm);
+    free(words);
+    return error;
+}
+
+/* MPI says what a read beside an addition gives only if the read is atomic as well. */
+int vgasnet_mpi_cache_words_read(void *place, int target, uint64_t *word) {
+    struct words *words = place;
+    uint64_t nothing = 0;
+    int error = NEXT(Fetch_and_op)(&nothing, word, MPI_UINT64_T, target, 0, MPI_NO_OP, words->win);
+    return error ? error : NEXT(Win_flush)(target, words->win);
+}
+
+int vgasnet_mpi_cache_words_raise(void *place, int target) {
+    struct words *words = place;
+    uint64_t one = 1;
+    int error = NEXT(Accumulate)(&one, 1, MPI_UINT64_T, target, 0, 1, MPI_UINT64_T, MPI_SUM, words->win);
+    return error ? error : NEXT(Win_flush)(target, words->win);
+}
+
+/* Collective: each rank gets the bits that any rank has set. */
+int vgasnet_mpi_cache_words_reduce(void *place, uint64_t *bits, int count) {
+    struct words *words = place;
+    return NEXT(Allreduce)(MPI_IN_PLACE, bits, count, MPI_UINT64_T, MPI_BOR, words->comm);
+}

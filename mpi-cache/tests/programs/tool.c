@@ -1,0 +1,41 @@
+/* A tool of MPI's profiling interface. It counts. */
+#include <mpi.h>
+
+int tool_gets, tool_rgets, tool_flushes, tool_allocates;
+
+int MPI_Get(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
+            MPI_Win win) {
+    __atomic_add_fetch(&tool_gets, 1, __ATOMIC_RELAXED);
+    return PMPI_Get(origin, count, type, target, at, target_count, target_type, win);
+}
+
+int MPI_Rget(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
+             MPI_Win win, MPI_Request *request) {
+    __atomic_add_fetch(&tool_rgets, 1, __ATOMIC_RELAXED);
+    return PMPI_Rget(origin, count, type, target, at, target_count, target_type, win, request);
+}
+
+int MPI_Win_flush(int target, MPI_Win win) {
+    __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
+    return PMPI_Win_flush(target, win);
+}
+
+int MPI_Win_flush_local(int target, MPI_Win win) {
+    __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
+    return PMPI_Win_flush_local(target, win);
+}
+
+int MPI_Win_flush_all(MPI_Win win) {
+    __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
+    return PMPI_Win_flush_all(win);
+}
+
+int MPI_Win_flush_local_all(MPI_Win win) {
+    __atomic_add_fetch(&tool_flushes, 1, __ATOMIC_RELAXED);
+    return PMPI_Win_flush_local_all(win);
+}
+
+int MPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win) {
+    __atomic_add_fetch(&tool_allocates, 1, __ATOMIC_RELAXED);
+    return PMPI_Win_allocate(size, unit, info, comm, base, win);
+}
