@@ -2,14 +2,15 @@
 
 use crate::completion;
 use crate::ffi::SUCCESS;
-use crate::pending::Ticket;
+use crate::pending::{self, Ticket};
 use crate::window::lock;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-static REQUESTS: Mutex<BTreeMap<u64, Ticket>> = Mutex::new(BTreeMap::new());
+/// By handle. Requests that are complete from the beginning may share one: Open MPI has one for all of them.
+static REQUESTS: Mutex<BTreeMap<u64, Vec<Ticket>>> = Mutex::new(BTreeMap::new());
 
 /// How many there are: where there is none, calls about requests cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -17,13 +18,20 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Notes a request.
 pub fn note(handle: u64, ticket: Ticket) {
     let mut requests = lock(&REQUESTS);
-    requests.insert(handle, ticket);
+    let same = requests.entry(handle).or_default();
+    // What a flush has filed, or a request that was completed by a function that the library does not know.
+    same.retain(|known| pending::is_underway(*known));
+    same.push(ticket);
     COUNT.store(requests.len(), Ordering::Relaxed);
 }
 
 fn take(handle: u64) -> Option<Ticket> {
     let mut requests = lock(&REQUESTS);
-    let ticket = requests.remove(&handle);
+    let same = requests.get_mut(&handle)?;
+    let ticket = (!same.is_empty()).then(|| same.remove(0));
+    if same.is_empty() {
+        requests.remove(&handle);
+    }
     COUNT.store(requests.len(), Ordering::Relaxed);
     ticket
 }

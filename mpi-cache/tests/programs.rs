@@ -1,1 +1,247 @@
+//! Programs that use one-sided MPI and know nothing of the library, compiled and started as MPI's users do it.
 
+mod support;
+
+use support::{Ended, Language, Program, others_than_openmpi};
+
+/// Runs a program in a mode on so many ranks, with the library, and expects that all ranks say that they are done.
+fn passes(program: &Program, ranks: u32, arguments: &[&str]) -> Ended {
+    let ended = program.run(ranks, arguments, &[]);
+    ended.expect_done();
+    ended
+}
+
+fn c(name: &str) -> Program {
+    Program::compile(name, Language::C)
+}
+
+#[test]
+fn r1_to_r3_hits_and_what_is_filed() {
+    let program = c("hits");
+    for mode in ["always", "phase"] {
+        passes(&program, 2, &[mode]);
+    }
+}
+
+#[test]
+fn r4_entries_of_an_epoch_die_with_it() {
+    passes(&c("epoch"), 2, &["epoch"]);
+}
+
+#[test]
+fn r5_own_writes_drop_what_they_overlap() {
+    let program = c("writes");
+    for mode in ["always", "phase", "checked"] {
+        // The default of Open MPI 4.1 on one host crashes in concurrent atomics, without the library as well.
+        program.run(2, &[mode], &[("OMPI_MCA_osc", "^rdma")]).expect_done();
+    }
+}
+
+#[test]
+fn r6_places_are_displacements_times_units() {
+    passes(&c("units"), 3, &["always"]);
+}
+
+#[test]
+fn r7_errors_are_those_of_mpi() {
+    let program = c("errors");
+    let without = program.run_without(2, &["off"], &[]);
+    assert!(without.stdout.lines().count() > 15, "{without}");
+    for mode in ["off", "epoch", "phase", "always", "checked"] {
+        let with = program.run(2, &[mode], &[]);
+        assert_eq!((with.status, &with.stdout), (without.status, &without.stdout), "{mode}: {with}");
+    }
+}
+
+#[test]
+fn r8_readers_see_what_they_are_told_of() {
+    passes(&c("checked"), 3, &["checked"]);
+}
+
+#[test]
+fn requests_of_gets() {
+    let program = c("requests");
+    for mode in ["always", "phase"] {
+        passes(&program, 2, &[mode]);
+    }
+}
+
+#[test]
+fn what_is_not_cached_goes_to_mpi() {
+    let program = c("passed");
+    for mode in ["always", "checked"] {
+        passes(&program, 2, &[mode]);
+    }
+}
+
+#[test]
+fn threads_get_at_once() {
+    let program = c("threads");
+    for mode in ["always", "epoch", "checked"] {
+        passes(&program, 2, &[mode]);
+    }
+}
+
+#[test]
+fn a_window_is_freed_while_gets_are_under_way() {
+    let ended = passes(&c("freed"), 2, &["always"]);
+    let line = "vgasnet-mpi-cache: rank 1: MPI_Win_free: 2 gets of the window are not complete; end their epoch before";
+    assert_eq!(ended.stderr.lines().filter(|told| *told == line).count(), 1, "{ended}");
+}
+
+#[test]
+fn modes_are_asked_for_in_four_ways() {
+    let program = c("modes");
+    let by_info = [
+        ("vgasnet_cache", "off", "fetched"),
+        ("vgasnet_cache", "epoch", "fetched"),
+        ("vgasnet_cache", "phase", "phase"),
+        ("vgasnet_cache", "always", "kept"),
+        ("CLAMPI_MODE", "1", "fetched"),
+        ("CLAMPI_MODE", "2", "kept"),
+        ("CLAMPI_MODE", "3", "phase"),
+    ];
+    for (key, value, expected) in by_info {
+        let ended = program.run(2, &[key, value, expected], &[("VGASNET_MPI_CACHE", "off")]);
+        ended.expect_done().expect_silence();
+    }
+    for (value, expected) in [("always", "kept"), ("epoch", "fetched"), ("off", "fetched"), ("", "fetched")] {
+        program.run(2, &["-", "-", expected], &[("VGASNET_MPI_CACHE", value)]).expect_done().expect_silence();
+    }
+    // The info has precedence.
+    let ended = program.run(2, &["vgasnet_cache", "off", "fetched"], &[("VGASNET_MPI_CACHE", "always")]);
+    ended.expect_done().expect_silence();
+}
+
+#[test]
+fn values_that_are_none_get_one_line() {
+    let program = c("modes");
+    let modes = "allowed are off, epoch, phase, always and checked";
+    let sizes = "a number of bytes from 1 on is allowed, with K, M or G behind it";
+    let clampi = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
+    let cases: [(&[&str], (&str, &str), String); 5] = [
+        (&["vgasnet_cache", "fast"], ("A", ""), format!("vgasnet_cache=fast: {modes}; the window is not cached")),
+        (&["CLAMPI_MODE", "4"], ("A", ""), format!("CLAMPI_MODE=4: {clampi}; the window is not cached")),
+        (
+            &["-", "-"],
+            ("VGASNET_MPI_CACHE", "on"),
+            format!("VGASNET_MPI_CACHE=on: {modes}; nothing is cached that no info asks for"),
+        ),
+        (
+            &["vgasnet_cache", "always"],
+            ("VGASNET_MPI_CACHE_SIZE", "0"),
+            format!("VGASNET_MPI_CACHE_SIZE=0: {sizes}; nothing is cached"),
+        ),
+        (
+            &["vgasnet_cache", "always"],
+            ("VGASNET_MPI_CACHE_SIZE", "much"),
+            format!("VGASNET_MPI_CACHE_SIZE=much: {sizes}; nothing is cached"),
+        ),
+    ];
+    for (arguments, variable, expected) in cases {
+        let ended = program.run(2, &[arguments, &["fetched"]].concat(), &[variable]);
+        for rank in 0..2 {
+            let line = format!("vgasnet-mpi-cache: rank {rank}: MPI_Win_allocate: {expected}");
+            assert_eq!(ended.stderr.lines().filter(|told| **told == line).count(), 1, "{line}\n{ended}");
+        }
+        ended.expect_done();
+    }
+}
+
+/// Mode checked is a matter of all ranks.
+#[test]
+fn ranks_that_do_not_agree_on_checked_do_not_cache() {
+    let ended = c("disagree").run(2, &[], &[]);
+    let line = "vgasnet-mpi-cache: rank 0: MPI_Win_allocate: 1 of 2 ranks ask for mode checked, which needs all; the window is \
+                not cached";
+    assert_eq!(ended.stderr.lines().filter(|told| *told == line).count(), 1, "{ended}");
+    ended.expect_done();
+}
+
+#[test]
+fn a_cache_without_memory_is_off_and_says_so_once() {
+    let ended = c("memory").run(2, &["always"], &[]);
+    for rank in 0..2 {
+        let line =
+            format!("vgasnet-mpi-cache: rank {rank}: MPI_Get: there is no memory for the cache; nothing is cached");
+        assert_eq!(ended.stderr.lines().filter(|told| **told == line).count(), 1, "{ended}");
+    }
+    ended.expect_done();
+}
+
+#[test]
+fn statistics_count_each_get_once() {
+    let program = c("hits");
+    let ended = program.run(2, &["always"], &[("VGASNET_MPI_CACHE_STATS", "1")]);
+    let shown: Vec<&str> = ended.stderr.lines().filter(|line| line.starts_with('{')).collect();
+    assert_eq!(shown.len(), 2, "{ended}");
+    shown.into_iter().for_each(|line| check_statistics(line, &ended));
+    let file = program.scratch("statistics");
+    let path = file.to_str().expect("a path of ours");
+    let ended = program.run(2, &["always"], &[("VGASNET_MPI_CACHE_STATS", path)]);
+    ended.expect_done().expect_silence();
+    for rank in 0..2 {
+        let text = std::fs::read_to_string(format!("{path}.{rank}")).expect("each rank has a file");
+        check_statistics(&text, &ended);
+    }
+    let ended = program.run(2, &["always"], &[("VGASNET_MPI_CACHE_STATS", "/nowhere/at/all")]);
+    let line = "MPI_Finalize: VGASNET_MPI_CACHE_STATS: /nowhere/at/all.1: ";
+    assert!(ended.expect_done().stderr.lines().any(|told| told.contains(line)), "{ended}");
+}
+
+fn check_statistics(text: &str, ended: &Ended) {
+    let all: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}\n{ended}"));
+    let number = |name: &str| all[name].as_u64().unwrap_or_else(|| panic!("{name} is no number: {text}"));
+    let classes = ["hits", "partial", "joined", "direct", "conflicting", "capacity", "failing", "dormant"];
+    assert_eq!(classes.into_iter().map(number).sum::<u64>(), number("gets"), "{text}");
+    assert!(number("hits") >= 4 && number("joined") >= 2 && number("partial") == 1, "{text}");
+    assert_eq!(number("mpi_calls_saved"), number("hits") + number("joined") + number("flushes_saved"), "{text}");
+    assert!(number("flushes_saved") >= 8, "{text}");
+    assert_eq!(all["mode"], serde_json::json!(["always"]), "{text}");
+    assert_eq!(number("windows"), 2, "{text}");
+}
+
+/// The library stands behind a tool that is preloaded before it, and before one that the program is linked with. All programs of these
+/// tests are linked with one.
+#[test]
+fn tools_stand_before_and_behind() {
+    let program = c("hits");
+    let tool = program.front_tool();
+    let ended = program.run_behind(&tool, 2, &["always"]);
+    // All gets of the program pass the one before; some reach the one behind (the program checks which).
+    assert_eq!(ended.expect_done().stderr.lines().filter(|line| line.starts_with("front: ")).count(), 2, "{ended}");
+}
+
+#[test]
+fn the_library_may_be_linked() {
+    let program = c("modes").linked();
+    program.run_without(2, &["vgasnet_cache", "phase", "phase"], &[]).expect_done().expect_silence();
+}
+
+/// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
+#[test]
+fn programs_without_mpi_do_not_mind() {
+    support::run_shell_with_library();
+}
+
+#[test]
+fn fortran_by_mpif_h() {
+    passes(&Program::compile("mpifh", Language::Fortran), 2, &[]);
+}
+
+#[test]
+fn fortran_by_use_mpi() {
+    passes(&Program::compile("usempi", Language::Fortran), 2, &[]);
+}
+
+#[test]
+fn fortran_by_use_mpi_f08() {
+    passes(&Program::compile("usempif08", Language::Fortran), 2, &[]);
+}
+
+#[test]
+fn counts_of_mpi_4() {
+    if others_than_openmpi() {
+        passes(&c("large"), 2, &["always"]);
+    }
+}
