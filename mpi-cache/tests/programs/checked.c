@@ -52,9 +52,16 @@ static void write_one(int how) {
         MPI_Win_flush_local(0, win);
         MPI_Win_flush(0, win);
     }
-    if (how < 3) tell(2);
+    /* The flush alone tells. */
+    if (how < 3) {
+        tell(2);
+        hear(2);
+    }
     if (is_all) MPI_Win_unlock_all(win); else MPI_Win_unlock(0, win);
-    if (how >= 3) tell(2);
+    if (how >= 3) {
+        tell(2);
+        hear(2);
+    }
 }
 
 static void passive(void) {
@@ -62,7 +69,6 @@ static void passive(void) {
         ++now;
         if (rank == 1) {
             write_one(how);
-            hear(2);
         } else if (rank == 2) {
             hear(1);
             read_all(how);
@@ -72,9 +78,37 @@ static void passive(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A completion ends what a reader knows, within one epoch, whether it calls MPI or is saved. */
+static void within_an_epoch(void) {
+    long value = -1;
+    if (rank != 0) MPI_Win_lock_all(0, win);
+    for (int round = 0; round < 6; ++round) {
+        if (rank == 1) {
+            hear(2);
+            ++now;
+            MPI_Put(&now, 1, MPI_LONG, 0, AT, 1, MPI_LONG, win);
+            MPI_Win_flush(0, win);
+            tell(2);
+        } else if (rank == 2) {
+            for (int i = 0; i <= round % 2; ++i) {
+                get(&value, 0, AT, 1);
+                if (round < 4) MPI_Win_flush(0, win); else MPI_Win_flush_local_all(win);
+                EQUAL(value, now);
+            }
+            tell(1);
+            hear(1);
+            ++now;
+        }
+    }
+    if (rank != 0) MPI_Win_unlock_all(win);
+    if (rank == 0) now += 6;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 /* The owner's stores: told by sync, by an unlock of itself, or by an unlock of all. */
 static void stores(void) {
-    for (int how = 0; how < 3; ++how) {
+    for (int twice = 0; twice < 6; ++twice) {
+        int how = twice / 2;
         ++now;
         if (rank == 0) {
             if (how == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win); else MPI_Win_lock_all(0, win);
@@ -140,7 +174,7 @@ static void groups(void) {
             if (round == 1) {
                 memory[AT] = now;
             } else {
-                MPI_Win_post(writer, 0, win);
+                MPI_Win_post(writer, MPI_MODE_NOSTORE, win);
                 if (round == 0) MPI_Win_wait(win);
                 for (int is_over = round == 0; !is_over;) MPI_Win_test(win, &is_over);
                 tell(2);
@@ -199,6 +233,7 @@ int main(int argc, char **argv) {
     EQUAL(tool_allocates, 2);
     now = AT;
     passive();
+    within_an_epoch();
     stores();
     fences();
     groups();

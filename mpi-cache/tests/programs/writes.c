@@ -80,7 +80,9 @@ int main(int argc, char **argv) {
     MPI_Put(&one, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
     MPI_Get(&value, 1, MPI_LONG, other, 220, 1, MPI_LONG, win);
     MPI_Win_flush(other, win);
+    tool_gets = 0;
     EQUAL(get(220), -6);
+    EQUAL(tool_gets, 1);
     /* Reads by an atomic operation drop nothing. */
     if (strcmp(argv[1], "checked") != 0) {
         MPI_Fetch_and_op(NULL, &value, MPI_LONG, other, 220, MPI_NO_OP, win);
