@@ -270,13 +270,37 @@ fn small_puts_of_whole_blocks_are_seen_whole() {
     run_in("overwritten", [pages_of(4096, 4, 4, false, true), pages_of(4096, 3, 4, true, true)]);
 }
 
+/// Compiles the program in C that a document has.
+fn program_in(document: &str) -> PathBuf {
+    let text = std::fs::read_to_string(compile::source_dir().join(document)).expect("a text");
+    let program = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
+    let name = Path::new(document).file_stem().expect("it has a name").to_ascii_lowercase();
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("c");
+    std::fs::write(&source, program).expect("a file of ours");
+    compile::build(&source, Language::C99, Linking::Shared)
+}
+
+#[test]
+fn the_program_about_read_only_ranges_runs() {
+    let program = program_in("docs/cached-gets.md");
+    for setup in [large(2, true, true), small(4, 7, false, true)] {
+        let ended = run(&program, &[], setup);
+        let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+        lines.sort_unstable();
+        let sum_of = |rank: u32| {
+            let step = |state: &u64| state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let states = std::iter::successors(Some(u64::from(rank)), |state| Some(step(state)));
+            states.skip(1).take(1_000_000).map(|state| (state >> 33) % 1000).sum::<u64>()
+        };
+        let expected = (0..setup.ranks).map(|rank| format!("rank {rank}: sum {}", sum_of(rank)));
+        assert_eq!(lines, expected.collect::<Vec<_>>(), "{ended}");
+        assert_eq!(ended.stderr.lines().filter(|line| line.contains(" hits")).count(), setup.ranks as usize, "{ended}");
+    }
+}
+
 #[test]
 fn the_program_in_the_readme_runs() {
-    let readme = std::fs::read_to_string(compile::source_dir().join("README.md")).expect("a text");
-    let program = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program in C");
-    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("readme.c");
-    std::fs::write(&source, program).expect("a file of ours");
-    let program = compile::build(&source, Language::C99, Linking::Shared);
+    let program = program_in("README.md");
     let ended = run(&program, &[], large(4, true, true));
     let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
     lines.sort_unstable();
