@@ -1,4 +1,4 @@
-//! What hits and misses cost: `cargo bench -p vgasnet-getcache --bench hits -- [--json] [--all] [--part NAME]`.
+//! What hits and misses cost: `cargo bench -p vgasnet-getcache --bench hits -- [--json] [--all]`.
 //!
 //! Hits are of random objects, and beside them is what a copy takes from equally random places in memory of the same size. Nanoseconds of
 //! the thread's own time a get, least of rounds, which alternate with those of copies.
@@ -150,7 +150,6 @@ fn misses(report: &mut Report, what: &str, bytes: usize, objects: u32) {
         least = least.min(ns);
     }
     report.add(what, bytes, objects, 1, least, None);
-    eprintln!("{:?}", cache.stats());
 }
 
 fn time_once(calls: usize, mut call: impl FnMut()) -> f64 {
@@ -163,12 +162,6 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let is_asked = |name: &str| args.iter().any(|arg| arg == name);
     let mut report = Report(Vec::new());
-    if is_asked("misses") {
-        for (bytes, objects) in [(8, 10_000), (8, 1_000_000), (4096, 1_000), (4096, 100_000)] {
-            ["direct", "evicting"].into_iter().for_each(|what| misses(&mut report, what, bytes, objects));
-        }
-        return;
-    }
     let sizes = [1_000, 10_000, 100_000, 1_000_000];
     for objects in sizes {
         hits(&mut report, 8, objects);

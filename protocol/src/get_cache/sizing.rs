@@ -1,7 +1,7 @@
 //! How much memory the cache takes, and whether looking things up pays.
 
 /// Gets after which it is decided whether the arena grows.
-const GROWTH_GETS: u64 = 64;
+const GROWTH_GETS: u64 = 32;
 
 /// It grows where more than one in so many needed room that was not there.
 const PRESSED_PART: u64 = 64;

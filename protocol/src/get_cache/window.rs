@@ -17,13 +17,20 @@ pub(super) const PROBES_PART: usize = 32;
 const RECENT: usize = 8;
 
 /// The entries of the window.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Window {
     /// From the oldest on, with their heat when they came; some may be gone, or have left the window.
     order: VecDeque<(EntryId, Heat)>,
     units: u32,
     /// How many of 256 were hit lately, times 16.
     hit_share: u32,
+}
+
+impl Default for Window {
+    /// Empty, and it pays until it is known that it does not.
+    fn default() -> Window {
+        Window { order: VecDeque::new(), units: 0, hit_share: 2 * PAYS * 16 }
+    }
 }
 
 impl Window {

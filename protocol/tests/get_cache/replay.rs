@@ -25,8 +25,13 @@ fn start_of_next(end: &mut u64, bytes: u32) -> u64 {
     *end - u64::from(bytes)
 }
 
-/// Runs a trace. Each get's bytes have come before the next one.
+/// Runs a trace.
 fn run(trace: &Trace, limits: Limits) -> Stats {
+    run_weighted(trace, limits, |_| 1.0)
+}
+
+/// Runs a trace with weights of objects. Each get's bytes have come before the next one.
+fn run_weighted(trace: &Trace, limits: Limits, weight: impl Fn(usize) -> f32) -> Stats {
     let mut machine: Machine<Twin, ()> = Machine::new(Twin::new(&limits), limits);
     let addresses: Vec<u64> = trace.sizes.iter().scan(0, |end, bytes| Some(start_of_next(end, *bytes))).collect();
     for object in trace.gets.iter().map(|object| *object as usize) {
@@ -35,7 +40,7 @@ fn run(trace: &Trace, limits: Limits) -> Stats {
             machine.mirror.seen.dormant += 1;
             continue;
         }
-        match machine.get(&key, &Want::all(trace.sizes[object].max(1), 1.0), ()) {
+        match machine.get(&key, &Want::all(trace.sizes[object].max(1), weight(object)), ()) {
             Answer::Hit(part) => machine.mirror.unpin(part.entry),
             Answer::Miss { fill: Some(part), .. } => _ = machine.fill(part.entry),
             _ => {}
@@ -58,6 +63,22 @@ fn static_hits(trace: &Trace, bytes: u64) -> u64 {
         }
     }
     hits
+}
+
+/// The most gets, as a part, that can be expected to hit if each is drawn anew, an object as often as it is long, whatever is kept in so many
+/// bytes: the objects that are asked for most often a unit. Belady's policy knows the draws before they are made.
+fn drawn_by_size(trace: &Trace, bytes: u64) -> f64 {
+    let mut is_used = vec![false; trace.sizes.len()];
+    trace.gets.iter().for_each(|object| is_used[*object as usize] = true);
+    let used = trace.sizes.iter().zip(is_used).filter(|(_, is_used)| *is_used);
+    let mut all: Vec<(f64, f64)> = used.map(|(bytes, _)| (f64::from(*bytes), f64::from(units_of(*bytes)))).collect();
+    all.sort_by(|one, other| (other.0 / other.1).total_cmp(&(one.0 / one.1)));
+    let (mut left, mut drawn) = ((bytes / 64) as f64, 0.0);
+    for (often, units) in &all {
+        let part = (left / units).min(1.0);
+        (left, drawn) = (left - part * units, drawn + part * often);
+    }
+    drawn / all.iter().map(|(often, _)| often).sum::<f64>()
 }
 
 /// What a cache of one chunk of so many bytes does, and the others.
@@ -87,17 +108,44 @@ fn row(trace: &Trace, bytes: u64) -> Row {
 }
 
 #[test]
-fn more_gets_hit_than_by_the_papers_policy() {
+fn no_fewer_gets_hit_than_by_the_papers_policy() {
     for trace in traces::all(SEED) {
-        for part in [16, 4, 2, 1] {
+        for part in [16, 8, 4, 3, 2, 1] {
             let bytes = (trace.bytes() / part).max(1 << 15).next_multiple_of(64);
             let row = row(&trace, bytes);
-            // What is asked for twice at once, and never again, is what the least recent use serves best.
-            let least = if trace.name == "twice" { row.paper * 9 / 10 } else { row.paper };
-            assert!(row.ours.hits >= least, "{}, a part of {part}", trace.name);
+            assert!(row.ours.hits >= row.paper, "{}, a part of {part}", trace.name);
             let is_at_least = |percent: u64| row.ours.hits * 100 >= row.belady * percent;
             assert!(trace.name != "lcc" || part > 1 || is_at_least(90));
             assert!(!["mixed normal", "zipf"].contains(&trace.name) || part > 4 || is_at_least(90), "{}", trace.name);
+        }
+    }
+}
+
+/// With less memory than for all lists, nine tenths of what Belady's policy has of the local clustering coefficient is more than can be
+/// expected of any policy that does not know the order of the gets. Lists are asked for as often as they are long, so none is worth more a
+/// byte than another, and there is little to choose. With degrees as weights ours comes near that.
+#[test]
+fn lists_of_neighbours_hit_as_can_be_expected() {
+    for seed in [SEED, SEED + 1, SEED + 2] {
+        let trace = traces::lcc(seed);
+        let mean = trace.bytes() as f32 / trace.sizes.len() as f32;
+        for part in [4, 2] {
+            let bytes = (trace.bytes() / part).next_multiple_of(64);
+            let share = |hits: u64| hits as f64 / trace.gets.len() as f64;
+            let ours = share(run(&trace, limits(bytes)).hits);
+            let weighted = run_weighted(&trace, limits(bytes), |object| trace.sizes[object] as f32 / mean);
+            let weighted = share(weighted.hits);
+            let (expected, belady) = (drawn_by_size(&trace, bytes), share(belady::hits(&trace, bytes)));
+            let paper = share(Paper::new(&trace, 1 << 15, bytes).hits());
+            println!(
+                "lcc {seed}, a part of {part}: hits {ours:.4}, by degree {weighted:.4}, to be expected {expected:.4}, \
+                 by use {:.4}, Belady {belady:.4}, paper {paper:.4}",
+                share(static_hits(&trace, bytes))
+            );
+            assert!(0.9 * belady > expected, "it is out of reach");
+            assert!(weighted >= 0.85 * expected && weighted >= 1.1 * paper, "seed {seed}, a part of {part}");
+            // Of lists that were asked for once the short ones stay, since nothing says that they are asked for less often.
+            assert!(ours >= 0.98 * paper, "seed {seed}, a part of {part}");
         }
     }
 }
