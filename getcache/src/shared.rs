@@ -23,12 +23,6 @@ pub(crate) struct Arena {
     chunk_log2: u32,
 }
 
-impl Default for Arena {
-    fn default() -> Arena {
-        Arena::new(UNIT_BYTES, 1)
-    }
-}
-
 impl Arena {
     /// So many chunks of so many bytes.
     pub fn new(chunk_bytes: u32, chunks: u32) -> Arena {

@@ -14,6 +14,7 @@
 //!   is worth less: [`Ghosts`] knows how much it was used before. A small [`Window`] takes some of those in spite of that.
 //! - A space is invalidated by its generation: entries of an older one are not served, and go bit by bit.
 
+mod answer;
 mod arena;
 mod entries;
 mod ghosts;
@@ -28,6 +29,7 @@ mod sizing;
 mod stats;
 mod window;
 
+pub use answer::{Answer, Filled, Part, Want};
 pub use arena::{Arena, RegionId, Span, UNIT_BYTES, units_of};
 pub use entries::{Entries, Entry};
 pub use ghosts::Ghosts;
@@ -36,7 +38,7 @@ pub use index::{BUCKETS_MIN, Index};
 pub use key::{
     ENTRIES_MAX, EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, entry_of, generation_place, place_of,
 };
-pub use machine::{Answer, Filled, Limits, Machine, Part, Want};
+pub use machine::{Limits, Machine};
 pub use mirror::{Mirror, Opened, Seen};
 pub use ranges::Ranges;
 pub use sizing::{Counts, Sizing};
