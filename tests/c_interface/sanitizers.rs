@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 14] = [
+const ARGUMENTS: [(&str, &[&str]); 15] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("exits", &["main", "0"]),
@@ -60,6 +60,7 @@ const ARGUMENTS: [(&str, &[&str]); 14] = [
     ("job", &["answers"]),
     ("masks", &["threads"]),
     ("partly", &["all"]),
+    ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
