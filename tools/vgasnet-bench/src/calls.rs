@@ -1,5 +1,7 @@
 //! Gets, puts and atomic operations by the functions of the C interface, as programs call them.
 
+pub mod readonly;
+
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 

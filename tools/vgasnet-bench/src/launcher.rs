@@ -1,5 +1,7 @@
 //! Runs jobs, one after the other, and shows their results.
 
+mod gets;
+mod programs;
 mod small;
 mod table;
 
@@ -66,6 +68,9 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Blocks(options) => shuffled_blocks(options),
         Benchmark::Small(options) => small::run(options),
         Benchmark::Table(options) => table::run(options),
+        Benchmark::Gets(options) => gets::run(options),
+        Benchmark::Lcc(options) => programs::lcc(options),
+        Benchmark::BarnesHut(options) => programs::barnes_hut(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }

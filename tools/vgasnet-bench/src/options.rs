@@ -1,7 +1,9 @@
 //! The command line.
 
+mod cached;
 mod random;
 
+pub use cached::{BarnesHutOptions, GetsOptions, LccOptions, MpiOptions, ProgramOptions, Ranges, Sampling};
 pub use random::{Access, SmallOptions, TableOptions};
 
 use crate::Stop;
@@ -69,6 +71,12 @@ pub enum Benchmark {
     Small(SmallOptions),
     /// Inserts into a hash table of eight pools in each rank's segment, beside a mapped file in as much memory
     Table(TableOptions),
+    /// Gets of many sizes that are drawn again and again, with and without the cache of gets, by size and by memory for copies
+    Gets(GetsOptions),
+    /// Clustering coefficients of a graph: the example lcc, with and without the cache of gets, by vgasnet and by MPI
+    Lcc(LccOptions),
+    /// Bodies that attract each other: the example barnes_hut, with and without the cache of gets, by vgasnet and by MPI
+    BarnesHut(BarnesHutOptions),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }

@@ -1,6 +1,7 @@
 //! Jobs, as the options ask for them, and the orders of their ranks.
 
 use crate::Stop;
+use crate::gets;
 use crate::options::{Access, Modes, Setup};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -49,17 +50,18 @@ pub enum Workload {
     Table,
     /// Of a process that is no rank, but a baseline for one.
     MappedTable,
+    Gets,
 }
 
 impl Workload {
     /// Whether each rank has data.
     pub fn is_of_each_rank(self) -> bool {
-        matches!(self, Workload::Hit | Workload::Small | Workload::Table)
+        matches!(self, Workload::Hit | Workload::Small | Workload::Table | Workload::Gets)
     }
 
     /// Whether small accesses are what it measures. Elsewhere they bring pages to pools, and are not carried out where those are.
     fn is_of_small_accesses(self) -> bool {
-        matches!(self, Workload::Small | Workload::Table | Workload::FalseSharing)
+        matches!(self, Workload::Small | Workload::Table | Workload::FalseSharing | Workload::Gets)
     }
 
     /// The name that it has in JSON.
@@ -84,6 +86,9 @@ pub struct Spec {
     /// Of [`Workload::Small`].
     #[serde(default)]
     pub accesses: Vec<Access>,
+    /// Of [`Workload::Gets`].
+    #[serde(default)]
+    pub gets: Option<gets::Orders>,
     pub repeat: u32,
     pub seed: u64,
     pub input: Option<PathBuf>,
@@ -113,6 +118,7 @@ impl Spec {
             count: 0,
             threads: Vec::new(),
             accesses: Vec::new(),
+            gets: None,
             repeat: setup.repeat,
             seed: setup.seed,
             input: None,
@@ -222,6 +228,7 @@ impl Job {
             | Workload::Collectives
             | Workload::Ahead
             | Workload::PageSize
+            | Workload::Gets
             | Workload::Sweep => 0,
             Workload::Triad | Workload::MappedTriad => 2 * u64::from(is_out_of_core),
             Workload::Small => 2,

@@ -1,7 +1,11 @@
 //! Charts of the results: bars, and lines where sizes go over orders of magnitude.
 
+mod gets;
+mod programs;
 mod small;
 
+pub use gets::gets;
+pub use programs::programs;
 pub use small::small;
 
 use crate::faults::{Found, Latency};

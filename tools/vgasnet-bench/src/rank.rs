@@ -2,8 +2,8 @@
 
 use crate::plan::{BLOCK_BYTES, Layout, MAIL_BYTES, Spec, Workload};
 use crate::{
-    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, hit, lists, messages, page_size, reads, small,
-    stream, sweep, table, threads, triad,
+    Stop, ahead, blocks, collectives, cycle, false_sharing, faults, gets, hit, lists, messages, page_size, reads,
+    small, stream, sweep, table, threads, triad,
 };
 use serde::Serialize;
 use std::fs::OpenOptions;
@@ -54,6 +54,7 @@ pub fn run(spec: &str) -> Result<u8, Stop> {
         Workload::Blocks | Workload::MappedBlocks => rank.report(&spec, blocks::run(&rank, &spec)),
         Workload::Small | Workload::MappedSmall => rank.report(&spec, small::run(&rank, &spec)),
         Workload::Table | Workload::MappedTable => rank.report(&spec, table::run(&rank, &spec)),
+        Workload::Gets => rank.report(&spec, gets::run(&rank, &spec)),
     }
     job::exit(0)
 }

@@ -2,11 +2,13 @@
 
 mod collectives;
 mod fault;
+mod gets;
 mod hit;
 mod kept;
 mod lists;
 mod messages;
 mod page_size;
+mod programs;
 mod reads;
 mod sharing;
 mod small;
@@ -17,11 +19,13 @@ mod threads;
 mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
+pub use gets::GetsFigures;
 pub use hit::HitReport;
 pub use kept::BlockFigures;
 pub use lists::{ListFigures, ListKind};
 pub use messages::{MessageFigures, Throughput};
 pub use page_size::PageSizeFigures;
+pub use programs::{ProgramReport, Way, WayRow};
 pub use reads::ReadFigures;
 pub use sharing::SharingFigures;
 pub use small::{SmallFigures, SmallRow};

@@ -1,5 +1,9 @@
 //! Targets, and whether a run reaches them.
 
+mod cached;
+
+pub use cached::{judge_barnes_hut, judge_gets, judge_lcc};
+
 use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};
 use crate::options::Access;

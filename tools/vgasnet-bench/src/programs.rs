@@ -1,0 +1,58 @@
+//! C programs that are compiled and run from here: examples, by vgasnet and by MPI.
+
+pub mod examples;
+pub mod hosts;
+pub mod mpi;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A directory that goes when this is dropped.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new() -> Result<Folder, String> {
+        let name = std::env::temp_dir().join("vgasnet-bench-XXXXXX");
+        nix::unistd::mkdtemp(&name).map(Folder).map_err(|error| format!("{}: {error}", name.display()))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Whoever cleans the directory of temporary files will.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Compiles one source with more arguments; the program.
+pub fn compile(cc: &str, source: &Path, args: &[String], folder: &Folder, name: &str) -> Result<PathBuf, String> {
+    let program = folder.path().join(name);
+    let mut command = words(cc);
+    command.args(["-std=c99", "-O2", "-D_POSIX_C_SOURCE=200809L"]).arg(source).arg("-o").arg(&program).args(args);
+    said(command.arg("-lm"))?;
+    Ok(program)
+}
+
+/// A command of several words.
+pub fn words(text: &str) -> Command {
+    let mut words = text.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    command
+}
+
+/// Runs a command to its end; its stdout, or what went wrong in one line.
+pub fn said(command: &mut Command) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{name}: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or("it says nothing").trim().to_owned();
+    Err(format!("{name}: {}: {line}", output.status))
+}

@@ -1,0 +1,171 @@
+//! An example in all its ways: by vgasnet with different memory, and by MPI with and without a library that caches gets.
+
+use super::hosts::Hosts;
+use super::mpi::{Mpi, Network};
+use super::{Folder, compile, said};
+use crate::options::ProgramOptions;
+use crate::report::Way;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Pages of a pool besides those of the own data.
+const PAGES_BESIDE: u64 = 3;
+
+/// The part of the own data's size that is its administration, and more: begins of lists, bodies.
+const OWN_PART: f64 = 1.25;
+
+/// What an example prints in JSON.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Said {
+    pub checksum: String,
+    pub seconds: f64,
+    pub remote_bytes: u64,
+    pub gets: u64,
+    pub bytes: u64,
+    pub hits: u64,
+}
+
+pub struct Examples<'a> {
+    options: &'a ProgramOptions,
+    args: Vec<String>,
+    program: PathBuf,
+    vgasnetrun: PathBuf,
+    mpi: Result<(Mpi, PathBuf), String>,
+    hosts: Option<Hosts>,
+    /// Of a run with memory for everything.
+    first: Said,
+    _folder: Folder,
+}
+
+impl<'a> Examples<'a> {
+    /// Compiles the example, and runs it once.
+    pub fn new(options: &'a ProgramOptions, name: &str, args: &[String]) -> Result<Examples<'a>, String> {
+        let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
+        let dir = own.parent().unwrap_or(Path::new("/")).to_owned();
+        let source = source(options, &dir, name)?;
+        let folder = Folder::new()?;
+        let include = source.join("../include").canonicalize().unwrap_or_else(|_| dir.join("../include"));
+        let libraries = if dir.join("libvgasnet.so").is_file() { dir.clone() } else { dir.join("../lib") };
+        let libraries = libraries.display();
+        let linked = [
+            format!("-I{}", include.display()),
+            format!("-L{libraries}"),
+            "-lvgasnet".to_owned(),
+            format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
+        ];
+        let file = source.join(name).with_extension("c");
+        let program = compile("cc", &file, &linked, &folder, name)?;
+        let mpi = if options.no_mpi { Err("--no-mpi".to_owned()) } else { Mpi::find(&options.mpi) };
+        let mpi = mpi.and_then(|mpi| {
+            let program = compile(&mpi.mpicc, &file, &["-DUSE_MPI".to_owned()], &folder, &format!("{name}-mpi"))?;
+            Ok((mpi, program))
+        });
+        let hosts = if options.two_hosts { Some(Hosts::new()?) } else { None };
+        let args = args.iter().map(String::as_str).chain(["--no-check", "--json"]).map(str::to_owned).collect();
+        let first = Said { checksum: String::new(), seconds: 0.0, remote_bytes: 0, gets: 0, bytes: 0, hits: 0 };
+        let mut examples =
+            Examples { options, args, program, vgasnetrun: dir.join("vgasnetrun"), mpi, hosts, first, _folder: folder };
+        examples.first = examples.by_vgasnet(1 << 30, None, &[])?;
+        Ok(examples)
+    }
+
+    /// What a rank reads of others, each byte once.
+    pub fn remote_bytes(&self) -> u64 {
+        self.first.remote_bytes
+    }
+
+    pub fn checksum(&self) -> &str {
+        &self.first.checksum
+    }
+
+    /// Whether this way can be measured.
+    pub fn has(&self, way: Way) -> bool {
+        match way {
+            Way::Mpi => self.mpi.is_ok(),
+            Way::MpiCached => self.mpi.as_ref().is_ok_and(|(mpi, _)| mpi.preload.is_ok()),
+            _ => true,
+        }
+    }
+
+    /// Why ways by MPI are missing.
+    pub fn mpi_not_run(&self) -> Option<String> {
+        match &self.mpi {
+            Err(why) => Some(why.clone()),
+            Ok((mpi, _)) => mpi.preload.as_ref().err().cloned(),
+        }
+    }
+
+    /// Runs the example to its end with so much memory for bytes of others.
+    pub fn run(&self, way: Way, memory_bytes: u64, cached_args: &[String], mpi_mode: &str) -> Result<Said, String> {
+        let cached: Vec<String> = ["--cached".to_owned()].into_iter().chain(cached_args.iter().cloned()).collect();
+        let own = self.own_bytes();
+        match way {
+            Way::Uncached => self.by_vgasnet(own, None, &[]),
+            Way::DirectMapped => self.by_vgasnet(own, None, &["--direct-mapped".to_owned(), memory_bytes.to_string()]),
+            Way::PageCache => self.by_vgasnet(own + memory_bytes, None, &[]),
+            Way::Cached => self.by_vgasnet(own, Some(memory_bytes), &cached),
+            Way::Both => {
+                let pages_bytes = memory_bytes / 2 / self.options.page * self.options.page;
+                self.by_vgasnet(own + pages_bytes, Some(memory_bytes - pages_bytes), &cached)
+            }
+            Way::Mpi => self.by_mpi(None),
+            Way::MpiCached => self.by_mpi(Some((mpi_mode, memory_bytes))),
+        }
+    }
+
+    /// A pool for the own data, where other ranks' pages find hardly any room.
+    fn own_bytes(&self) -> u64 {
+        let others = u64::from(self.options.ranks - 1);
+        let own = (OWN_PART * self.first.remote_bytes as f64) as u64 / others;
+        own.next_multiple_of(self.options.page) + PAGES_BESIDE * self.options.page
+    }
+
+    fn by_vgasnet(&self, pool_bytes: u64, cache_bytes: Option<u64>, more: &[String]) -> Result<Said, String> {
+        let ranks = self.options.ranks.to_string();
+        let page_bytes = self.options.page;
+        let pool_bytes = pool_bytes.next_multiple_of(page_bytes);
+        let mut command = match &self.hosts {
+            None => Command::new(&self.vgasnetrun),
+            Some(hosts) => {
+                let mut command = super::words(&hosts.enter());
+                let mpi = self.mpi.as_ref().map_err(|why| format!("two hosts need an MPI: {why}"))?;
+                command.env("VGASNET_MPIEXEC", mpi.0.launcher_on(hosts));
+                command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+                command.arg(&self.vgasnetrun).args(["--conduit", "mpi", "--hosts", &Hosts::addresses()]);
+                command
+            }
+        };
+        command.env("VGASNET_PEER_MEMORY", "0").env("VGASNET_PAGE_SIZE", page_bytes.to_string());
+        command.env("VGASNET_POOL_SIZE", pool_bytes.to_string());
+        if let Some(bytes) = cache_bytes {
+            command.env("VGASNET_GET_CACHE_SIZE", bytes.to_string());
+        }
+        if let Some(dir) = &self.options.storage_dir {
+            let dir = dir.canonicalize().map_err(|error| format!("--storage-dir {}: {error}", dir.display()))?;
+            command.env("VGASNET_STORAGE_DIR", dir);
+        }
+        parse(&said(command.args(["-n", &ranks]).arg(&self.program).args(&self.args).args(more))?)
+    }
+
+    fn by_mpi(&self, cached: Option<(&str, u64)>) -> Result<Said, String> {
+        let (mpi, program) = self.mpi.as_ref().map_err(Clone::clone)?;
+        let network = if self.hosts.is_some() { Network::Tcp } else { Network::SharedMemory };
+        parse(&mpi.run_on(self.hosts.as_ref(), network, self.options.ranks, program, &self.args, cached)?)
+    }
+}
+
+fn parse(text: &str) -> Result<Said, String> {
+    serde_json::from_str(text.trim()).map_err(|error| format!("it said {:?}: {error}", text.trim()))
+}
+
+/// The directory with the sources: the one that is named, that of an installation, or that of the tree.
+fn source(options: &ProgramOptions, dir: &Path, name: &str) -> Result<PathBuf, String> {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let places =
+        options.source.clone().map_or_else(|| vec![dir.join("../share/vgasnet/examples"), tree], |dir| vec![dir]);
+    let found = places.iter().find(|place| place.join(name).with_extension("c").is_file());
+    let found = found.ok_or_else(|| format!("{name}.c is not in {}; give --source", places[0].display()))?;
+    found.canonicalize().map_err(|error| format!("{}: {error}", found.display()))
+}
