@@ -223,13 +223,14 @@ static uint64_t checksum_alone(void) {
     return sum;
 }
 
-static void print(uint64_t checksum, uint64_t remote_bytes, const struct remote_counters *sum) {
+static void print(uint64_t checksum, uint64_t own_bytes, uint64_t remote_bytes, const struct remote_counters *sum) {
     const char *way = remote.is_cached ? ", cached" : slots != NULL ? ", direct-mapped" : "";
     if (options.is_json) {
         printf("{\"program\":\"barnes_hut\",\"ranks\":%u,\"bodies\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"seed\":%" PRIu64
-               ",\"cached\":%s,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"remote_bytes\":%" PRIu64 ",",
+               ",\"cached\":%s,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"own_bytes\":%" PRIu64
+               ",\"remote_bytes\":%" PRIu64 ",",
                ranks, bodies, options.steps, seed, remote.is_cached ? "true" : "false", checksum,
-               force_seconds, remote_bytes);
+               force_seconds, own_bytes, remote_bytes);
         remote_print_json(sum);
         printf("}\n");
         return;
@@ -247,7 +248,7 @@ static void print(uint64_t checksum, uint64_t remote_bytes, const struct remote_
 static void report(void) {
     struct remote_counters sum = {0, 0, {0}};
     struct notes *mine = own_notes();
-    uint64_t checksum = 0, all_nodes = 0, least_nodes = UINT64_MAX;
+    uint64_t checksum = 0, all_nodes = 0, least_nodes = UINT64_MAX, most_nodes = 0;
     mine->checksum = checksum_of_own(), mine->nodes = nodes, mine->counters = force_counters;
     barrier();
     for (unsigned rank = 0; me == 0 && rank < ranks; ++rank) {
@@ -256,11 +257,13 @@ static void report(void) {
         remote_add_counters(&sum, &notes.counters);
         checksum += notes.checksum, all_nodes += notes.nodes;
         if (notes.nodes < least_nodes) least_nodes = notes.nodes;
+        if (notes.nodes > most_nodes) most_nodes = notes.nodes;
     }
     if (me == 0) {
         if (options.is_checked && checksum_alone() != checksum) fail("the result is not that of one rank by itself");
-        /* What a rank reads of others, at most. */
-        print(checksum, (all_nodes - least_nodes) * sizeof(struct node), &sum);
+        /* What a rank has, and what it reads of others, at most. */
+        uint64_t own_bytes = offset_of_nodes() + (most_nodes + UPPER_CELLS) * sizeof(struct node);
+        print(checksum, own_bytes, (all_nodes - least_nodes) * sizeof(struct node), &sum);
     }
     remote_barrier();
 }

@@ -370,13 +370,14 @@ static struct result gather(const struct result *mine) {
     return sum;
 }
 
-static void print(const struct result *sum, double mean, uint64_t remote_bytes) {
+static void print(const struct result *sum, double mean, uint64_t own_bytes, uint64_t remote_bytes) {
     const struct remote_counters *counters = &sum->counters;
     if (options.is_json) {
         printf("{\"program\":\"lcc\",\"ranks\":%u,\"scale\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"cached\":%s,"
-               "\"mean\":%.9f,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"remote_bytes\":%" PRIu64 ",",
+               "\"mean\":%.9f,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"own_bytes\":%" PRIu64
+               ",\"remote_bytes\":%" PRIu64 ",",
                remote.ranks, options.scale, options.seed, remote.is_cached ? "true" : "false", mean, sum->checksum,
-               sum->seconds, remote_bytes);
+               sum->seconds, own_bytes, remote_bytes);
         remote_print_json(counters);
         printf("}\n");
         return;
@@ -392,7 +393,7 @@ static void print(const struct result *sum, double mean, uint64_t remote_bytes) 
 
 /* Prints what came of it. The sum of coefficients depends on the order of the ranks in its last digits. */
 static void report(const struct result *mine) {
-    uint64_t remote_bytes = 0;
+    uint64_t own_bytes = offset_of_lists(0) + starts[0][count_of(0)] * sizeof(uint32_t), remote_bytes = 0;
     struct result sum = gather(mine);
     for (unsigned rank = 0; rank < remote.ranks; ++rank)
         remote_bytes += rank == remote.me ? 0 : starts[rank][count_of(rank)] * sizeof(uint32_t);
@@ -403,7 +404,7 @@ static void report(const struct result *mine) {
             if (alone.checksum != sum.checksum || difference > 1e-6 || difference < -1e-6)
                 fail("the result is not that of one rank by itself");
         }
-        print(&sum, sum.coefficients / (double)vertices, remote_bytes);
+        print(&sum, sum.coefficients / (double)vertices, own_bytes, remote_bytes);
     }
     remote_barrier();
 }

@@ -78,6 +78,7 @@ impl Program<'_> {
             program: self.name,
             args: &self.args,
             ranks: options.ranks,
+            mpi_ranks: options.mpi_ranks,
             page_bytes: options.page,
             two_hosts: options.two_hosts,
             repeat: options.repeat,

@@ -94,9 +94,13 @@ pub struct ProgramOptions {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// How many ranks
-    #[arg(short = 'n', value_name = "RANKS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=64))]
+    /// How many ranks; with two, what the other one has is not much more than a pool, and vgasnet moves the pages there
+    #[arg(short = 'n', value_name = "RANKS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=64))]
     pub ranks: u32,
+
+    /// How many by MPI, whose ranks need a processor each
+    #[arg(long, value_name = "RANKS", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub mpi_ranks: u32,
 
     /// Page size
     #[arg(long, value_name = "SIZE", default_value = "128K", value_parser = parse_size)]
@@ -140,7 +144,7 @@ pub struct LccOptions {
     pub program: ProgramOptions,
 
     /// The graph has 2^N vertices
-    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 14,
+    #[arg(long, visible_alias = "size", value_name = "N", default_value_t = 15,
           value_parser = clap::value_parser!(u32).range(6..=28))]
     pub scale: u32,
 

@@ -9,17 +9,19 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Pages of a pool besides those of the own data.
-const PAGES_BESIDE: u64 = 3;
+/// Pages of a pool besides those of the own data: it may begin and end within pages, and be in two pieces.
+const PAGES_BESIDE: u64 = 2;
 
-/// The part of the own data's size that is its administration, and more: begins of lists, bodies.
-const OWN_PART: f64 = 1.25;
+/// The least pages of a pool.
+const PAGES_MIN: u64 = 4;
 
 /// What an example prints in JSON.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Said {
     pub checksum: String,
     pub seconds: f64,
+    /// What a rank has, and what it reads of others, each byte once.
+    pub own_bytes: u64,
     pub remote_bytes: u64,
     pub gets: u64,
     pub bytes: u64,
@@ -63,7 +65,8 @@ impl<'a> Examples<'a> {
         });
         let hosts = if options.two_hosts { Some(Hosts::new()?) } else { None };
         let args = args.iter().map(String::as_str).chain(["--no-check", "--json"]).map(str::to_owned).collect();
-        let first = Said { checksum: String::new(), seconds: 0.0, remote_bytes: 0, gets: 0, bytes: 0, hits: 0 };
+        let first =
+            Said { checksum: String::new(), seconds: 0.0, own_bytes: 0, remote_bytes: 0, gets: 0, bytes: 0, hits: 0 };
         let mut examples =
             Examples { options, args, program, vgasnetrun: dir.join("vgasnetrun"), mpi, hosts, first, _folder: folder };
         examples.first = examples.by_vgasnet(1 << 30, None, &[])?;
@@ -110,15 +113,20 @@ impl<'a> Examples<'a> {
                 self.by_vgasnet(own + pages_bytes, Some(memory_bytes - pages_bytes), &cached)
             }
             Way::Mpi => self.by_mpi(None),
-            Way::MpiCached => self.by_mpi(Some((mpi_mode, memory_bytes))),
+            Way::MpiCached => self.by_mpi(Some((mpi_mode, self.mpi_bytes(memory_bytes)))),
         }
+    }
+
+    /// The same part of what a rank reads of others where there are as many ranks as by MPI.
+    fn mpi_bytes(&self, memory_bytes: u64) -> u64 {
+        let others = |ranks: u32| f64::from(ranks - 1) / f64::from(ranks);
+        (memory_bytes as f64 * others(self.options.mpi_ranks) / others(self.options.ranks)) as u64
     }
 
     /// A pool for the own data, where other ranks' pages find hardly any room.
     fn own_bytes(&self) -> u64 {
-        let others = u64::from(self.options.ranks - 1);
-        let own = (OWN_PART * self.first.remote_bytes as f64) as u64 / others;
-        own.next_multiple_of(self.options.page) + PAGES_BESIDE * self.options.page
+        let pages = self.first.own_bytes.div_ceil(self.options.page) + PAGES_BESIDE;
+        pages.max(PAGES_MIN) * self.options.page
     }
 
     fn by_vgasnet(&self, pool_bytes: u64, cache_bytes: Option<u64>, more: &[String]) -> Result<Said, String> {
@@ -152,7 +160,7 @@ impl<'a> Examples<'a> {
     fn by_mpi(&self, cached: Option<(&str, u64)>) -> Result<Said, String> {
         let (mpi, program) = self.mpi.as_ref().map_err(Clone::clone)?;
         let network = if self.hosts.is_some() { Network::Tcp } else { Network::SharedMemory };
-        parse(&mpi.run_on(self.hosts.as_ref(), network, self.options.ranks, program, &self.args, cached)?)
+        parse(&mpi.run_on(self.hosts.as_ref(), network, self.options.mpi_ranks, program, &self.args, cached)?)
     }
 }
 

@@ -74,7 +74,8 @@ impl SizeFigures {
             Ok(by_mpi) => (Some(by_mpi), None),
             Err(why) => (None, Some(why)),
         };
-        let rows = sizes.latencies.into_iter().map(LatencyRow::new).collect();
+        let measured = sizes.latencies.into_iter().filter(|latency| !latency.hit_ns_each.is_empty());
+        let rows = measured.map(LatencyRow::new).collect();
         SizeFigures { rows, scan_to_uncached: median(&ratios), by_mpi, mpi_not_run }
     }
 

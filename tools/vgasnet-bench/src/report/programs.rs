@@ -93,6 +93,7 @@ pub struct ProgramReport<'a> {
     pub program: &'static str,
     pub args: &'a [String],
     pub ranks: u32,
+    pub mpi_ranks: u32,
     pub page_bytes: u64,
     pub two_hosts: bool,
     pub repeat: u32,
@@ -115,10 +116,11 @@ impl ProgramReport<'_> {
     pub fn table(&self) -> String {
         let hosts = if self.two_hosts { "two hosts over TCP" } else { "one host, as on several; MPI by shared memory" };
         let mut text = format!(
-            "{} {}, {} ranks, {hosts}, pages of {}: a rank reads {} of others\n",
+            "{} {}, {} ranks, {} by MPI, {hosts}, pages of {}: a rank reads {} of others\n",
             self.program,
             self.args.join(" "),
             self.ranks,
+            self.mpi_ranks,
             format_size_about(self.page_bytes),
             format_size_about(self.remote_bytes)
         );

@@ -1,5 +1,6 @@
 //! `vgasnet-bench` as its users see it: small runs of each benchmark, their results in JSON, and refused options.
 
+mod cached;
 mod folder;
 mod random;
 mod refusals;
