@@ -6,10 +6,10 @@ use crate::gets::{Found, Orders, RANKS, data_bytes};
 use crate::options::{GetsOptions, Setup, default_unless};
 use crate::plan::{Job, Spec, Workload};
 use crate::report::{GetsFigures, Output, Run};
-use crate::small::POOL_BYTES_DEFAULT;
 use crate::{Stop, plot};
 use vgasnet::settings::format_size;
 
+const POOL_BYTES_DEFAULT: u64 = 32 << 20;
 const PAGE_BYTES_DEFAULT: u64 = 1 << 20;
 
 /// Two pages of a home are in the pool of rank 0, and as many are not.

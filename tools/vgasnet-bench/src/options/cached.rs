@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use vgasnet::settings::parse_size;
 
-const POOL: &str = "DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 64M]";
+const POOL: &str = "DRAM cache of each rank [default: VGASNET_POOL_SIZE, else 32M]";
 const PAGE: &str = "Page size [default: VGASNET_PAGE_SIZE, else 1M]";
 
 #[derive(Args, Clone)]

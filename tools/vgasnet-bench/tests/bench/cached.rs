@@ -17,7 +17,7 @@ fn gets_are_measured_by_size_and_by_memory() {
         let results = folder.results(&[&SMALL, &few[..], more].concat());
         let runs = results["runs"].as_array().unwrap();
         assert_eq!((runs.len(), &results["benchmark"]), (3, &"gets".into()));
-        assert_eq!((&runs[0]["ranks"], &runs[0]["peer_memory"]), (&4.into(), &false.into()));
+        assert_eq!((&runs[0]["ranks"], &runs[0]["peer_memory"]), (&8.into(), &false.into()));
         let sizes = &runs[0]["sizes"];
         assert_eq!(sizes["mpi_not_run"], "--no-mpi");
         for row in sizes["rows"].as_array().unwrap() {
