@@ -18,11 +18,16 @@ struct Underway {
 
 impl Underway {
     fn of(window: &Window, number: u32) -> Underway {
-        Underway { last: pending::last_number(), marks: vec![window.mark(number)] }
+        Underway::at(vec![window.mark(number)])
     }
 
     fn of_all(window: &Window) -> Underway {
-        Underway { last: pending::last_number(), marks: window.mark_all() }
+        Underway::at(window.mark_all())
+    }
+
+    /// Asks for the number after the marks: gets are noted before they are counted, so all that are marked are filed.
+    fn at(marks: Vec<Mark>) -> Underway {
+        Underway { marks, last: pending::last_number() }
     }
 
     /// MPI has completed all of it. Returns whether gets joined that still have no bytes.
@@ -39,7 +44,10 @@ fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> bool {
     forget_epoch(window, mark.target);
     // SAFETY: MPI has completed what was noted before, and the call has not returned to the program.
     let lacks = unsafe { pending::file(window.space, mark.target, last) };
-    window.on_done(mark, is_there);
+    // A get that joined may be among those of the mark. Its own thread must not find it done before it has its bytes.
+    if !lacks {
+        window.on_done(mark, is_there);
+    }
     window.end_interval(mark.target);
     lacks
 }
@@ -81,10 +89,11 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
         if error != SUCCESS {
             return error;
         }
-        let lacks = underway.settle(window, is_there);
+        // Before it counts as done: another thread that finds it done may tell of it.
         if is_there {
             words::tell(window, &underway.marks[0]);
         }
+        let lacks = underway.settle(window, is_there);
         if !lacks {
             return SUCCESS;
         }
@@ -110,21 +119,17 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
         let underway = Underway::of_all(window);
         let error = next();
         if error != SUCCESS {
-            window.unmark(&underway.marks);
             return error;
+        }
+        if is_there {
+            underway.marks.iter().for_each(|mark| words::tell(window, mark));
         }
         let lacks = underway.settle(window, is_there);
         window.end_intervals();
-        if is_there {
-            underway.marks.iter().for_each(|mark| words::tell(window, mark));
-        } else {
-            // They may still be under way at their targets.
-            window.unmark(&underway.marks);
-        }
+        window.forget_done();
         if !lacks {
             return SUCCESS;
         }
-        window.unmark(&underway.marks);
         std::thread::yield_now();
     }
 }
@@ -196,8 +201,7 @@ fn end_all(window: &Window, underway: &Underway, epochs: &AtomicU32, epoch: u32,
         epochs.fetch_and(!epoch, Ordering::Relaxed);
         underway.settle(window, true);
         window.end_intervals();
-    } else {
-        window.unmark(&underway.marks);
+        window.forget_done();
     }
     error
 }

@@ -8,6 +8,8 @@ use crate::windows::{self, WINDOWS_MAX};
 use crate::{gets, pending, store};
 use std::cell::Cell;
 use std::ffi::c_int;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 thread_local! {
     /// This thread is in a function of MPI's that makes or frees a window. The windows that MPI makes on the way are not the program's.
@@ -20,6 +22,12 @@ fn inside<T>(work: impl FnOnce() -> T) -> T {
     IS_INSIDE.set(before);
     result
 }
+
+/// Windows in mode checked that there may be at a time. Each takes two communicators more than MPI's own one, of which MPICH has 2,048.
+const CHECKED_MAX: usize = 256;
+
+/// How many there are.
+static CHECKED: AtomicUsize = AtomicUsize::new(0);
 
 /// The arguments of a call that makes a window.
 #[derive(Debug)]
@@ -58,6 +66,16 @@ pub fn create_other(next: impl Fn() -> c_int) -> c_int {
 fn wanted(creation: &Creation) -> Mode {
     let call = creation.call;
     let mode = settings::of_info(call, creation.info).unwrap_or_else(|| settings::default_mode(call));
+    if mode == Mode::Checked && CHECKED.load(Ordering::Relaxed) >= CHECKED_MAX {
+        static TOLD: Once = Once::new();
+        TOLD.call_once(|| {
+            line(
+                call,
+                &format!("there are {CHECKED_MAX} windows in mode checked; this one and further ones are not cached"),
+            );
+        });
+        return Mode::Off;
+    }
     if mode != Mode::Off && !(store::prepare(call) && ffi::prepare_types()) { Mode::Off } else { mode }
 }
 
@@ -105,6 +123,7 @@ fn make_known(creation: &Creation, handle: u64) {
 
 fn make_words(call: &str, comm: u64) -> Option<Words> {
     let made = Words::create(comm);
+    CHECKED.fetch_add(usize::from(made.is_ok()), Ordering::Relaxed);
     if let Err(code) = &made {
         line(
             call,
@@ -170,6 +189,7 @@ pub fn free(handle: u64, next: impl Fn() -> c_int) -> c_int {
     windows::return_number(window.space);
     if let Some(words) = window.words {
         inside(|| words.free());
+        CHECKED.fetch_sub(1, Ordering::Relaxed);
     }
     error
 }

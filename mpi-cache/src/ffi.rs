@@ -37,6 +37,7 @@ unsafe extern "C" {
         win: u64,
     ) -> c_int;
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
+    fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
     fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
     fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
@@ -180,6 +181,12 @@ pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: 
 pub unsafe fn completed_request(place: usize) -> c_int {
     // SAFETY: as the caller says.
     unsafe { vgasnet_mpi_cache_completed(place as *mut c_void) }
+}
+
+/// Whether this is the request that MPI has for all operations that are complete when they begin.
+pub fn is_complete_request(handle: u64) -> bool {
+    // SAFETY: it compares.
+    unsafe { vgasnet_mpi_cache_is_complete(handle) != 0 }
 }
 
 /// Bytes of an element if that lies in one piece, else 0; and whether the type is one of MPI's own.

@@ -24,6 +24,9 @@ _Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Da
 #pragma weak ompi_request_null
 #pragma weak ompi_mpi_win_null
 #pragma weak ompi_mpi_errors_return
+/* The request of operations that are complete when they begin. It is in no header. */
+extern char ompi_request_empty[];
+#pragma weak ompi_request_empty
 #endif
 
 struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
@@ -139,4 +142,14 @@ int vgasnet_mpi_cache_completed(void *place) {
     if (error == MPI_SUCCESS) error = NEXT(Grequest_complete)(request);
     if (error == MPI_SUCCESS) memcpy(place, &request, sizeof request);
     return error;
+}
+
+/* Whether this is the request that MPI has for all operations that are complete when they begin. */
+int vgasnet_mpi_cache_is_complete(uint64_t request) {
+#ifdef OPEN_MPI
+    return ompi_request_empty != NULL && request == (uint64_t)(uintptr_t)ompi_request_empty;
+#else
+    (void)request;
+    return 0;
+#endif
 }

@@ -338,11 +338,6 @@ pub unsafe fn file_one(ticket: Ticket) {
     unsafe { pending.file(ticket.id) };
 }
 
-/// Whether a get that was noted is not filed yet.
-pub fn is_underway(ticket: Ticket) -> bool {
-    lock().has(ticket)
-}
-
 /// A request has failed: its get is not kept.
 pub fn spoil_one(ticket: Ticket) -> Vec<Reissue> {
     let mut pending = lock();

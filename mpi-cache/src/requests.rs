@@ -1,37 +1,33 @@
 //! Requests of `MPI_Rget` whose bytes are kept when they have come.
 
 use crate::completion;
-use crate::ffi::SUCCESS;
-use crate::pending::{self, Ticket};
+use crate::ffi::{self, SUCCESS};
+use crate::pending::Ticket;
 use crate::window::lock;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// By handle. Requests that are complete from the beginning may share one: Open MPI has one for all of them.
-static REQUESTS: Mutex<BTreeMap<u64, Vec<Ticket>>> = Mutex::new(BTreeMap::new());
+/// By handle. A call that may complete a request takes it out before: as soon as it is complete, another thread may get its handle.
+static REQUESTS: Mutex<BTreeMap<u64, Ticket>> = Mutex::new(BTreeMap::new());
 
 /// How many there are: where there is none, calls about requests cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes a request.
+/// Notes a request. One that is there already was completed by a function that the library does not know.
 pub fn note(handle: u64, ticket: Ticket) {
+    if ffi::is_complete_request(handle) {
+        return completion::on_request(ticket);
+    }
     let mut requests = lock(&REQUESTS);
-    let same = requests.entry(handle).or_default();
-    // What a flush has filed, or a request that was completed by a function that the library does not know.
-    same.retain(|known| pending::is_underway(*known));
-    same.push(ticket);
+    requests.insert(handle, ticket);
     COUNT.store(requests.len(), Ordering::Relaxed);
 }
 
 fn take(handle: u64) -> Option<Ticket> {
     let mut requests = lock(&REQUESTS);
-    let same = requests.get_mut(&handle)?;
-    let ticket = (!same.is_empty()).then(|| same.remove(0));
-    if same.is_empty() {
-        requests.remove(&handle);
-    }
+    let ticket = requests.remove(&handle);
     COUNT.store(requests.len(), Ordering::Relaxed);
     ticket
 }
@@ -48,17 +44,15 @@ pub fn complete(
     if COUNT.load(Ordering::Relaxed) == 0 {
         return next();
     }
-    let known: Vec<(usize, u64)> = {
-        let requests = lock(&REQUESTS);
-        let all = 0..usize::try_from(count).unwrap_or(0);
-        all.map(|at| (at, handle(at))).filter(|(_, handle)| requests.contains_key(handle)).collect()
-    };
+    let all = 0..usize::try_from(count).unwrap_or(0);
+    let known: Vec<(usize, u64, Ticket)> =
+        all.map(|at| (at, handle(at))).filter_map(|(at, handle)| Some((at, handle, take(handle)?))).collect();
     let error = next();
-    for (_, handle) in known.into_iter().filter(|(at, _)| is_null(*at)) {
-        match take(handle) {
-            Some(ticket) if error == SUCCESS => completion::on_request(ticket),
-            Some(ticket) => completion::on_request_failed(ticket),
-            None => {}
+    for (at, handle, ticket) in known {
+        match is_null(at) {
+            false => note(handle, ticket),
+            true if error == SUCCESS => completion::on_request(ticket),
+            true => completion::on_request_failed(ticket),
         }
     }
     error

@@ -72,7 +72,7 @@ pub struct Window {
     interval: AtomicU64,
     pub targets: Box<[Target]>,
     pub progress: Progress,
-    /// Targets with operations since the last completion of all.
+    /// Targets with operations under way, and some whose operations were completed one by one.
     touched: Mutex<Vec<u32>>,
     /// The targets of the access epoch that `MPI_Win_start` began.
     pub started: Mutex<Vec<u32>>,
@@ -157,11 +157,13 @@ impl Window {
         if is_write {
             target.writes.fetch_add(1, Ordering::Relaxed);
         }
-        target.progress.issued.fetch_add(1, Ordering::Relaxed);
+        // The sum first: it is never less than what it is the sum of, so if all of it is done, everything is.
         self.progress.issued.fetch_add(1, Ordering::Relaxed);
-        if !target.is_touched.load(Ordering::Relaxed) {
+        // Both in one order with `forget_done`, which looks in the other order.
+        target.progress.issued.fetch_add(1, Ordering::SeqCst);
+        if !target.is_touched.load(Ordering::SeqCst) {
             let mut touched = lock(&self.touched);
-            if !target.is_touched.swap(true, Ordering::Relaxed) {
+            if !target.is_touched.swap(true, Ordering::SeqCst) {
                 touched.push(number);
             }
         }
@@ -170,25 +172,29 @@ impl Window {
     /// Where a target is, before MPI is asked to complete its operations.
     pub fn mark(&self, number: u32) -> Mark {
         let target = &self.targets[number as usize];
-        let writes = target.writes.load(Ordering::Relaxed);
-        Mark { target: number, issued: target.progress.issued.load(Ordering::Relaxed), writes }
+        // First the operations: what is known of those that are counted, as a write or as pending, was noted before.
+        let issued = target.progress.issued.load(Ordering::Acquire);
+        Mark { target: number, issued, writes: target.writes.load(Ordering::Relaxed) }
     }
 
-    /// Where all targets are that had operations since this was asked last.
+    /// Where all targets are that have operations under way.
     pub fn mark_all(&self) -> Vec<Mark> {
-        let mut touched = lock(&self.touched);
-        touched.iter().for_each(|number| self.targets[*number as usize].is_touched.store(false, Ordering::Relaxed));
-        touched.drain(..).map(|number| self.mark(number)).collect()
+        lock(&self.touched).iter().map(|number| self.mark(*number)).collect()
     }
 
-    /// A completion of all targets has failed.
-    pub fn unmark(&self, marks: &[Mark]) {
-        let mut touched = lock(&self.touched);
-        for mark in marks {
-            if !self.targets[mark.target as usize].is_touched.swap(true, Ordering::Relaxed) {
-                touched.push(mark.target);
+    /// Targets whose operations are done need not be looked at by the next completion of all. Until then that of another thread, which
+    /// must not return before, looks at them, too.
+    pub fn forget_done(&self) {
+        lock(&self.touched).retain(|number| {
+            let target = &self.targets[*number as usize];
+            target.is_touched.store(false, Ordering::SeqCst);
+            let issued = target.progress.issued.load(Ordering::SeqCst);
+            let is_left = target.progress.done_there.load(Ordering::Relaxed) != issued;
+            if is_left {
+                target.is_touched.store(true, Ordering::SeqCst);
             }
-        }
+            is_left
+        });
     }
 
     /// MPI has completed what was under way to a target: at the origin, or at the target as well.

@@ -158,6 +158,15 @@ fn ranks_that_do_not_agree_on_checked_do_not_cache() {
     ended.expect_done();
 }
 
+/// As many windows as MPI gives without the library are made, the last ones uncached.
+#[test]
+fn many_windows_do_not_use_up_communicators() {
+    let ended = c("many").run(2, &["checked"], &[]);
+    let line = "MPI_Win_allocate: there are 256 windows in mode checked; this one and further ones are not cached";
+    assert_eq!(ended.stderr.lines().filter(|told| told.ends_with(line)).count(), 2, "{ended}");
+    ended.expect_done();
+}
+
 #[test]
 fn a_cache_without_memory_is_off_and_says_so_once() {
     let ended = c("memory").run(2, &["always"], &[]);
