@@ -5,7 +5,7 @@ use crate::pending::{self, Ticket};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
 use crate::window::{Mark, Window, access, lock};
-use crate::{gets, store, windows, words};
+use crate::{gets, progress, store, windows, words};
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -76,6 +76,7 @@ pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int)
     };
     if target.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_passive(target) {
         count(&COUNTS.flushes_saved);
+        progress::on_saved_call();
         window.end_interval(rank as u32);
         return SUCCESS;
     }
@@ -112,6 +113,7 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     let Some(window) = windows::find(handle) else { return next() };
     if window.progress.is_done(is_there) && window.mode() != Mode::Off && window.is_any_passive() {
         count(&COUNTS.flushes_saved);
+        progress::on_saved_call();
         window.end_intervals();
         return SUCCESS;
     }

@@ -29,6 +29,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_members(group: u64, win: u64, ranks: *mut c_int, ranks_max: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush(win: u64, target: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush_local(win: u64, target: c_int) -> c_int;
+    fn vgasnet_mpi_cache_look();
     fn vgasnet_mpi_cache_get_bytes(
         origin: *mut c_void,
         bytes: c_int,
@@ -161,6 +162,12 @@ pub fn flush(win: u64, target: u32) -> c_int {
 pub fn flush_local(win: u64, target: u32) -> c_int {
     // SAFETY: the window is the program's.
     unsafe { vgasnet_mpi_cache_flush_local(win, target as c_int) }
+}
+
+/// Has MPI look at what others want of this process.
+pub fn look_at_messages() {
+    // SAFETY: a window was made, so MPI is initialised, and what calls this is a call of MPI.
+    unsafe { vgasnet_mpi_cache_look() }
 }
 
 /// A get of bytes.

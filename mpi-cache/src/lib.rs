@@ -21,6 +21,7 @@ mod gets;
 mod next;
 mod origins;
 mod pending;
+mod progress;
 mod report;
 mod requests;
 mod settings;

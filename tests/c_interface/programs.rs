@@ -288,7 +288,8 @@ fn the_program_about_read_only_ranges_runs() {
         let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
         lines.sort_unstable();
         let sum_of = |rank: u32| {
-            let step = |state: &u64| state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let step =
+                |state: &u64| state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let states = std::iter::successors(Some(u64::from(rank)), |state| Some(step(state)));
             states.skip(1).take(1_000_000).map(|state| (state >> 33) % 1000).sum::<u64>()
         };
