@@ -19,7 +19,6 @@ _Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Da
 #pragma weak ompi_mpi_op_bor
 #pragma weak ompi_mpi_op_no_op
 #pragma weak ompi_mpi_comm_world
-#pragma weak ompi_mpi_comm_self
 #pragma weak ompi_mpi_comm_null
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_request_null
@@ -116,7 +115,7 @@ int vgasnet_mpi_cache_flush_local(uint64_t win, int target) {
 /* Has MPI look at what others want of this process. What a program may have sent to itself stays where it is. */
 void vgasnet_mpi_cache_look(void) {
     int found;
-    NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
 int vgasnet_mpi_cache_get_bytes(void *origin, int bytes, int target, int64_t displacement, uint64_t win) {
