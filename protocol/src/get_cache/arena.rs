@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use slab::Slab;
 
 /// The unit of regions.
-pub const UNIT_BYTES: u32 = 64;
+pub const UNIT_BYTES: u32 = 16;
 
 const NONE: u32 = u32::MAX;
 

@@ -3,13 +3,13 @@
 
 use crate::traces::Trace;
 use std::collections::BTreeSet;
-use vgasnet_protocol::get_cache::units_of;
+use vgasnet_protocol::get_cache::{UNIT_BYTES, units_of};
 
 /// How many gets hit in a cache of so many bytes.
 pub fn hits(trace: &Trace, bytes: u64) -> u64 {
     let next = next_uses(trace);
     let (mut kept, mut kept_at) = (BTreeSet::new(), vec![None; trace.sizes.len()]);
-    let (mut free, mut hits) = (bytes / 64, 0);
+    let (mut free, mut hits) = (bytes / u64::from(UNIT_BYTES), 0);
     for (at, object) in trace.gets.iter().map(|object| *object as usize).enumerate() {
         let units = u64::from(units_of(trace.sizes[object]));
         if let Some(use_at) = kept_at[object].take() {

@@ -4,11 +4,12 @@ use crate::twin::Twin;
 use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use vgasnet_protocol::get_cache::{
-    Answer, EntryId, Filled, Key, Limits, Machine, Opened, Part, SLOTS, Stats, Want, generation_place,
+    Answer, EntryId, Filled, Key, Limits, Machine, Opened, Part, SLOTS, Stats, UNIT_BYTES, Want, generation_place,
 };
 
 /// Two of them share a generation.
 const SPACES: [u32; 3] = [0, 7, 1024];
+const UNIT: usize = UNIT_BYTES as usize;
 const TARGETS: u32 = 2;
 const SPACE_BYTES: u64 = 6 << 10;
 const LEN_MAX: u32 = 600;
@@ -159,7 +160,7 @@ impl World {
                 if let Some(part) = fill {
                     assert_eq!(part.len, want.fetch, "{}", self.run);
                     let head = self.cached(head.map_or(0, |head| head.place), from);
-                    self.arena[64 * part.place as usize..][..head.len()].copy_from_slice(&head);
+                    self.arena[UNIT * part.place as usize..][..head.len()].copy_from_slice(&head);
                     self.pending.push(Pending { part, from, bytes: expected.clone() });
                 }
                 if let Some(head) = head {
@@ -185,7 +186,7 @@ impl World {
     }
 
     fn cached(&self, place: u32, len: u32) -> Vec<u8> {
-        self.arena[64 * place as usize..][..len as usize].to_vec()
+        self.arena[UNIT * place as usize..][..len as usize].to_vec()
     }
 
     /// The machine has pinned bytes. They are copied now, or later.
@@ -205,7 +206,7 @@ impl World {
         }
         let Pending { part, from, bytes } = self.pending.swap_remove(self.random.usize(0..self.pending.len()));
         let is_failed = self.random.u32(0..8) == 0;
-        let at = 64 * part.place as usize;
+        let at = UNIT * part.place as usize;
         self.arena[at + from as usize..at + bytes.len()].copy_from_slice(&bytes[from as usize..]);
         let filled = match self.random.bool() {
             _ if is_failed => {
@@ -275,7 +276,7 @@ impl World {
         let mut owners = BTreeMap::new();
         let regions: Vec<_> = self.machine.arena().all().collect();
         for (at, (place, units, entry)) in regions.iter().enumerate() {
-            let begins_chunk = place % (self.limits.chunk_bytes / 64) == 0;
+            let begins_chunk = place % (self.limits.chunk_bytes / UNIT_BYTES) == 0;
             assert!(*place == end && (!was_free || entry.is_some() || begins_chunk), "{}", self.run);
             (end, was_free) = (place + units, entry.is_none());
             free += if was_free { *units } else { 0 };
@@ -287,7 +288,11 @@ impl World {
         assert_eq!((end, free), (self.machine.arena().units(), self.machine.arena().free_units()), "{}", self.run);
         for (id, entry) in self.machine.entries().all() {
             let (place, units) = owners[&id];
-            assert!(place == self.machine.arena().place(entry.region) && units * 64 >= entry.claimed, "{}", self.run);
+            assert!(
+                place == self.machine.arena().place(entry.region) && units * UNIT_BYTES >= entry.claimed,
+                "{}",
+                self.run
+            );
         }
         for Pending { part, .. } in &self.pending {
             assert_eq!(owners[&part.entry].0, part.place, "{}: it is being filled", self.run);
@@ -295,7 +300,7 @@ impl World {
     }
 
     fn check_beside(&self, regions: &[(u32, u32, Option<EntryId>)], at: usize, entry: EntryId) {
-        let chunk = |place: u32| place / (self.limits.chunk_bytes / 64);
+        let chunk = |place: u32| place / (self.limits.chunk_bytes / UNIT_BYTES);
         let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| regions.get(at));
         let own = regions[at].0;
         let free = beside.filter(|(place, _, entry)| entry.is_none() && chunk(*place) == chunk(own));

@@ -3,7 +3,7 @@
 
 use crate::traces::Trace;
 use fastrand::Rng;
-use vgasnet_protocol::get_cache::{Arena, EntryId, RegionId, units_of};
+use vgasnet_protocol::get_cache::{Arena, EntryId, RegionId, UNIT_BYTES, units_of};
 
 const WAYS: u64 = 4;
 const SAMPLE: usize = 16;
@@ -32,7 +32,7 @@ pub struct Paper<'a> {
 
 impl<'a> Paper<'a> {
     pub fn new(trace: &'a Trace, slots: usize, bytes: u64) -> Paper<'a> {
-        let mut arena = Arena::new((bytes / 64) as u32);
+        let mut arena = Arena::new((bytes / u64::from(UNIT_BYTES)) as u32);
         arena.add_chunk();
         let kept = vec![None; trace.sizes.len()];
         Paper { trace, slots: vec![None; slots], kept, arena, random: Rng::with_seed(7), gets: 0, bytes: 0 }

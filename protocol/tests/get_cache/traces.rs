@@ -1,6 +1,7 @@
 //! Gets of programs, made from a seed.
 
 use fastrand::Rng;
+use vgasnet_protocol::get_cache::{UNIT_BYTES, units_of};
 
 /// Gets of one rank, each of an object as a whole.
 pub struct Trace {
@@ -15,7 +16,7 @@ impl Trace {
     pub fn bytes(&self) -> u64 {
         let mut is_used = vec![false; self.sizes.len()];
         self.gets.iter().for_each(|object| is_used[*object as usize] = true);
-        let units = |bytes: u32| u64::from(bytes.div_ceil(64) * 64);
+        let units = |bytes: u32| u64::from(units_of(bytes) * UNIT_BYTES);
         self.sizes.iter().zip(is_used).filter(|(_, is_used)| *is_used).map(|(bytes, _)| units(*bytes)).sum()
     }
 }
