@@ -17,8 +17,8 @@ pub(super) struct CacheId(pub(super) u32);
 /// The most memory that is asked for at a time.
 const CHUNK_BYTES_MAX: usize = 1 << 20;
 
-/// A cache has at least so many chunks, if they are not too small then.
-const CHUNKS: usize = 8;
+/// A cache has at least so many chunks, if they are not too small then: what is less than one is lost.
+const CHUNKS: usize = 16;
 
 /// The least memory of a copy.
 const ENTRY_BYTES_MIN: usize = 64;
@@ -72,7 +72,7 @@ pub(super) type Cache = GetCache<Chunks, Guarded<State<Chunks>>>;
 
 /// An empty cache of at most so many bytes.
 pub(super) fn new_cache(bytes: usize, get_bytes_max: usize, seed: u64, report: Report) -> Arc<Cache> {
-    let chunk_bytes = (bytes / CHUNKS).next_power_of_two().clamp(get_bytes_max, CHUNK_BYTES_MAX);
+    let chunk_bytes = (1 << (bytes / CHUNKS).max(1).ilog2()).clamp(get_bytes_max, CHUNK_BYTES_MAX);
     let limits = Limits {
         chunk_bytes: chunk_bytes as u32,
         chunks_max: (bytes / chunk_bytes).max(1) as u32,
