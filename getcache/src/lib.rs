@@ -33,5 +33,5 @@ pub use ask::{Ask, Fill, Outcome};
 #[cfg(not(all(loom, test)))]
 pub use cache::{GetCache, State};
 pub use locked::Locked;
-pub use memory::{CHUNK_ALIGN, Heap, Memory};
+pub use memory::{CHUNK_ALIGN, Heap, Memory, TellingHeap};
 pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, Stats};

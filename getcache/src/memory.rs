@@ -80,6 +80,25 @@ unsafe impl Memory for Heap {
     }
 }
 
+/// [`Heap`], which calls a function when it has none for the first chunk.
+#[derive(Clone, Copy, Debug)]
+pub struct TellingHeap<F>(pub F);
+
+// SAFETY: the chunks are the heap's.
+unsafe impl<F: FnMut() + Send> Memory for TellingHeap<F> {
+    fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
+        Heap.allocate(bytes)
+    }
+
+    fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {
+        Heap.free(chunk, bytes);
+    }
+
+    fn on_refused(&mut self) {
+        self.0();
+    }
+}
+
 /// Memory of the process, whose bytes are zeros at first.
 pub(crate) struct Pages {
     start: NonNull<u8>,

@@ -2,37 +2,15 @@
 
 use crate::report::line;
 use crate::settings;
-use std::ptr::NonNull;
 use std::sync::OnceLock;
-use vgasnet_getcache::{Ask, GetCache, Heap, Key, Limits, Memory, Stats};
+use vgasnet_getcache::{Ask, GetCache, Key, Limits, Stats, TellingHeap};
 
 pub use vgasnet_getcache::{Fill, GENERATION_PLACES, Outcome};
 
 /// Larger gets are not cached: for them the network's bandwidth counts, and they would drive many small ones out.
 pub const GET_BYTES_MAX: usize = 64 << 10;
 
-const CHUNK_BYTES: u64 = 1 << 20;
-
-/// The heap, and a line where that is exhausted.
-#[derive(Debug)]
-struct Told(Heap);
-
-// SAFETY: the chunks are the heap's.
-unsafe impl Memory for Told {
-    fn allocate(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        self.0.allocate(bytes)
-    }
-
-    fn free(&mut self, chunk: NonNull<u8>, bytes: usize) {
-        self.0.free(chunk, bytes);
-    }
-
-    fn on_refused(&mut self) {
-        line("MPI_Get", "there is no memory for the cache; nothing is cached");
-    }
-}
-
-type Cache = GetCache<Told>;
+type Cache = GetCache<TellingHeap<fn()>>;
 
 static CACHE: OnceLock<Option<Cache>> = OnceLock::new();
 
@@ -43,24 +21,16 @@ fn cache() -> Option<&'static Cache> {
 
 /// Makes the cache, unless there is one. Returns whether there is.
 pub fn prepare(call: &str) -> bool {
-    CACHE.get_or_init(|| limits(settings::cache_bytes(call)).map(|limits| GetCache::new(limits, Told(Heap)))).is_some()
+    let new = || {
+        let bytes = settings::cache_bytes(call);
+        let limits = Limits::of_memory(bytes, GET_BYTES_MAX as u32, u64::from(std::process::id()));
+        (bytes > 0).then(|| GetCache::new(limits, TellingHeap(tell_refused as fn())))
+    };
+    CACHE.get_or_init(new).is_some()
 }
 
-/// The bounds of a cache of so many bytes.
-fn limits(bytes: u64) -> Option<Limits> {
-    let bytes = bytes.checked_next_multiple_of(64).filter(|bytes| *bytes > 0)?;
-    let chunk_bytes = bytes.min(CHUNK_BYTES);
-    let chunks_max = u32::try_from(bytes / chunk_bytes).unwrap_or(u32::MAX >> 8).min(u32::MAX >> 8);
-    let entries_max = (bytes / 128).clamp(64, 1 << 20) as u32;
-    Some(Limits {
-        chunk_bytes: chunk_bytes as u32,
-        chunks_max,
-        chunks_start: 1,
-        entries_max,
-        entries_start: 1 << 10,
-        len_max: GET_BYTES_MAX as u32,
-        seed: u64::from(std::process::id()),
-    })
+fn tell_refused() {
+    line("MPI_Get", "there is no memory for the cache; nothing is cached");
 }
 
 /// Gets bytes, or says what is to be done about them. A get that joins is known by its destination.

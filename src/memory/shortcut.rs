@@ -17,12 +17,10 @@ pub struct Shortcut {
 struct Way {
     /// How many ranks there are; 0 until the rest is written, and in forked children.
     ranks: AtomicU32,
-    /// Puts go another way.
-    no_puts: AtomicBool,
     reach: UnsafeCell<MaybeUninit<Reach>>,
 }
 
-// SAFETY: zero ranks, no flag, and what need not be initialised.
+// SAFETY: zero ranks, and what need not be initialised.
 unsafe impl Zeros for Way {}
 // SAFETY: the reach is written once, by one thread, before there are ranks, and read only after that. What it points to may be
 // used by all threads.
@@ -42,11 +40,7 @@ pub enum Put {
 impl Shortcut {
     /// Leads nowhere.
     pub const fn new() -> Shortcut {
-        let way = Way {
-            ranks: AtomicU32::new(0),
-            no_puts: AtomicBool::new(false),
-            reach: UnsafeCell::new(MaybeUninit::uninit()),
-        };
+        let way = Way { ranks: AtomicU32::new(0), reach: UnsafeCell::new(MaybeUninit::uninit()) };
         Shortcut { way: WipedInChildren::new(way), is_taken: AtomicBool::new(false) }
     }
 
@@ -64,11 +58,6 @@ impl Shortcut {
     /// Leads nowhere any more, in a forked child.
     pub fn clear(&self) {
         self.way.ranks.store(0, Ordering::Relaxed);
-    }
-
-    /// Whether puts miss from now on, wherever they go.
-    pub fn refuse_puts(&self, refused: bool) {
-        self.way.no_puts.store(refused, Ordering::Relaxed);
     }
 
     /// Gets 8 bytes from `rank`'s segment, where [`Translations::get_to`] would.
@@ -99,9 +88,6 @@ impl Shortcut {
     /// as used.
     #[inline(always)]
     pub fn put(&self, value: u64, rank: u32, address: usize) -> Put {
-        if self.way.no_puts.load(Ordering::Relaxed) {
-            return Put::Missed;
-        }
         // SAFETY: what leads there lives until the process ends.
         let number = self.reach(rank).and_then(|reach| unsafe { reach.pin(rank, address) });
         let Some(PinnedNumber { entry, at }) = number else { return Put::Missed };

@@ -35,7 +35,32 @@ pub struct Limits {
     pub seed: u64,
 }
 
+/// The most memory that is asked for at a time, in bytes.
+const CHUNK_BYTES_MAX: u64 = 1 << 20;
+
+/// A cache has at least so many chunks, unless they would be too small then: less than one is lost of the memory that it may have.
+const CHUNKS: u64 = 16;
+
+/// The least memory of an entry, on average, and the most entries of any cache.
+const ENTRY_BYTES: u64 = 64;
+const ENTRIES: core::ops::RangeInclusive<u64> = 64..=1 << 24;
+
 impl Limits {
+    /// The bounds of a cache that may have so much memory, at least 64 bytes, and keeps gets of at most `len_max`. It begins small.
+    pub fn of_memory(bytes: u64, len_max: u32, seed: u64) -> Limits {
+        let bytes = (bytes / 64 * 64).max(64);
+        let chunk_bytes = (1 << (bytes / CHUNKS).max(1).ilog2()).clamp(u64::from(len_max), CHUNK_BYTES_MAX).min(bytes);
+        Limits {
+            chunk_bytes: chunk_bytes as u32,
+            chunks_max: (bytes / chunk_bytes).min(1 << 24) as u32,
+            chunks_start: 1,
+            entries_max: (bytes / ENTRY_BYTES).clamp(*ENTRIES.start(), *ENTRIES.end()) as u32,
+            entries_start: 1 << 10,
+            len_max,
+            seed,
+        }
+    }
+
     /// The most buckets that the index has.
     pub fn buckets_max(&self) -> u32 {
         buckets_for(self.entries_max)

@@ -116,11 +116,6 @@ impl ReadOnly {
 }
 
 impl Ops {
-    /// Whether any range is declared.
-    pub fn has_readonly(&self) -> bool {
-        self.readonly.is_any()
-    }
-
     /// What became of gets from declared ranges.
     pub fn readonly_stats(&self) -> Stats {
         self.readonly.stats()
@@ -143,7 +138,7 @@ impl Ops {
         let place = Place::of(&range, remote.address, &piece, self.space.page_bytes());
         let cache = self.readonly.cache(range.cache);
         // SAFETY: the client's memory is valid for as many bytes.
-        Ok(unsafe { cache.hit(&place.key, place.skip(), remote.len_bytes as u32, dest) })
+        Ok(unsafe { cache.hit(&place.key, place.skip, remote.len_bytes as u32, dest) })
     }
 
     /// Refuses an operation that would write in a range that this rank has declared.
@@ -208,7 +203,7 @@ impl Ops {
             Some(fill) => {
                 let room = fill.room().0.as_ptr();
                 let missing = place.missing(&piece, fill.first_missing());
-                let sequel = Box::new(KeepCopy::new(cache, fill, place.skip(), (dest, from, piece.len_bytes)));
+                let sequel = Box::new(KeepCopy::new(cache, fill, place.skip, (dest, from, piece.len_bytes)));
                 Part { piece: missing, copy: Copy::Get(room), completion: Completion::Then(completion, sequel) }
             }
         })
