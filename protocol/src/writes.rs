@@ -18,6 +18,9 @@ pub const TAG_WRITES: u8 = 39;
 /// Pages that a home remembers as written, unless it is told to remember all.
 pub const WRITTEN_PAGES_MAX: usize = 4096;
 
+/// A moment after which nothing was written: a question with this is about who may write now, alone.
+pub const NEVER: u64 = u64::MAX;
+
 /// A question to a home: which pages of a range have been written, or may have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -32,7 +35,7 @@ pub struct Question {
     pub writes_back: u8,
     /// Names the question among those of its sender.
     pub id: u32,
-    /// After this moment, as an answer has named it.
+    /// After this moment, as an answer has named it; 0: nobody remembers when; or [`NEVER`].
     pub since: u64,
     /// The first page.
     pub first: u32,
@@ -97,11 +100,11 @@ struct Last {
     asked: Option<(u64, Rank)>,
 }
 
-/// The writes of a home's pages, from the first question on. Moments are numbers.
+/// The writes of a home's pages, from the first question on; by default nobody has asked. Moments are numbers.
 #[derive(Debug, Default)]
 pub struct Writes {
-    /// Nobody has asked, and nothing is noted.
-    is_off: bool,
+    /// Somebody has asked, and everything is noted.
+    is_on: bool,
     remembers_all: bool,
     now: u64,
     /// Of pages that were written at this moment or before, some are forgotten.
@@ -113,19 +116,14 @@ pub struct Writes {
 }
 
 impl Writes {
-    /// Nobody has asked yet.
-    pub fn new() -> Writes {
-        Writes { is_off: true, ..Writes::default() }
-    }
-
     /// Whether anybody has asked: then everything is to be noted.
     pub fn is_on(&self) -> bool {
-        !self.is_off
+        self.is_on
     }
 
     /// Notes things from now on. These ranks may write these pages.
     pub fn turn_on(&mut self, writers: impl Iterator<Item = (u32, Rank)>) {
-        self.is_off = false;
+        self.is_on = true;
         (self.now, self.forgotten) = (1, 1);
         self.writers = writers.collect();
     }
@@ -246,7 +244,7 @@ mod tests {
     }
 
     fn on() -> Writes {
-        let mut writes = Writes::new();
+        let mut writes = Writes::default();
         assert!(!writes.is_on());
         writes.turn_on([(9, A)].into_iter());
         writes

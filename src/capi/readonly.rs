@@ -1,9 +1,9 @@
 //! Ranges that are declared read-only.
 
+use super::OK;
 use super::boundary::{Refusal, attached, entry_points};
-use super::{OK, transfer};
 use crate::error::UserError;
-use crate::ops::{EndError, Operation, Ops, RangeOptions, Remote};
+use crate::ops::{EndError, Operation, RangeOptions, Remote};
 use std::ffi::{c_int, c_void};
 
 /// `VGASNET_READONLY_KEEP`.
@@ -44,25 +44,11 @@ fn range(node: u32, address: *mut c_void, len_bytes: usize) -> Remote {
 
 entry_points! {
     fn vgasnet_readonly_end(node: u32, address: *mut c_void, len_bytes: usize) -> c_int {
-        let ops = attached()?.ops();
-        let ended = ops.end_readonly(range(node, address, len_bytes));
-        look_at_puts(ops);
-        match ended {
+        match attached()?.ops().end_readonly(range(node, address, len_bytes)) {
             Ok(()) => Ok(OK),
             Err(EndError::BadArgument(line)) => Err(Refusal::bad_argument(line)),
             // It is fatal.
             Err(EndError::Broken(line)) => Err(Refusal::from(line)),
-        }
-    }
-}
-
-/// Has puts look where they write while any range is declared. Other threads may begin and end ranges at the same time.
-fn look_at_puts(ops: &Ops) {
-    loop {
-        let is_any = ops.has_readonly();
-        transfer::check_puts(is_any);
-        if ops.has_readonly() == is_any {
-            return;
         }
     }
 }
@@ -77,7 +63,6 @@ entry_points! {
         }
         let (ops, options) = (attached()?.ops(), options(given, flags & KEEP != 0)?);
         ops.begin_readonly(range(node, address, len_bytes), options).map_err(Refusal::bad_argument)?;
-        look_at_puts(ops);
         Ok(OK)
     }
 

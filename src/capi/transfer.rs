@@ -59,11 +59,6 @@ extern "C" fn clear_shortcut() {
     SHORTCUT.clear();
 }
 
-/// Has puts look whether they write in a range that is declared read-only, or not.
-pub(super) fn check_puts(checked: bool) {
-    SHORTCUT.refuse_puts(checked);
-}
-
 /// Does a transfer in the function `call`, however many bytes there are. From the first one on the shortcut is open.
 ///
 /// # Safety

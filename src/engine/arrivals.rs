@@ -69,10 +69,10 @@ impl Engine {
     }
 
     fn on_arrived(&mut self, arrived: Arrived) -> Result<(), UserError> {
-        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Protocol};
+        use Arrived::{AskedBack, Barrier, ByteAnswer, ByteRequest, Farewell, Protocol, Writes};
         if matches!(
             arrived,
-            Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..) | ByteRequest(..) | ByteAnswer(..)
+            Protocol(..) | Barrier(..) | Farewell(..) | AskedBack(..) | ByteRequest(..) | ByteAnswer(..) | Writes(..)
         ) {
             stats::count(Row::ProtocolReceived);
         }
@@ -102,7 +102,7 @@ impl Engine {
             ByteAnswer(from, bytes) => {
                 self.on_byte_answer(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
-            Arrived::Writes(from, bytes) => {
+            Writes(from, bytes) => {
                 self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
             Arrived::Complete(token) => match storage_server::operation_of(token) {

@@ -191,7 +191,7 @@ impl Engine {
             events: VecDeque::new(),
             actions: Vec::new(),
             arrived: Vec::new(),
-            writes: KnownWrites::new(),
+            writes: KnownWrites::default(),
             work: VecDeque::new(),
             refused: Vec::new(),
             has_event: false,

@@ -10,6 +10,7 @@ use vgasnet_protocol::writes::{AnswerHead, Question, TAG_WRITES, Writes, Written
 use zerocopy::IntoBytes;
 
 /// Writes to this home's pages, and questions that this rank has asked.
+#[derive(Default)]
 pub(super) struct KnownWrites {
     of_own: Writes,
     /// Ranks for which this one is about to write a page of its own.
@@ -42,11 +43,6 @@ pub struct WritesSince {
 }
 
 impl KnownWrites {
-    pub(super) fn new() -> KnownWrites {
-        let answers = BTreeMap::new();
-        KnownWrites { of_own: Writes::new(), acting_for: BTreeMap::new(), last_id: 0, answers }
-    }
-
     /// Whether writes to this home's pages are noted.
     pub(super) fn are_noted(&self) -> bool {
         self.of_own.is_on()
@@ -54,7 +50,7 @@ impl KnownWrites {
 }
 
 impl Engine {
-    /// Asks a home. Returns by which number [`Engine::take_writes`] knows the answer.
+    /// Asks a home. Returns the number of the question.
     fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
         self.writes.last_id = self.writes.last_id.wrapping_add(1);
         let (id, first, end) = (self.writes.last_id, pages.start, pages.end);
@@ -126,7 +122,7 @@ impl Engine {
     pub(super) fn note_job(&mut self, part: &Part) {
         self.note_opened_blocks();
         if part.copy.is_put() {
-            let by = self.writer_of(part);
+            let by = self.asked_by(part).unwrap_or(self.space.rank);
             self.writes.of_own.on_asked(part.piece.page.index, by);
         }
     }
@@ -134,16 +130,17 @@ impl Engine {
     /// This rank is about to ask for a page because of a part.
     pub(super) fn note_wanted(&mut self, part: &Part) {
         let page = part.piece.page;
-        if part.copy.is_put() && self.space.is_own(page) && self.protocol.home.writer(page) != Some(self.space.rank) {
-            let by = self.writer_of(part);
+        let must_ask = self.space.is_own(page) && self.protocol.home.writer(page) != Some(self.space.rank);
+        if let Some(by) = self.asked_by(part).filter(|_| part.copy.is_put() && must_ask) {
             self.writes.acting_for.insert(page.index, by);
         }
     }
 
-    fn writer_of(&self, part: &Part) -> Rank {
+    /// The other rank that has asked for a part.
+    fn asked_by(&self, part: &Part) -> Option<Rank> {
         match part.completion {
-            Completion::Served(id) => self.sender_of(id),
-            _ => self.space.rank,
+            Completion::Served(id) => Some(self.sender_of(id)),
+            _ => None,
         }
     }
 

@@ -7,7 +7,7 @@
 use super::page_table::{Bytes, Entry};
 use super::scalar::Scalar;
 use super::{DirtyBlocks, RankMemory, Segment};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{FrameId, PageId};
 
 /// How many places are remembered, in bits. Of so many pages that follow each other hardly any share one, and no two that are
@@ -26,6 +26,7 @@ pub struct Translations {
     pools: Box<[PoolPlace]>,
     /// By rank, the address of the segment's first page, counted in pages.
     segments: Box<[usize]>,
+    refuses_puts: Box<AtomicBool>,
     reach: Reach,
 }
 
@@ -42,6 +43,7 @@ struct PoolPlace {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reach {
     places: *const AtomicU64,
+    refuses_puts: *const AtomicBool,
     pools: *const PoolPlace,
     /// Where a number of 8 bytes must not begin that lies outside the own segment, and how many such places there are.
     own: (usize, usize),
@@ -88,14 +90,16 @@ impl Translations {
         let before = size_of::<u64>() - 1;
         let own = (own.base.wrapping_sub(before), own.size_bytes + if own.size_bytes > 0 { before } else { 0 });
         let segments: Box<[_]> = segments.iter().map(|segment| segment.base >> page_shift).collect();
+        let refuses_puts = Box::new(AtomicBool::new(false));
         let reach = Reach {
             places: places.as_ptr(),
+            refuses_puts: &raw const *refuses_puts,
             pools: pools.as_ptr(),
             own,
             number_max: (1 << page_shift) - 1 - before,
             page_shift,
         };
-        Translations { places, pools, segments, reach }
+        Translations { places, pools, segments, refuses_puts, reach }
     }
 
     /// Remembers that a page was found in a frame of the pool with this number on the host. Those of the first 2048 pools
@@ -168,6 +172,11 @@ impl Translations {
         entry.was_open(begun)
     }
 
+    /// Whether puts are to go another way from now on, where somebody looks at where they write.
+    pub fn refuse_puts(&self, refused: bool) {
+        self.refuses_puts.store(refused, Ordering::Relaxed);
+    }
+
     /// What finds numbers.
     pub(super) fn reach(&self) -> Reach {
         self.reach
@@ -209,14 +218,16 @@ impl Reach {
     }
 
     /// Pins the page of a number at a multiple of 8 for writing, and marks its block as one that the backing file may lack, if the
-    /// page is where it was found last, open for that and marked as used.
+    /// page is where it was found last, open for that and marked as used, and puts need not go another way.
     ///
     /// # Safety
     /// There is what this points to.
     #[inline(always)]
     pub(super) unsafe fn pin(&self, rank: u32, address: usize) -> Option<PinnedNumber> {
+        // SAFETY: as the caller says.
+        let are_refused = unsafe { &*self.refuses_puts }.load(Ordering::Relaxed);
         // A number that is not aligned might be in two blocks.
-        if address % size_of::<u64>() != 0 {
+        if are_refused || address % size_of::<u64>() != 0 {
             return None;
         }
         // SAFETY: as the caller says.

@@ -159,14 +159,14 @@ impl Ops {
         let remote = run.at(rank);
         let is_local = self.is_in_own_memory(remote);
         if is_local || self.space.own_segment().overlaps(run.local, run.len_bytes) {
-            // What is done at once may wait for bytes that these parts are to fetch.
-            self.submit_missing(waiting);
             if is_local || run.len_bytes >= BUFFERED_BYTES_MAX {
+                self.submit_missing(waiting);
                 // SAFETY: the local side of the run is valid. Since it lies in the own segment, or the other one in own
                 // memory that is none, the run is done on return.
                 return unsafe { self.at_once(operation, remote) }.map(|_| ());
             }
             if !waiting.buffered.add(run) {
+                self.submit_missing(waiting);
                 self.transfer_buffered(direction, rank, &mut waiting.buffered)?;
                 waiting.buffered.add(run);
             }
@@ -221,6 +221,7 @@ impl Ops {
         }
     }
 
+    /// Hands all parts to the engine. What this thread waits for next may be bytes that they are to fetch.
     fn submit_missing(&self, waiting: &mut Missed) {
         if !waiting.missing.is_empty() {
             self.driver.submit(waiting.missing.drain(..));

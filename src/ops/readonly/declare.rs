@@ -1,7 +1,7 @@
 //! The begin and the end of ranges, and what stays of their copies until they begin again.
 
 use super::cache::CacheId;
-use super::check::Guarded;
+use super::check::Watch;
 use super::ranges::Declared;
 use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
 use crate::engine::Purpose;
@@ -10,6 +10,7 @@ use crate::sys::Signalproof;
 use std::collections::VecDeque;
 use std::ops::Range;
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::writes::NEVER;
 
 /// Ended ranges whose copies are kept.
 const KEPT_MAX: usize = 1024;
@@ -21,7 +22,7 @@ struct Begun {
     is_ready: bool,
     /// The moment at the range's home up to which copies of an earlier phase are not old, if they are to be kept.
     since: Option<u64>,
-    guarded: Option<Guarded>,
+    watch: Option<Watch>,
 }
 
 /// A range that has ended and whose copies are kept.
@@ -46,7 +47,9 @@ pub(super) struct Open {
 impl Open {
     /// The first range that has some of these bytes.
     pub(super) fn find(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
-        self.ranges.iter().map(|begun| begun.declared).find(|range| range.overlaps(rank, address, len_bytes))
+        let at = self.ranges.partition_point(|one| (one.declared.rank, one.declared.end) <= (rank, address));
+        let first_behind = self.ranges.get(at)?.declared;
+        first_behind.overlaps(rank, address, len_bytes).then_some(first_behind)
     }
 
     fn new_space(&mut self) -> u32 {
@@ -57,16 +60,19 @@ impl Open {
     }
 
     fn begin(&mut self, declared: Declared) {
-        let at = self
-            .ranges
-            .partition_point(|one| (one.declared.rank, one.declared.start) < (declared.rank, declared.start));
-        self.ranges.insert(at, Begun { declared, is_ready: false, since: None, guarded: None });
+        let at = self.place_from(declared.rank, declared.start);
+        self.ranges.insert(at, Begun { declared, is_ready: false, since: None, watch: None });
     }
 
     fn place_of(&self, range: &Remote) -> Option<usize> {
-        let is_it =
-            |one: &Declared| (one.rank, one.start, one.end - one.start) == (range.rank, range.address, range.len_bytes);
-        self.ranges.iter().position(|begun| is_it(&begun.declared))
+        let at = self.place_from(range.rank, range.address);
+        let Declared { rank, start, end, .. } = self.ranges.get(at)?.declared;
+        ((rank, start, end - start) == (range.rank, range.address, range.len_bytes)).then_some(at)
+    }
+
+    /// The place of the first range of a rank that begins at an address or behind it.
+    fn place_from(&self, rank: u32, address: usize) -> usize {
+        self.ranges.partition_point(|one| (one.declared.rank, one.declared.start) < (rank, address))
     }
 
     /// What an earlier phase has kept of a range. If its copies lie elsewhere, or are of other objects, they are of no use.
@@ -97,13 +103,13 @@ impl Ops {
         if let Some(kept) = kept {
             since = Some(self.drop_written(&kept, pages.clone()));
         } else if options.keeps {
-            since = Some(self.driver.writes_since(Rank(range.rank), u64::MAX, pages.clone(), Purpose::Keep).now);
+            since = Some(self.driver.writes_since(Rank(range.rank), NEVER, pages.clone(), Purpose::Keep).now);
         }
-        let guarded = self.readonly.settings.checks.then(|| self.guard(&declared, pages));
+        let watch = self.readonly.settings.checks.then(|| self.watch(&declared, pages));
         let mut open = Signalproof::lock(&self.readonly.open);
         let at = open.place_of(&range).expect("nobody ends a range that has not begun");
         let begun = &mut open.ranges[at];
-        (begun.is_ready, begun.since, begun.guarded) = (true, since, guarded);
+        (begun.is_ready, begun.since, begun.watch) = (true, since, watch);
         self.publish(&open);
         Ok(())
     }
@@ -120,7 +126,7 @@ impl Ops {
                 "this rank has declared no range of {len_bytes} bytes at {address:#x} of rank {rank}; end a range as it was begun, and once"
             ))));
         };
-        let Begun { declared, since, guarded, .. } = open.ranges.remove(at);
+        let Begun { declared, since, watch, .. } = open.ranges.remove(at);
         self.publish(&open);
         let forgotten = match since {
             Some(since) => open.keep(Kept { declared, since }),
@@ -128,7 +134,7 @@ impl Ops {
         };
         forgotten.iter().for_each(|range| self.forget(&mut open, range));
         drop(open);
-        guarded.map_or(Ok(()), |guarded| self.check_guarded(&declared, guarded)).map_err(EndError::Broken)
+        watch.map_or(Ok(()), |watch| self.check_watched(&declared, &watch)).map_err(EndError::Broken)
     }
 
     /// Takes a range out of what may be declared, and what an earlier phase has kept of it.
@@ -167,11 +173,8 @@ impl Ops {
             cache.invalidate(declared.space);
         } else {
             let page_bytes = self.space.page_bytes() as u64;
-            for page in written.pages {
-                let start =
-                    self.space.segments[declared.rank as usize].base as u64 + u64::from(page.index) * page_bytes;
-                cache.drop_range(declared.space, declared.rank, start, page_bytes);
-            }
+            let starts = written.pages.iter().map(|page| self.start_of(declared.rank, page.index) as u64);
+            starts.for_each(|start| cache.drop_range(declared.space, declared.rank, start, page_bytes));
         }
         written.now
     }
@@ -186,6 +189,8 @@ impl Ops {
         let ready: Vec<Declared> =
             open.ranges.iter().filter(|begun| begun.is_ready).map(|begun| begun.declared).collect();
         self.readonly.ranges.replace(&ready);
+        // The shortest way of puts has no look at ranges.
+        self.space.translations().refuse_puts(!ready.is_empty());
     }
 
     /// The numbers of the pages in which a range lies.
