@@ -38,7 +38,7 @@
 
 struct options {
     uint64_t steps, cache_bytes;
-    int is_batched, is_checked, is_json;
+    int is_batched;
 };
 
 /* A slot of the cache that is written here. */
@@ -48,7 +48,7 @@ struct slot {
     struct node node;
 };
 
-static struct options options = {2, 0, 0, -1, 0};
+static struct options options = {2, 0, 0};
 
 /* The cache that is written here, if there is one. */
 static struct slot *slots;
@@ -225,7 +225,7 @@ static uint64_t checksum_alone(void) {
 
 static void print(uint64_t checksum, uint64_t own_bytes, uint64_t remote_bytes, const struct remote_counters *sum) {
     const char *way = remote.is_cached ? ", cached" : slots != NULL ? ", direct-mapped" : "";
-    if (options.is_json) {
+    if (remote.is_json) {
         printf("{\"program\":\"barnes_hut\",\"ranks\":%u,\"bodies\":%" PRIu64 ",\"steps\":%" PRIu64 ",\"seed\":%" PRIu64
                ",\"cached\":%s,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"own_bytes\":%" PRIu64
                ",\"remote_bytes\":%" PRIu64 ",",
@@ -260,7 +260,7 @@ static void report(void) {
         if (notes.nodes > most_nodes) most_nodes = notes.nodes;
     }
     if (me == 0) {
-        if (options.is_checked && checksum_alone() != checksum) fail("the result is not that of one rank by itself");
+        if (remote.is_checked && checksum_alone() != checksum) fail("the result is not that of one rank by itself");
         /* What a rank has, and what it reads of others, at most. */
         uint64_t own_bytes = offset_of_nodes() + (most_nodes + UPPER_CELLS) * sizeof(struct node);
         print(checksum, own_bytes, (all_nodes - least_nodes) * sizeof(struct node), &sum);
@@ -281,21 +281,12 @@ static int understand(int argc, char **argv) {
             options.cache_bytes = number(value, INT64_MAX), ++at;
         else if (strcmp(name, "--uniform") == 0)
             is_uniform = 1;
-        else if (strcmp(name, "--cached") == 0)
-            remote.is_cached = 1;
         else if (strcmp(name, "--batch") == 0)
             options.is_batched = 1;
-        else if (strcmp(name, "--check") == 0 || strcmp(name, "--no-check") == 0)
-            options.is_checked = strcmp(name, "--check") == 0;
-        else if (strcmp(name, "--json") == 0)
-            options.is_json = 1;
-        else
+        else if (!remote_understands(name))
             return 0;
     }
-#ifdef USE_MPI
-    if (remote.is_cached) return 0;
-#endif
-    if (options.is_checked < 0) options.is_checked = bodies <= 10000;
+    if (remote.is_checked < 0) remote.is_checked = bodies <= 10000;
     slot_count = (size_t)(options.cache_bytes / sizeof(struct slot));
     int is_slotted = options.cache_bytes == 0 || (slot_count > 0 && options.cache_bytes != UINT64_MAX);
     return bodies >= remote.ranks && bodies != UINT64_MAX && seed != UINT64_MAX &&

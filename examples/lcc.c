@@ -31,7 +31,7 @@
 
 struct options {
     uint64_t scale, seed, batch;
-    int is_weighted, is_checked, is_json;
+    int is_weighted;
 };
 
 struct edge {
@@ -45,7 +45,7 @@ struct result {
     struct remote_counters counters;
 };
 
-static struct options options = {12, 1, 1, 0, -1, 0};
+static struct options options = {12, 1, 1, 0};
 static size_t vertices;
 
 /* Where the list of each vertex begins, in neighbours, in the memory of its rank. A block has one begin more than
@@ -372,7 +372,7 @@ static struct result gather(const struct result *mine) {
 
 static void print(const struct result *sum, double mean, uint64_t own_bytes, uint64_t remote_bytes) {
     const struct remote_counters *counters = &sum->counters;
-    if (options.is_json) {
+    if (remote.is_json) {
         printf("{\"program\":\"lcc\",\"ranks\":%u,\"scale\":%" PRIu64 ",\"seed\":%" PRIu64 ",\"cached\":%s,"
                "\"mean\":%.9f,\"checksum\":\"%016" PRIx64 "\",\"seconds\":%.6f,\"own_bytes\":%" PRIu64
                ",\"remote_bytes\":%" PRIu64 ",",
@@ -398,7 +398,7 @@ static void report(const struct result *mine) {
     for (unsigned rank = 0; rank < remote.ranks; ++rank)
         remote_bytes += rank == remote.me ? 0 : starts[rank][count_of(rank)] * sizeof(uint32_t);
     if (remote.me == 0) {
-        if (options.is_checked) {
+        if (remote.is_checked) {
             struct result alone = find_alone();
             double difference = alone.coefficients - sum.coefficients;
             if (alone.checksum != sum.checksum || difference > 1e-6 || difference < -1e-6)
@@ -418,21 +418,12 @@ static int understand(int argc, char **argv) {
             options.seed = number(value, INT64_MAX), ++at;
         else if (strcmp(name, "--batch") == 0)
             options.batch = number(value, 1024), ++at;
-        else if (strcmp(name, "--cached") == 0)
-            remote.is_cached = 1;
         else if (strcmp(name, "--weighted") == 0)
             options.is_weighted = 1;
-        else if (strcmp(name, "--check") == 0 || strcmp(name, "--no-check") == 0)
-            options.is_checked = strcmp(name, "--check") == 0;
-        else if (strcmp(name, "--json") == 0)
-            options.is_json = 1;
-        else
+        else if (!remote_understands(name))
             return 0;
     }
-#ifdef USE_MPI
-    if (remote.is_cached) return 0;
-#endif
-    if (options.is_checked < 0) options.is_checked = options.scale <= SCALE_CHECKED;
+    if (remote.is_checked < 0) remote.is_checked = options.scale <= SCALE_CHECKED;
     vertices = (size_t)1 << (options.scale <= SCALE_MAX ? options.scale : 0);
     return options.scale - 1 < SCALE_MAX && options.seed != UINT64_MAX && options.batch - 1 < 1024 &&
            vertices >= remote.ranks;

@@ -36,6 +36,8 @@ struct remote {
     unsigned me, ranks;
     char *own;     /* the memory of this rank */
     int is_cached; /* in phases in which nobody writes gets go through the cache of vgasnet */
+    int is_checked; /* the result is held against that of one rank; -1: if that takes no time */
+    int is_json;
     struct remote_counters counters;
 #ifdef USE_MPI
     MPI_Win window;
@@ -73,6 +75,7 @@ static inline void *memory(size_t count, size_t bytes) {
 
 /* Returns 0, or a status to exit with. */
 static inline int remote_start(int *argc, char ***argv) {
+    remote.is_checked = -1;
 #ifdef USE_MPI
     int me, ranks;
     if (MPI_Init(argc, argv) != MPI_SUCCESS) return 1;
@@ -221,6 +224,18 @@ static inline void remote_progress(const char *phase, size_t done, size_t all) {
         fprintf(stderr, "\r%s: %3.0f %%", phase, 100.0 * (double)done / (double)all);
     else
         fprintf(stderr, "\r%*s\r", (int)strlen(phase) + 7, "");
+}
+
+/* Takes an option that the examples have in common. Returns 0 if it is none. */
+static inline int remote_understands(const char *name) {
+#ifndef USE_MPI
+    if (strcmp(name, "--cached") == 0) return remote.is_cached = 1;
+#endif
+    if (strcmp(name, "--check") == 0 || strcmp(name, "--no-check") == 0) {
+        remote.is_checked = strcmp(name, "--check") == 0;
+        return 1;
+    }
+    return strcmp(name, "--json") == 0 ? (remote.is_json = 1) : 0;
 }
 
 /* A number of at most max, or UINT64_MAX if the text is none. */
