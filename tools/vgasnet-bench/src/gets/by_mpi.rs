@@ -44,9 +44,9 @@ pub fn measure(options: &MpiOptions, setup: &Setup) -> Result<ByMpi, String> {
     for network in [Network::Tcp, Network::SharedMemory] {
         let mut rows: Vec<MpiRow> = Vec::new();
         for _ in 0..setup.repeat {
-            let plain = mpi.run(network, 2, &program, &[], None).and_then(|said| times(&said));
+            let plain = mpi.run(None, network, 2, &program, &[], None).and_then(|said| times(&said));
             let cached = match &mpi.preload {
-                Ok(_) => mpi.run(network, 2, &program, &[], Some((MODE, 64 << 20))).and_then(|said| times(&said)),
+                Ok(_) => mpi.run(None, network, 2, &program, &[], Some((MODE, 64 << 20))).and_then(|said| times(&said)),
                 Err(_) => Ok(Vec::new()),
             };
             match (plain, cached) {

@@ -160,7 +160,7 @@ impl<'a> Examples<'a> {
     fn by_mpi(&self, cached: Option<(&str, u64)>) -> Result<Said, String> {
         let (mpi, program) = self.mpi.as_ref().map_err(Clone::clone)?;
         let network = if self.hosts.is_some() { Network::Tcp } else { Network::SharedMemory };
-        parse(&mpi.run_on(self.hosts.as_ref(), network, self.options.mpi_ranks, program, &self.args, cached)?)
+        parse(&mpi.run(self.hosts.as_ref(), network, self.options.mpi_ranks, program, &self.args, cached)?)
     }
 }
 

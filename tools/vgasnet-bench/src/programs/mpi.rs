@@ -51,20 +51,8 @@ impl Mpi {
         hosts.launcher(&self.mpiexec, self.is_hydra)
     }
 
-    /// Runs a program to its end; what it says. With a mode and so much memory its gets are cached.
+    /// Runs a program to its end, on two hosts where there are these; what it says. With a mode and so much memory its gets are cached.
     pub fn run(
-        &self,
-        network: Network,
-        ranks: u32,
-        program: &Path,
-        args: &[String],
-        cached: Option<(&str, u64)>,
-    ) -> Result<String, String> {
-        self.run_on(None, network, ranks, program, args, cached)
-    }
-
-    /// As [`Mpi::run`], on two hosts where there are these.
-    pub fn run_on(
         &self,
         hosts: Option<&Hosts>,
         network: Network,
