@@ -21,8 +21,9 @@
  *
  * Fatal: a put, memset or atomic operation of the calling rank into a range that it has declared. What other ranks write, and
  * what this one stores, is found with VGASNET_CHECK_READONLY=1: vgasnet_readonly_end then asks the range's rank which pages
- * were written since the begin, and is fatal if any was; its line names the rank that wrote and the page's address. Begin
- * waits until no rank may write to the range's pages without asking first, which takes time.
+ * were written since the begin, and is fatal if any was; its line names the rank that wrote and the page's address, or
+ * the byte's in pages that lie only partly in the range. Begin reads the pages that ranks may write without asking, so that they ask,
+ * which takes time.
  */
 #ifndef VGASNET_READONLY_H
 #define VGASNET_READONLY_H
@@ -63,7 +64,7 @@ int vgasnet_readonly_end(vgasnet_node_t node, void *addr, size_t len);
 void vgasnet_get_weighted(void *dest, vgasnet_node_t node, void *src, size_t nbytes, float weight);
 
 /* What became of this rank's gets from declared ranges since the job began. Gets are counted by pages: one that lies in two counts
- * twice. Those whose page is in this rank's pool are not counted: they need no copies. */
+ * twice. Those that find no copy, but their page in the pool of this rank or of a neighbour, are not counted. */
 typedef struct {
     uint64_t gets; /* all of the following seven, and those that were not looked for since looking had not paid */
     uint64_t hits; /* all bytes were here */

@@ -112,7 +112,7 @@ int vgasnet_mpi_cache_flush_local(uint64_t win, int target) {
     return NEXT(Win_flush_local)(target, TO_HANDLE(MPI_Win, win));
 }
 
-/* Has MPI look at what others want of this process. What a program may have sent to itself stays where it is. */
+/* Has MPI look at what others want of this process. Messages to it stay where they are. */
 void vgasnet_mpi_cache_look(void) {
     int found;
     NEXT(Iprobe)(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);

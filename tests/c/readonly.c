@@ -2,7 +2,8 @@
  *   phases   gets of all kinds by two threads of each rank, most of them from few places; in each phase some blocks are new
  *   kept     copies of an earlier phase are used again, but for those of a page that was written
  *   misuse   what begin, end and stats refuse
- *   broken R W P  rank R writes to a range that rank 0 has declared, in way W: put, store, atomic or list; at place P: inside, start */
+ *   broken R W P  rank R writes to a range that rank 0 has declared, in way W (put, store,
+ *                  atomic, list, value, set) at place P: inside or start */
 #include <pthread.h>
 
 #include "local.h"
