@@ -1,7 +1,7 @@
 //! Small operations that are carried out where their page is: what they cost, and what they read and write.
 
 use crate::client::{Range, What};
-use crate::directed::{cost, cost_of, far_apart_with, shape_far_apart};
+use crate::directed::{cost, cost_of, far_apart_with, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Shape};
 use fastrand::Rng;
 use vgasnet::storage::BLOCK_BYTES;
@@ -170,4 +170,29 @@ fn a_page_that_is_written_frees_its_blocks_for_who_waits() {
         job.start(1, What::Get, two_blocks, &mut Rng::with_seed(2));
     });
     assert_eq!(holders(&job, 1), []);
+}
+
+#[test]
+fn a_put_waits_for_the_write_of_its_block_whatever_is_read_meanwhile() {
+    let shape = Shape { block_slots: 2, ..shape_far_apart(2, 4, 4, Some(REQUEST_BYTES)) };
+    let mut job = Job::new(shape, &mut Rng::with_seed(1));
+    write_all(&mut job);
+    cost(&mut job, 1, What::Put, at(1, 0));
+    cost(&mut job, 1, What::Put, at(2, 0));
+    job.nodes[0].disk.fill_up();
+    // There is no room for this block until the two dirty ones are written, which waits for space.
+    job.start(1, What::Get, at(3, 0), &mut Rng::with_seed(2));
+    settle(&mut job).expect("the disks are whole");
+    job.start(1, What::Put, at(1, 0), &mut Rng::with_seed(3));
+    settle(&mut job).expect("the disks are whole");
+    job.start(0, What::Get, at(1, 0), &mut Rng::with_seed(4));
+    settle(&mut job).expect("the disks are whole");
+    assert!(job.nodes[0].operations.is_empty(), "the block may be read");
+    assert_eq!(job.nodes[1].operations.len(), 2, "the put would change what is being written");
+    job.nodes[0].disk.give_space();
+    job.rouse(0);
+    settle(&mut job).expect("the disks are whole");
+    job.check_quiet();
+    empty(&mut job);
+    job.check_disks();
 }

@@ -405,7 +405,9 @@ impl Blocks {
             let at = self.of_block[&block];
             let slot = &mut self.slots[at];
             slot.was_used = true;
-            let readers = std::mem::take(&mut slot.readers);
+            // Puts that wait until the block has been written go on waiting: this job has only read it.
+            let is_filled = slot.state == State::Filling;
+            let readers = if is_filled { std::mem::take(&mut slot.readers) } else { Vec::new() };
             if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
                 self.dirty.insert(block);
