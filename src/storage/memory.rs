@@ -6,7 +6,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-/// How many polls an operation takes: from 1 to this.
+/// How many polls an operation takes: from 1 to this, unless it is slowed down.
 const POLLS_MAX: u64 = 4;
 
 /// The bytes that a read leaves in the memory until it completes, and for good if it fails: they give an early look
@@ -21,6 +21,7 @@ pub struct MemoryStorage {
     depth: usize,
     pending: Vec<Pending>,
     random: SplitMix,
+    polls_max: u64,
     faults: Faults,
 }
 
@@ -52,8 +53,18 @@ impl MemoryStorage {
             depth,
             pending: Vec::with_capacity(depth),
             random: SplitMix(seed),
+            polls_max: POLLS_MAX,
             faults: Faults::default(),
         }
+    }
+
+    /// From now on operations take up to `polls_max` polls.
+    ///
+    /// # Panics
+    /// If `polls_max` is 0.
+    pub fn slow_down(&mut self, polls_max: u64) {
+        assert!(polls_max > 0, "an operation takes a poll");
+        self.polls_max = polls_max;
     }
 
     /// Lets `count` more reads pass; those started after them fail with `EIO`.
@@ -149,7 +160,7 @@ impl Storage for MemoryStorage {
             return Err(Busy);
         }
         let fails = self.faults.strike(&operation, &mut self.random);
-        let polls_left = self.random.below(POLLS_MAX);
+        let polls_left = self.random.below(self.polls_max);
         self.pending.push(Pending { operation, polls_left, fails });
         if operation.direction == IoDirection::Read {
             // SAFETY: the memory is valid for writes of the whole length, and left alone from this call on.

@@ -28,12 +28,11 @@ struct State {
 }
 
 /// An operation in flight.
-#[derive(Clone, Copy)]
 struct Pending {
     verb: &'static str,
     offset_bytes: u64,
-    /// The address of the bytes of a write, and how many there are.
-    source: Option<(usize, usize)>,
+    /// The address of the bytes of a write, and what they were when it was started.
+    source: Option<(usize, Vec<u8>)>,
 }
 
 #[repr(align(4096))]
@@ -150,7 +149,9 @@ impl Storage for Disk {
             }
             IoDirection::Write => {
                 state.writes.push((offset_bytes, len_bytes));
-                ("write", Some((memory.expose_provenance(), len_bytes)))
+                // SAFETY: the memory is valid, and nobody writes to it until the token comes back.
+                let bytes = unsafe { std::slice::from_raw_parts(memory, len_bytes) };
+                ("write", Some((memory.expose_provenance(), bytes.to_vec())))
             }
         };
         let before = state.pending.insert(token, Pending { verb, offset_bytes, source });
@@ -165,10 +166,11 @@ impl Storage for Disk {
             let Pending { verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
             if result.is_err() {
                 failed.push((verb, offset_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64));
-            } else if let Some((source, len_bytes)) = source {
+            } else if let Some((source, before)) = source {
                 let source = std::ptr::with_exposed_provenance::<u8>(source);
                 // SAFETY: the write's memory is so long and is left alone until the sink below has the token.
-                let bytes = unsafe { std::slice::from_raw_parts(source, len_bytes) };
+                let bytes = unsafe { std::slice::from_raw_parts(source, before.len()) };
+                assert!(bytes == before, "the bytes at {offset_bytes} change while they are being written");
                 for (at, block) in bytes.chunks(BLOCK_BYTES).enumerate() {
                     written.insert(offset_bytes + (at * BLOCK_BYTES) as u64, block.to_vec());
                 }

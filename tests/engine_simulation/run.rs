@@ -86,6 +86,8 @@ struct Fate {
     threads_at_once: usize,
     /// The first so many ranks have the pages that most operations use.
     hot: usize,
+    /// Most operations are of a few bytes of one block more than a home has in memory.
+    is_small: bool,
     barriers: u32,
     /// The page of rank 0 at which each rank's scan is.
     scans: Vec<u32>,
@@ -134,7 +136,7 @@ pub fn random_shape(random: &mut Rng) -> Shape {
     let (cooperative, disk_depth) = (random.u32(0..4) > 0, random.usize(1..=4));
     let policy = if random.u32(0..4) > 0 { PolicyKind::ClockPro } else { PolicyKind::Clock };
     let gap_bytes = [0, 2 * BLOCK_BYTES, usize::MAX][random.usize(0..3)];
-    let ships = if random.u32(0..4) > 0 { Some([64, 1024, 8192][random.usize(0..3)]) } else { None };
+    let ships = if random.u32(0..4) > 0 { Some([64, 1024, 8192, 1 << 20][random.usize(0..4)]) } else { None };
     let block_slots = random.usize(2..=4);
     Shape { ranks: shapes, network, cooperative, disk_depth, gap_bytes, mapper, policy, ships, block_slots }
 }
@@ -160,12 +162,16 @@ pub fn run(seed: u64) -> Summary {
         break_a_disk(&job, &mut random);
     }
     let ranks = job.nodes.len();
+    if random.u32(0..4) == 0 {
+        job.nodes.iter().for_each(|node| node.disk.configure(|storage| storage.slow_down(64)));
+    }
     let mut fate = Fate {
         operations_left: random.usize(40..=160),
         operations_at_once: random.usize(1..=4),
         tasks_at_once: random.usize(1..=3),
         threads_at_once: if random.u32(0..4) == 0 { 0 } else { random.usize(1..=4) },
         hot: random.usize(1..=ranks),
+        is_small: random.u32(0..3) == 0,
         barriers: random.u32(0..=3),
         scans: vec![0; ranks],
         drives_idly: random.bool(),
@@ -353,7 +359,13 @@ impl Fate {
             return true;
         }
         let index = random.u32(0..pages);
-        let range = random_range(random, home, index, pages);
+        let range = if self.is_small && random.u32(0..8) > 0 {
+            let blocks = (job.shape.block_slots as u32 + 1).min(pages);
+            let start_bytes = random.u32(0..blocks) as usize * PAGE_BYTES + random.usize(0..BLOCK_BYTES - 16);
+            Range { home, start_bytes, len_bytes: random.usize(1..=16) }
+        } else {
+            random_range(random, home, index, pages)
+        };
         if random.u32(0..8) == 0 {
             let (len_bytes, operation) = random_atomic(random);
             let start_bytes = range.start_bytes / 8 * 8;
