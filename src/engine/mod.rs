@@ -391,7 +391,7 @@ impl Engine {
                         return;
                     }
                 }
-                self.note_loss(&event);
+                self.note_message(&event);
                 let noted = self.note_event(&event);
                 let mut actions = std::mem::take(&mut self.actions);
                 if stats::is_on() {
@@ -437,15 +437,20 @@ impl Engine {
         is_to_home.then_some(message.page)
     }
 
-    /// Another rank takes a page that this one may write.
-    fn note_loss(&mut self, event: &Event) {
+    /// A message is about to come to the cache: notes what it means for the page's frame and its meter.
+    fn note_message(&mut self, event: &Event) {
         let Event::Message { message, .. } = event else { return };
         let CoherenceBody::Cache(body) = message.body else { return };
         let is_taken = match body {
             ToCache::Invalidate { .. } => true,
             ToCache::Forward(forward) => forward.access == Access::Write,
+            ToCache::Unread => {
+                let frame = self.protocol.cache.frame_of(message.page);
+                return frame.into_iter().for_each(|frame| self.frames.spoil(frame));
+            }
             _ => false,
         };
+        // Another rank takes a page that this one may write.
         if is_taken && self.space.own.table.is_open(message.page, Access::Write) {
             self.shipping.meters.on_lost(message.page);
         }

@@ -11,7 +11,7 @@ use vgasnet_protocol::replacement::{FrameUse, Need, PolicyKind, Replacement, Sta
 pub struct Frames {
     space: Arc<AddressSpace>,
     replacement: Replacement,
-    /// Frames that have held a page. The memory of the others is zeros.
+    /// Frames that have held a page, or were to. The memory of the others is zeros.
     filled: Box<[bool]>,
     passed_mapped: Vec<(PageId, FrameId)>,
     /// The mapped frames that are to be unmapped, so that none is so twice.
@@ -60,6 +60,11 @@ impl Frames {
     /// The frame, whose page is gone, serves for something else than pages.
     pub fn use_otherwise(&mut self, frame: FrameId) {
         self.reserve(frame);
+        self.spoil(frame);
+    }
+
+    /// The frame may have any bytes: those of a read that has failed.
+    pub fn spoil(&mut self, frame: FrameId) {
         self.filled[frame.0 as usize] = true;
     }
 

@@ -229,6 +229,27 @@ fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
 }
 
 #[test]
+fn a_page_of_zeros_is_zeros_in_a_frame_into_which_a_read_has_failed() {
+    let mut job = far_apart(1, 8, 8);
+    let page = |index: usize| Range { start_bytes: index * PAGE_BYTES, ..LINE };
+    cost(&mut job, 0, What::Set(1), page(1));
+    job.nodes[0].engine.flush();
+    job.rouse(0);
+    settle(&mut job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(1..=1));
+    job.rouse(0);
+    settle(&mut job).expect("the disk is whole");
+    // This one takes the frame that has held a page, so the next one comes to a frame of zeros.
+    cost(&mut job, 0, What::Get, page(2));
+    job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
+    job.nodes[0].engine.fetch(1..=1);
+    job.rouse(0);
+    settle(&mut job).expect("nobody waits for the page");
+    assert_eq!(job.nodes[0].engine.storage().forgotten(), 1);
+    (3..8).for_each(|index| _ = cost(&mut job, 0, What::Get, page(index)));
+}
+
+#[test]
 fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
     let (pages, ahead, wanted) = (48, 23, 47);
     let mut job = far_apart(2, pages, pages);
