@@ -3,13 +3,15 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// The compiler wrapper that the library was built with.
 const MPICC: &str = env!("VGASNET_MPICC");
 
 /// Tests whose programs spin as they wait take turns: there may be fewer processors than ranks.
 static TURN: Mutex<()> = Mutex::new(());
+
+static COPYING: Mutex<()> = Mutex::new(());
 
 /// No program here takes a tenth of that.
 const SECONDS_MAX: &str = "120";
@@ -75,6 +77,8 @@ fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this program has a path");
     let built = test.parent().expect("a program is in a directory").join("libvgasnet_mpi_cache.so");
     let installed = scratch_dir().join("libvgasnet-mpi-cache.so");
+    // Several tests may find at once that there is none yet.
+    let _copying = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
     if !installed.exists() || modified(&installed) < modified(&built) {
         let unfinished = installed.with_extension(std::process::id().to_string());
         std::fs::copy(&built, &unfinished).expect("cargo builds the library with this test");
