@@ -100,7 +100,9 @@ impl Program<'_> {
                 continue;
             }
             for &part in &self.options.parts {
-                let bytes = (part * examples.remote_bytes() as f64) as u64;
+                // In whole pages, so that all ways have the same.
+                let pages = (part * examples.remote_bytes() as f64 / self.options.page as f64).round() as u64;
+                let bytes = pages.max(1) * self.options.page;
                 rows.push(WayRow::new(way, Some(part), bytes.max(way.memory_bytes_min())));
             }
         }

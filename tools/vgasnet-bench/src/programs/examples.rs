@@ -109,12 +109,20 @@ impl<'a> Examples<'a> {
             Way::PageCache => self.by_vgasnet(own + memory_bytes, None, &[]),
             Way::Cached => self.by_vgasnet(own, Some(memory_bytes), &cached),
             Way::Both => {
-                let pages_bytes = memory_bytes / 2 / self.options.page * self.options.page;
+                let pages_bytes = self.pages_bytes_of(memory_bytes);
                 self.by_vgasnet(own + pages_bytes, Some(memory_bytes - pages_bytes), &cached)
             }
             Way::Mpi => self.by_mpi(None),
             Way::MpiCached => self.by_mpi(Some((mpi_mode, self.mpi_bytes(memory_bytes)))),
         }
+    }
+
+    /// What of the memory is for whole pages, where an eighth is for copies, as by default.
+    fn pages_bytes_of(&self, memory_bytes: u64) -> u64 {
+        let page = self.options.page;
+        let pages = (memory_bytes - memory_bytes / 8 + page / 2) / page;
+        let most = (memory_bytes - Way::Cached.memory_bytes_min()) / page;
+        pages.min(most) * page
     }
 
     /// The same part of what a rank reads of others where there are as many ranks as by MPI.

@@ -18,7 +18,7 @@ pub enum Way {
     PageCache,
     /// Through the cache of gets.
     Cached,
-    /// Half of the memory is in the pool, and half in the cache of gets.
+    /// By both: an eighth of the memory is in the cache of gets, as by default, the rest in the pool.
     Both,
     Mpi,
     /// With a library before MPI that caches gets.
