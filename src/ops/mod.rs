@@ -49,7 +49,7 @@ impl Ops {
     /// segment.
     pub fn new(driver: Arc<Driver>, cooperative: bool, strict: bool, copies: CopySettings) -> Ops {
         let space = Arc::clone(driver.space());
-        let readonly = ReadOnly::new(copies);
+        let readonly = ReadOnly::new(copies, space.memories.len());
         Ops { driver, space, cooperative, copies: Budget::new(COPIES_BYTES), strict, readonly }
     }
 

@@ -7,7 +7,7 @@ use super::{CopySettings, GET_BYTES_MAX, Ops, RangeOptions, Remote};
 use crate::engine::Purpose;
 use crate::error::UserError;
 use crate::sys::Signalproof;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::writes::NEVER;
@@ -32,11 +32,13 @@ struct Kept {
     since: u64,
 }
 
+/// Names a range: the table that has it, its rank and its start.
+type Name = (u32, u32, usize);
+
 /// What changes at the begin and the end of a range.
 #[derive(Default)]
 pub(super) struct Open {
-    /// In the order of rank and address.
-    ranges: Vec<Begun>,
+    ranges: BTreeMap<Name, Begun>,
     /// The oldest first.
     kept: VecDeque<Kept>,
     /// Numbers of ranges that have ended, to be used again.
@@ -45,11 +47,12 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// The first range that has some of these bytes.
-    pub(super) fn find(&self, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
-        let at = self.ranges.partition_point(|one| (one.declared.rank, one.declared.end) <= (rank, address));
-        let first_behind = self.ranges.get(at)?.declared;
-        first_behind.overlaps(rank, address, len_bytes).then_some(first_behind)
+    /// The first range of a table that has some of these bytes.
+    pub(super) fn find(&self, table: u32, rank: u32, address: usize, len_bytes: usize) -> Option<Declared> {
+        let end = address.saturating_add(len_bytes);
+        let mut others = self.ranges.range(..(table, rank, end)).rev().map(|(_, begun)| begun.declared);
+        // They do not overlap each other, so the last that begins before the end is behind all others.
+        others.next().filter(|last| last.overlaps(rank, address, len_bytes))
     }
 
     fn new_space(&mut self) -> u32 {
@@ -59,20 +62,15 @@ impl Open {
         })
     }
 
-    fn begin(&mut self, declared: Declared) {
-        let at = self.place_from(declared.rank, declared.start);
-        self.ranges.insert(at, Begun { declared, is_ready: false, since: None, watch: None });
+    fn begin(&mut self, table: u32, declared: Declared) {
+        let begun = Begun { declared, is_ready: false, since: None, watch: None };
+        self.ranges.insert((table, declared.rank, declared.start), begun);
     }
 
-    fn place_of(&self, range: &Remote) -> Option<usize> {
-        let at = self.place_from(range.rank, range.address);
-        let Declared { rank, start, end, .. } = self.ranges.get(at)?.declared;
-        ((rank, start, end - start) == (range.rank, range.address, range.len_bytes)).then_some(at)
-    }
-
-    /// The place of the first range of a rank that begins at an address or behind it.
-    fn place_from(&self, rank: u32, address: usize) -> usize {
-        self.ranges.partition_point(|one| (one.declared.rank, one.declared.start) < (rank, address))
+    /// The ranges of a table that are ready.
+    fn ready(&self, table: u32) -> Vec<Declared> {
+        let all = self.ranges.range((table, 0, 0)..(table + 1, 0, 0)).map(|(_, begun)| begun);
+        all.filter(|begun| begun.is_ready).map(|begun| begun.declared).collect()
     }
 
     /// What an earlier phase has kept of a range. If its copies lie elsewhere, or are of other objects, they are of no use.
@@ -107,10 +105,10 @@ impl Ops {
         }
         let watch = self.readonly.settings.checks.then(|| self.watch(&declared, pages));
         let mut open = Signalproof::lock(&self.readonly.open);
-        let at = open.place_of(&range).expect("nobody ends a range that has not begun");
-        let begun = &mut open.ranges[at];
+        let name = self.name_of(&range);
+        let begun = open.ranges.get_mut(&name).expect("nobody ends a range that has not begun");
         (begun.is_ready, begun.since, begun.watch) = (true, since, watch);
-        self.publish(&open);
+        self.publish(&open, name.0);
         Ok(())
     }
 
@@ -120,14 +118,16 @@ impl Ops {
     /// There is none with this rank, address and length.
     pub fn end_readonly(&self, range: Remote) -> Result<(), EndError> {
         let mut open = Signalproof::lock(&self.readonly.open);
-        let Some(at) = open.place_of(&range).filter(|at| open.ranges[*at].is_ready) else {
-            let Remote { rank, address, len_bytes } = range;
+        let Remote { rank, address, len_bytes } = range;
+        let name = self.name_of(&range);
+        let is_it = |begun: &Begun| begun.is_ready && begun.declared.end - address == len_bytes;
+        if !open.ranges.get(&name).is_some_and(is_it) {
             return Err(EndError::BadArgument(UserError::new(format!(
                 "this rank has declared no range of {len_bytes} bytes at {address:#x} of rank {rank}; end a range as it was begun, and once"
             ))));
-        };
-        let Begun { declared, since, watch, .. } = open.ranges.remove(at);
-        self.publish(&open);
+        }
+        let Begun { declared, since, watch, .. } = open.ranges.remove(&name).expect("it is there");
+        self.publish(&open, name.0);
         let forgotten = match since {
             Some(since) => open.keep(Kept { declared, since }),
             None => Some(declared),
@@ -146,7 +146,8 @@ impl Ops {
     ) -> Result<(Declared, Option<Kept>), UserError> {
         let Remote { rank, address, len_bytes } = *range;
         let mut open = Signalproof::lock(&self.readonly.open);
-        if let Some(Declared { start, end, .. }) = open.find(rank, address, len_bytes) {
+        let table = self.readonly.ranges.table_of(rank);
+        if let Some(Declared { start, end, .. }) = open.find(table, rank, address, len_bytes) {
             return Err(UserError::new(format!(
                 "{len_bytes} bytes at {address:#x} of rank {rank} overlap the range from {start:#x} to {end:#x} that this rank has \
                  declared already; end that one first, or leave it open"
@@ -160,7 +161,7 @@ impl Ops {
         if !keeps && kept.take().is_some() {
             self.readonly.cache(cache).invalidate(declared.space);
         }
-        open.begin(declared);
+        open.begin(table, declared);
         Ok((declared, kept))
     }
 
@@ -184,13 +185,15 @@ impl Ops {
         open.free_spaces.push(range.space);
     }
 
-    /// Has gets and puts see the ranges that are ready.
-    fn publish(&self, open: &Open) {
-        let ready: Vec<Declared> =
-            open.ranges.iter().filter(|begun| begun.is_ready).map(|begun| begun.declared).collect();
-        self.readonly.ranges.replace(&ready);
+    fn name_of(&self, range: &Remote) -> Name {
+        (self.readonly.ranges.table_of(range.rank), range.rank, range.address)
+    }
+
+    /// Has gets and puts see the ranges of a table that are ready.
+    fn publish(&self, open: &Open, table: u32) {
+        self.readonly.ranges.replace(table, &open.ready(table));
         // The shortest way of puts has no look at ranges.
-        self.space.translations().refuse_puts(!ready.is_empty());
+        self.space.translations().refuse_puts(self.readonly.is_any());
     }
 
     /// The numbers of the pages in which a range lies.

@@ -59,9 +59,10 @@ pub(super) struct ReadOnly {
 }
 
 impl ReadOnly {
-    pub(super) fn new(settings: CopySettings) -> ReadOnly {
+    /// No range is declared yet, of `ranks` ranks.
+    pub(super) fn new(settings: CopySettings, ranks: usize) -> ReadOnly {
         let caches = [const { OnceLock::new() }; CACHES_MAX];
-        ReadOnly { settings, ranges: Ranges::default(), caches, open: Mutex::default() }
+        ReadOnly { settings, ranges: Ranges::new(ranks), caches, open: Mutex::default() }
     }
 
     /// Whether any range is declared.
@@ -98,7 +99,7 @@ impl ReadOnly {
         let Remote { rank, address, len_bytes } = *remote;
         let found = self.ranges.first_behind(rank, address).unwrap_or_else(|_| {
             let open = Signalproof::lock(&self.open);
-            open.find(rank, address, len_bytes)
+            open.find(self.ranges.table_of(rank), rank, address, len_bytes)
         });
         match found.filter(|range| range.overlaps(rank, address, len_bytes)) {
             None => Ok(()),

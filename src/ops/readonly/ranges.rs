@@ -1,7 +1,8 @@
 //! The declared ranges of a rank, as each get and put looks them up: without a lock.
 //!
-//! They lie in one table, in order. Who changes it has the other writers locked out, and makes the sequence number odd meanwhile: a
-//! lookup that sees another number after than before has seen nothing.
+//! They lie in tables, each in order, with the ranges of some ranks: a change costs no more the more other ranks have some. Who
+//! changes a table has the other writers locked out, and makes its sequence number odd meanwhile: a lookup that sees another number
+//! after than before has seen nothing.
 
 use super::cache::CacheId;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
@@ -70,32 +71,67 @@ impl Place {
     }
 }
 
-/// Places of the first table. Each further one has twice as many.
-const PLACES: usize = 16;
+/// Places that a table has at first. It has twice as many each time that it grows.
+const PLACES: usize = 4;
 
-/// The lookups that a get or put tries while the table changes.
+/// The most tables.
+const TABLES_MAX: usize = 1024;
+
+/// The lookups that a get or put tries while a table changes.
 const TRIES: usize = 16;
 
 /// The ranges, of which one thread at a time changes the set.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ranges {
+    /// How many ranges there are.
+    len: AtomicU32,
+    tables: Box<[Table]>,
+}
+
+/// The ranges of some ranks.
+#[derive(Debug, Default)]
+struct Table {
     /// Odd while the table changes.
     sequence: AtomicU32,
-    /// How many ranges there are.
     len: AtomicU32,
     places: AtomicPtr<Place>,
     capacity: AtomicUsize,
 }
 
 impl Ranges {
+    /// Room for ranges of so many ranks.
+    pub(super) fn new(ranks: usize) -> Ranges {
+        let tables = ranks.next_power_of_two().min(TABLES_MAX);
+        Ranges { len: AtomicU32::new(0), tables: (0..tables).map(|_| Table::default()).collect() }
+    }
+
     /// Whether any range is declared.
     #[inline(always)]
     pub(super) fn is_any(&self) -> bool {
         self.len.load(Ordering::Relaxed) > 0
     }
 
+    /// The number of the table with the ranges of a rank.
+    pub(super) fn table_of(&self, rank: u32) -> u32 {
+        rank % self.tables.len() as u32
+    }
+
     /// The first range of a rank that ends behind an address. `Err`: the table changes all the time.
     pub(super) fn first_behind(&self, rank: u32, address: usize) -> Result<Option<Declared>, Changing> {
+        self.tables[self.table_of(rank) as usize].first_behind(rank, address)
+    }
+
+    /// From now on a table has these ranges, which do not overlap and are in the order of rank and address. Who calls this has the
+    /// other writers locked out.
+    pub(super) fn replace(&self, table: u32, ranges: &[Declared]) {
+        let before = self.tables[table as usize].replace(ranges);
+        let len = self.len.load(Ordering::Relaxed) - before + ranges.len() as u32;
+        self.len.store(len, Ordering::Relaxed);
+    }
+}
+
+impl Table {
+    fn first_behind(&self, rank: u32, address: usize) -> Result<Option<Declared>, Changing> {
         for _ in 0..TRIES {
             // Acquire: the table is no older than the number.
             let before = self.sequence.load(Ordering::Acquire);
@@ -115,9 +151,8 @@ impl Ranges {
         Err(Changing)
     }
 
-    /// From now on there are these ranges, which do not overlap and are in the order of rank and address. Who calls this has the other
-    /// writers locked out.
-    pub(super) fn replace(&self, ranges: &[Declared]) {
+    /// Returns how many there were before.
+    fn replace(&self, ranges: &[Declared]) -> u32 {
         let sequence = self.sequence.load(Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::Release);
@@ -125,8 +160,9 @@ impl Ranges {
             self.grow(ranges.len());
         }
         self.places().iter().zip(ranges).for_each(|(place, range)| place.store(range));
-        self.len.store(ranges.len() as u32, Ordering::Relaxed);
+        let before = self.len.swap(ranges.len() as u32, Ordering::Relaxed);
         self.sequence.store(sequence.wrapping_add(2), Ordering::Release);
+        before
     }
 
     /// Begins a larger table. The old one stays, since somebody may be reading it; all of them together are as large as the last.
@@ -167,8 +203,8 @@ mod tests {
     #[test]
     fn lookups_find_what_a_linear_search_finds() {
         let mut random = fastrand::Rng::with_seed(7);
-        let ranges = Ranges::default();
-        for _ in 0..200 {
+        for round in 0..200 {
+            let ranges = Ranges::new(1 + round % 6);
             let mut all: Vec<Declared> = Vec::new();
             for rank in 0..random.u32(0..6) {
                 let mut at = 100 * random.usize(1..4);
@@ -178,7 +214,10 @@ mod tests {
                     at = end + 100 * random.usize(0..3);
                 }
             }
-            ranges.replace(&all);
+            for table in 0..ranges.tables.len() as u32 {
+                let its = |range: &&Declared| ranges.table_of(range.rank) == table;
+                ranges.replace(table, &all.iter().filter(its).copied().collect::<Vec<_>>());
+            }
             assert_eq!(ranges.is_any(), !all.is_empty());
             for _ in 0..50 {
                 let (rank, address) = (random.u32(0..6), random.usize(0..2000));
@@ -189,8 +228,24 @@ mod tests {
     }
 
     #[test]
+    fn a_change_leaves_the_ranges_of_most_ranks_alone() {
+        let ranges = Ranges::new(10_000);
+        for rank in 0..10_000_u32 {
+            let table = ranges.table_of(rank);
+            let with: Vec<Declared> =
+                (table..=rank).step_by(ranges.tables.len()).map(|rank| range(rank, 0, 100)).collect();
+            assert!(with.len() <= 10, "a change copies {} ranges", with.len());
+            ranges.replace(table, &with);
+        }
+        assert_eq!(ranges.len.load(Ordering::Relaxed), 10_000);
+        assert!((0..10_000).all(|rank| ranges.first_behind(rank, 50) == Ok(Some(range(rank, 0, 100)))));
+        (0..TABLES_MAX as u32).for_each(|table| ranges.replace(table, &[]));
+        assert!(!ranges.is_any() && ranges.first_behind(9_999, 50) == Ok(None));
+    }
+
+    #[test]
     fn a_lookup_never_finds_parts_of_two_ranges() {
-        let (ranges, is_over) = (Ranges::default(), AtomicBool::new(false));
+        let (ranges, is_over) = (Ranges::new(1), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut found = 0;
@@ -209,7 +264,7 @@ mod tests {
                     1 => all.insert(1, range(1, 0, 200)),
                     _ => all = (0..round % 50).map(|at| range(1, 100 * at, 100 * at + 100)).collect(),
                 }
-                ranges.replace(&all);
+                ranges.replace(0, &all);
             }
             is_over.store(true, Ordering::Relaxed);
             reader.join().expect("what it found was whole");
