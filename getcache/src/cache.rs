@@ -77,16 +77,27 @@ impl<M: Memory, L: Locked<State<M>>> fmt::Debug for GetCache<M, L> {
     }
 }
 
+/// What all threads look at, for a cache within these limits, if there is memory for it.
+fn tables(limits: &Limits) -> Option<Shared> {
+    let readers = Readers::new(threads::THREADS, !barrier::is_there());
+    let arena = Arena::new(limits.chunk_bytes, limits.chunks_max)?;
+    Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES, arena, readers)
+}
+
 static CACHES: AtomicU64 = AtomicU64::new(0);
 
 impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
-    /// An empty cache. It asks for memory when something is to be kept.
-    pub fn new(limits: Limits, memory: M) -> GetCache<M, L> {
-        let hasher = Hasher::new(limits.seed);
-        let readers = Readers::new(threads::THREADS, !barrier::is_there());
-        let arena = Arena::new(limits.chunk_bytes, limits.chunks_max);
-        let shared = Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES, arena, readers);
-        let shared = Arc::new(shared);
+    /// An empty cache. It asks for memory when something is to be kept. If there is none for its tables, which take address space for
+    /// all that it may ever have, it is off.
+    pub fn new(limits: Limits, mut memory: M) -> GetCache<M, L> {
+        let (shared, limits) = tables(&limits).map(|shared| (shared, limits)).unwrap_or_else(|| {
+            memory.on_refused();
+            let least = Limits { chunks_max: 1, entries_max: 1, entries_start: 1, ..limits };
+            let shared = tables(&least).expect("memory for a table of one entry");
+            shared.is_off.store(true, Ordering::Relaxed);
+            (shared, least)
+        });
+        let (shared, hasher) = (Arc::new(shared), Hasher::new(limits.seed));
         let driver = Driver::new(shared.clone(), memory, limits.chunk_bytes as usize, hasher);
         let machine = Machine::new(driver, limits);
         GetCache {
@@ -175,6 +186,7 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     unsafe fn get_anew(&self, key: &Key, ask: &Ask, dest: *mut u8) -> Outcome {
         self.state.with(|state| state.0.mirror.add_reader(threads::own()));
         if self.shared.is_off.load(Ordering::Relaxed) {
+            self.shared.readers.shard(threads::own()).inspect(|shard| shard.on_dormant(ask.len));
             return Outcome::Miss { from: 0, fill: None };
         }
         // SAFETY: as the caller says.

@@ -30,7 +30,8 @@ fn hash(key: &Key) -> Hash {
 
 impl Cache {
     fn new(buckets: u32) -> Arc<Cache> {
-        let shared = Shared::new(buckets, 1, 1, Arena::new(UNIT_BYTES, 0), Readers::new(THREADS, true));
+        let arena = Arena::new(UNIT_BYTES, 0).expect("no chunks");
+        let shared = Shared::new(buckets, 1, 1, arena, Readers::new(THREADS, true)).expect("few entries");
         shared.buckets.store(buckets, Ordering::Relaxed);
         Arc::new(Cache { shared, cells: [UnsafeCell::new(0), UnsafeCell::new(0)] })
     }

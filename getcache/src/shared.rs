@@ -24,12 +24,12 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// So many chunks of so many bytes.
-    pub fn new(chunk_bytes: u32, chunks: u32) -> Arena {
+    /// So many chunks of so many bytes. `None`: there is no memory to say where they are.
+    pub fn new(chunk_bytes: u32, chunks: u32) -> Option<Arena> {
         let units = chunk_bytes / UNIT_BYTES;
         let is_known = units.is_power_of_two();
         let chunk_log2 = if is_known { units.ilog2() } else { 0 };
-        Arena { chunks: Table::new(if is_known { chunks as usize } else { 0 }), chunk_log2 }
+        Some(Arena { chunks: Table::new(if is_known { chunks as usize } else { 0 })?, chunk_log2 })
     }
 
     /// There is a chunk.
@@ -88,19 +88,19 @@ fn suiting(bucket: &Bucket, hash: Hash) -> u64 {
 }
 
 impl Shared {
-    /// Tables with room for so many.
-    pub fn new(buckets: u32, entries: u32, generations: u32, arena: Arena, readers: Readers) -> Shared {
-        Shared {
-            slots: Table::new(buckets as usize),
-            entries: Table::new(entries as usize),
-            generations: Table::new(generations as usize),
+    /// Tables with room for so many, if there is memory for them.
+    pub fn new(buckets: u32, entries: u32, generations: u32, arena: Arena, readers: Readers) -> Option<Shared> {
+        Some(Shared {
+            slots: Table::new(buckets as usize)?,
+            entries: Table::new(entries as usize)?,
+            generations: Table::new(generations as usize)?,
+            arena,
             buckets: AtomicU32::new(1),
             clock: AtomicU64::new(0),
             is_dormant: AtomicBool::new(false),
             is_off: AtomicBool::new(false),
-            arena,
             readers,
-        }
+        })
     }
 
     /// Finds an entry that has at least so many bytes of a key, which the caller has begun to read. It may overlook one that is being

@@ -35,11 +35,10 @@ mod real {
     unsafe impl<T: Sync> Sync for Table<T> {}
 
     impl<T: Zeroed> Table<T> {
-        /// So many zeros.
-        pub fn new(count: usize) -> Table<T> {
-            let bytes = count.checked_mul(size_of::<T>()).expect("tables are smaller than memory");
-            let pages = Pages::new(bytes.max(1)).expect("memory for tables");
-            Table { pages, count, values: PhantomData }
+        /// So many zeros, if there is memory for them.
+        pub fn new(count: usize) -> Option<Table<T>> {
+            let bytes = count.checked_mul(size_of::<T>())?;
+            Some(Table { pages: Pages::new(bytes.max(1))?, count, values: PhantomData })
         }
     }
 
@@ -68,8 +67,8 @@ pub(crate) struct Table<T>(Box<[T]>);
 #[cfg(all(loom, test))]
 impl<T: Default> Table<T> {
     /// So many zeros.
-    pub fn new(count: usize) -> Table<T> {
-        Table((0..count).map(|_| T::default()).collect())
+    pub fn new(count: usize) -> Option<Table<T>> {
+        Some(Table((0..count).map(|_| T::default()).collect()))
     }
 }
 
