@@ -50,8 +50,8 @@ impl KnownWrites {
 }
 
 impl Engine {
-    /// Asks a home. Returns the number of the question.
-    fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
+    /// Asks a home, as [`Driver::writes_since`] does, about pages of which there are some. Returns the number of the question.
+    pub fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
         self.writes.last_id = self.writes.last_id.wrapping_add(1);
         let (id, first, end) = (self.writes.last_id, pages.start, pages.end);
         let (remembers_all, writes_back) = (u8::from(purpose == Purpose::Check), u8::from(purpose == Purpose::Keep));
@@ -68,6 +68,11 @@ impl Engine {
 
     fn has_answer_of_writes(&self, id: u32) -> bool {
         matches!(self.writes.answers.get(&id), Some(Some(_)))
+    }
+
+    /// The answer to a question, if it has come. It may be about the first of its pages alone.
+    pub fn take_answer_of_writes(&mut self, id: u32) -> Option<(AnswerHead, Vec<WrittenPage>)> {
+        if self.has_answer_of_writes(id) { self.writes.answers.remove(&id).flatten() } else { None }
     }
 
     /// A question, or an answer.
@@ -181,7 +186,7 @@ impl Driver {
             let id = self.engine().ask_of_writes(home, since, &left, purpose);
             self.step();
             self.wait_until(&|| self.engine().has_answer_of_writes(id));
-            let (head, pages) = self.engine().writes.answers.remove(&id).flatten().expect("it has come");
+            let (head, pages) = self.engine().take_answer_of_writes(id).expect("it has come");
             let known = all.get_or_insert(WritesSince { now: head.now, has_forgotten: false, pages: Vec::new() });
             known.has_forgotten |= head.has_forgotten == 1;
             known.pages.extend(pages);

@@ -4,6 +4,7 @@ use crate::client::Operation;
 use crate::disk::Disk;
 use crate::mapper::{self, Mapper};
 use crate::model::Model;
+use crate::phases::Watch;
 use crate::pins::Pinner;
 use crate::seen::Seen;
 use crate::touch::Thread;
@@ -80,6 +81,7 @@ pub struct Node {
     /// Requests of threads that faulted.
     pub mailbox: Mailbox,
     pub pinners: Vec<Pinner>,
+    pub watch: Watch,
     pub barrier: Phase,
     /// How many barriers this rank has come to, and how many it has passed.
     pub notified: u32,
@@ -434,6 +436,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
         turn: None,
         mailbox: Mailbox::default(),
         pinners: Vec::new(),
+        watch: Watch::new(rank.index() / 2),
         barrier: Phase::Away,
         notified: 0,
         passed: 0,

@@ -21,6 +21,7 @@ mod job;
 mod mapped;
 mod mapper;
 mod model;
+mod phases;
 mod pinned;
 mod pins;
 mod run;

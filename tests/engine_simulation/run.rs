@@ -86,6 +86,8 @@ struct Fate {
     threads_at_once: usize,
     /// The first so many ranks have the pages that most operations use.
     hot: usize,
+    /// Ranks ask homes what was written.
+    asks: bool,
     /// Most operations are of a few bytes of one block more than a home has in memory.
     is_small: bool,
     barriers: u32,
@@ -171,6 +173,7 @@ pub fn run(seed: u64) -> Summary {
         tasks_at_once: random.usize(1..=3),
         threads_at_once: if random.u32(0..4) == 0 { 0 } else { random.usize(1..=4) },
         hot: random.usize(1..=ranks),
+        asks: random.u32(0..3) == 0,
         is_small: random.u32(0..3) == 0,
         barriers: random.u32(0..=3),
         scans: vec![0; ranks],
@@ -328,6 +331,7 @@ impl Fate {
             25 => self.spawn_some(job, rank),
             26 => self.pin_or_advise_some(job, rank),
             27..29 => self.advance_some_pinner(job, rank),
+            29 => job.hear(rank) || self.ask_some(job, rank),
             _ => false,
         })
     }
@@ -440,6 +444,15 @@ impl Fate {
         (0..count).any(|at| job.advance_pinner(rank, (first + at) % count, &mut self.random))
     }
 
+    /// The client of `rank` asks what was written.
+    fn ask_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let has_begun = self.asks && self.operations_left > 0 && self.random.u32(0..8) == 0;
+        if has_begun {
+            job.ask(rank, &mut self.random);
+        }
+        has_begun
+    }
+
     /// Lets the client of `rank` come to a barrier, or go on from it.
     fn barrier(&mut self, job: &mut Job, rank: usize) -> bool {
         let cooperative = job.shape.cooperative;
@@ -481,4 +494,4 @@ fn loads_and_stores(job: &Job, rank: usize) -> bool {
 }
 
 /// Kinds of things that happen; see [`Fate::try_kind`].
-const KINDS: u32 = 29;
+const KINDS: u32 = 30;

@@ -86,6 +86,8 @@ counters! {
     serving,
     /// Atomic operations.
     atomic,
+    /// Written pages of which a rank was told that had asked.
+    writes_told,
     /// Drives after which messages to a home were held back.
     held,
 }
