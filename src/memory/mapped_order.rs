@@ -195,7 +195,9 @@ impl MappedOrder {
                 return None;
             }
             let [settled, new] = self.queues;
-            let takes_new = settled.count == 0 || new.count > NEW_MAX.min(self.count() / 4);
+            // Where nothing is kept, each is looked at once: who may not go is settled, behind all others.
+            let is_enough_new = new.count > if whatever { 0 } else { NEW_MAX.min(self.count() / 4) };
+            let takes_new = settled.count == 0 || is_enough_new;
             let frame = if takes_new { new.oldest } else { settled.oldest };
             let run = self.run_of(frame, window);
             let is_soon = self.by_frame[frame as usize].state == State::New { is_soon: true };
