@@ -50,8 +50,9 @@ impl Shard {
         // Release: what it read before is over.
         self.reads.store(mark, Ordering::Release);
         compiler_fence(Ordering::SeqCst);
-        // Told after the store: a barrier that comes between the two finds the mark there.
-        if readers.is_fenced.load(Ordering::Relaxed) {
+        // Told after the store: a barrier that comes between the two finds the mark there. Acquire: who is told of no barriers has seen
+        // closed what was closed while there were some.
+        if readers.is_fenced.load(Ordering::Acquire) {
             fence(Ordering::SeqCst);
         }
     }
@@ -104,7 +105,7 @@ impl Readers {
 
     /// Sets that. What was closed before is settled only by a barrier in all threads after this.
     pub fn set_fenced(&self, is_fenced: bool) {
-        self.is_fenced.store(is_fenced, Ordering::Relaxed);
+        self.is_fenced.store(is_fenced, Ordering::Release);
     }
 
     /// Whether one of some threads may read a key. After the entry was closed, and that was settled, nobody begins to.

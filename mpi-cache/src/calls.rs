@@ -203,6 +203,8 @@ calls! {
     MPI_Testall(count array flag statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
     MPI_Testany(count array index flag status) |next| requests::complete(int(count), in_array(array), is_null(array), next);
     MPI_Testsome(count array done indices statuses) |next| requests::complete(int(count), in_array(array), is_null(array), next);
+    // SAFETY: MPI has set the flag.
+    MPI_Request_get_status(request flag status) |next| requests::look(handle(request), next, || unsafe { *(flag as *const c_int) != 0 });
     MPI_Request_free(request) |next| requests::free(|| at(request), next);
 
     MPI_Finalize() |next| {

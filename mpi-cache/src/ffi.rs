@@ -39,6 +39,7 @@ unsafe extern "C" {
     ) -> c_int;
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
+    fn vgasnet_mpi_cache_is_thread_multiple() -> c_int;
     fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
     fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
@@ -188,6 +189,13 @@ pub unsafe fn get_bytes(origin: usize, bytes: usize, target: u32, displacement: 
 pub unsafe fn completed_request(place: usize) -> c_int {
     // SAFETY: as the caller says.
     unsafe { vgasnet_mpi_cache_completed(place as *mut c_void) }
+}
+
+/// Whether several threads may call MPI at a time.
+pub fn is_thread_multiple() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    // SAFETY: a window was made, so MPI is initialised.
+    *IS.get_or_init(|| unsafe { vgasnet_mpi_cache_is_thread_multiple() != 0 })
 }
 
 /// Whether this is the request that MPI has for all operations that are complete when they begin.

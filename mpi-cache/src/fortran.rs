@@ -118,6 +118,8 @@ fortran! {
     mpi_testall_, mpi_testall_f08_ => (count array flag statuses) |next| some(count, array, next);
     mpi_testany_, mpi_testany_f08_ => (count array index flag status) |next| some(count, array, next);
     mpi_testsome_, mpi_testsome_f08_ => (count array done indices statuses) |next| some(count, array, next);
+    mpi_request_get_status_, mpi_request_get_status_f08_ => (array flag status) |next|
+        requests::look(request(array)(0), next, || int(flag) != 0);
     mpi_request_free_, mpi_request_free_f08_ => (array) |next| requests::free(|| request(array)(0), next);
 
     mpi_finalize_, mpi_finalize_f08_ => () |next| {

@@ -217,7 +217,7 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
     }
 }
 
-/// `MPI_Rget`, whose request is written to `request`. `take` turns that into what the program has; `handle` is the C handle of that.
+/// `MPI_Rget`, whose request is written to `request`. `complete` writes one that is complete; `handle` is the C handle of what is there.
 ///
 /// # Safety
 ///
@@ -225,29 +225,49 @@ pub unsafe fn get(call: &Get, next: impl Fn() -> c_int) -> c_int {
 pub unsafe fn rget(
     call: &Get,
     next: impl Fn() -> c_int,
-    complete: impl FnOnce() -> c_int,
-    handle: impl FnOnce() -> u64,
+    complete: impl Fn() -> c_int,
+    handle: impl Fn() -> u64,
 ) -> c_int {
     let Some(window) = windows::find(call.win) else { return next() };
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
-    let Some(place) = place(window, call).filter(is_ready) else { return pass(window, call.target, next) };
+    let watch = |number: u32, error: c_int| watch(window, number, error, &complete, &handle);
+    let Some(place) = place(window, call).filter(is_ready) else {
+        let error = pass(window, call.target, next);
+        return if window.target(call.target).is_some() { watch(call.target as u32, error) } else { error };
+    };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
-        Outcome::Hit => complete(),
+        Outcome::Hit => watch(place.number, complete()),
         Outcome::Joined => {
             // Its bytes come with another get, of which its request knows nothing.
             join(&place);
             let error = completion::flush_for_request(window, place.number);
-            if error == SUCCESS { complete() } else { error }
+            watch(place.number, if error == SUCCESS { complete() } else { error })
         }
         Outcome::Miss { fill, .. } => {
             let (error, ticket) = fetch(&place, fill, next);
-            if let Some(ticket) = ticket {
+            let Some(ticket) = ticket else { return error };
+            if !ffi::is_complete_request(handle()) {
                 requests::note(handle(), ticket);
+                return error;
             }
-            error
+            completion::on_request(ticket);
+            watch(place.number, error)
         }
     }
+}
+
+/// In mode checked, who waits for the request of a get may learn after that of writes, as after a flush: its interval ends then.
+fn watch(window: &Window, number: u32, error: c_int, complete: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
+    if error != SUCCESS || window.words.is_none() {
+        return error;
+    }
+    // MPI has one request for all that is complete at once. It cannot be told from others of its kind, so another one takes its place.
+    let error = if ffi::is_complete_request(handle()) { complete() } else { error };
+    if error == SUCCESS {
+        requests::note(handle(), Ticket::of_target(window.space, number));
+    }
+    error
 }

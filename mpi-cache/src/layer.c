@@ -150,6 +150,12 @@ int vgasnet_mpi_cache_completed(void *place) {
     return error;
 }
 
+/* Whether several threads may call MPI at a time. */
+int vgasnet_mpi_cache_is_thread_multiple(void) {
+    int level;
+    return NEXT(Query_thread)(&level) != MPI_SUCCESS || level == MPI_THREAD_MULTIPLE;
+}
+
 /* Whether this is the request that MPI has for all operations that are complete when they begin. */
 int vgasnet_mpi_cache_is_complete(uint64_t request) {
 #ifdef OPEN_MPI

@@ -1,4 +1,5 @@
-//! The buffers that gets under way will write, by address: where two overlap, nobody knows whose bytes will be there.
+//! The buffers that gets under way will write, by address: where two overlap, nobody knows whose bytes will be there, and neither get is
+//! kept.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,10 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 struct Range {
     end: usize,
-    members: Vec<u32>,
+    /// How many there are.
+    count: usize,
+    /// The only one, if nobody else has written there.
+    alone: Option<u32>,
 }
 
 /// Disjoint ranges by where they begin.
@@ -25,37 +29,40 @@ impl Origins {
         (range.end > start).then_some(*first)
     }
 
-    /// The members whose ranges overlap these bytes.
-    pub fn overlapping(&self, start: usize, len: usize) -> Vec<u32> {
+    /// Bytes are written. Returns the members whose buffers those overlap, unless they were told of before.
+    pub fn spoil(&mut self, start: usize, len: usize) -> Vec<u32> {
         let mut end = start.saturating_add(len);
-        let mut found = Vec::new();
+        let mut spoiled = Vec::new();
         while let Some(first) = self.overlap(start, end) {
-            found.extend(&self.0[&first].members);
+            let range = self.0.get_mut(&first).expect("it was found");
+            spoiled.extend(range.alone.take());
             end = first;
         }
-        found
+        spoiled
     }
 
-    /// Adds a buffer. Returns the members whose ranges it overlaps.
+    /// Adds a buffer. Returns the members that are spoiled by that, this one among them, unless they were told of before.
     pub fn insert(&mut self, member: u32, start: usize, len: usize) -> Vec<u32> {
         let end = start.saturating_add(len);
-        let (mut whole, mut members) = ((start, end), Vec::new());
+        let mut whole = (start, Range { end, count: 1, alone: Some(member) });
+        let mut spoiled = Vec::new();
         while let Some(first) = self.overlap(start, end) {
             let range = self.0.remove(&first).expect("it was found");
-            whole = (whole.0.min(first), whole.1.max(range.end));
-            members.extend(range.members);
+            spoiled.extend(range.alone.into_iter().chain(whole.1.alone));
+            whole = (
+                whole.0.min(first),
+                Range { end: whole.1.end.max(range.end), count: whole.1.count + range.count, alone: None },
+            );
         }
-        let others = members.clone();
-        members.push(member);
-        self.0.insert(whole.0, Range { end: whole.1, members });
-        others
+        self.0.insert(whole.0, whole.1);
+        spoiled
     }
 
     /// Removes a buffer. Its range stays while others are in it.
-    pub fn remove(&mut self, member: u32, start: usize) {
+    pub fn remove(&mut self, start: usize) {
         let Some((first, range)) = self.0.range_mut(..=start).next_back() else { return };
-        range.members.retain(|known| *known != member);
-        if range.members.is_empty() {
+        range.count -= 1;
+        if range.count == 0 {
             let first = *first;
             self.0.remove(&first);
         }
@@ -72,8 +79,9 @@ mod tests {
         assert!(origins.insert(1, 100, 10).is_empty());
         assert!(origins.insert(2, 110, 10).is_empty());
         assert!(origins.insert(3, 90, 10).is_empty());
-        assert!(origins.overlapping(120, 5).is_empty());
-        assert_eq!(origins.overlapping(105, 10).len(), 2);
+        assert!(origins.spoil(120, 5).is_empty());
+        assert_eq!(origins.spoil(105, 10), [2, 1]);
+        assert!(origins.spoil(105, 10).is_empty(), "it was told");
     }
 
     #[test]
@@ -81,14 +89,21 @@ mod tests {
         let mut origins = Origins::new();
         origins.insert(1, 100, 10);
         origins.insert(2, 120, 10);
-        let mut others = origins.insert(3, 105, 20);
-        others.sort_unstable();
-        assert_eq!(others, [1, 2]);
-        origins.remove(1, 100);
-        origins.remove(3, 105);
-        assert_eq!(origins.insert(4, 102, 1), [2], "nobody knows what is in 100..130");
-        origins.remove(2, 120);
-        origins.remove(4, 102);
-        assert!(origins.overlapping(0, 1000).is_empty());
+        let mut spoiled = origins.insert(3, 105, 20);
+        spoiled.sort_unstable();
+        assert_eq!(spoiled, [1, 2, 3]);
+        origins.remove(100);
+        origins.remove(105);
+        assert_eq!(origins.insert(4, 102, 1), [4], "nobody knows what is in 100..130");
+        origins.remove(120);
+        origins.remove(102);
+        assert!(origins.insert(5, 100, 30).is_empty());
+    }
+
+    #[test]
+    fn many_buffers_in_one_place_are_told_of_once_each() {
+        let mut origins = Origins::new();
+        let told: usize = (0..10_000).map(|member| origins.insert(member, 64, 8).len()).sum();
+        assert_eq!(told, 10_000);
     }
 }

@@ -64,11 +64,18 @@ pub struct Ticket {
     pub target: u32,
 }
 
+impl Ticket {
+    /// A get whose bytes are not kept.
+    pub fn of_target(space: u32, target: u32) -> Ticket {
+        Ticket { id: u32::MAX, number: 0, space, target }
+    }
+}
+
 /// Those of a space and a target.
 #[derive(Debug, Default)]
 struct OfTarget {
-    /// Whose bytes come by MPI, in the order of their numbers.
-    asked: Vec<u32>,
+    /// Whose bytes come by MPI, by their numbers.
+    asked: BTreeMap<u64, u32>,
     /// Gets that joined, by their destination.
     joined: BTreeMap<usize, Vec<u32>>,
     /// How many joined and have no bytes, nor was MPI asked for them.
@@ -106,7 +113,7 @@ fn lock() -> MutexGuard<'static, Pending> {
 
 /// The number of the get that was noted last.
 pub fn last_number() -> u64 {
-    if COUNT.load(Ordering::Relaxed) == 0 { 0 } else { lock().next_number - 1 }
+    if COUNT.load(Ordering::Acquire) == 0 { 0 } else { lock().next_number - 1 }
 }
 
 impl Pending {
@@ -130,7 +137,7 @@ impl Pending {
         match is_lacking {
             Some(true) => of_target.joined.entry(dest).or_default().push(id),
             Some(false) => {}
-            None => of_target.asked.push(id),
+            None => drop(of_target.asked.insert(number, id)),
         }
         of_target.lacking += usize::from(is_lacking.is_some());
         LOW.fetch_min(dest, Ordering::Relaxed);
@@ -145,15 +152,20 @@ impl Pending {
     }
 
     /// Forgets a record, which is no more in the list of its target.
-    fn remove(&mut self, id: u32) -> Option<Record> {
-        let record = self.records[id as usize].take()?;
+    fn remove(&mut self, id: u32) {
+        let record = self.records[id as usize].take();
+        record.into_iter().for_each(|record| self.release(id, record.dest));
+    }
+
+    /// A record is gone. A thread that finds no other under way may change the buffers, so all of them were read before this.
+    fn release(&mut self, id: u32, dest: usize) {
         self.free.push(id);
-        self.origins.remove(id, record.dest);
-        if COUNT.fetch_sub(1, Ordering::Relaxed) == 1 {
+        self.origins.remove(dest);
+        if COUNT.load(Ordering::Relaxed) == 1 {
             LOW.store(usize::MAX, Ordering::Relaxed);
             HIGH.store(0, Ordering::Relaxed);
         }
-        Some(record)
+        COUNT.fetch_sub(1, Ordering::Release);
     }
 
     /// The get of a target that joined and has this destination, which joins no more.
@@ -224,12 +236,13 @@ impl Pending {
     ///
     /// Its bytes have come, and are still there.
     unsafe fn file(&mut self, id: u32) {
-        let Some(record) = self.remove(id) else { return };
+        let Some(record) = self.records[id as usize].take() else { return };
         if let Purpose::Keep(fill) = record.purpose {
             // SAFETY: as the caller says.
             let served = unsafe { store::fill(fill, record.dest) };
             self.on_served(record.space, record.target, served);
         }
+        self.release(id, record.dest);
     }
 }
 
@@ -237,13 +250,8 @@ impl Pending {
 pub fn note(noted: &Noted, fill: Option<Fill>) -> (Ticket, Vec<Reissue>) {
     let mut pending = lock();
     let ticket = pending.add(noted, fill.map_or(Purpose::None, Purpose::Keep));
-    let others = pending.origins.insert(ticket.id, noted.dest, noted.len);
-    if others.is_empty() {
-        return (ticket, Vec::new());
-    }
-    let mut ids = others;
-    ids.push(ticket.id);
-    (ticket, pending.spoil(ids))
+    let spoiled = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    (ticket, pending.spoil(spoiled))
 }
 
 /// Notes a get that joined another.
@@ -256,8 +264,8 @@ pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
     }
     let purpose = if early.is_none() { Purpose::Joined { displacement } } else { Purpose::Asking };
     let ticket = pending.add(noted, purpose);
-    let others = pending.origins.insert(ticket.id, noted.dest, noted.len);
-    let mut reissues = pending.spoil(others);
+    let spoiled = pending.origins.insert(ticket.id, noted.dest, noted.len);
+    let mut reissues = pending.spoil(spoiled);
     if early.is_some() {
         let &Noted { space, target, dest, len } = noted;
         reissues.push(Reissue { id: ticket.id, space, target, dest, len, displacement });
@@ -274,7 +282,7 @@ pub fn on_reissued(reissue: &Reissue) {
     pending.next_number += 1;
     pending.on_lacking_less(reissue.space, reissue.target);
     if let Some(of_target) = pending.targets.get_mut(&(reissue.space, reissue.target)) {
-        of_target.asked.push(reissue.id);
+        of_target.asked.insert(number, reissue.id);
     }
 }
 
@@ -293,8 +301,8 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
         return Vec::new();
     }
     let mut pending = lock();
-    let others = pending.origins.overlapping(dest, len);
-    pending.spoil(others)
+    let spoiled = pending.origins.spoil(dest, len);
+    pending.spoil(spoiled)
 }
 
 /// Files the gets of a target up to a number. Returns whether gets joined that still have no bytes, which other threads are about to ask
@@ -304,20 +312,19 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
 ///
 /// MPI has completed these gets, and the program has not gone on since.
 pub unsafe fn file(space: u32, target: u32, last: u64) -> bool {
-    if COUNT.load(Ordering::Relaxed) == 0 {
+    // Acquire: what others have filed they have read.
+    if COUNT.load(Ordering::Acquire) == 0 {
         return false;
     }
     let mut pending = lock();
     let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
-    let asked = std::mem::take(&mut of_target.asked);
-    let is_asked = |id: &u32| pending.records[*id as usize].as_ref().is_some_and(|record| record.number <= last);
-    let (come, left): (Vec<u32>, Vec<u32>) = asked.into_iter().partition(is_asked);
-    for id in come {
+    let left = of_target.asked.split_off(&(last + 1));
+    let come = std::mem::replace(&mut of_target.asked, left);
+    for id in come.into_values() {
         // SAFETY: as the caller says.
         unsafe { pending.file(id) };
     }
     let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
-    of_target.asked = left;
     of_target.lacking > 0
 }
 
@@ -332,7 +339,7 @@ pub unsafe fn file_one(ticket: Ticket) {
         return;
     }
     if let Some(of_target) = pending.targets.get_mut(&(ticket.space, ticket.target)) {
-        of_target.asked.retain(|known| *known != ticket.id);
+        of_target.asked.remove(&ticket.number);
     }
     // SAFETY: as the caller says.
     unsafe { pending.file(ticket.id) };

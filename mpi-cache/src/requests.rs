@@ -1,4 +1,4 @@
-//! Requests of `MPI_Rget` whose bytes are kept when they have come.
+//! Requests of `MPI_Rget` whose bytes are kept when they have come, and those whose completion ends an interval.
 
 use crate::completion;
 use crate::ffi::{self, SUCCESS};
@@ -9,27 +9,29 @@ use std::ffi::c_int;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// By handle. A call that may complete a request takes it out before: as soon as it is complete, another thread may get its handle.
+/// By handle.
 static REQUESTS: Mutex<BTreeMap<u64, Ticket>> = Mutex::new(BTreeMap::new());
 
 /// How many there are: where there is none, calls about requests cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes a request. One that is there already was completed by a function that the library does not know.
-pub fn note(handle: u64, ticket: Ticket) {
-    if ffi::is_complete_request(handle) {
-        return completion::on_request(ticket);
-    }
+/// Changes the requests.
+fn change<T>(work: impl FnOnce(&mut BTreeMap<u64, Ticket>) -> T) -> T {
     let mut requests = lock(&REQUESTS);
-    requests.insert(handle, ticket);
+    let result = work(&mut requests);
     COUNT.store(requests.len(), Ordering::Relaxed);
+    result
 }
 
-fn take(handle: u64) -> Option<Ticket> {
-    let mut requests = lock(&REQUESTS);
-    let ticket = requests.remove(&handle);
-    COUNT.store(requests.len(), Ordering::Relaxed);
-    ticket
+/// Notes a request. What was completed by a function that the library does not know, and had the same handle, is not kept: its buffer
+/// may have been written since.
+pub fn note(handle: u64, ticket: Ticket) {
+    let before = change(|requests| requests.insert(handle, ticket));
+    before.into_iter().for_each(completion::on_request_failed);
+}
+
+fn end(ticket: Ticket, error: c_int) {
+    if error == SUCCESS { completion::on_request(ticket) } else { completion::on_request_failed(ticket) }
 }
 
 /// A call that may complete some of so many requests. `handle` reads the handle of one, `is_null` says whether it is the null request
@@ -44,16 +46,46 @@ pub fn complete(
     if COUNT.load(Ordering::Relaxed) == 0 {
         return next();
     }
-    let all = 0..usize::try_from(count).unwrap_or(0);
-    let known: Vec<(usize, u64, Ticket)> =
-        all.map(|at| (at, handle(at))).filter_map(|(at, handle)| Some((at, handle, take(handle)?))).collect();
+    let handles: Vec<u64> = (0..usize::try_from(count).unwrap_or(0)).map(handle).collect();
+    if ffi::is_thread_multiple() {
+        complete_among_threads(&handles, is_null, next)
+    } else {
+        complete_alone(&handles, is_null, next)
+    }
+}
+
+/// No other thread calls MPI meanwhile, so the handles that are complete are looked for afterwards: a program that waits for one of many
+/// again and again has them looked at once each.
+fn complete_alone(handles: &[u64], is_null: impl Fn(usize) -> bool, next: impl Fn() -> c_int) -> c_int {
+    let null = ffi::constants().request_null;
     let error = next();
-    for (at, handle, ticket) in known {
-        match is_null(at) {
-            false => note(handle, ticket),
-            true if error == SUCCESS => completion::on_request(ticket),
-            true => completion::on_request_failed(ticket),
-        }
+    for (_, handle) in handles.iter().enumerate().filter(|(at, handle)| **handle != null && is_null(*at)) {
+        let ticket = change(|requests| requests.remove(handle));
+        ticket.into_iter().for_each(|ticket| end(ticket, error));
+    }
+    error
+}
+
+/// As soon as a request is complete, another thread may get its handle. So all are taken out before.
+fn complete_among_threads(handles: &[u64], is_null: impl Fn(usize) -> bool, next: impl Fn() -> c_int) -> c_int {
+    let take = |requests: &mut BTreeMap<u64, Ticket>| -> Vec<(usize, u64, Ticket)> {
+        let known = handles.iter().enumerate();
+        known.filter_map(|(at, handle)| Some((at, *handle, requests.remove(handle)?))).collect()
+    };
+    let known = change(take);
+    let error = next();
+    let (done, left): (Vec<_>, Vec<_>) = known.into_iter().partition(|(at, ..)| is_null(*at));
+    change(|requests| requests.extend(left.into_iter().map(|(_, handle, ticket)| (handle, ticket))));
+    done.into_iter().for_each(|(_, _, ticket)| end(ticket, error));
+    error
+}
+
+/// `MPI_Request_get_status`. A request that is complete leaves its buffer to the program, though it is still to be freed.
+pub fn look(handle: u64, next: impl Fn() -> c_int, is_complete: impl FnOnce() -> bool) -> c_int {
+    let error = next();
+    if COUNT.load(Ordering::Relaxed) > 0 && error == SUCCESS && is_complete() {
+        let ticket = lock(&REQUESTS).get(&handle).copied();
+        ticket.into_iter().for_each(completion::on_request);
     }
     error
 }
@@ -64,7 +96,7 @@ pub fn free(handle: impl Fn() -> u64, next: impl Fn() -> c_int) -> c_int {
         return next();
     }
     let handle = handle();
-    let ticket = take(handle);
+    let ticket = change(|requests| requests.remove(&handle));
     let error = next();
     if let Some(ticket) = ticket.filter(|_| error != SUCCESS) {
         note(handle, ticket);

@@ -19,6 +19,9 @@ const DELETED: u64 = u64::MAX;
 static HANDLES: [AtomicU64; SLOTS] = [const { AtomicU64::new(EMPTY) }; SLOTS];
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
 
+/// The same windows by their numbers.
+static BY_NUMBER: [AtomicPtr<Window>; WINDOWS_MAX] = [const { AtomicPtr::new(std::ptr::null_mut()) }; WINDOWS_MAX];
+
 /// Which numbers windows have. Who holds it may change the tables.
 static NUMBERS: Mutex<[bool; WINDOWS_MAX]> = Mutex::new([false; WINDOWS_MAX]);
 
@@ -69,8 +72,9 @@ pub fn insert(window: Box<Window>) {
     let start = place(window.handle);
     let is_free = |slot: &usize| matches!(HANDLES[*slot].load(Ordering::Relaxed), EMPTY | DELETED);
     let slot = (0..SLOTS).map(|step| (start + step) % SLOTS).find(is_free).expect("there are more slots than numbers");
-    let handle = window.handle;
-    WINDOWS[slot].store(Box::into_raw(window), Ordering::Release);
+    let (handle, number, window) = (window.handle, window.space as usize, Box::into_raw(window));
+    BY_NUMBER[number].store(window, Ordering::Release);
+    WINDOWS[slot].store(window, Ordering::Release);
     HANDLES[slot].store(handle, Ordering::Release);
 }
 
@@ -82,7 +86,9 @@ pub fn remove(handle: u64) -> Option<Box<Window>> {
     HANDLES[slot].store(if is_last { EMPTY } else { DELETED }, Ordering::Release);
     let window = WINDOWS[slot].swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: it came of a box, and nobody uses a window that is being freed.
-    (!window.is_null()).then(|| unsafe { Box::from_raw(window) })
+    let window = (!window.is_null()).then(|| unsafe { Box::from_raw(window) })?;
+    BY_NUMBER[window.space as usize].store(std::ptr::null_mut(), Ordering::Release);
+    Some(window)
 }
 
 /// A window has this mode.
@@ -98,7 +104,6 @@ pub fn modes_seen() -> Vec<String> {
 
 /// The window of a number.
 pub fn of_space(space: u32) -> Option<&'static Window> {
-    let windows = WINDOWS.iter().map(|place| place.load(Ordering::Acquire));
     // SAFETY: a get of the window is not complete, so no thread frees it meanwhile.
-    windows.filter_map(|window| unsafe { window.as_ref() }).find(|window| window.space == space)
+    unsafe { BY_NUMBER[space as usize].load(Ordering::Acquire).as_ref() }
 }

@@ -42,6 +42,10 @@ pub fn write(write: &Write, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     if error == SUCCESS {
         window.on_issued(write.target as u32, true);
+        // Another thread may have begun a get before this was counted, whose old bytes would be kept.
+        if window.mode() != Mode::Off && ffi::is_thread_multiple() {
+            drop_overlapped(window, target, write);
+        }
     }
     error
 }

@@ -59,6 +59,16 @@ fn r8_readers_see_what_they_are_told_of() {
 }
 
 #[test]
+fn r8_who_waits_for_a_request_may_have_been_told() {
+    passes(&c("told"), 2, &["checked"]);
+}
+
+#[test]
+fn a_thread_that_flushes_beside_one_that_gets() {
+    passes(&c("flushes"), 2, &["always"]);
+}
+
+#[test]
 fn requests_of_gets() {
     let program = c("requests");
     for mode in ["always", "phase"] {

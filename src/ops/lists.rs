@@ -66,8 +66,10 @@ impl Ops {
         // SAFETY: the local side of each run is valid for its length or null, and this function waits for the
         // completion.
         let started = unsafe { self.start_runs(direction, rank, runs, completion) };
+        // After an error the job ends. Gets that joined one which was not begun would wait for ever.
+        started?;
         self.driver.finish(completion);
-        started
+        Ok(())
     }
 
     /// Starts a transfer. `None`: it is complete already.

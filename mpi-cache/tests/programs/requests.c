@@ -75,6 +75,27 @@ int main(int argc, char **argv) {
     EQUAL(value, 1000 * other + 40);
     MPI_Request_free(&request);
     CHECK(request == MPI_REQUEST_NULL);
+    /* The program has its buffer back as soon as it is told so, though the request is still to be freed. */
+    long looked = -1;
+    request = rget(&looked, 50);
+    for (int flag = 0; !flag;) MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+    EQUAL(looked, 1000 * other + 50);
+    looked = -777;
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    EQUAL(looked, -777);
+    MPI_Get(&looked, 1, MPI_LONG, other, 50, 1, MPI_LONG, win);
+    MPI_Win_flush(other, win);
+    EQUAL(looked, 1000 * other + 50);
+    /* Many into one place, and many that are waited for one by one. */
+    enum { MANY = 20000 };
+    static MPI_Request many[MANY / 10];
+    for (int i = 0; i < MANY; ++i) MPI_Get(&looked, 1, MPI_LONG, other, 55, 1, MPI_LONG, win);
+    MPI_Win_flush(other, win);
+    EQUAL(looked, 1000 * other + 55);
+    static long places[MANY / 10];
+    for (int i = 0; i < MANY / 10; ++i) many[i] = rget(&places[i], 56 + i % 8);
+    for (int i = 0, index; i < MANY / 10; ++i) MPI_Waitany(MANY / 10, many, &index, MPI_STATUS_IGNORE);
+    for (int i = 0; i < MANY / 10; ++i) EQUAL(places[i], 1000 * other + 56 + i % 8);
     /* Completed by a flush before it is waited for. */
     request = rget(&value, 41);
     MPI_Win_flush(other, win);

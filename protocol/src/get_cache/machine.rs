@@ -46,13 +46,15 @@ const ENTRY_BYTES: u64 = 64;
 const ENTRIES: core::ops::RangeInclusive<u64> = 64..=1 << 24;
 
 impl Limits {
-    /// The bounds of a cache that may have so much memory, at least 64 bytes, and keeps gets of at most `len_max`. It begins small.
+    /// The bounds of a cache that may have so much memory, at least 64 bytes, and keeps gets of at most `len_max`. It begins small, and
+    /// never has 64 GiB: units are numbered in 32 bits.
     pub fn of_memory(bytes: u64, len_max: u32, seed: u64) -> Limits {
         let bytes = (bytes / 64 * 64).max(64);
+        let units_max = u64::from(u32::MAX) - 1;
         let chunk_bytes = (1 << (bytes / CHUNKS).max(1).ilog2()).clamp(u64::from(len_max), CHUNK_BYTES_MAX).min(bytes);
         Limits {
             chunk_bytes: chunk_bytes as u32,
-            chunks_max: (bytes / chunk_bytes).min(1 << 24) as u32,
+            chunks_max: (bytes / chunk_bytes).min(units_max * u64::from(UNIT_BYTES) / chunk_bytes).min(1 << 24) as u32,
             chunks_start: 1,
             entries_max: (bytes / ENTRY_BYTES).clamp(*ENTRIES.start(), *ENTRIES.end()) as u32,
             entries_start: 1 << 10,
