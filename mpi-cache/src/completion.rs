@@ -136,10 +136,16 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
     }
 }
 
+/// An epoch of another kind has begun, which ends that of a fence: MPI refuses gets of that from now on.
+fn end_fence(window: &Window) {
+    window.access.fetch_and(!access::FENCED, Ordering::Relaxed);
+}
+
 /// `MPI_Win_lock`.
 pub fn lock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
+    end_fence(window);
     if let Some(target) = window.target(rank) {
         target.access.fetch_or(access::LOCKED, Ordering::Relaxed);
         window.locks.fetch_add(1, Ordering::Relaxed);
@@ -180,6 +186,7 @@ fn tell_before_unlock(window: &Window, mark: &Mark) {
 pub fn lock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     if let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) {
+        end_fence(window);
         window.access.fetch_or(access::ALL_LOCKED, Ordering::Relaxed);
         window.end_intervals();
     }
@@ -227,6 +234,7 @@ pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
 pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
     let error = next();
     let Some(window) = windows::find(handle).filter(|_| error == SUCCESS) else { return error };
+    end_fence(window);
     // Where the members are not known, gets to them are not cached.
     let members = ffi::members(group, handle, window.targets.len()).unwrap_or_default();
     for number in &members {
@@ -265,7 +273,11 @@ pub fn post(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
             words::tell_own(window);
         }
     }
-    next()
+    let error = next();
+    if error == SUCCESS {
+        end_fence(window);
+    }
+    error
 }
 
 /// `MPI_Win_wait` and `MPI_Win_test`; `is_over` says whether the epoch has ended.

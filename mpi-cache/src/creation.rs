@@ -50,11 +50,27 @@ struct Offer {
 pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce() -> u64) -> c_int {
     let is_inside = IS_INSIDE.get();
     let error = inside(next);
-    if error == SUCCESS && !is_inside {
+    if error == SUCCESS && !is_inside && is_its_mpi(creation.call) {
         ffi::constants();
         inside(|| make_known(creation, handle()));
     }
     error
+}
+
+/// Whether the library was built for the MPI of this process. If not, that is told once.
+fn is_its_mpi(call: &str) -> bool {
+    static TOLD: Once = Once::new();
+    let is_it = ffi::is_its_mpi();
+    if !is_it {
+        let built_for = if cfg!(open_mpi) { "Open MPI" } else { "another MPI than Open MPI" };
+        TOLD.call_once(|| {
+            line(
+                call,
+                &format!("this library was built for {built_for}, and the program has another; nothing is cached"),
+            );
+        });
+    }
+    is_it
 }
 
 /// A window that is not cached.

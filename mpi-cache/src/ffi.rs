@@ -40,6 +40,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
     fn vgasnet_mpi_cache_is_thread_multiple() -> c_int;
+    fn vgasnet_mpi_cache_is_its_mpi() -> c_int;
     fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
     fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
@@ -105,6 +106,13 @@ pub fn constants() -> &'static Constants {
         unsafe { vgasnet_mpi_cache_constants(&mut constants) };
         constants
     })
+}
+
+/// Whether the process has the MPI that the library was built for, as far as can be told.
+pub fn is_its_mpi() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    // SAFETY: it asks MPI for its name, by a function that has the same arguments in all of them.
+    *IS.get_or_init(|| unsafe { vgasnet_mpi_cache_is_its_mpi() != 0 })
 }
 
 /// What types need that are not MPI's own. Once, while MPI runs.

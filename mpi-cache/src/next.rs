@@ -31,7 +31,10 @@ impl Next {
     fn find(&self) -> usize {
         let address = ffi::find(self.name, self.profiling_name);
         if address == 0 {
-            eprintln!("vgasnet-mpi-cache: {}: no library of this process has it besides", self.name.to_string_lossy());
+            eprintln!(
+                "vgasnet-mpi-cache: {}: no library of this process has it besides; preload MPI behind this one",
+                self.name.to_string_lossy()
+            );
             std::process::abort();
         }
         self.address.store(address, Ordering::Relaxed);

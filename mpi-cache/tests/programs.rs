@@ -127,7 +127,7 @@ fn modes_are_asked_for_in_four_ways() {
 fn values_that_are_none_get_one_line() {
     let program = c("modes");
     let modes = "allowed are off, epoch, phase, always and checked";
-    let sizes = "a number of bytes from 1 on is allowed, with K, M or G behind it";
+    let sizes = "a number of bytes from 1 on is allowed, with K, M, G or T behind it";
     let clampi = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
     let cases: [(&[&str], (&str, &str), String); 5] = [
         (&["vgasnet_cache", "fast"], ("A", ""), format!("vgasnet_cache=fast: {modes}; the window is not cached")),

@@ -50,6 +50,14 @@ int main(int argc, char **argv) {
     show("get after the epoch", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
     show("flush after the epoch", MPI_Win_flush(other, win));
     MPI_Barrier(MPI_COMM_WORLD);
+    show("fence", MPI_Win_fence(0, win));
+    show("get between fences", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
+    show("second fence", MPI_Win_fence(0, win));
+    show("lock after a fence", MPI_Win_lock(MPI_LOCK_SHARED, other, 0, win));
+    show("get with a lock", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
+    show("unlock of that", MPI_Win_unlock(other, win));
+    show("get after the fence's epoch", MPI_Get(&value, 1, MPI_LONG, other, 0, 1, MPI_LONG, win));
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
