@@ -13,7 +13,9 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
-use vgasnet_protocol::get_cache::{Answer, Filled, GENERATION_PLACES, Hash, Hasher, Key, Limits, Machine, Part, Stats};
+use vgasnet_protocol::get_cache::{
+    Answer, Filled, GENERATION_PLACES, Hash, Hasher, Key, Limits, Machine, Part, Stats, TARGET_PLACES,
+};
 
 /// What is behind the lock: for the type parameter of [`GetCache`] only.
 pub struct State<M: Memory>(Machine<Driver<M>, Waiter>);
@@ -81,7 +83,7 @@ impl<M: Memory, L: Locked<State<M>>> fmt::Debug for GetCache<M, L> {
 fn tables(limits: &Limits) -> Option<Shared> {
     let readers = Readers::new(threads::THREADS, !barrier::is_there());
     let arena = Arena::new(limits.chunk_bytes, limits.chunks_max)?;
-    Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES, arena, readers)
+    Shared::new(limits.buckets_max(), limits.entries_max, GENERATION_PLACES + TARGET_PLACES, arena, readers)
 }
 
 static CACHES: AtomicU64 = AtomicU64::new(0);
@@ -236,6 +238,11 @@ impl<M: Memory, L: Locked<State<M>>> GetCache<M, L> {
     /// [`GENERATION_PLACES`] share that.
     pub fn invalidate(&self, space: u32) {
         self.state.with(|state| state.0.invalidate(space));
+    }
+
+    /// As [`GetCache::invalidate`], for one target of a space. Few others may share that.
+    pub fn invalidate_target(&self, space: u32, target: u32) {
+        self.state.with(|state| state.0.invalidate_target(space, target));
     }
 
     /// As [`GetCache::invalidate`], and its memory is free at once: the space is gone, or its number will be another's.

@@ -4,7 +4,9 @@ use crate::entry::{Bytes, Entry};
 use crate::readers::Readers;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::table::Table;
-use vgasnet_protocol::get_cache::{Clock, EntryId, Hash, Key, SLOTS, UNIT_BYTES, entry_of, generation_place, place_of};
+use vgasnet_protocol::get_cache::{
+    Clock, EntryId, Hash, Key, SLOTS, UNIT_BYTES, entry_of, generation_place, place_of, target_place,
+};
 
 /// Slots that are looked at together.
 #[derive(Debug, Default)]
@@ -139,7 +141,8 @@ impl Shared {
     #[inline]
     fn generation(&self, key: &Key) -> u32 {
         // Acquire: what was asked for before this generation began is older than it.
-        self.generations[generation_place(key.space)].load(Ordering::Acquire)
+        let at = |place: usize| self.generations.get(place).map_or(0, |generation| generation.load(Ordering::Acquire));
+        at(generation_place(key.space)).wrapping_add(at(target_place(key.space, key.target)))
     }
 
     /// A slot.

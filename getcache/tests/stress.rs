@@ -151,6 +151,7 @@ impl World {
         let new: Vec<u32> = cells.iter().map(|cell| cell.now.fetch_add(1, Ordering::AcqRel) + 1).collect();
         match random.u32(0..3) {
             0 if is_all => self.cache.forget(space),
+            1 if is_all => self.cache.invalidate_target(space, 0),
             _ if is_all => self.cache.invalidate(space),
             _ => self.cache.drop_range(space, 0, u64::from(blocks.start * BLOCK_BYTES), u64::from(BLOCK_BYTES)),
         }

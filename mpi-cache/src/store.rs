@@ -86,7 +86,9 @@ pub fn drop_range(space: u32, target: u32, start: u64, len: u64) {
 
 /// All of a target's bytes may be overwritten.
 pub fn drop_target(space: u32, target: u32) {
-    drop_range(space, target, 0, u64::MAX);
+    if let Some(cache) = cache() {
+        cache.invalidate_target(space, target);
+    }
 }
 
 /// What the cache has done.

@@ -10,7 +10,7 @@ use slab::Slab;
 pub struct Entry<W> {
     /// What it is an entry of.
     pub key: Key,
-    /// The generation of its space when it was asked for.
+    /// The generations of its space and its target, added, when it was asked for.
     pub generation: u32,
     /// Its bytes' place.
     pub region: RegionId,

@@ -6,7 +6,9 @@ use super::entries::{Entries, Entry};
 use super::ghosts::Ghosts;
 use super::heat::{Clock, Heat};
 use super::index::Index;
-use super::key::{ENTRIES_MAX, EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, generation_place};
+use super::key::{
+    ENTRIES_MAX, EntryId, GENERATION_PLACES, Hasher, Key, SLOTS, TARGET_PLACES, generation_place, target_place,
+};
 use super::mirror::{Mirror, Opened};
 use super::ranges::Ranges;
 use super::room::{Room, SAMPLE_KEPT};
@@ -129,7 +131,7 @@ impl<M: Mirror, W> Machine<M, W> {
             window: Window::default(),
             sizing: Sizing::new(limits.chunks_start, limits.chunks_max),
             stats: Stats::default(),
-            generations: vec![0; GENERATION_PLACES as usize],
+            generations: vec![0; (GENERATION_PLACES + TARGET_PLACES) as usize],
             clock: Clock::default(),
             pressed: 0,
             mean_bytes: 0.0,
@@ -205,13 +207,31 @@ impl<M: Mirror, W> Machine<M, W> {
     /// Nothing of a space is served any more that was asked for before. Spaces of the same place share that.
     pub fn invalidate(&mut self, space: u32) {
         let place = generation_place(space);
-        if self.generations[place] == u32::MAX {
-            // Numbers begin anew, so nothing may be left of those before.
-            self.drop_all(|known| generation_place(known.key.space) == place);
+        self.begin_generation(place, |known| generation_place(known.key.space) == place);
+    }
+
+    /// Nothing of a target's space is served any more that was asked for before. Targets of the same place share that.
+    pub fn invalidate_target(&mut self, space: u32, target: u32) {
+        let place = target_place(space, target);
+        self.begin_generation(place, |known| target_place(known.key.space, known.key.target) == place);
+    }
+
+    /// Begins another generation of a place, to which these entries belong.
+    fn begin_generation(&mut self, place: usize, belongs: impl Fn(&Entry<W>) -> bool) {
+        let next = self.generations[place].wrapping_add(1);
+        if next % (1 << 31) == 0 {
+            // An entry knows the sum of two numbers. Before that can be what it was, one of them has come here.
+            self.drop_all(belongs);
         }
-        self.generations[place] = self.generations[place].wrapping_add(1);
-        self.mirror.set_generation(place, self.generations[place]);
+        self.generations[place] = next;
+        self.mirror.set_generation(place, next);
         self.unswept = self.entries.listed().len();
+    }
+
+    /// The generation of a key's space and that of its target, which is another one as soon as one of them is.
+    pub(super) fn generation(&self, key: &Key) -> u32 {
+        let of_target = self.generations[target_place(key.space, key.target)];
+        self.generations[generation_place(key.space)].wrapping_add(of_target)
     }
 
     /// A space is gone: nothing of it is served any more, and its entries go at once.
@@ -255,6 +275,12 @@ impl<M: Mirror, W> Machine<M, W> {
     /// Whether only sampled keys need be asked about.
     pub fn is_dormant(&self) -> bool {
         self.sizing.is_dormant()
+    }
+
+    /// The units of recent entries, as they are counted, and what the entries that are recent have.
+    pub fn window_units(&self) -> (u32, u32) {
+        let listed = self.entries.listed().iter().filter(|entry| self.entries.is_new(**entry));
+        (self.window.units(), listed.map(|entry| self.arena.units_of(self.entries.get(*entry).region)).sum())
     }
 
     /// The index.
@@ -330,7 +356,7 @@ impl<M: Mirror, W> Machine<M, W> {
 
     pub(super) fn is_stale(&self, entry: EntryId) -> bool {
         let known = self.entries.get(entry);
-        known.generation != self.generations[generation_place(known.key.space)]
+        known.generation != self.generation(&known.key)
     }
 
     fn part(&self, entry: EntryId, len: u32) -> Part {

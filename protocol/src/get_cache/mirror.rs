@@ -8,7 +8,7 @@ use super::key::{EntryId, Key};
 pub struct Opened {
     /// What it is an entry of.
     pub key: Key,
-    /// The generation of its space.
+    /// The generations of its space and its target, added.
     pub generation: u32,
     /// Where its bytes are, in units of the arena.
     pub place: u32,
@@ -26,7 +26,7 @@ pub trait Mirror {
     /// The index has so many buckets.
     fn set_buckets(&mut self, buckets: u32);
 
-    /// Entries of another generation of the spaces of this place are not served any more.
+    /// Entries of another generation of the spaces or targets of this place are not served any more.
     fn set_generation(&mut self, place: usize, generation: u32);
     /// An entry's bytes are here. It was closed.
     fn open(&mut self, entry: EntryId, opened: &Opened);

@@ -12,7 +12,7 @@
 //! - [`Index`] finds entries, [`Arena`] has their bytes, [`Ranges`] knows them by address, [`Sizing`] decides how much memory they get.
 //! - Where there is no room, up to three entries side by side go: those of the least worth a byte among a sample. They stay if the new one
 //!   is worth less: [`Ghosts`] knows how much it was used before. A small [`Window`] takes some of those in spite of that.
-//! - A space is invalidated by its generation: entries of an older one are not served, and go bit by bit.
+//! - A space is invalidated by its generation, and so is a target of it: entries of an older one are not served, and go bit by bit.
 
 mod answer;
 mod arena;
@@ -36,7 +36,8 @@ pub use ghosts::Ghosts;
 pub use heat::{Clock, Heat};
 pub use index::{BUCKETS_MIN, Index};
 pub use key::{
-    ENTRIES_MAX, EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, entry_of, generation_place, place_of,
+    ENTRIES_MAX, EntryId, GENERATION_PLACES, Hash, Hasher, Key, SLOTS, TARGET_PLACES, entry_of, generation_place,
+    place_of, target_place,
 };
 pub use machine::{Limits, Machine};
 pub use mirror::{Mirror, Opened, Seen};

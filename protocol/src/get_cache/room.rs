@@ -2,7 +2,7 @@
 
 use super::arena::{RegionId, units_of};
 use super::entries::Entry;
-use super::key::{EntryId, Key, generation_place};
+use super::key::{EntryId, Key};
 use super::machine::Machine;
 use super::mirror::Mirror;
 use super::window::PROBES_PART;
@@ -55,12 +55,13 @@ impl<M: Mirror, W> Machine<M, W> {
         if len == 0 || len > self.limits.len_max || (is_full && self.evict_sampled(&mut left).is_none()) {
             return (None, Room::None);
         }
-        let generation = self.generations[generation_place(key.space)];
+        let generation = self.generation(key);
         let entry = self.entries.insert(Entry::new(*key, generation, len, weight));
         let hash = self.hasher.hash(key);
         let heat = self.ghosts.heat(hash, self.ghost_places()).used(self.clock);
         self.mirror.set_heat(entry, heat);
         let Some(is_made) = self.allocate(entry, units_of(len), &mut left) else {
+            self.window.remove(&mut self.entries, entry, units_of(len));
             self.entries.remove(entry);
             self.ghosts.note(hash, heat, self.ghost_places());
             return (None, Room::None);
@@ -74,6 +75,7 @@ impl<M: Mirror, W> Machine<M, W> {
             Some(false) if is_full => (Some(entry), Room::Displaced),
             Some(false) => (Some(entry), if is_made { Room::Made } else { Room::Free }),
             None => {
+                self.leave_window(entry);
                 self.release(entry);
                 (None, Room::None)
             }

@@ -34,6 +34,11 @@ impl Default for Window {
 }
 
 impl Window {
+    /// How many units its entries have.
+    pub fn units(&self) -> u32 {
+        self.units
+    }
+
     /// Whether one more entry may come: all while that pays, else those that are drawn, one in [`PROBES_PART`].
     pub fn admits(&self, is_drawn: bool) -> bool {
         is_drawn || self.hit_share >= PAYS * 16

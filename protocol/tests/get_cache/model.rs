@@ -5,6 +5,7 @@ use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use vgasnet_protocol::get_cache::{
     Answer, EntryId, Filled, Key, Limits, Machine, Opened, Part, SLOTS, Stats, UNIT_BYTES, Want, generation_place,
+    target_place,
 };
 
 /// Two of them share a generation.
@@ -84,7 +85,12 @@ impl World {
             0..60 => self.get(),
             60..80 => self.end_one(),
             80..90 => self.unpin_one(),
-            90..98 => self.write(),
+            90..97 => self.write(),
+            97 => {
+                let (space, target) = (self.random.choice(SPACES).expect("some"), self.random.u32(0..TARGETS));
+                self.change(space, target, 0, SPACE_BYTES);
+                self.machine.invalidate_target(space, target);
+            }
             98 => {
                 let space = self.random.choice(SPACES).expect("some");
                 self.change(space, 0, 0, SPACE_BYTES);
@@ -180,7 +186,9 @@ impl World {
         let is_of = |entry: EntryId| {
             let known = &twin.entries[entry.index()];
             let opened = known.opened.filter(|opened| known.is_open && opened.key == *key)?;
-            (opened.generation == twin.generations[generation_place(key.space)]).then_some(opened)
+            let of_target = twin.generations[target_place(key.space, key.target)];
+            let generation = twin.generations[generation_place(key.space)].wrapping_add(of_target);
+            (opened.generation == generation).then_some(opened)
         };
         entries.find_map(is_of)
     }
@@ -267,6 +275,8 @@ impl World {
         assert_eq!(stats.gets, asked, "{}: each get counts once", self.run);
         let own = (self.expected.hits, self.expected.joined, self.expected.partial);
         assert_eq!((stats.hits, stats.joined, stats.partial), own, "{}", self.run);
+        let (units, of_entries) = self.machine.window_units();
+        assert_eq!(units, of_entries, "{}: of recent entries", self.run);
         assert!(stats.bytes_held <= stats.bytes_max || self.machine.mirror.refusals > 0, "{}", self.run);
     }
 

@@ -183,3 +183,28 @@ fn a_cache_that_begins_badly_soon_does_as_well() {
         }
     }
 }
+
+#[test]
+fn recent_entries_are_counted_right_while_memory_grows_and_shrinks() {
+    let limits = Limits { chunk_bytes: 8 << 10, chunks_max: 8, ..limits(64 << 10) };
+    let mut machine: Machine<Twin, ()> = Machine::new(Twin::new(&limits), limits);
+    let mut random = fastrand::Rng::with_seed(SEED);
+    for cycle in 0..12_u64 {
+        for at in 0..24_000_u64 {
+            // A scan makes the cache dormant, which shrinks it. Then the same keys are asked for again and again.
+            let number = if cycle % 2 == 0 { cycle << 32 | at } else { random.u64(0..600) };
+            let key = Key { space: 0, target: 1, address: number << 13 };
+            if machine.is_dormant() && !machine.hasher().hash(&key).is_sampled() {
+                machine.mirror.seen.dormant += 1;
+                continue;
+            }
+            match machine.get(&key, &Want::all(1 + (number % 4096) as u32, 1.0), ()) {
+                Answer::Hit(part) => machine.mirror.unpin(part.entry),
+                Answer::Miss { fill: Some(part), .. } => _ = machine.fill(part.entry),
+                _ => {}
+            }
+            let (units, of_entries) = machine.window_units();
+            assert_eq!(units, of_entries, "get {at} of cycle {cycle}");
+        }
+    }
+}

@@ -1,7 +1,9 @@
 //! The driver's side of the cache, in memory of the test.
 
 use std::cell::Cell;
-use vgasnet_protocol::get_cache::{Clock, EntryId, GENERATION_PLACES, Heat, Limits, Mirror, Opened, SLOTS, Seen};
+use vgasnet_protocol::get_cache::{
+    Clock, EntryId, GENERATION_PLACES, Heat, Limits, Mirror, Opened, SLOTS, Seen, TARGET_PLACES,
+};
 
 /// What the twin knows of one entry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +38,7 @@ impl Twin {
             slots: vec![0; (limits.buckets_max() * SLOTS) as usize],
             buckets: 0,
             entries: vec![Known::default(); limits.entries_max as usize],
-            generations: vec![0; GENERATION_PLACES as usize],
+            generations: vec![0; (GENERATION_PLACES + TARGET_PLACES) as usize],
             clock: Clock::default(),
             seen: Seen::default(),
             is_dormant: false,
