@@ -170,6 +170,9 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
     // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
     let outcome = unsafe { store::get(window.space, place.number, place.address, place.origin, place.len) };
+    if matches!(outcome, Outcome::Hit | Outcome::Joined) {
+        window.worth.on_paid();
+    }
     if outcome == Outcome::Hit {
         let spoiled = pending::on_written(place.origin, place.len);
         if !spoiled.is_empty() {
@@ -186,12 +189,15 @@ fn join(place: &Place<'_>) {
     reissue(reissues, place.window);
 }
 
-/// Whether the cache may be asked: in mode checked, once the target's word is known.
+/// Whether the cache may be asked, and that pays: in mode checked, once the target's word is known.
 #[inline]
 fn is_ready(place: &Place<'_>) -> bool {
     let window = place.window;
-    let is_checked = window.mode() == Mode::Checked;
-    !is_checked || words::look(window, place.number)
+    match window.mode() {
+        Mode::Checked => window.worth.asks(Mode::Checked) && words::look(window, place.number),
+        Mode::Epoch => window.worth.asks(Mode::Epoch),
+        _ => true,
+    }
 }
 
 /// `MPI_Get`.

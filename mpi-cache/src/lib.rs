@@ -29,4 +29,5 @@ mod store;
 mod window;
 mod windows;
 mod words;
+mod worth;
 mod writers;

@@ -2,6 +2,7 @@
 
 use crate::ffi::Words;
 use crate::settings::Mode;
+use crate::worth::Worth;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +77,7 @@ pub struct Window {
     touched: Mutex<Vec<u32>>,
     /// The targets of the access epoch that `MPI_Win_start` began.
     pub started: Mutex<Vec<u32>>,
+    pub worth: Worth,
     /// In mode checked, or if it was that before.
     pub words: Option<Words>,
     /// Whether others may put in the exposure epoch.
@@ -111,6 +113,7 @@ impl Window {
             progress: Progress::default(),
             touched: Mutex::default(),
             started: Mutex::default(),
+            worth: Worth::default(),
             words,
             is_exposed_to_puts: AtomicBool::new(true),
         }

@@ -26,6 +26,7 @@ fn read(window: &Window, number: u32, interval: u64) -> bool {
         return false;
     };
     count(&COUNTS.words_read);
+    window.worth.on_word();
     if target.word.swap(word, Ordering::AcqRel) != word {
         count(&COUNTS.words_changed);
         store::drop_target(window.space, number);

@@ -208,6 +208,16 @@ fn statistics_count_each_get_once() {
     assert!(ended.expect_done().stderr.lines().any(|told| told.contains(line)), "{ended}");
 }
 
+#[test]
+fn words_are_not_read_for_long_where_nothing_hits() {
+    let ended = c("rests").run(2, &["checked"], &[("VGASNET_MPI_CACHE_STATS", "1")]);
+    let shown = ended.expect_done().stderr.lines().filter(|line| line.starts_with('{'));
+    let all: Vec<serde_json::Value> =
+        shown.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {ended}"))).collect();
+    let number = |name: &str| all.iter().filter_map(|of_rank| of_rank[name].as_u64()).sum::<u64>();
+    assert_eq!((number("words_read"), number("gets_passed")), (4096, 20_000 - 4096), "{ended}");
+}
+
 fn check_statistics(text: &str, ended: &Ended) {
     let all: serde_json::Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}\n{ended}"));
     let number = |name: &str| all[name].as_u64().unwrap_or_else(|| panic!("{name} is no number: {text}"));
