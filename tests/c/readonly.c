@@ -2,6 +2,7 @@
  *   phases   gets of all kinds by two threads of each rank, most of them from few places; in each phase some blocks are new
  *   kept     copies of an earlier phase are used again, but for those of a page that was written
  *   misuse   what begin, end and stats refuse
+ *   list     a list of gets from a range names one place twice, and then one outside
  *   broken R W P  rank R writes to a range that rank 0 has declared, in way W (put, store,
  *                  atomic, list, value, set) at place P: inside or start */
 #include <pthread.h>
@@ -346,6 +347,19 @@ static void misuse(void) {
     REFUSED(vgasnet_readonly_stats(&stats, sizeof stats + 8));
 }
 
+/* The second get joins the first. */
+static void get_list_with_error(void) {
+    uint64_t got[3];
+    char *there = (char *)at(1, 0);
+    vgasnet_memvec_t to[3], from[3] = {{there, 8}, {there, 8}, {there + segment_bytes, 8}};
+    for (size_t i = 0; i < 3; ++i) to[i] = (vgasnet_memvec_t){&got[i], 8};
+    barrier();
+    if (me != 0) return;
+    CHECK(vgasnet_readonly_begin(1, there, segment_bytes, 0, NULL) == VGASNET_OK);
+    vgasnet_getv_bulk(3, to, 1, 3, from);
+    CHECK(!"a get outside the segment ends the job");
+}
+
 int main(int argc, char **argv) {
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
     segment_bytes = least(24 * page_bytes(), (size_t)6 << 20) / page_bytes() * page_bytes();
@@ -357,6 +371,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "phases") == 0) run_phases();
     if (strcmp(argv[1], "kept") == 0) keep();
     if (strcmp(argv[1], "misuse") == 0) misuse();
+    if (strcmp(argv[1], "list") == 0) get_list_with_error();
     if (strcmp(argv[1], "broken") == 0) {
         CHECK(argc > 4);
         break_promise((vgasnet_node_t)atoi(argv[2]), argv[3], argv[4]);

@@ -259,6 +259,13 @@ fn who_writes_to_a_read_only_range_is_named() {
 }
 
 #[test]
+fn a_list_with_an_error_ends_the_job_though_a_get_has_joined() {
+    let program = compile::program("readonly", Language::C99, Linking::Shared);
+    let ended = run(&program, &["list"], small(2, 7, false, true));
+    assert!(ended.expect(1).stderr.contains("vgasnet: rank 0: vgasnet_getv_bulk: "), "{ended}");
+}
+
+#[test]
 fn ranges_that_cannot_be_read_only_are_refused() {
     let program = compile::program("readonly", Language::C99, Linking::Shared);
     let ended = run(&program, &["misuse"], small(1, 2, true, true));
