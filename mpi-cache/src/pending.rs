@@ -32,6 +32,8 @@ struct Record {
     dest: usize,
     len: usize,
     purpose: Purpose,
+    /// It joined another. Who completes it goes on until it has its bytes, also if MPI is asked for them on the way.
+    has_joined: bool,
 }
 
 /// A get that joined in vain: MPI is to be asked for its bytes.
@@ -78,7 +80,7 @@ struct OfTarget {
     asked: BTreeMap<u64, u32>,
     /// Gets that joined, by their destination.
     joined: BTreeMap<usize, Vec<u32>>,
-    /// How many joined and have no bytes, nor was MPI asked for them.
+    /// How many joined and have no bytes yet.
     lacking: usize,
 }
 
@@ -127,7 +129,7 @@ impl Pending {
             Purpose::Asking => Some(false),
             Purpose::Keep(_) | Purpose::None => None,
         };
-        let record = Record { space, target, number, dest, len, purpose };
+        let record = Record { space, target, number, dest, len, purpose, has_joined: is_lacking.is_some() };
         let id = self.free.pop().unwrap_or(self.records.len() as u32);
         if id as usize == self.records.len() {
             self.records.push(None);
@@ -154,13 +156,16 @@ impl Pending {
     /// Forgets a record, which is no more in the list of its target.
     fn remove(&mut self, id: u32) {
         let record = self.records[id as usize].take();
-        record.into_iter().for_each(|record| self.release(id, record.dest));
+        record.into_iter().for_each(|record| self.release(id, &record));
     }
 
     /// A record is gone. A thread that finds no other under way may change the buffers, so all of them were read before this.
-    fn release(&mut self, id: u32, dest: usize) {
+    fn release(&mut self, id: u32, record: &Record) {
         self.free.push(id);
-        self.origins.remove(dest);
+        self.origins.remove(record.dest);
+        if let Some(of_target) = self.targets.get_mut(&(record.space, record.target)) {
+            of_target.lacking -= usize::from(record.has_joined);
+        }
         if COUNT.load(Ordering::Relaxed) == 1 {
             LOW.store(usize::MAX, Ordering::Relaxed);
             HIGH.store(0, Ordering::Relaxed);
@@ -179,20 +184,11 @@ impl Pending {
         id
     }
 
-    fn on_lacking_less(&mut self, space: u32, target: u32) {
-        if let Some(of_target) = self.targets.get_mut(&(space, target)) {
-            of_target.lacking -= 1;
-        }
-    }
-
     /// These gets that joined have their bytes.
     fn on_served(&mut self, space: u32, target: u32, dests: Vec<usize>) {
         for dest in dests {
             match self.take_joined(space, target, dest) {
-                Some(id) => {
-                    self.on_lacking_less(space, target);
-                    self.remove(id);
-                }
+                Some(id) => self.remove(id),
                 None => self.early.push((dest, true)),
             }
         }
@@ -236,13 +232,13 @@ impl Pending {
     ///
     /// Its bytes have come, and are still there.
     unsafe fn file(&mut self, id: u32) {
-        let Some(record) = self.records[id as usize].take() else { return };
-        if let Purpose::Keep(fill) = record.purpose {
+        let Some(mut record) = self.records[id as usize].take() else { return };
+        if let Purpose::Keep(fill) = std::mem::replace(&mut record.purpose, Purpose::None) {
             // SAFETY: as the caller says.
             let served = unsafe { store::fill(fill, record.dest) };
             self.on_served(record.space, record.target, served);
         }
-        self.release(id, record.dest);
+        self.release(id, &record);
     }
 }
 
@@ -280,7 +276,6 @@ pub fn on_reissued(reissue: &Reissue) {
     let Some(Some(record)) = pending.records.get_mut(reissue.id as usize) else { return };
     (record.purpose, record.number) = (Purpose::None, number);
     pending.next_number += 1;
-    pending.on_lacking_less(reissue.space, reissue.target);
     if let Some(of_target) = pending.targets.get_mut(&(reissue.space, reissue.target)) {
         of_target.asked.insert(number, reissue.id);
     }
@@ -305,8 +300,8 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
     pending.spoil(spoiled)
 }
 
-/// Files the gets of a target up to a number. Returns whether gets joined that still have no bytes, which other threads are about to ask
-/// for. What joined a get that is filed has its bytes when this returns.
+/// Files the gets of a target up to a number. Returns whether gets joined that still have no bytes: other threads are about to ask for
+/// those, or have done so since. What joined a get that is filed has its bytes when this returns.
 ///
 /// # Safety
 ///
@@ -370,4 +365,26 @@ pub fn forget_space(space: u32) {
         }
     }
     pending.targets.retain(|(of, _), _| *of != space);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_completes_a_get_that_joined_in_vain_goes_on_until_it_has_its_bytes() {
+        let noted = Noted { space: 7, target: 3, dest: 4096, len: 8 };
+        // Whose bytes this one was to share is not kept, before it was noted.
+        lock().early.push((noted.dest, false));
+        let reissues = note_joined(&noted, 0);
+        let before = last_number();
+        // SAFETY: nothing is kept.
+        let lacks = |last: u64| unsafe { file(noted.space, noted.target, last) };
+        assert!(reissues.len() == 1 && lacks(before));
+        // Another thread asks MPI, which has been told to complete what was asked before.
+        on_reissued(&reissues[0]);
+        assert!(lacks(before), "its bytes are under way");
+        assert!(!lacks(last_number()));
+        assert_eq!(COUNT.load(Ordering::Relaxed), 0);
+    }
 }
