@@ -170,7 +170,7 @@ unsafe fn look_up(place: &Place<'_>) -> Outcome {
     let window = place.window;
     // SAFETY: MPI's rules for the buffer are those of the cache: it is the get's until that is complete.
     let outcome = unsafe { store::get(window.space, place.number, place.address, place.origin, place.len) };
-    if matches!(outcome, Outcome::Hit | Outcome::Joined) {
+    if matches!(outcome, Outcome::Hit | Outcome::Joined) && matches!(window.mode(), Mode::Checked | Mode::Epoch) {
         window.worth.on_paid();
     }
     if outcome == Outcome::Hit {
@@ -238,19 +238,19 @@ pub unsafe fn rget(
     if window.mode() == Mode::Off {
         return pass(window, call.target, next);
     }
-    let watch = |number: u32, error: c_int| watch(window, number, error, &complete, &handle);
+    let watched = |number: u32, error: c_int| watch(window, number, error, &complete, &handle);
     let Some(place) = place(window, call).filter(is_ready) else {
         let error = pass(window, call.target, next);
-        return if window.target(call.target).is_some() { watch(call.target as u32, error) } else { error };
+        return if window.target(call.target).is_some() { watched(call.target as u32, error) } else { error };
     };
     // SAFETY: as the caller says.
     match unsafe { look_up(&place) } {
-        Outcome::Hit => watch(place.number, complete()),
+        Outcome::Hit => watched(place.number, complete()),
         Outcome::Joined => {
             // Its bytes come with another get, of which its request knows nothing.
             join(&place);
             let error = completion::flush_for_request(window, place.number);
-            watch(place.number, if error == SUCCESS { complete() } else { error })
+            watched(place.number, if error == SUCCESS { complete() } else { error })
         }
         Outcome::Miss { fill, .. } => {
             let (error, ticket) = fetch(&place, fill, next);
@@ -260,7 +260,7 @@ pub unsafe fn rget(
                 return error;
             }
             completion::on_request(ticket);
-            watch(place.number, error)
+            watched(place.number, error)
         }
     }
 }

@@ -208,16 +208,21 @@ fn reads_go_on_while_writes_wait_for_space() {
     job.check_quiet();
 }
 
+/// A page of rank 0 that it alone has is on the disk, and nowhere else.
+fn leave_to_the_disk(job: &mut Job, index: u32) {
+    job.nodes[0].engine.flush();
+    job.rouse(0);
+    settle(job).expect("the disk is whole");
+    job.nodes[0].engine.discard(&(index..=index));
+    job.rouse(0);
+    settle(job).expect("the disk is whole");
+}
+
 #[test]
 fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
     let mut job = far_apart(2, 4, 4);
     cost(&mut job, 0, What::Put, LINE);
-    job.nodes[0].engine.flush();
-    job.rouse(0);
-    settle(&mut job).expect("the disk is whole");
-    job.nodes[0].engine.discard(&(1..=1));
-    job.rouse(0);
-    settle(&mut job).expect("the disk is whole");
+    leave_to_the_disk(&mut job, 1);
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
     job.nodes[0].engine.fetch(1..=1);
     job.rouse(0);
@@ -233,12 +238,7 @@ fn a_page_of_zeros_is_zeros_in_a_frame_into_which_a_read_has_failed() {
     let mut job = far_apart(1, 8, 8);
     let page = |index: usize| Range { start_bytes: index * PAGE_BYTES, ..LINE };
     cost(&mut job, 0, What::Set(1), page(1));
-    job.nodes[0].engine.flush();
-    job.rouse(0);
-    settle(&mut job).expect("the disk is whole");
-    job.nodes[0].engine.discard(&(1..=1));
-    job.rouse(0);
-    settle(&mut job).expect("the disk is whole");
+    leave_to_the_disk(&mut job, 1);
     // This one takes the frame that has held a page, so the next one comes to a frame of zeros.
     cost(&mut job, 0, What::Get, page(2));
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));

@@ -31,14 +31,14 @@ pub fn generation_place(space: u32) -> usize {
     (space % GENERATION_PLACES) as usize
 }
 
-/// Places of generations that targets have besides. Targets of the same place are invalidated together.
+/// Places of generations that targets have besides: a power of two. Targets of the same place are invalidated together.
 pub const TARGET_PLACES: u32 = 4096;
 
 /// The place of a target's generation, behind those of spaces.
 #[inline]
 pub fn target_place(space: u32, target: u32) -> usize {
     let mixed = (u64::from(space) << 32 | u64::from(target)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (GENERATION_PLACES + (mixed >> 52) as u32 % TARGET_PLACES) as usize
+    GENERATION_PLACES as usize + (mixed >> (u64::BITS - TARGET_PLACES.ilog2())) as usize
 }
 
 /// Slots of a bucket.

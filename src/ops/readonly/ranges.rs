@@ -113,7 +113,8 @@ impl Ranges {
 
     /// The number of the table with the ranges of a rank.
     pub(super) fn table_of(&self, rank: u32) -> u32 {
-        rank % self.tables.len() as u32
+        // There are as many as a power of two.
+        rank & (self.tables.len() as u32 - 1)
     }
 
     /// The first range of a rank that ends behind an address. `Err`: the table changes all the time.
