@@ -45,5 +45,5 @@ pub use loan::LoanMessage;
 pub use nonsense::Nonsense;
 pub use rank::Rank;
 pub use rank_state::RankState;
-pub use spaces::{Space, Spaces};
+pub use spaces::{Space, Spaces, Stripes};
 pub use version::PROTOCOL_VERSION;

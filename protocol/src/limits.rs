@@ -45,6 +45,10 @@ impl Limits {
         &self.spaces
     }
 
+    pub(crate) fn spaces_mut(&mut self) -> &mut Spaces {
+        &mut self.spaces
+    }
+
     /// How many ranks the job has.
     pub fn ranks(&self) -> u32 {
         self.sizes.len() as u32

@@ -1,7 +1,8 @@
-//! Spaces: ranges of pages. Each rank's segment is one, and each shared file will be.
+//! Spaces: ranges of pages. Each rank's segment is one, and each shared file that is open.
 
 use crate::Rank;
 use crate::coherence::PageId;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -35,6 +36,11 @@ impl Space {
         if self.0 & Space::FILE == 0 { Some(Rank(self.0)) } else { None }
     }
 
+    /// The first and the last page that a space may have.
+    pub const fn all_pages(self) -> core::ops::RangeInclusive<PageId> {
+        PageId { space: self, index: 0 }..=PageId { space: self, index: u32::MAX }
+    }
+
     /// The number as it is in messages and tables.
     #[inline]
     pub const fn number(self) -> u32 {
@@ -51,22 +57,64 @@ impl fmt::Debug for Space {
     }
 }
 
+/// Which ranks are the homes of a file's pages: they take turns, a stripe each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stripes {
+    /// The homes, at least one.
+    pub homes: Arc<[Rank]>,
+    /// Pages of a stripe, at least one.
+    pub pages: u32,
+}
+
+impl Stripes {
+    /// The home of the page at this place of the file.
+    pub fn home(&self, index: u32) -> Rank {
+        self.homes[(index / self.pages) as usize % self.homes.len()]
+    }
+}
+
 /// The job's spaces: how many pages each has, and which rank is the home of each page.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spaces {
     /// Pages of each rank's segment.
     segments: Arc<[u32]>,
+    /// The files that are open.
+    files: Arc<BTreeMap<Space, Stripes>>,
 }
 
 impl Spaces {
     /// The segments of ranks, with so many pages each, and no file.
     pub fn new(pages: impl IntoIterator<Item = u32>) -> Spaces {
-        Spaces { segments: pages.into_iter().collect() }
+        Spaces { segments: pages.into_iter().collect(), files: Arc::default() }
+    }
+
+    /// Adds a file. It may grow, so any page of it exists.
+    ///
+    /// # Panics
+    /// There is one of this number, or it is none.
+    pub fn add_file(&mut self, file: Space, stripes: Stripes) {
+        assert!(file.segment().is_none() && !stripes.homes.is_empty() && stripes.pages > 0, "{file:?} is no file");
+        let before = Arc::make_mut(&mut self.files).insert(file, stripes);
+        assert!(before.is_none(), "{file:?} is open");
+    }
+
+    /// Forgets a file.
+    pub fn remove_file(&mut self, file: Space) {
+        Arc::make_mut(&mut self.files).remove(&file);
+    }
+
+    /// Whether it is a file that is not open: not yet, or no more.
+    pub fn is_closed(&self, space: Space) -> bool {
+        space.segment().is_none() && !self.files.contains_key(&space)
     }
 
     /// How many pages a space has; 0 if there is no such space.
     pub fn pages(&self, space: Space) -> u32 {
-        space.segment().and_then(|rank| self.segments.get(rank.index())).copied().unwrap_or_default()
+        match space.segment() {
+            Some(rank) => self.segments.get(rank.index()).copied().unwrap_or_default(),
+            None if self.files.contains_key(&space) => u32::MAX,
+            None => 0,
+        }
     }
 
     /// Whether the page exists.
@@ -80,7 +128,11 @@ impl Spaces {
     /// There is no such space.
     #[inline]
     pub fn home(&self, page: PageId) -> Rank {
-        page.space.segment().expect("only segments have pages")
+        page.space.segment().unwrap_or_else(|| self.home_in_file(page))
+    }
+
+    fn home_in_file(&self, page: PageId) -> Rank {
+        self.files.get(&page.space).expect("the file is open").home(page.index)
     }
 }
 
@@ -107,5 +159,18 @@ mod tests {
         );
         assert_eq!(spaces.home(page(2, 4)), Rank(2));
         assert_eq!(spaces.pages(Space::of_file(0)), 0);
+    }
+
+    #[test]
+    fn the_homes_of_a_file_take_turns_by_stripes() {
+        let (file, mut spaces) = (Space::of_file(7), Spaces::new([1]));
+        let page = |index| PageId { space: file, index };
+        assert!(spaces.is_closed(file) && !spaces.has(page(0)) && !spaces.is_closed(Space::of_segment(Rank(9))));
+        spaces.add_file(file, Stripes { homes: Arc::new([Rank(4), Rank(2), Rank(9)]), pages: 2 });
+        let homes = [0, 1, 2, 3, 4, 5, 6, u32::MAX - 1].map(|index| spaces.home(page(index)).0);
+        assert_eq!(homes, [4, 4, 2, 2, 9, 9, 4, 2]);
+        assert!(spaces.has(page(u32::MAX - 1)) && !spaces.has(page(u32::MAX)));
+        spaces.remove_file(file);
+        assert!(spaces.is_closed(file));
     }
 }

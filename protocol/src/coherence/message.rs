@@ -114,6 +114,16 @@ messages! {
             /// How urgent the request of the other rank is.
             priority: Priority,
         },
+        /// The page could not be read: the operations that wait for it fail.
+        19 => Unreadable {
+            /// The requester is told, or was, that it may write.
+            granted: bool,
+        },
+        /// The dirty copy could not be written: it stays what it is.
+        20 => Unwritten {
+            /// The copy.
+            copy: CopyVersion,
+        },
     }
 }
 
@@ -234,6 +244,8 @@ mod tests {
             CoherenceBody::Cache(ToCache::Unread),
             CoherenceBody::Cache(ToCache::Fetch { version, priority: Priority::Soon }),
             CoherenceBody::Home(ToHome::Decline { version }),
+            CoherenceBody::Cache(ToCache::Unreadable { granted: true }),
+            CoherenceBody::Cache(ToCache::Unwritten { copy }),
         ]
     }
 
@@ -253,7 +265,7 @@ mod tests {
         let message = CoherenceMessage { page: PageId::of_segment(Rank(0), 0), body: samples()[0] };
         let bytes = message.encode().to_vec();
         assert_eq!(CoherenceMessage::decode(&bytes[1..]), Err(Malformed));
-        for tag in [0, 19, 255] {
+        for tag in [0, 21, 255] {
             let other = [&[tag], &bytes[1..]].concat();
             assert_eq!(CoherenceMessage::decode(&other), Err(Malformed));
         }

@@ -26,7 +26,7 @@ pub use cache::Cache;
 pub use home::{Holder, Home};
 pub use message::{CoherenceBody, CoherenceMessage, Forward, ToCache, ToHome};
 
-use crate::{Limits, Nonsense, Rank, Space, layout_as_in_memory};
+use crate::{Limits, Nonsense, Rank, Space, Spaces, Stripes, layout_as_in_memory};
 use alloc::vec::Vec;
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, TryFromBytes};
@@ -165,6 +165,8 @@ pub enum Event {
     WriteBack(PageId),
     /// Every dirty page is to be written back; clean copies stay. [`Cache::flushed`] tells when that is done.
     Flush,
+    /// The same for the pages of one space.
+    FlushSpace(Space),
     /// The rank has nothing else to do: notices of clean evictions that were put off are to be sent.
     Idle,
     /// A frame is free again that was taken by [`Cache::take_free_frame`].
@@ -179,10 +181,12 @@ pub enum Event {
     Filled(PageId),
     /// [`Action::Load`] is carried out.
     Loaded(PageId),
-    /// [`Action::Load`] of a page for which nobody waited has failed. The frame's bytes are unspecified.
+    /// [`Action::Load`] has failed. The frame's bytes are unspecified.
     LoadFailed(PageId),
     /// [`Action::Store`] is carried out.
     Stored(PageId),
+    /// [`Action::Store`] has failed. What the file has of the page is unspecified.
+    StoreFailed(PageId),
     /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
     /// keeps back all messages about the page until that is done.
     Written(PageId),
@@ -232,6 +236,18 @@ pub enum Action {
         /// The operation.
         waiter: Waiter,
     },
+    /// The page could not be read: the operations of these waiters fail.
+    Fail {
+        /// The page.
+        page: PageId,
+        /// Its frame, which is free.
+        frame: FrameId,
+        /// The operations.
+        waiters: Vec<Waiter>,
+    },
+    /// A page that was to be written back could not be, and stays as it is. It is not worth while to evict it before something has
+    /// changed.
+    Unwritten(PageId),
     /// A page that [`Event::Prefetch`] may have asked for does not come: it could not be read, or no frame can be freed for it.
     GiveUp(PageId),
     /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
@@ -295,6 +311,34 @@ impl Protocol {
         Protocol { cache: self.cache.in_groups(pages), ..self }
     }
 
+    /// The job's spaces.
+    pub fn spaces(&self) -> &Spaces {
+        self.limits.spaces()
+    }
+
+    /// A file is open now. It has bytes of the first `pages` pages.
+    ///
+    /// # Panics
+    /// There is an open file of this number.
+    pub fn add_file(&mut self, file: Space, stripes: Stripes, pages: u32) {
+        let is_home = stripes.homes.contains(&self.limits.rank());
+        self.limits.spaces_mut().add_file(file, stripes);
+        self.cache.set_spaces(self.limits.spaces().clone());
+        if is_home {
+            self.home.add_file(file, pages);
+        }
+    }
+
+    /// A file is closed, after [`Cache::forget_page`] of all that [`Cache::pages_of`] has. No rank has an operation on it under way.
+    /// Messages about it that still come mean nothing.
+    pub fn remove_file(&mut self, file: Space) {
+        assert!(self.cache.pages_of(file).next().is_none(), "{file:?} has pages in frames");
+        self.home.remove_file(file);
+        self.cache.forget_notices_of(file);
+        self.limits.spaces_mut().remove_file(file);
+        self.cache.set_spaces(self.limits.spaces().clone());
+    }
+
     /// Takes one event and appends the actions that it calls for to `actions`.
     ///
     /// # Errors
@@ -312,6 +356,10 @@ impl Protocol {
     fn take(&mut self, event: Event, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
         match event {
             Event::Message { from, message } => {
+                if self.limits.spaces().is_closed(message.page.space) {
+                    // It was overtaken by the end of its file.
+                    return Ok(());
+                }
                 self.limits.check(from, &message)?;
                 match message.body {
                     CoherenceBody::Home(body) => return self.home.on_message(from, message.page, body, actions),
@@ -321,6 +369,7 @@ impl Protocol {
             Event::Loaded(page) => self.home.on_loaded(page, actions),
             Event::LoadFailed(page) => return self.home.on_load_failed(page, actions),
             Event::Stored(page) => return self.home.on_stored(page, actions),
+            Event::StoreFailed(page) => return self.home.on_store_failed(page, actions),
             Event::Written(page) => self.home.on_written(page),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
@@ -329,6 +378,7 @@ impl Protocol {
             Event::NoVictim => self.cache.on_no_victim(actions),
             Event::WriteBack(page) => self.cache.on_write_back(page, Priority::Later, actions),
             Event::Flush => self.cache.on_flush(actions),
+            Event::FlushSpace(space) => self.cache.on_flush_space(space, actions),
             Event::Idle => self.cache.on_idle(actions),
             Event::Freed(frame) => self.cache.on_freed(frame, actions),
             Event::Closed(page) => self.cache.on_closed(page, actions),

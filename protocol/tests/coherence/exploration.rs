@@ -26,13 +26,16 @@ struct Scenario {
     prefetches: u8,
     /// Operations that are carried out where their page is.
     ships: u8,
+    /// Loads and stores that fail although somebody waits for them.
+    failures: u8,
     /// Operations may overwrite whole pages.
     overwrites: bool,
     /// At the start all bytes are in the files, and no rank holds a page.
     written: bool,
 }
 
-/// A world, the operations and flushes that each rank may still start, the prefetches of the first, and the shipped operations.
+/// A world, the operations and flushes that each rank may still start, the prefetches of the first, the shipped operations, and the
+/// failures.
 #[derive(Clone, Hash)]
 struct State {
     world: World,
@@ -40,6 +43,7 @@ struct State {
     flushes: Vec<u8>,
     prefetches: u8,
     ships: u8,
+    failures: u8,
 }
 
 impl State {
@@ -126,12 +130,18 @@ fn explore(scenario: Scenario) {
         flushes: vec![scenario.flushes, 0, 0],
         prefetches: scenario.prefetches,
         ships: scenario.ships,
+        failures: scenario.failures,
     });
     while let Some(state) = all.frontier.pop() {
         for flight in 0..state.world.flights.len() {
             all.branch(&state, |next| next.world.land(flight));
-            if state.world.may_fail(flight) {
+            if state.world.is_load_ahead(flight) {
                 all.branch(&state, |next| next.world.fail(flight));
+            } else if state.failures > 0 && state.world.is_io(flight) {
+                all.branch(&state, |next| {
+                    next.failures -= 1;
+                    next.world.fail(flight);
+                });
             }
         }
         if state.prefetches > 0 {
@@ -183,6 +193,7 @@ const ONE_PAGE: Scenario = Scenario {
     flushes: 0,
     prefetches: 0,
     ships: 0,
+    failures: 0,
     overwrites: false,
     written: false,
 };
@@ -280,4 +291,22 @@ fn homes_that_read_ahead_from_each_other() {
     let shape = Shape { ranks: 2, cooperative: false, ..ONE_PAGE.shape };
     let name = "not cooperative, 2 homes, 1 frame, files, read ahead";
     explore(Scenario { name, shape, homes: 2, ops: [2, 1, 0], prefetches: 1, written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn a_disk_that_fails() {
+    let name = "3 ranks, 1 page, 1 frame, failures";
+    explore(Scenario { name, ops: [2, 1, 1], flushes: 1, failures: 2, written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn a_disk_that_fails_beside_evictions() {
+    let (name, shape) = ("3 ranks, 2 pages, 1 frame, failures", Shape { pages: 2, ..ONE_PAGE.shape });
+    explore(Scenario { name, shape, ops: [1, 1, 1], failures: 1, written: true, ..ONE_PAGE });
+}
+
+#[test]
+fn a_disk_that_fails_beside_overwrites() {
+    let name = "3 ranks, 1 page, 1 frame, failures, overwrites";
+    explore(Scenario { name, ops: [1, 1, 1], flushes: 1, failures: 2, overwrites: true, written: true, ..ONE_PAGE });
 }

@@ -77,7 +77,10 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
         12..21 => world.land(world.flights.len() - 1),
         _ => {
             let at = random.usize(0..world.flights.len());
-            if world.may_fail(at) && random.u32(0..4) == 0 { world.fail(at) } else { world.land(at) }
+            // The disk is well again when no more operations come, so that in the end all is written.
+            let is_failing = world.is_io(at) && ops_at_once > 0;
+            let fails = if world.is_load_ahead(at) { 4 } else { is_failing.into() };
+            if fails > 0 && random.u32(0..16) < fails { world.fail(at) } else { world.land(at) }
         }
     }
     true

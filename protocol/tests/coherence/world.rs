@@ -339,6 +339,13 @@ impl World {
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
+            Action::Unwritten(page) => assert!(node.protocol.cache.dirty_frame(page).is_some()),
+            Action::Fail { page, waiters, .. } => {
+                for waiter in waiters {
+                    let (wanted, _) = node.waiting.remove(&waiter).expect("a waiter waits once");
+                    assert_eq!(wanted, page);
+                }
+            }
             Action::Open { page, frame, access, waiters } => {
                 let word = node.words.entry(page).or_default();
                 assert!(!word.closing, "{page:?} opened while closing");
@@ -375,17 +382,32 @@ impl World {
         *priority = to;
     }
 
-    /// Whether the flight at `at` may fail.
-    pub fn may_fail(&self, at: usize) -> bool {
+    /// Whether the flight at `at` is a load for which nobody waits: it may fail in segments, too.
+    pub fn is_load_ahead(&self, at: usize) -> bool {
         matches!(self.flights[at], Flight::Load { priority: Priority::Soon | Priority::Later, .. })
     }
 
-    /// Lets the load at `at`, for which nobody waits, fail.
+    /// Whether the flight at `at` is a load or a store, which may fail in files. Those are cached cooperatively.
+    pub fn is_io(&self, at: usize) -> bool {
+        self.shape.cooperative && matches!(self.flights[at], Flight::Load { .. } | Flight::Store { .. })
+    }
+
+    /// Lets the load or store at `at` fail.
     pub fn fail(&mut self, at: usize) {
-        assert!(self.may_fail(at));
-        let Flight::Load { page, to, frame, .. } = self.flights.remove(at) else { unreachable!() };
-        self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
-        self.event(home_of(page), Event::LoadFailed(page));
+        match self.flights.remove(at) {
+            Flight::Load { page, to, frame, .. } => {
+                self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
+                self.event(home_of(page), Event::LoadFailed(page));
+            }
+            Flight::Store { page, .. } => {
+                // A page that was not written before counts as zeros still.
+                if let Some(bytes) = self.nodes[home_of(page).index()].file.get_mut(&page.index) {
+                    bytes.fill(0xEE);
+                }
+                self.event(home_of(page), Event::StoreFailed(page));
+            }
+            other => panic!("{other:?} cannot fail"),
+        }
     }
 
     fn note(&mut self, line: impl FnOnce() -> String) {

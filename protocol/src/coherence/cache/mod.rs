@@ -21,6 +21,8 @@
 //! A page with a copy is open (operations here use it), closing, or closed. Work that has to wait until it is closed is
 //! noted as a deferred action, and [`Cache::run_deferred`] does all of them.
 
+mod failures;
+mod files;
 mod for_others;
 mod frames;
 mod free;
@@ -106,6 +108,11 @@ impl Cache {
                 Ok(())
             }
             ToCache::Unread => self.on_unread(page, actions),
+            ToCache::Unreadable { granted } => self.on_unreadable(page, granted, actions),
+            ToCache::Unwritten { copy } => {
+                self.on_unwritten(page, copy, actions);
+                Ok(())
+            }
             ToCache::Fetch { version, priority } => self.on_fetch(page, version, priority, actions),
         };
         taken.map_err(|what| Nonsense::about(page, from, what))
@@ -267,7 +274,7 @@ impl Cache {
                 self.become_owner(page, actions);
             }
             Phase::Fetching { access: Access::Write, data, granted: granted @ false } => {
-                if *data != FetchedData::Missing && cached.copy != version {
+                if !matches!(*data, FetchedData::Missing | FetchedData::Failed) && cached.copy != version {
                     return Err("a grant for another transaction than the data");
                 }
                 cached.copy = version;
@@ -335,23 +342,6 @@ impl Cache {
         Ok(())
     }
 
-    /// The page could not be read, and nobody waited for it when it was asked for.
-    fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
-        const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
-        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
-        if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
-            return UNASKED;
-        }
-        if cached.is_ahead {
-            actions.push(Action::GiveUp(page));
-            self.free_frame(page, actions);
-        } else {
-            let request = cached.fetch(cached.frame());
-            actions.push(send_home(self.spaces.home(page), page, request));
-        }
-        Ok(())
-    }
-
     fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
         if self.pages.get(page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
             self.on_write_back(page, Priority::Now, actions);
@@ -397,6 +387,7 @@ impl Cache {
             Phase::Fetching { access: Access::Write, data: FetchedData::There, granted: true } => {
                 self.become_owner(page, actions);
             }
+            Phase::Fetching { data: FetchedData::Failed, granted: true, .. } => self.fail(page, actions),
             _ => {}
         }
     }

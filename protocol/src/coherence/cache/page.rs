@@ -53,6 +53,8 @@ pub(super) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum FetchedData {
     Missing,
+    /// It could not be read, and the grant of the same transaction is still to come.
+    Failed,
     /// The frame is being filled with zeros, or by the operation that overwrites the page.
     Clearing,
     There,

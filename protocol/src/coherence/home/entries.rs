@@ -52,6 +52,17 @@ impl Entries {
         self.records.iter().map(|(page, _)| page)
     }
 
+    /// The pages from this one on that have entries, in order.
+    pub fn pages_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
+        self.records.from(page).map(|(page, _)| page)
+    }
+
+    /// Forgets a page.
+    pub fn remove(&mut self, page: PageId) {
+        self.records.remove(page);
+        self.moving.remove(page);
+    }
+
     /// Whether the page is held or asked for.
     pub fn has(&self, page: PageId) -> bool {
         self.records.get(page).is_some()

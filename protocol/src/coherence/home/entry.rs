@@ -123,6 +123,8 @@ pub(super) enum WriteData {
     Forwarded { source: Holder, with_grant: bool },
     /// The backing file is being read.
     Loading,
+    /// It could not be read. The requester is told when no other copy is left.
+    Failed,
 }
 
 impl Entry {
@@ -232,7 +234,7 @@ impl Entry {
                 if write.version == version
                     && write.requester == from
                     && write.acknowledgements == 0
-                    && write.data != WriteData::Loading
+                    && write.has_data()
                     && write.granted =>
             {
                 self.transaction = Transaction::Idle;
@@ -265,6 +267,11 @@ impl Entry {
 }
 
 impl Write {
+    /// Whether the requester has the data, or is being sent it.
+    pub fn has_data(&self) -> bool {
+        !matches!(self.data, WriteData::Loading | WriteData::Failed)
+    }
+
     /// Whether data sent now carries the grant.
     pub fn grant_with_data(&mut self) -> bool {
         let grant = !self.granted && self.acknowledgements == 0;

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 impl Home {
     /// How many pages the segment has.
     pub fn pages(&self) -> u32 {
-        self.written.len()
+        self.written.segment_pages()
     }
 
     /// The holders of a page, from the bottom of the stack to its top.
@@ -25,7 +25,7 @@ impl Home {
 
     /// Whether the page was ever written to the backing file; else it is zeros there.
     pub fn is_written(&self, page: PageId) -> bool {
-        self.written.get(page.index)
+        self.written.get(page)
     }
 
     /// Whether the page is held or asked for.

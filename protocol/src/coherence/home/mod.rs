@@ -25,11 +25,13 @@
 //! Requests about a page are taken in the order of arrival. Reads that holders serve go on side by side. Every other
 //! request has the page to itself, so the backing file is read once, and an invalidation misses no reader.
 
-mod bits;
 mod entries;
 mod entry;
+mod failures;
+mod files;
 mod holders;
 mod inspect;
+mod written;
 
 pub use entry::Holder;
 
@@ -37,10 +39,10 @@ use super::{Access, Action, CopyVersion, Forward, PageId, Priority, ToCache, ToH
 use crate::{Nonsense, Rank};
 use alloc::vec;
 use alloc::vec::Vec;
-use bits::Bits;
 use core::mem;
 use entries::Entries;
 use entry::{Entry, Reader, Refusable, Request, RequestKind, Transaction, Write, WriteData};
+use written::Written;
 
 /// The directory of one rank's pages.
 ///
@@ -49,8 +51,7 @@ use entry::{Entry, Reader, Refusable, Request, RequestKind, Transaction, Write, 
 pub struct Home {
     rank: Rank,
     cooperative: bool,
-    /// The pages that the backing file has bytes of.
-    written: Bits,
+    written: Written,
     entries: Entries,
     last_version: CopyVersion,
 }
@@ -58,7 +59,7 @@ pub struct Home {
 impl Home {
     /// A directory of `pages` pages, none of them written.
     pub fn new(rank: Rank, pages: u32, cooperative: bool) -> Home {
-        Home { rank, cooperative, written: Bits::new(pages), entries: Entries::new(), last_version: CopyVersion(0) }
+        Home { rank, cooperative, written: Written::new(pages), entries: Entries::new(), last_version: CopyVersion(0) }
     }
 
     /// A message about a page of this home, which exists.
@@ -121,7 +122,7 @@ impl Home {
     /// Bytes of a page that has no entry are being written to the backing file.
     pub(super) fn on_written(&mut self, page: PageId) {
         assert!(!self.has_entry(page), "{page:?} is held or asked for, and its file is written");
-        self.written.set(page.index);
+        self.written.set(page);
     }
 
     /// [`Action::Load`] is carried out: the page is in the requester's frame.
@@ -143,20 +144,9 @@ impl Home {
         actions.push(send_cache(to, page, ToCache::Data { version, grant, zeros: false }));
     }
 
-    /// [`Action::Load`] has failed, and nobody waited for it: the requester is told, and nothing has happened.
-    pub(super) fn on_load_failed(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        let entry = self.entry_mut(page);
-        let Transaction::First { requester, loading: true, .. } = mem::take(&mut entry.transaction) else {
-            panic!("a load failed that an operation waited for, or none");
-        };
-        entry.io = None;
-        actions.push(send_cache(requester, page, ToCache::Unread));
-        self.start_waiting(page, actions)
-    }
-
     /// [`Action::Store`] is carried out: the backing file has the dirty owner's bytes.
     pub(super) fn on_stored(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
-        self.written.set(page.index);
+        self.written.set(page);
         let entry = self.entry_mut(page);
         let Transaction::WriteBack { from, copy, keep } = mem::take(&mut entry.transaction) else {
             panic!("a store finished outside a write-back");
@@ -207,10 +197,11 @@ impl Home {
             return UNASKED;
         }
         write.acknowledgements -= 1;
-        if write.acknowledgements == 0 && !write.granted && write.data != WriteData::Loading {
+        if write.acknowledgements == 0 && !write.granted && write.has_data() {
             write.granted = true;
             actions.push(send_cache(write.requester, page, ToCache::Grant { version }));
         }
+        self.end_failed_write(page, actions);
         Ok(())
     }
 
@@ -234,7 +225,7 @@ impl Home {
             // A requester that reads again before its Done has come waits for that.
             (Transaction::Reads(readers), RequestKind::Read { .. }) => {
                 readers.iter().all(|reader| reader.requester != request.from)
-                    && self.source(entry, request.from).is_some()
+                    && self.source(page, request.from).is_some()
             }
             _ => false,
         }
@@ -266,7 +257,7 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let source = self.source(self.entry(page), from);
+        let source = self.source(page, from);
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         if let Some(source) = source {
@@ -308,7 +299,7 @@ impl Home {
             return Ok(());
         }
         let version = self.next_version();
-        let source = if has_copy { None } else { self.source_of_write(self.entry(page), from) };
+        let source = if has_copy { None } else { self.source_of_write(page, from) };
         let is_written = self.is_written(page);
         let entry = self.entry_mut(page);
         let mut acknowledgements = 0;
@@ -388,7 +379,7 @@ impl Home {
     /// Without cooperative caching, bytes that only another rank's pool has must reach the file before the requester
     /// gets anything. Returns whether `request` has to wait for that; it is at the front of the queue then.
     fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
-        let is_at_hand = |owner: &Rank| self.cooperative || [self.rank, request.from].contains(owner);
+        let is_at_hand = |owner: &Rank| self.is_cooperative(page) || [self.rank, request.from].contains(owner);
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
         let entry = self.entry_mut(page);
         entry.waiting.push_front(request);
@@ -412,7 +403,7 @@ impl Home {
     /// then: a request is put off once.
     fn fetch_at_home(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
         let has_own = self.entry(page).holder(self.rank).is_some();
-        if self.cooperative || request.from == self.rank || has_own || !self.is_written(page) {
+        if self.is_cooperative(page) || request.from == self.rank || has_own || !self.is_written(page) {
             return Ok(false);
         }
         let version = self.next_version();
@@ -431,16 +422,24 @@ impl Home {
         Ok(true)
     }
 
+    /// Pages of files are cached cooperatively in any case.
+    fn is_cooperative(&self, page: PageId) -> bool {
+        self.cooperative || page.space.segment().is_none()
+    }
+
     /// The holder that serves a read for `requester`: the top one, or without cooperative caching only the home itself.
-    fn source(&self, entry: &Entry, requester: Rank) -> Option<Holder> {
-        let may_serve = |rank| rank != requester && (self.cooperative || rank == self.rank);
+    fn source(&self, page: PageId, requester: Rank) -> Option<Holder> {
+        let entry = self.entry(page);
+        let is_cooperative = self.is_cooperative(page);
+        let may_serve = |rank| rank != requester && (is_cooperative || rank == self.rank);
         entry.holders.iter().copied().rev().find(|holder| may_serve(holder.rank))
     }
 
     /// The holder that serves a write: the dirty owner before all others, because it cannot have dropped its copy
     /// unasked.
-    fn source_of_write(&self, entry: &Entry, requester: Rank) -> Option<Holder> {
-        entry.dirty_owner.map_or_else(|| self.source(entry, requester), |owner| entry.holder(owner))
+    fn source_of_write(&self, page: PageId, requester: Rank) -> Option<Holder> {
+        let entry = self.entry(page);
+        entry.dirty_owner.map_or_else(|| self.source(page, requester), |owner| entry.holder(owner))
     }
 
     fn next_version(&mut self) -> CopyVersion {

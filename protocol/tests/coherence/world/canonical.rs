@@ -81,7 +81,7 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
         CoherenceBody::Home(
             ToHome::Read { .. } | ToHome::Write { copy: None, .. } | ToHome::Hurry | ToHome::Overwrite { .. },
         )
-        | CoherenceBody::Cache(ToCache::Unread) => None,
+        | CoherenceBody::Cache(ToCache::Unread | ToCache::Unreadable { .. }) => None,
         CoherenceBody::Home(
             ToHome::Write { copy: Some(version), .. }
             | ToHome::Done { version }
@@ -97,6 +97,7 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
             | ToCache::Grant { version }
             | ToCache::Data { version, .. }
             | ToCache::Evicted { copy: version }
+            | ToCache::Unwritten { copy: version }
             | ToCache::Recall { copy: version }
             | ToCache::Fetch { version, .. },
         ) => Some(version),

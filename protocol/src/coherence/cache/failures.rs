@@ -1,0 +1,78 @@
+//! I/O of a home that has failed.
+
+use super::super::{Access, Action, CopyVersion, PageId, Priority, send_home};
+use super::page::{AccessState, FetchedData, Phase};
+use super::{Cache, Refusable};
+use alloc::vec::Vec;
+
+impl Cache {
+    /// The page could not be read, and nobody waited for it when it was asked for.
+    pub(super) fn on_unread(&mut self, page: PageId, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for ahead");
+        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
+        if !matches!(cached.phase, Phase::Fetching { access: Access::Read, data: FetchedData::Missing, .. }) {
+            return UNASKED;
+        }
+        if cached.is_ahead {
+            actions.push(Action::GiveUp(page));
+            self.free_frame(page, actions);
+        } else {
+            let request = cached.fetch(cached.frame());
+            actions.push(send_home(self.spaces.home(page), page, request));
+        }
+        Ok(())
+    }
+
+    /// The page could not be read: the operations that wait for it fail. `granted`: a grant was sent, or is on its way.
+    pub(super) fn on_unreadable(&mut self, page: PageId, granted: bool, actions: &mut Vec<Action>) -> Refusable {
+        const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for");
+        let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
+        let Phase::Fetching { access, data: data @ FetchedData::Missing, granted: has_grant } = &mut cached.phase
+        else {
+            return UNASKED;
+        };
+        if *has_grant && !granted || granted && *access == Access::Read || cached.overwriter.is_some() {
+            return UNASKED;
+        }
+        if granted && !*has_grant {
+            // The grant was overtaken. The page is done with when it has come.
+            *data = FetchedData::Failed;
+            return Ok(());
+        }
+        self.fail(page, actions);
+        Ok(())
+    }
+
+    /// Gives up a page that could not be read, and has the operations that wait for it fail.
+    pub(super) fn fail(&mut self, page: PageId, actions: &mut Vec<Action>) {
+        let cached = self.cached(page);
+        let mut waiters = core::mem::take(&mut cached.readers);
+        waiters.append(&mut cached.writers);
+        actions.push(Action::Fail { page, frame: cached.frame(), waiters });
+        self.free_frame(page, actions);
+    }
+
+    /// A dirty copy could not be written back: it stays, and so does its frame.
+    pub(super) fn on_unwritten(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+        // A grant may have overtaken this message, which is about an older copy then; or a writer takes the page.
+        let is_it = |phase, flushing| phase == Phase::Evicting || flushing;
+        let known = self.pages.get_mut(page).filter(|cached| cached.copy == copy);
+        let Some(cached) = known.filter(|cached| is_it(cached.phase, cached.flushing) && cached.dirty) else { return };
+        if cached.phase == Phase::Evicting {
+            cached.phase = Phase::Shared;
+        }
+        cached.flushing = false;
+        self.flushes -= u32::from(cached.deferred.flush.take().is_some());
+        if let Some(priority) = cached.deferred.evict.take() {
+            self.evictions -= 1;
+            if priority != Priority::Now {
+                self.unhurried.remove(page);
+            }
+        }
+        let is_closed = cached.access_state == AccessState::Closed;
+        actions.push(Action::Unwritten(page));
+        if is_closed {
+            self.run_deferred(page, actions);
+        }
+    }
+}

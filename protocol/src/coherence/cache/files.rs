@@ -1,0 +1,54 @@
+//! The pages of files in a cache.
+
+use super::super::{Action, FrameId, PageId, Priority};
+use super::Cache;
+use super::page::Phase;
+use crate::{Space, Spaces};
+use alloc::vec::Vec;
+
+impl Cache {
+    pub(in super::super) fn set_spaces(&mut self, spaces: Spaces) {
+        self.spaces = spaces;
+    }
+
+    pub(in super::super) fn on_flush_space(&mut self, space: Space, actions: &mut Vec<Action>) {
+        let dirty: Vec<PageId> = self.pages_of(space).filter(|page| self.dirty_frame(*page).is_some()).collect();
+        dirty.into_iter().for_each(|page| self.on_write_back(page, Priority::Soon, actions));
+    }
+
+    /// The pages of a space that are in a frame, on their way to one, or wait for one.
+    pub fn pages_of(&self, space: Space) -> impl Iterator<Item = PageId> + '_ {
+        let from = self.pages.from(*space.all_pages().start());
+        from.map(|(page, _)| page).take_while(move |page| page.space == space)
+    }
+
+    /// Whether nothing is under way about the pages of a space, as far as this rank has to wait for it.
+    pub fn is_quiet_about(&self, space: Space) -> bool {
+        let is_at_rest = |page| {
+            self.pages.get(page).is_none_or(|cached| {
+                matches!(cached.phase, Phase::Shared | Phase::Owned)
+                    && cached.is_evictable()
+                    && !cached.flushing
+                    && cached.deferred.flush.is_none()
+            })
+        };
+        self.pages_of(space).all(is_at_rest)
+    }
+
+    /// Whether the write-back of a page of the space is under way or waits.
+    pub fn is_flushed_of(&self, space: Space) -> bool {
+        self.flushed() || self.unflushed().all(|page| page.space != space)
+    }
+
+    /// Forgets the copy of a page of a file, dirty or not, without a word: no rank uses the file any more. The page is at rest, and
+    /// the driver has closed it. Returns its frame, which is free.
+    pub fn forget_page(&mut self, page: PageId, actions: &mut Vec<Action>) -> FrameId {
+        let frame = self.frame_of(page).expect("a page at rest has a frame");
+        self.free_frame(page, actions);
+        frame
+    }
+
+    pub(in super::super) fn forget_notices_of(&mut self, file: Space) {
+        self.notices.retain(|(page, _)| page.space != file);
+    }
+}

@@ -1,0 +1,30 @@
+//! The files of a home.
+
+use super::Home;
+use crate::Space;
+use crate::coherence::PageId;
+use alloc::vec::Vec;
+
+impl Home {
+    /// A file is open now of which this home has pages. It has bytes of the first `pages` pages.
+    pub(in super::super) fn add_file(&mut self, file: Space, pages: u32) {
+        self.written.set_file(file, pages);
+    }
+
+    /// A file is closed: forgets its pages.
+    pub(in super::super) fn remove_file(&mut self, file: Space) {
+        let known: Vec<PageId> = self.known_pages_of(file).collect();
+        known.into_iter().for_each(|page| self.entries.remove(page));
+        self.written.remove_file(file);
+    }
+
+    /// A file was made so many pages long, or was that already. Of those behind them nobody holds any.
+    pub fn cut_file(&mut self, file: Space, pages: u32) {
+        self.written.set_file(file, pages);
+    }
+
+    /// The pages of a file that have an entry, in order.
+    pub fn known_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
+        self.entries.pages_from(*file.all_pages().start()).take_while(move |page| page.space == file)
+    }
+}

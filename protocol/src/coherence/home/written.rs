@@ -1,0 +1,98 @@
+//! The pages that have bytes on the disk: all others are zeros, which nobody need read.
+
+use super::super::PageId;
+use crate::{Rank, Space};
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Of the pages of one home, those that the backing file, or the file that they are of, has bytes of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Written {
+    segment: Bits,
+    files: BTreeMap<Space, FilePages>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Bits {
+    len: u32,
+    words: Vec<u64>,
+}
+
+/// The pages of a file. It may have holes, which count as written.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct FilePages {
+    /// The file had bytes of the pages before this one when it was opened or cut last.
+    first: u32,
+    /// Others that were written since: 64 in a word.
+    others: BTreeMap<u32, u64>,
+}
+
+impl Written {
+    /// The segment of a rank, with so many pages of which none is written, and no file.
+    pub fn new(pages: u32) -> Written {
+        Written { segment: Bits { len: pages, words: vec![0; (pages as usize).div_ceil(64)] }, files: BTreeMap::new() }
+    }
+
+    /// How many pages the segment has.
+    pub fn segment_pages(&self) -> u32 {
+        self.segment.len
+    }
+
+    pub fn get(&self, page: PageId) -> bool {
+        let is_set = |word: u64| word >> (page.index % 64) & 1 == 1;
+        match self.files.get(&page.space) {
+            Some(pages) => {
+                page.index < pages.first || pages.others.get(&(page.index / 64)).copied().is_some_and(is_set)
+            }
+            None => is_set(self.segment.words[page.index as usize / 64]),
+        }
+    }
+
+    pub fn set(&mut self, page: PageId) {
+        let bit = 1 << (page.index % 64);
+        match self.files.get_mut(&page.space) {
+            Some(pages) if page.index < pages.first => {}
+            Some(pages) => *pages.others.entry(page.index / 64).or_default() |= bit,
+            None => self.segment.words[page.index as usize / 64] |= bit,
+        }
+    }
+
+    /// A file that has bytes of its first pages, so many, and of no others: it was opened, or cut.
+    pub fn set_file(&mut self, file: Space, first: u32) {
+        debug_assert_eq!(file.segment(), None::<Rank>);
+        self.files.insert(file, FilePages { first, others: BTreeMap::new() });
+    }
+
+    pub fn remove_file(&mut self, file: Space) {
+        self.files.remove(&file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bit_is_set_alone() {
+        let mut written = Written::new(130);
+        let page = |index| PageId::of_segment(Rank(3), index);
+        [0, 63, 64, 129].into_iter().for_each(|index| written.set(page(index)));
+        assert!(
+            (0..written.segment_pages()).all(|index| written.get(page(index)) == [0, 63, 64, 129].contains(&index))
+        );
+    }
+
+    #[test]
+    fn a_file_grows_by_single_pages_and_is_cut() {
+        let (mut written, file) = (Written::new(1), Space::of_file(0));
+        let page = |index| PageId { space: file, index };
+        let has = |written: &Written| [0, 2, 3, 4, 70, u32::MAX - 1].map(|index| written.get(page(index)));
+        written.set_file(file, 3);
+        [1, 70, u32::MAX - 1].into_iter().for_each(|index| written.set(page(index)));
+        assert_eq!(has(&written), [true, true, false, false, true, true]);
+        assert!(!written.get(PageId::of_segment(Rank(0), 0)));
+        written.set_file(file, 4);
+        assert_eq!(has(&written), [true, true, true, false, false, false]);
+    }
+}
