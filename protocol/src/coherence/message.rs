@@ -1,6 +1,6 @@
 //! The messages of the coherence protocol. They may overtake each other on the way.
 
-use super::{Access, CopyVersion, FrameId, PageId, Priority};
+use super::{Access, Cause, CopyVersion, FrameId, PageId, Priority};
 use crate::wire::{self, Encoded, Layout, Malformed};
 use crate::{Rank, messages};
 
@@ -118,11 +118,15 @@ messages! {
         19 => Unreadable {
             /// The requester is told, or was, that it may write.
             granted: bool,
+            /// Why.
+            cause: Cause,
         },
         /// The dirty copy could not be written: it stays what it is.
         20 => Unwritten {
             /// The copy.
             copy: CopyVersion,
+            /// Why.
+            cause: Cause,
         },
     }
 }
@@ -244,8 +248,8 @@ mod tests {
             CoherenceBody::Cache(ToCache::Unread),
             CoherenceBody::Cache(ToCache::Fetch { version, priority: Priority::Soon }),
             CoherenceBody::Home(ToHome::Decline { version }),
-            CoherenceBody::Cache(ToCache::Unreadable { granted: true }),
-            CoherenceBody::Cache(ToCache::Unwritten { copy }),
+            CoherenceBody::Cache(ToCache::Unreadable { granted: true, cause: Cause(5) }),
+            CoherenceBody::Cache(ToCache::Unwritten { copy, cause: Cause(28) }),
         ]
     }
 

@@ -49,7 +49,7 @@ impl PageId {
     }
 }
 
-layout_as_in_memory!(PageId, FrameId, CopyVersion, Access, Priority);
+layout_as_in_memory!(PageId, FrameId, CopyVersion, Access, Priority, Cause);
 
 impl fmt::Debug for PageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -82,6 +82,11 @@ impl fmt::Debug for CopyVersion {
         write!(f, "v{}", self.0)
     }
 }
+
+/// Why I/O has failed: the system's error number. The protocol only hands it on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, FromBytes, IntoBytes, Immutable)]
+#[repr(transparent)]
+pub struct Cause(pub u32);
 
 /// Names an operation that waits for a page. The driver chooses the number; the protocol only hands it back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -182,11 +187,21 @@ pub enum Event {
     /// [`Action::Load`] is carried out.
     Loaded(PageId),
     /// [`Action::Load`] has failed. The frame's bytes are unspecified.
-    LoadFailed(PageId),
+    LoadFailed {
+        /// The page.
+        page: PageId,
+        /// Why.
+        cause: Cause,
+    },
     /// [`Action::Store`] is carried out.
     Stored(PageId),
     /// [`Action::Store`] has failed. What the file has of the page is unspecified.
-    StoreFailed(PageId),
+    StoreFailed {
+        /// The page.
+        page: PageId,
+        /// Why.
+        cause: Cause,
+    },
     /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
     /// keeps back all messages about the page until that is done.
     Written(PageId),
@@ -244,10 +259,17 @@ pub enum Action {
         frame: FrameId,
         /// The operations.
         waiters: Vec<Waiter>,
+        /// Why.
+        cause: Cause,
     },
     /// A page that was to be written back could not be, and stays as it is. It is not worth while to evict it before something has
     /// changed.
-    Unwritten(PageId),
+    Unwritten {
+        /// The page.
+        page: PageId,
+        /// Why.
+        cause: Cause,
+    },
     /// A page that [`Event::Prefetch`] may have asked for does not come: it could not be read, or no frame can be freed for it.
     GiveUp(PageId),
     /// The [`Action::Load`] or [`Action::Store`] of this page that is under way has become more urgent.
@@ -367,9 +389,9 @@ impl Protocol {
                 }
             }
             Event::Loaded(page) => self.home.on_loaded(page, actions),
-            Event::LoadFailed(page) => return self.home.on_load_failed(page, actions),
+            Event::LoadFailed { page, cause } => return self.home.on_load_failed(page, cause, actions),
             Event::Stored(page) => return self.home.on_stored(page, actions),
-            Event::StoreFailed(page) => return self.home.on_store_failed(page, actions),
+            Event::StoreFailed { page, cause } => return self.home.on_store_failed(page, cause, actions),
             Event::Written(page) => self.home.on_written(page),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),

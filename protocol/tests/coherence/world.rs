@@ -8,7 +8,8 @@ mod shipped;
 
 use std::collections::BTreeMap;
 use vgasnet_protocol::coherence::{
-    Access, Action, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol, Waiter,
+    Access, Action, Cause, CoherenceBody, CoherenceMessage, Event, FrameId, Outgoing, PageId, Priority, Protocol,
+    Waiter,
 };
 use vgasnet_protocol::{Limits, Nonsense, Rank, RankSizes};
 
@@ -339,7 +340,7 @@ impl World {
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
-            Action::Unwritten(page) => assert!(node.protocol.cache.dirty_frame(page).is_some()),
+            Action::Unwritten { page, .. } => assert!(node.protocol.cache.dirty_frame(page).is_some()),
             Action::Fail { page, waiters, .. } => {
                 for waiter in waiters {
                     let (wanted, _) = node.waiting.remove(&waiter).expect("a waiter waits once");
@@ -397,14 +398,14 @@ impl World {
         match self.flights.remove(at) {
             Flight::Load { page, to, frame, .. } => {
                 self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
-                self.event(home_of(page), Event::LoadFailed(page));
+                self.event(home_of(page), Event::LoadFailed { page, cause: Cause(5) });
             }
             Flight::Store { page, .. } => {
                 // A page that was not written before counts as zeros still.
                 if let Some(bytes) = self.nodes[home_of(page).index()].file.get_mut(&page.index) {
                     bytes.fill(0xEE);
                 }
-                self.event(home_of(page), Event::StoreFailed(page));
+                self.event(home_of(page), Event::StoreFailed { page, cause: Cause(28) });
             }
             other => panic!("{other:?} cannot fail"),
         }

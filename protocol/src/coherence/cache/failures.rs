@@ -1,6 +1,6 @@
 //! I/O of a home that has failed.
 
-use super::super::{Access, Action, CopyVersion, PageId, Priority, send_home};
+use super::super::{Access, Action, Cause, CopyVersion, PageId, Priority, send_home};
 use super::page::{AccessState, FetchedData, Phase};
 use super::{Cache, Refusable};
 use alloc::vec::Vec;
@@ -24,7 +24,13 @@ impl Cache {
     }
 
     /// The page could not be read: the operations that wait for it fail. `granted`: a grant was sent, or is on its way.
-    pub(super) fn on_unreadable(&mut self, page: PageId, granted: bool, actions: &mut Vec<Action>) -> Refusable {
+    pub(super) fn on_unreadable(
+        &mut self,
+        page: PageId,
+        granted: bool,
+        cause: Cause,
+        actions: &mut Vec<Action>,
+    ) -> Refusable {
         const UNASKED: Refusable = Err("word that it could not read a page that nobody asked for");
         let Some(cached) = self.pages.get_mut(page) else { return UNASKED };
         let Phase::Fetching { access, data: data @ FetchedData::Missing, granted: has_grant } = &mut cached.phase
@@ -36,24 +42,24 @@ impl Cache {
         }
         if granted && !*has_grant {
             // The grant was overtaken. The page is done with when it has come.
-            *data = FetchedData::Failed;
+            *data = FetchedData::Failed(cause);
             return Ok(());
         }
-        self.fail(page, actions);
+        self.fail(page, cause, actions);
         Ok(())
     }
 
     /// Gives up a page that could not be read, and has the operations that wait for it fail.
-    pub(super) fn fail(&mut self, page: PageId, actions: &mut Vec<Action>) {
+    pub(super) fn fail(&mut self, page: PageId, cause: Cause, actions: &mut Vec<Action>) {
         let cached = self.cached(page);
         let mut waiters = core::mem::take(&mut cached.readers);
         waiters.append(&mut cached.writers);
-        actions.push(Action::Fail { page, frame: cached.frame(), waiters });
+        actions.push(Action::Fail { page, frame: cached.frame(), waiters, cause });
         self.free_frame(page, actions);
     }
 
     /// A dirty copy could not be written back: it stays, and so does its frame.
-    pub(super) fn on_unwritten(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
+    pub(super) fn on_unwritten(&mut self, page: PageId, copy: CopyVersion, cause: Cause, actions: &mut Vec<Action>) {
         // A grant may have overtaken this message, which is about an older copy then; or a writer takes the page.
         let is_it = |phase, flushing| phase == Phase::Evicting || flushing;
         let known = self.pages.get_mut(page).filter(|cached| cached.copy == copy);
@@ -70,7 +76,7 @@ impl Cache {
             }
         }
         let is_closed = cached.access_state == AccessState::Closed;
-        actions.push(Action::Unwritten(page));
+        actions.push(Action::Unwritten { page, cause });
         if is_closed {
             self.run_deferred(page, actions);
         }

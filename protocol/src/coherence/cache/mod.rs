@@ -108,9 +108,9 @@ impl Cache {
                 Ok(())
             }
             ToCache::Unread => self.on_unread(page, actions),
-            ToCache::Unreadable { granted } => self.on_unreadable(page, granted, actions),
-            ToCache::Unwritten { copy } => {
-                self.on_unwritten(page, copy, actions);
+            ToCache::Unreadable { granted, cause } => self.on_unreadable(page, granted, cause, actions),
+            ToCache::Unwritten { copy, cause } => {
+                self.on_unwritten(page, copy, cause, actions);
                 Ok(())
             }
             ToCache::Fetch { version, priority } => self.on_fetch(page, version, priority, actions),
@@ -274,7 +274,7 @@ impl Cache {
                 self.become_owner(page, actions);
             }
             Phase::Fetching { access: Access::Write, data, granted: granted @ false } => {
-                if !matches!(*data, FetchedData::Missing | FetchedData::Failed) && cached.copy != version {
+                if !matches!(*data, FetchedData::Missing | FetchedData::Failed(_)) && cached.copy != version {
                     return Err("a grant for another transaction than the data");
                 }
                 cached.copy = version;
@@ -387,7 +387,7 @@ impl Cache {
             Phase::Fetching { access: Access::Write, data: FetchedData::There, granted: true } => {
                 self.become_owner(page, actions);
             }
-            Phase::Fetching { data: FetchedData::Failed, granted: true, .. } => self.fail(page, actions),
+            Phase::Fetching { data: FetchedData::Failed(cause), granted: true, .. } => self.fail(page, cause, actions),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What a cache knows of one page.
 
-use super::super::{Access, CopyVersion, Forward, FrameId, Priority, ToHome, Waiter};
+use super::super::{Access, Cause, CopyVersion, Forward, FrameId, Priority, ToHome, Waiter};
 use alloc::vec::Vec;
 
 /// A page that is in a frame, on its way to one, or waits for one. The default waits for a frame, and no operation
@@ -54,7 +54,7 @@ pub(super) enum Phase {
 pub(super) enum FetchedData {
     Missing,
     /// It could not be read, and the grant of the same transaction is still to come.
-    Failed,
+    Failed(Cause),
     /// The frame is being filled with zeros, or by the operation that overwrites the page.
     Clearing,
     There,

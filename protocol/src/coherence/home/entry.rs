@@ -1,6 +1,6 @@
 //! What a home knows of one page: its holders, the transaction under way, and the requests that wait.
 
-use super::super::{Action, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
+use super::super::{Action, Cause, CopyVersion, FrameId, PageId, Priority, ToCache, send_cache};
 use super::holders::Holders;
 use crate::Rank;
 use alloc::collections::VecDeque;
@@ -124,7 +124,7 @@ pub(super) enum WriteData {
     /// The backing file is being read.
     Loading,
     /// It could not be read. The requester is told when no other copy is left.
-    Failed,
+    Failed(Cause),
 }
 
 impl Entry {
@@ -269,7 +269,7 @@ impl Entry {
 impl Write {
     /// Whether the requester has the data, or is being sent it.
     pub fn has_data(&self) -> bool {
-        !matches!(self.data, WriteData::Loading | WriteData::Failed)
+        !matches!(self.data, WriteData::Loading | WriteData::Failed(_))
     }
 
     /// Whether data sent now carries the grant.

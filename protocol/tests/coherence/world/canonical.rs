@@ -97,7 +97,7 @@ fn version_of(message: &mut CoherenceMessage) -> Option<&mut CopyVersion> {
             | ToCache::Grant { version }
             | ToCache::Data { version, .. }
             | ToCache::Evicted { copy: version }
-            | ToCache::Unwritten { copy: version }
+            | ToCache::Unwritten { copy: version, .. }
             | ToCache::Recall { copy: version }
             | ToCache::Fetch { version, .. },
         ) => Some(version),
