@@ -12,7 +12,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::PathBuf;
 use std::time::Instant;
-use vgasnet::storage::{BackingFile, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
+use vgasnet::storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
 
 const PAGE_BYTES: usize = 4 << 20;
 const PAGES: u64 = 192;
@@ -66,6 +66,7 @@ fn scan(storage: &mut dyn Storage, frames: Frames, is_write: bool) {
             let (offset_bytes, memory) = (next * PAGE_BYTES as u64, frames.frame(frame));
             let direction = if is_write { IoDirection::Write } else { IoDirection::Read };
             let operation = IoOperation {
+                file: FileSlot::BACKING,
                 direction,
                 offset_bytes,
                 memory,
@@ -137,6 +138,7 @@ fn read_each(ring: &mut RingStorage, frames: Frames) -> Cost {
         let start = Instant::now();
         let (offset_bytes, memory) = ((frame * PAGE_BYTES) as u64, frames.frame(frame));
         let read = IoOperation {
+            file: FileSlot::BACKING,
             direction: IoDirection::Read,
             offset_bytes,
             memory,

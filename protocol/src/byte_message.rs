@@ -114,8 +114,8 @@ pub struct PieceHead {
 pub struct AnswerHead {
     /// [`TAG_ANSWER`].
     pub tag: u8,
-    /// Zero.
-    pub padding: u8,
+    /// Why pieces have failed, as an error number; 0 if none has.
+    pub cause: u8,
     /// How many pieces the request had.
     pub pieces: u16,
     /// The request.
@@ -132,6 +132,8 @@ pub enum Status {
     Done,
     /// It is done, and since the sender wrote the page last another rank has.
     DoneContended,
+    /// Nothing: the file could not be read or written.
+    Failed,
 }
 
 layout_as_in_memory!(RequestHead, AnswerHead, PieceHead, Status);
@@ -241,11 +243,11 @@ mod tests {
 
     #[test]
     fn an_answer_has_a_status_for_each_piece() {
-        let head = AnswerHead { tag: TAG_ANSWER, padding: 0, pieces: 2, id: 7 };
+        let head = AnswerHead { tag: TAG_ANSWER, cause: 0, pieces: 2, id: 7 };
         let bytes: Vec<u8> = [head.as_bytes(), &[1, 0], b"abc"].concat();
         let (read, statuses, payload) = read_answer(&bytes).expect("it is one");
         assert_eq!((read, &statuses[..], payload), (head, &[Status::Done, Status::Refused][..], &b"abc"[..]));
-        let wrong: Vec<u8> = [head.as_bytes(), &[1, 3], b"abc"].concat();
+        let wrong: Vec<u8> = [head.as_bytes(), &[1, 4], b"abc"].concat();
         assert!(read_answer(&wrong).is_none() && read_answer(&bytes[..9]).is_none());
     }
 

@@ -1,16 +1,19 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 23] = [
+const SOURCES: [&[u8]; 26] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
     include_bytes!("coherence/mod.rs"),
     include_bytes!("coherence/message.rs"),
     include_bytes!("coherence/cache/mod.rs"),
+    include_bytes!("coherence/cache/failures.rs"),
     include_bytes!("coherence/cache/page.rs"),
     include_bytes!("coherence/home/mod.rs"),
     include_bytes!("coherence/home/entry.rs"),
+    include_bytes!("coherence/home/failures.rs"),
+    include_bytes!("coherence/home/files.rs"),
     include_bytes!("collectives/machine.rs"),
     include_bytes!("collectives/message.rs"),
     include_bytes!("collectives/team.rs"),

@@ -68,6 +68,8 @@ impl Engine {
             }
             Action::Hurry { page, priority } => self.storage.hurry(page, priority),
             Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
+            Action::Fail { page, frame, waiters, cause } => self.fail(page, frame, &waiters, cause),
+            Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
         }
     }
 

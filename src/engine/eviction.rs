@@ -19,9 +19,11 @@ impl Engine {
             return None;
         }
         let cache = &self.protocol.cache;
-        let (pins, space) = (&self.pins, &self.space);
+        let (pins, space, files) = (&self.pins, &self.space, &self.files);
         // A page in use is unpinned soon; one that the client has pinned may never be.
-        let victim = self.frames.victim(need, cache, &|page| space.is_own(page) && pins.has(page.index));
+        let victim = self
+            .frames
+            .victim(need, cache, &|page| space.is_own(page) && pins.has(page.index) || files.is_unwritten(page));
         let is_clean = |frame| cache.page_in(frame).is_some_and(|page| cache.dirty_frame(page).is_none());
         if need == Need::Now && !victim.is_some_and(is_clean) {
             self.reserve.on_shortage();
@@ -45,6 +47,7 @@ impl Engine {
             let cache = &self.protocol.cache;
             let is_idle = cache.evictable(frame) && !self.space.own.table.is_pinned(frame);
             let dirty = cache.page_in(frame).filter(|page| cache.dirty_frame(*page).is_some());
+            let dirty = dirty.filter(|page| !self.files.is_unwritten(*page));
             if let Some(page) = dirty.filter(|_| is_idle && victim != Some(frame)) {
                 stats::count(Row::CleanedAhead);
                 self.cleaned_ahead += 1;

@@ -19,12 +19,12 @@ impl Engine {
     /// Asks the home of a page for the frame that it has borrowed.
     pub(super) fn send_asking(&mut self, page: PageId) {
         let message = LoanMessage::AskedBack { index: page.index };
-        self.outbox.send(self.space.spaces.home(page), &message.encode());
+        self.outbox.send(self.protocol.spaces().home(page), &message.encode());
     }
 
     /// A neighbour wants the frame back that is mapped as page `index` here.
     pub(super) fn on_asked_back(&mut self, index: u32) -> Result<(), &'static str> {
-        if index >= self.space.spaces.pages(self.space.own_page(index).space) {
+        if index >= self.protocol.spaces().pages(self.space.own_page(index).space) {
             return Err("a wish for a frame of a page that does not exist");
         }
         // It may have been given back already.

@@ -11,6 +11,7 @@ mod block_frames;
 mod driver;
 mod eviction;
 mod fault_service;
+mod files;
 mod job_barrier;
 mod last_words;
 mod loans;
@@ -45,6 +46,7 @@ use crate::request::Part;
 use crate::stats;
 use crate::storage::BLOCK_BYTES;
 use arrivals::Arrived;
+use files::OpenFiles;
 use last_words::LastWords;
 use outbox::Outbox;
 use page_statistics::PageStatistics;
@@ -105,6 +107,7 @@ pub struct Engine {
     page_statistics: PageStatistics,
     arrived: Vec<Arrived>,
     writes: KnownWrites,
+    files: OpenFiles,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
@@ -192,6 +195,7 @@ impl Engine {
             actions: Vec::new(),
             arrived: Vec::new(),
             writes: KnownWrites::default(),
+            files: OpenFiles::default(),
             work: VecDeque::new(),
             refused: Vec::new(),
             has_event: false,
@@ -386,7 +390,7 @@ impl Engine {
                         self.hold_back(page, event);
                         continue;
                     }
-                    if let Err(refused) = self.storage.unmap_blocks(page.index) {
+                    if let Err(refused) = self.storage.unmap_blocks(page) {
                         self.broken = Some(refused);
                         return;
                     }
@@ -433,7 +437,7 @@ impl Engine {
     /// The page of a message to this home.
     fn page_at_home(&self, event: &Event) -> Option<PageId> {
         let Event::Message { message, .. } = event else { return None };
-        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.space.is_own(message.page);
+        let is_to_home = matches!(message.body, CoherenceBody::Home(_)) && self.is_home(message.page);
         is_to_home.then_some(message.page)
     }
 
@@ -454,6 +458,12 @@ impl Engine {
         if is_taken && self.space.own.table.is_open(message.page, Access::Write) {
             self.shipping.meters.on_lost(message.page);
         }
+    }
+
+    /// Whether the page exists and this rank is its home.
+    fn is_home(&self, page: PageId) -> bool {
+        let spaces = self.protocol.spaces();
+        spaces.has(page) && spaces.home(page) == self.space.rank
     }
 
     /// Whether the client has pinned the page.

@@ -60,7 +60,7 @@ impl PageStatistics {
                 }
             }
             Event::Message { from, message } => self.on_message(*from, message),
-            Event::LoadFailed(page) => self.forget_disk(*page),
+            Event::LoadFailed { page, .. } | Event::StoreFailed { page, .. } => self.forget_disk(*page),
             Event::Loaded(page) => {
                 let pages = u64::from(self.on_disk(*page, Row::DiskRead));
                 stats::add(Row::DiskReadBytes, pages * self.space.page_bytes() as u64);
@@ -84,7 +84,11 @@ impl PageStatistics {
             Action::Load { page, to, .. } => self.begin_disk(*page, Row::DiskRead, *to, Row::ServedDisk),
             Action::Store { page, from, .. } => self.begin_disk(*page, Row::DiskWrite, *from, Row::ServedStores),
             Action::Fill { .. } => stats::count(Row::Overwritten),
-            Action::Clear { .. } | Action::GiveUp(_) | Action::Hurry { .. } => {}
+            Action::Clear { .. }
+            | Action::GiveUp(_)
+            | Action::Hurry { .. }
+            | Action::Fail { .. }
+            | Action::Unwritten { .. } => {}
         }
     }
 

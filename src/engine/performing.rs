@@ -5,7 +5,7 @@ use super::{BlockCopies, Delivery, Driver, Shipment, Work, outbox};
 use crate::memory::mapping_refused;
 use crate::request::{Completion, CompletionId, FaultId, Part, Waited};
 use vgasnet_conduit::{Busy, Urgency};
-use vgasnet_protocol::coherence::{Access, Event, FrameId, PageId};
+use vgasnet_protocol::coherence::{Access, Cause, Event, FrameId, PageId};
 
 impl Driver {
     /// Does a piece of work. Returns whether it was done; if not, the conduit has no room, and the engine has it again.
@@ -53,6 +53,10 @@ impl Driver {
             }
             Work::Deliver(delivery) => {
                 self.deliver(*delivery);
+                return true;
+            }
+            Work::Fail { parts, cause } => {
+                parts.into_iter().for_each(|part| self.fail_part(part, cause));
                 return true;
             }
             Work::Ship(ref shipment) => self.send(shipment),
@@ -111,6 +115,10 @@ impl Driver {
     /// Does the copies of a job on blocks.
     #[inline(never)]
     fn copy_blocks(&self, copies: BlockCopies) {
+        if let Some(cause) = copies.failed {
+            self.engine().end_on_blocks(copies.job);
+            return self.fail_part(copies.part, cause);
+        }
         for place in &copies.places {
             // SAFETY: the block is left to the job until it has ended, and its bytes are there. The client's memory is as long as
             // the piece, and left to the part until the client has synced that.
@@ -129,6 +137,19 @@ impl Driver {
         let awaited = Awaited::page(fault.wants().0);
         if self.mailbox.release(fault) == Waited::Looking {
             self.tell(Happened::of(awaited));
+        }
+    }
+
+    /// Tells that a part has failed. Only parts of files do: where a segment's file fails, the job ends.
+    #[inline(never)]
+    fn fail_part(&self, part: Part, cause: Cause) {
+        match part.completion {
+            Completion::Counted(completion) | Completion::Then(completion, _) => {
+                self.completions().fail(completion, cause.0);
+                self.finish_part(Completion::Counted(completion));
+            }
+            Completion::Served(id) => self.engine().on_served_failed(id, cause),
+            Completion::Fault(_) => unreachable!("files have no addresses"),
         }
     }
 

@@ -52,13 +52,13 @@ impl Prefetch {
 impl Engine {
     /// Fetches the pages that may be needed after a page that an access missed.
     pub(super) fn prefetch_after_miss(&mut self, page: PageId) {
-        let range = self.prefetch.streams.on_miss(page, self.space.spaces.pages(page.space));
+        let range = self.prefetch.streams.on_miss(page, self.end_of(page.space));
         self.prefetch(page.space, range);
     }
 
     /// Fetches the pages that may be needed after a page that was fetched ahead and is used for the first time.
     pub fn prefetch_after_use(&mut self, page: PageId) {
-        let range = self.prefetch.streams.on_use(page, self.space.spaces.pages(page.space));
+        let range = self.prefetch.streams.on_use(page, self.end_of(page.space));
         self.prefetch(page.space, range);
     }
 

@@ -10,7 +10,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{
     ANSWER_HEAD_BYTES, AnswerHead, Operands, PieceHead, PieceKind, RequestHead, Status, TAG_ANSWER, read_request,
 };
-use vgasnet_protocol::coherence::Event;
+use vgasnet_protocol::coherence::{Cause, Event};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// A request that is being served.
@@ -43,17 +43,17 @@ impl Engine {
 
     fn check_piece(&self, piece: &PieceHead, is_direct: bool) -> Result<(), &'static str> {
         let page = piece.page;
-        if !self.space.spaces.has(page) || !piece.is_inside(self.space.page_bytes()) {
+        if !self.protocol.spaces().has(page) || !piece.is_inside(self.space.page_bytes()) {
             return Err("a request for bytes that do not exist");
         }
-        if !is_direct && self.space.spaces.home(page) != self.space.rank {
+        if !is_direct && self.protocol.spaces().home(page) != self.space.rank {
             return Err("a request for bytes of a page of another home");
         }
         Ok(())
     }
 
     fn serve(&mut self, from: Rank, head: RequestHead, pieces: &[(PieceHead, usize)], mut bytes: Vec<u8>) {
-        let answer_head = AnswerHead { tag: TAG_ANSWER, padding: 0, pieces: head.pieces, id: head.id };
+        let answer_head = AnswerHead { tag: TAG_ANSWER, cause: 0, pieces: head.pieces, id: head.id };
         let mut answer = answer_head.as_bytes().to_vec();
         answer.resize(ANSWER_HEAD_BYTES + pieces.len(), Status::Done as u8);
         let mut read_at = answer.len();
@@ -76,7 +76,8 @@ impl Engine {
         for (at, ((piece, _), copy)) in pieces.iter().zip(copies).enumerate() {
             let (page, offset_bytes) = (piece.page, piece.offset_bytes as usize);
             let piece = Piece { page, offset_bytes, len_bytes: usize::from(piece.len_bytes), start_bytes: 0 };
-            let part = Part { piece, copy, completion: Completion::Served(ServedId(id as u32)) };
+            let part =
+                Part { piece, copy, completion: Completion::Served(ServedId { request: id as u32, piece: at as u16 }) };
             if head.is_direct == 1 {
                 self.do_if_here(part, id, at);
             } else {
@@ -91,7 +92,7 @@ impl Engine {
 
     /// Who has sent a request that is being served.
     pub(super) fn sender_of(&self, id: ServedId) -> Rank {
-        self.served[id.0 as usize].from
+        self.served[id.request as usize].from
     }
 
     fn set_status(&mut self, id: usize, piece: usize, status: Status) {
@@ -109,16 +110,26 @@ impl Engine {
         self.set_status(id, at, Status::Refused);
         // The home does not know yet that the page is gone.
         self.handle(Event::Idle);
-        self.on_served(ServedId(id as u32));
+        self.on_served(ServedId { request: id as u32, piece: at as u16 });
+    }
+
+    /// A piece of a request has failed.
+    #[inline(never)]
+    pub fn on_served_failed(&mut self, id: ServedId, cause: Cause) {
+        let answer = &mut self.served[id.request as usize].answer;
+        let (head, _) = AnswerHead::mut_from_prefix(answer).expect("an answer has its head");
+        head.cause = u8::try_from(cause.0).unwrap_or(u8::MAX);
+        self.set_status(id.request as usize, usize::from(id.piece), Status::Failed);
+        self.on_served(id);
     }
 
     /// A piece of a request is done. The last one sends the answer.
     #[inline(never)]
     pub fn on_served(&mut self, id: ServedId) {
-        let served = &mut self.served[id.0 as usize];
+        let served = &mut self.served[id.request as usize];
         served.left -= 1;
         if served.left == 0 {
-            let Served { from, answer, .. } = self.served.remove(id.0 as usize);
+            let Served { from, answer, .. } = self.served.remove(id.request as usize);
             self.outbox.send(from, &answer);
         }
     }

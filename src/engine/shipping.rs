@@ -21,7 +21,7 @@ use vgasnet_protocol::byte_message::{
     ANSWER_HEAD_BYTES, AtomicOp, PIECE_HEAD_BYTES, PieceHead, PieceKind, REQUEST_HEAD_BYTES, RequestHead, Status,
     TAG_REQUEST, read_answer,
 };
-use vgasnet_protocol::coherence::{Access, Event, PageId};
+use vgasnet_protocol::coherence::{Access, Cause, Event, PageId};
 use vgasnet_protocol::shipping::{Choice, Meters, SmallOperation};
 use zerocopy::IntoBytes;
 
@@ -100,6 +100,8 @@ struct Shipped {
     tries: u8,
     is_refused: bool,
     is_contended: bool,
+    /// Why it has failed, if it has.
+    cause: Option<Cause>,
     since: Option<Instant>,
 }
 
@@ -200,8 +202,16 @@ impl Shipping {
         let len_bytes = part.piece.len_bytes;
         let bytes = if reads(&part.copy) { vec![0; len_bytes] } else { Vec::new() };
         let since = stats::is_on().then(Instant::now);
-        let shipped =
-            Shipped { part, bytes, left_bytes: len_bytes, tries, is_refused: false, is_contended: false, since };
+        let shipped = Shipped {
+            part,
+            bytes,
+            left_bytes: len_bytes,
+            tries,
+            is_refused: false,
+            is_contended: false,
+            cause: None,
+            since,
+        };
         let part = self.parts.insert(shipped);
         let most = self.chunk_bytes_max();
         let peer = self.peers.entry(to).or_default();
@@ -275,6 +285,9 @@ impl Shipping {
             }
             shipped.is_refused |= status == Status::Refused;
             shipped.is_contended |= status == Status::DoneContended;
+            if status == Status::Failed {
+                shipped.cause = Some(Cause(u32::from(head.cause)));
+            }
             shipped.left_bytes -= chunk.len_bytes;
             if shipped.left_bytes == 0 {
                 done.push(self.parts.remove(chunk.part));
@@ -333,7 +346,7 @@ impl Engine {
     #[inline(never)]
     pub(super) fn ship_or_keep(&mut self, mut part: Part) -> Option<Part> {
         let (page, own) = (part.piece.page, self.space.rank);
-        let home = self.space.spaces.home(page);
+        let home = self.protocol.spaces().home(page);
         if home == own && self.protocol.cache.has_notice(page) {
             // The home does not know yet that nobody holds the page any more.
             self.handle(Event::Idle);
@@ -405,7 +418,7 @@ impl Engine {
         if part.piece.len_bytes > self.storage.block_part_bytes_max() {
             return Some(part);
         }
-        if self.writes.are_noted() {
+        if self.writes.are_noted() && self.space.is_own(page) {
             self.note_job(&part);
         }
         let is_written = self.protocol.home.is_written(page);
@@ -426,8 +439,7 @@ impl Engine {
 
     /// The copies of a job on blocks are done.
     pub fn end_on_blocks(&mut self, job: usize) {
-        let index = self.storage.end_on_blocks(job, &mut self.work);
-        let page = index.map(|index| self.space.own_page(index));
+        let page = self.storage.end_on_blocks(job, &mut self.work);
         if let Some(held) = page.and_then(|page| self.held.remove(&page)) {
             self.events.extend(held);
             self.handle_events();
@@ -451,7 +463,11 @@ impl Engine {
     #[inline(never)]
     pub(super) fn on_byte_answer(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
         for shipped in self.shipping.on_answer(from, bytes)? {
-            let Shipped { part, bytes, tries, is_refused, is_contended, since, .. } = shipped;
+            let Shipped { part, bytes, tries, is_refused, is_contended, cause, since, .. } = shipped;
+            if let Some(cause) = cause {
+                self.work.push_back(Work::Fail { parts: vec![part], cause });
+                continue;
+            }
             if is_refused {
                 let kept = self.do_at_home(part, tries);
                 kept.into_iter().for_each(|part| self.want(part));

@@ -12,7 +12,10 @@
 mod blocks;
 mod byte_jobs;
 mod failure;
+mod files;
+mod home_page;
 mod page_read;
+mod runs;
 
 pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
@@ -23,16 +26,17 @@ use super::work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, BlockingReader, IoDirection, IoOperation, Storage};
+use crate::storage::{BLOCK_BYTES, BlockingReader, IoDirection, NamedFile, Storage};
 use blocks::{BLOCK_TOKEN, Blocks};
+use home_page::{HomeFiles, HomePage};
 use page_read::READ_BYTES_MAX;
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use vgasnet_conduit::{Token, Transfer};
-use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::{Event, FrameId, PageId, Priority};
+use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Priority};
+use vgasnet_protocol::{Rank, Space};
 
 /// Clean bytes between dirty ones of which fewer are written along. A disk that writes a few GB/s writes them in the time that
 /// another request takes.
@@ -40,17 +44,12 @@ const GAP_BYTES: usize = 64 << 10;
 
 const _: () = assert!(DIRTY_BLOCK_BYTES % BLOCK_BYTES == 0);
 
-/// The most bytes of pages side by side that go to the storage together.
-const RUN_BYTES_MAX: usize = 1 << 20;
-
-/// The most bytes that go to the storage with what somebody waits for, where nobody waits for all of them.
-const COMPANY_BYTES_MAX: usize = 256 << 10;
-
 /// A page on its way between the file and a frame.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     direction: IoDirection,
     page: PageId,
+    place: HomePage,
     peer: Rank,
     frame: FrameId,
     priority: Priority,
@@ -70,8 +69,11 @@ pub struct StorageServer {
     space: Arc<AddressSpace>,
     storage: Box<dyn Storage>,
     operations: Slab<Operation>,
-    /// The operation of each page that has one, by the page's index.
-    of_page: HashMap<u32, usize>,
+    files: HomeFiles,
+    /// The files with names, by slot.
+    named: HashMap<u32, Arc<NamedFile>>,
+    /// The operation of each page that has one.
+    of_page: HashMap<HomePage, usize>,
     /// The number of the next operation.
     next: u64,
     waiting: StorageQueue,
@@ -91,8 +93,8 @@ pub struct StorageServer {
     by_threads: usize,
     blocks_by_threads: usize,
     blocks: Blocks,
-    /// By the page's index, operations that wait until blocks of the page have been written.
-    behind_blocks: HashMap<u32, usize>,
+    /// By page, operations that wait until blocks of the page have been written.
+    behind_blocks: HashMap<HomePage, usize>,
 }
 
 impl StorageServer {
@@ -123,6 +125,8 @@ impl StorageServer {
                 space.page_bytes(),
             ),
             behind_blocks: HashMap::new(),
+            files: HomeFiles::new(Space::of_segment(space.rank)),
+            named: HashMap::new(),
             space,
             storage,
             operations: Slab::new(),
@@ -178,7 +182,7 @@ impl StorageServer {
 
     /// Makes the operation of a page more urgent.
     pub(super) fn hurry(&mut self, page: PageId, priority: Priority) {
-        let Some(id) = self.of_page.get(&page.index).copied() else { return };
+        let Some(id) = self.of_page.get(&self.files.number(page)).copied() else { return };
         let waiting = self.waiting_of(id);
         let operation = &mut self.operations[id];
         operation.priority = priority;
@@ -192,8 +196,8 @@ impl StorageServer {
     /// Handles what the storage has completed. Returns whether there was anything.
     ///
     /// # Errors
-    /// An operation failed. No other copy of the page is accounted for, so the job cannot go on. A load that nobody waits
-    /// for may fail. Or a block could not be unmapped.
+    /// An operation on the backing file failed. No other copy of the page is accounted for, so the job cannot go on. A load that
+    /// nobody waits for may fail. Or a block could not be unmapped.
     pub(super) fn poll(&mut self, events: &mut VecDeque<Event>, work: &mut VecDeque<Work>) -> Result<bool, UserError> {
         self.check_unmapped()?;
         if self.storage.in_flight() == 0 {
@@ -230,9 +234,17 @@ impl StorageServer {
             (_, _, Err(_)) if is_ahead => {
                 self.forget(id);
                 self.forgotten += 1;
-                events.push_back(Event::LoadFailed(operation.page));
+                events.push_back(Event::LoadFailed { page: operation.page, cause: None });
             }
-            (_, _, Err(error)) => return Err(self.failure(&operation, error)),
+            (_, _, Err(error)) if operation.place.is_of_segment() => return Err(self.failure(&operation, error)),
+            (direction, _, Err(error)) => {
+                self.forget(id);
+                let (page, cause) = (operation.page, cause_of(error));
+                events.push_back(match direction {
+                    IoDirection::Read => Event::LoadFailed { page, cause: Some(cause) },
+                    IoDirection::Write => Event::StoreFailed { page, cause },
+                });
+            }
             (IoDirection::Read, _, Ok(())) => {
                 if self.is_whole_or_lays_over(id, work) {
                     self.on_whole(id, events, work);
@@ -267,16 +279,27 @@ impl StorageServer {
     }
 
     fn start(&mut self, direction: IoDirection, page: PageId, (peer, frame): (Rank, FrameId), priority: Priority) {
-        let (staging, number) = (None, self.next);
+        let (staging, number, place) = (None, self.next, self.files.number(page));
         self.next += 1;
         let (in_background, part) = (None, Extent::NONE);
         if direction == IoDirection::Read && priority == Priority::Now {
             self.background.on_missed();
         }
-        let operation =
-            Operation { direction, page, peer, frame, priority, need: None, staging, part, in_background, number };
+        let operation = Operation {
+            direction,
+            page,
+            place,
+            peer,
+            frame,
+            priority,
+            need: None,
+            staging,
+            part,
+            in_background,
+            number,
+        };
         let id = self.operations.insert(operation);
-        let before = self.of_page.insert(page.index, id);
+        let before = self.of_page.insert(place, id);
         debug_assert!(before.is_none(), "{page:?} has one operation at a time");
         self.begin_page(id);
     }
@@ -315,69 +338,6 @@ impl StorageServer {
         }
     }
 
-    /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
-    /// as urgent or near by. Each with its next part, which begins in the file where the one before it ends.
-    fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
-        let next_part = |id| self.next_part(id).expect("it is not done");
-        if first.need != Need::Nothing {
-            return vec![(first.id, Extent::NONE)];
-        }
-        let mut run = vec![(first.id, next_part(first.id))];
-        let Operation { direction, page, priority, .. } = self.operations[first.id];
-        let is_urgent = priority == Priority::Now;
-        let most = RUN_BYTES_MAX / self.space.page_bytes();
-        let most = if is_urgent { most } else { most.min(self.background.left().div_ceil(2)) };
-        let company = if is_urgent { (COMPANY_BYTES_MAX / self.space.page_bytes()) as u32 } else { 0 };
-        let goes_with = |id: &usize| {
-            let other = &self.operations[*id];
-            let is_as_urgent = other.priority == priority || other.page.index - page.index < company;
-            other.direction == direction && other.need == Some(Need::Nothing) && is_as_urgent
-        };
-        let behind = (page.index + 1..).map_while(|index| self.of_page.get(&index).copied().filter(goes_with));
-        for id in behind.take(most.saturating_sub(1)) {
-            let mut part = next_part(id);
-            if !run.last_mut().is_some_and(|(_, before)| self.join(before, &mut part)) {
-                break;
-            }
-            run.push((id, part));
-        }
-        run
-    }
-
-    /// Makes two parts of pages side by side one, if little is between them.
-    fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
-        let page_bytes = self.space.page_bytes();
-        let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
-        let is_small = gap_bytes == 0 || gap_bytes < self.gap_bytes;
-        if is_small {
-            (before.end_bytes, behind.start_bytes) = (page_bytes, 0);
-        }
-        is_small
-    }
-
-    fn whole(&self) -> Extent {
-        Extent { start_bytes: 0, end_bytes: self.space.page_bytes() }
-    }
-
-    /// What is to be read or written of a page after the part that was last.
-    fn next_part(&self, id: usize) -> Option<Extent> {
-        let part = self.operations[id].part;
-        self.extents(id).into_iter().find(|next| next.start_bytes >= part.end_bytes)
-    }
-
-    /// What is to be read or written of a page. Nobody writes to a page meanwhile, so its dirty blocks stay the same.
-    fn extents(&self, id: usize) -> Vec<Extent> {
-        let Operation { direction, peer, frame, staging, .. } = self.operations[id];
-        let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
-        let extents = match blocks {
-            Some(blocks) => blocks.extents(frame, self.gap_bytes),
-            None => vec![self.whole()],
-        };
-        // The storage has no operations of nothing: where nothing is dirty, it gets a block.
-        let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
-        if extents.is_empty() { vec![first] } else { extents }
-    }
-
     /// The operation to go on with, of those that have what they need.
     fn next_ready(&self) -> Option<Waiting> {
         let (free, stores_left, background) = (self.staging_free.len(), self.stores_left, self.background.left());
@@ -408,46 +368,9 @@ impl StorageServer {
         has_begun
     }
 
-    /// Hands operations to the storage that lie one behind the other in the file. Returns how many of them it took.
-    fn submit(&mut self, parts: &[(usize, Extent)]) -> usize {
-        let run: Vec<IoOperation> = parts.iter().map(|(id, part)| self.io_operation(*id, *part)).collect();
-        // SAFETY: the memory lies in frames that stay mapped until the process ends. A staging frame belongs to its
-        // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
-        // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
-        let taken = unsafe { self.storage.start_run(&run) };
-        let mut leads = true;
-        for (id, _) in &parts[..taken] {
-            let operation = &mut self.operations[*id];
-            if operation.priority != Priority::Now {
-                operation.in_background = Some(leads);
-                self.background.on_begun(std::mem::take(&mut leads));
-            }
-        }
-        taken
-    }
-
-    fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
-        let Operation { direction, page, priority, .. } = self.operations[id];
-        let (token, is_urgent) = (id as u64, priority == Priority::Now);
-        let memory = self.memory_of(id);
-        let page_bytes = self.space.page_bytes() as u64;
-        let offset_bytes = u64::from(page.index) * page_bytes + part.start_bytes as u64;
-        let memory = memory.wrapping_add(part.start_bytes);
-        IoOperation { direction, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
-    }
-
-    /// The memory that an operation reads the page into, or writes it from.
-    fn memory_of(&self, id: usize) -> *mut u8 {
-        let Operation { peer, frame, staging, .. } = self.operations[id];
-        match staging {
-            Some(staging) => self.space.own.pool.frame(staging),
-            None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
-        }
-    }
-
     fn forget(&mut self, id: usize) -> Operation {
         let operation = self.operations.remove(id);
-        self.of_page.remove(&operation.page.index);
+        self.of_page.remove(&operation.place);
         self.staging_free.extend(operation.staging);
         let was_staged = operation.staging.is_some();
         self.stores_left += usize::from(was_staged && operation.direction == IoDirection::Write);
@@ -477,6 +400,11 @@ impl StorageServer {
             token: token(id),
         }
     }
+}
+
+/// Why I/O on a file has failed.
+fn cause_of(error: &io::Error) -> Cause {
+    Cause(error.raw_os_error().unwrap_or(libc::EIO).unsigned_abs())
 }
 
 /// Tokens of this server are odd; those of page transfers are even.

@@ -4,7 +4,7 @@ use super::shipping::{Delivery, Shipment};
 use super::storage_server::{BlockCopies, OverlaidBlocks};
 use crate::request::Part;
 use vgasnet_conduit::Transfer;
-use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
 
 /// A piece of work to do without the engine's lock.
 #[derive(Debug)]
@@ -66,6 +66,13 @@ pub enum Work {
     Ship(Box<Shipment>),
     /// Hand over what has come of a part that was carried out elsewhere.
     Deliver(Box<Delivery>),
+    /// Tell that parts have failed.
+    Fail {
+        /// The parts.
+        parts: Vec<Part>,
+        /// Why.
+        cause: Cause,
+    },
     /// Start a put.
     Put(Transfer),
     /// Start a get.

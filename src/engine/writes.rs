@@ -157,6 +157,9 @@ impl Engine {
         match event {
             Event::Message { from, message } => {
                 let CoherenceBody::Home(body) = message.body else { return None };
+                if !self.space.is_own(message.page) {
+                    return None;
+                }
                 let index = message.page.index;
                 if matches!(body, ToHome::Write { .. } | ToHome::Overwrite { .. }) {
                     let acts = if *from == self.space.rank { self.writes.acting_for.remove(&index) } else { None };
@@ -164,7 +167,9 @@ impl Engine {
                 }
                 Some(message.page)
             }
-            Event::Loaded(page) | Event::LoadFailed(page) | Event::Stored(page) => Some(*page),
+            Event::Loaded(page) | Event::LoadFailed { page, .. } | Event::Stored(page) if self.space.is_own(*page) => {
+                Some(*page)
+            }
             _ => None,
         }
     }

@@ -6,7 +6,7 @@ use crate::error::UserError;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
-use vgasnet_protocol::{Rank, Space, Spaces};
+use vgasnet_protocol::{Rank, Space};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The fewest frames through which a home moves the pages of ranks whose memory is not mapped here: two for stores, one of
@@ -100,8 +100,6 @@ pub struct AddressSpace {
     pub rank: Rank,
     /// Every rank's segment.
     pub segments: Box<[Segment]>,
-    /// The spaces of the job's pages, and their homes.
-    pub spaces: Spaces,
     /// This rank's own memory.
     pub own: RankMemory,
     /// The memory of each rank that is mapped here, the own included.
@@ -144,12 +142,10 @@ impl AddressSpace {
     pub fn new(rank: Rank, segments: Box<[Segment]>, memories: Box<[Option<RankMemory>]>) -> AddressSpace {
         let own = memories[rank.index()].expect("a rank's own memory is mapped");
         let page_shift = own.pool.page_bytes().trailing_zeros();
-        let spaces = Spaces::new(segments.iter().map(|segment| (segment.size_bytes >> page_shift) as u32));
         let ranks: Box<[usize]> = (0..memories.len()).filter(|rank| memories[*rank].is_some()).collect();
         let mapped = || memories.iter().flatten();
         AddressSpace {
             rank,
-            spaces,
             own,
             view: None,
             directory: Directory::new(mapped().map(|memory| memory.hints)),

@@ -6,6 +6,7 @@ use super::{Ops, Remote};
 use crate::memory::{Piece, Pinned, RankMemory};
 use crate::request::Copy;
 use crate::stats::{self, Row};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// Gets of fewer bytes try to do without a pin. For more the second copy costs more than the pin.
@@ -116,7 +117,9 @@ impl Ops {
     #[inline]
     fn pin_in(&self, pool: usize, frame: FrameId, page: PageId, access: Access) -> Option<PinnedPage> {
         let (rank, RankMemory { table, pool: frames, .. }) = self.space.pool(pool);
-        if pool != self.space.own_pool() && !self.cooperative && rank != self.space.spaces.home(page).index() {
+        // Pages of files are cached cooperatively in any case.
+        let is_elsewhere = |home: Rank| rank != home.index();
+        if pool != self.space.own_pool() && !self.cooperative && page.space.segment().is_some_and(is_elsewhere) {
             return None;
         }
         let Pinned { frame, ahead } = self.space.pin_in(pool, frame, page, access)?;

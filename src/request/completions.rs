@@ -22,7 +22,7 @@ struct Counter {
     pending: AtomicU64,
     /// Odd while the completion is in use. A handle has the generation in which it was made.
     generation: AtomicU32,
-    /// The result of a get by value.
+    /// The result of a get by value. For operations on files: why one has failed, as an error number.
     value: AtomicU64,
 }
 
@@ -125,6 +125,11 @@ impl Completions {
     /// The eight bytes where a get by value puts its result.
     pub fn value(&self, id: CompletionId) -> &AtomicU64 {
         &self.at(id.0).value
+    }
+
+    /// A part cannot be done, for this reason: an error number. It counts as done afterwards.
+    pub fn fail(&self, id: CompletionId, cause: u32) {
+        self.at(id.0).value.store(u64::from(cause), Ordering::Relaxed);
     }
 
     /// The handle of a completion.

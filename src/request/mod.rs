@@ -56,9 +56,14 @@ pub trait Sequel: Send + Debug {
     fn run(self: Box<Self>, done: &mut dyn FnMut(CompletionId));
 }
 
-/// Names a request of another rank that is being served.
+/// Names a piece of a request of another rank that is being served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServedId(pub u32);
+pub struct ServedId {
+    /// The request.
+    pub request: u32,
+    /// The place of the piece in it.
+    pub piece: u16,
+}
 
 /// An atomic operation on a number of 4 or 8 bytes.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 impl BlockingReader for BackingFile {
     unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
         assert!(operation.direction == IoDirection::Read, "a blocking reader does not write");
-        let mut progress = Progress::new(*operation, self.size_bytes());
+        let mut progress = Progress::new(*operation, Some(self.size_bytes()));
         loop {
             // SAFETY: the request is a part of the operation, whose memory the caller leaves to this call.
             let result = unsafe { read_once(self, &progress.request(REQUEST_BYTES_MAX)) };

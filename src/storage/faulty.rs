@@ -1,6 +1,6 @@
 //! Makes operations of a storage fail, for tests of I/O errors.
 
-use super::{BlockingReader, Busy, IoDirection, IoOperation, Storage};
+use super::{BlockingReader, Busy, FileSlot, IoDirection, IoOperation, NamedFile, Storage};
 use crate::settings::IoFault;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -74,6 +74,14 @@ impl Storage for Faulty {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         self.inner.doorbell()
+    }
+
+    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+        self.inner.add_file(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.inner.remove_file(slot);
     }
 
     /// Reads that are to fail go the other way.

@@ -155,7 +155,7 @@ impl Faults {
 
 impl Storage for MemoryStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        operation.check(self.size_bytes);
+        operation.check(Some(self.size_bytes));
         if self.pending.len() == self.depth {
             return Err(Busy);
         }

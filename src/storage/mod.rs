@@ -1,4 +1,4 @@
-//! The backing file of a rank's segment, and the I/O on it.
+//! The backing file of a rank's segment, shared files, and the I/O on them.
 //!
 //! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and two
 //! wrappers:
@@ -17,6 +17,7 @@ mod faulty;
 mod file;
 mod file_system;
 mod memory;
+mod named;
 mod operation;
 mod patient;
 mod ring;
@@ -28,6 +29,7 @@ pub use faulty::Faulty;
 pub use file::BackingFile;
 pub use file_system::{free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
+pub use named::{Identity, NamedFile, NamedOptions};
 pub use operation::IoOperation;
 pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};
@@ -51,14 +53,25 @@ pub const BLOCK_BYTES: usize = 4096;
 /// takes dozens.
 pub const DEPTH_DEFAULT: usize = 64;
 
-/// Asynchronous I/O on one backing file, with a bound on operations in flight that is set when it is made.
+/// Names a file of a storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileSlot(pub u32);
+
+impl FileSlot {
+    /// The backing file.
+    pub const BACKING: FileSlot = FileSlot(0);
+}
+
+/// Asynchronous I/O on one backing file, and on files with names beside it, with a bound on operations in flight that is set when it is made.
 ///
 /// Any thread may call, one at a time. The thread that polls need not be the one that started the operation, which may
 /// even have ended. Operations in flight are not ordered: two that overlap, one of them a write, must not be in flight
 /// together. Dropping a storage waits for the operations in flight. Their results are lost, and their memory is free
 /// afterwards.
 ///
-/// A part of the file that was never written reads as zeros.
+/// A part of a file that was never written reads as zeros, and so does what lies behind the end of one with a name. Such a file gets
+/// longer by a write behind its end. The results of its operations have the errors of the system; those of the backing file wait
+/// for space.
 pub trait Storage: Send {
     /// Starts reading a part of the file into memory, or writing it from there. The token comes back from [`poll`] with
     /// the result. After an error the contents of what was to be written, memory or part of the file, are unspecified.
@@ -70,7 +83,7 @@ pub trait Storage: Send {
     ///
     /// # Panics
     /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, or the range
-    /// leaves the file.
+    /// leaves the backing file.
     ///
     /// # Safety
     /// Until [`poll`] hands out the token or the storage has been dropped, the memory is valid for the length of the
@@ -105,6 +118,14 @@ pub trait Storage: Send {
         // SAFETY: the caller has promised for each what this needs.
         operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
+
+    /// Takes a file with a name. `None`: this storage has none but the backing file.
+    fn add_file(&mut self, _file: Arc<NamedFile>) -> Option<FileSlot> {
+        None
+    }
+
+    /// Forgets a file, of which no operation is in flight. Another one may get its name.
+    fn remove_file(&mut self, _slot: FileSlot) {}
 
     /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
     /// operations that got only half way. Never blocks; extra calls are harmless and cheap.

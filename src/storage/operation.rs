@@ -1,6 +1,6 @@
 //! An operation in flight, and how the kernel's results move it on.
 
-use super::BLOCK_BYTES;
+use super::{BLOCK_BYTES, FileSlot};
 use crate::settings::IoDirection;
 use std::io;
 
@@ -8,12 +8,14 @@ use std::io;
 /// an io_uring request has 32 bits.
 pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 
-/// One read or write of the backing file.
+/// One read or write of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct IoOperation {
     /// Whether the memory is written or read.
     pub direction: IoDirection,
-    /// Where in the file.
+    /// Which file.
+    pub file: FileSlot,
+    /// Where in it.
     pub offset_bytes: u64,
     /// The first byte of the memory.
     pub memory: *mut u8,
@@ -34,6 +36,10 @@ unsafe impl Send for IoOperation {}
 pub(super) struct Progress {
     pub(super) operation: IoOperation,
     done_bytes: usize,
+    /// The file has a name: what a read lacks behind its end is zeros.
+    is_named: bool,
+    /// The last read ended within a block.
+    has_ended: bool,
 }
 
 /// The part of an operation for which to ask the kernel next.
@@ -54,8 +60,8 @@ pub(super) enum Step {
 }
 
 impl IoOperation {
-    /// Panics where the contract of `Storage::start` says so, for a file of `size_bytes`.
-    pub(super) fn check(&self, size_bytes: u64) {
+    /// Panics where the contract of `Storage::start` says so, for the backing file of `size_bytes`, or a file with a name.
+    pub(super) fn check(&self, size_bytes: Option<u64>) {
         let IoOperation { offset_bytes, memory, len_bytes, .. } = *self;
         let block = BLOCK_BYTES as u64;
         assert!(len_bytes > 0 && len_bytes % BLOCK_BYTES == 0, "a length of {len_bytes} bytes is not whole blocks");
@@ -63,17 +69,18 @@ impl IoOperation {
         assert!(memory as usize % BLOCK_BYTES == 0, "the memory at {memory:p} is not aligned to a block");
         let end_bytes = offset_bytes.checked_add(len_bytes as u64);
         assert!(
-            end_bytes.is_some_and(|end_bytes| end_bytes <= size_bytes),
-            "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes} bytes"
+            end_bytes.is_some_and(|end_bytes| size_bytes.is_none_or(|size_bytes| end_bytes <= size_bytes)),
+            "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes:?} bytes"
         );
     }
 }
 
 impl Progress {
-    /// An operation on a file of `size_bytes`; panics where the contract of `Storage::start` says so.
-    pub(super) fn new(operation: IoOperation, size_bytes: u64) -> Progress {
+    /// An operation on the backing file of `size_bytes`, or on a file with a name; panics where the contract of `Storage::start` says
+    /// so.
+    pub(super) fn new(operation: IoOperation, size_bytes: Option<u64>) -> Progress {
         operation.check(size_bytes);
-        Progress { operation, done_bytes: 0 }
+        Progress { operation, done_bytes: 0, is_named: size_bytes.is_none(), has_ended: false }
     }
 
     /// The next request, of at most `len_bytes_max` (whole blocks).
@@ -101,16 +108,33 @@ impl Progress {
             return Step::Complete(Ok(()));
         }
         // O_DIRECT can continue only at a block; moving a part of a block a second time does no harm.
-        let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
-        if done_bytes == self.done_bytes {
+        let whole_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
+        if whole_bytes == self.done_bytes {
+            if self.is_named && self.operation.direction == IoDirection::Read {
+                return self.end_of_file(done_bytes);
+            }
             let kind = match self.operation.direction {
                 IoDirection::Read => io::ErrorKind::UnexpectedEof,
                 IoDirection::Write => io::ErrorKind::WriteZero,
             };
             return Step::Complete(Err(kind.into()));
         }
-        self.done_bytes = done_bytes;
+        self.done_bytes = whole_bytes;
         Step::Continue
+    }
+
+    /// A read has come no block further, to `done_bytes`. If that is the end of the file, the rest is zeros.
+    fn end_of_file(&mut self, done_bytes: usize) -> Step {
+        // A read within the file may be cut short, too, but not twice within the same block.
+        if done_bytes > self.done_bytes && !self.has_ended {
+            self.has_ended = true;
+            return Step::Continue;
+        }
+        // SAFETY: the operation's memory is valid for writes of its length, and left to it until it is handed out.
+        unsafe {
+            self.operation.memory.add(done_bytes).write_bytes(0, self.operation.len_bytes - done_bytes);
+        }
+        Step::Complete(Ok(()))
     }
 }
 
@@ -129,8 +153,16 @@ mod tests {
     fn operation(direction: IoDirection, len_bytes: usize) -> Progress {
         let memory = 0x10_0000 as *mut u8;
         Progress::new(
-            IoOperation { direction, offset_bytes: 8192, memory, len_bytes, token: 7, is_urgent: true },
-            SIZE_BYTES,
+            IoOperation {
+                direction,
+                file: FileSlot::BACKING,
+                offset_bytes: 8192,
+                memory,
+                len_bytes,
+                token: 7,
+                is_urgent: true,
+            },
+            Some(SIZE_BYTES),
         )
     }
 
@@ -195,8 +227,9 @@ mod tests {
         let bad = [(1, 0x1000, 4096), (0, 0x1001, 4096), (0, 0x1000, 0), (0, 0x1000, 100), (SIZE_BYTES, 0x1000, 4096)];
         for (offset_bytes, address, len_bytes) in bad.into_iter().chain([(u64::MAX - 4095, 0x1000, 4096)]) {
             let (direction, memory) = (IoDirection::Read, address as *mut u8);
-            let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token: 0, is_urgent: true };
-            let made = std::panic::catch_unwind(|| Progress::new(operation, SIZE_BYTES));
+            let file = FileSlot::BACKING;
+            let operation = IoOperation { direction, file, offset_bytes, memory, len_bytes, token: 0, is_urgent: true };
+            let made = std::panic::catch_unwind(|| Progress::new(operation, Some(SIZE_BYTES)));
             assert!(made.is_err(), "{offset_bytes} {address:#x} {len_bytes}");
         }
     }

@@ -1,7 +1,7 @@
 //! Waits for space where a write finds the disk full.
 
 use super::timer::Timer;
-use super::{BlockingReader, Busy, IoDirection, IoOperation, Storage};
+use super::{BlockingReader, Busy, FileSlot, IoDirection, IoOperation, NamedFile, Storage};
 use crate::stats::{self, Row};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags};
 use std::collections::VecDeque;
@@ -108,6 +108,7 @@ impl Patient {
 impl Storage for Patient {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let is_write = operation.direction == IoDirection::Write;
+        let is_write = is_write && operation.file == FileSlot::BACKING;
         if is_write && self.wait.is_some() {
             self.refused.push_back(operation);
             return Ok(());
@@ -142,7 +143,8 @@ impl Storage for Patient {
         self.inner.poll(&mut |token, result| {
             let write = writes.iter().position(|write| write.token == token).map(|at| writes.swap_remove(at));
             match (write, full(&result)) {
-                (Some(write), Some(why)) => {
+                // Who writes a file with a name is to know at once.
+                (Some(write), Some(why)) if write.file == FileSlot::BACKING => {
                     errno = Some(why);
                     refused.push_back(write);
                 }
@@ -169,6 +171,14 @@ impl Storage for Patient {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         self.doorbell.as_ref().map(|doorbell| doorbell.0.as_fd())
+    }
+
+    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+        self.inner.add_file(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.inner.remove_file(slot);
     }
 
     fn reader(&self) -> Option<Arc<dyn BlockingReader>> {

@@ -16,9 +16,10 @@
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
+use super::named::NamedFiles;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
 use super::run::Run;
-use super::{BlockingReader, Busy, IoDirection, Storage};
+use super::{BlockingReader, Busy, FileSlot, IoDirection, NamedFile, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -42,6 +43,7 @@ pub struct Refused {
 pub struct RingStorage {
     ring: IoUring,
     file: Arc<BackingFile>,
+    files: NamedFiles,
     /// The operations in flight. The kernel gives the index back with a completion.
     slots: Vec<Option<Slot>>,
     /// How many operations they are.
@@ -78,6 +80,7 @@ impl RingStorage {
             Ok(ring) => Ok(RingStorage {
                 ring,
                 file: Arc::new(file),
+                files: NamedFiles::default(),
                 slots: (0..depth).map(|_| None).collect(),
                 operations: 0,
                 empty: (0..depth).rev().collect(),
@@ -124,12 +127,25 @@ impl RingStorage {
         pushed.expect("the queue has room for one request for each slot");
     }
 
+    fn descriptor(&self, file: FileSlot) -> types::Fd {
+        let named = self.files.get(file).map(|file| file.as_fd().as_raw_fd());
+        types::Fd(named.unwrap_or_else(|| self.file.as_fd().as_raw_fd()))
+    }
+
+    /// The size of a file, if it is the backing file.
+    fn size_bytes(&self, file: FileSlot) -> Option<u64> {
+        (file == FileSlot::BACKING).then(|| self.file.size_bytes())
+    }
+
     fn entry(&mut self, slot: usize) -> squeue::Entry {
-        let file = types::Fd(self.file.as_fd().as_raw_fd());
         let progress = match self.slots[slot].as_ref().expect("a slot with a request holds an operation") {
             Slot::One(progress, _) => progress,
-            Slot::Run(run) => return run.entry(file, self.request_bytes_max),
+            Slot::Run(run) => {
+                let file = self.descriptor(run.operations()[0].file);
+                return run.entry(file, self.request_bytes_max);
+            }
         };
+        let file = self.descriptor(progress.operation.file);
         let request = progress.request(self.request_bytes_max);
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
@@ -227,14 +243,15 @@ impl RingStorage {
             self.empty.push(slot);
             return;
         }
-        let progress = Progress::new(rest.remove(0), self.file.size_bytes());
+        let operation = rest.remove(0);
+        let progress = Progress::new(operation, self.size_bytes(operation.file));
         self.begin(slot, Slot::One(progress, rest));
     }
 }
 
 impl Storage for RingStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        let progress = Progress::new(operation, self.file.size_bytes());
+        let progress = Progress::new(operation, self.size_bytes(operation.file));
         let slot = self.empty.pop().ok_or(Busy)?;
         self.operations += 1;
         self.begin(slot, Slot::One(progress, Vec::new()));
@@ -245,10 +262,10 @@ impl Storage for RingStorage {
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         let mut started = 0;
         for run in runs {
-            run.iter().for_each(|operation| operation.check(self.file.size_bytes()));
+            run.iter().for_each(|operation| operation.check(self.size_bytes(operation.file)));
             let Some(slot) = self.empty.pop() else { break };
             let what = match run {
-                [operation] => Slot::One(Progress::new(*operation, self.file.size_bytes()), Vec::new()),
+                [operation] => Slot::One(Progress::new(*operation, self.size_bytes(operation.file)), Vec::new()),
                 _ => Slot::Run(Run::new(run)),
             };
             self.operations += run.len();
@@ -275,6 +292,14 @@ impl Storage for RingStorage {
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         // SAFETY: the ring keeps the descriptor open as long as it lives, which is longer than this borrow.
         Some(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
+    }
+
+    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+        Some(self.files.add(file))
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.files.remove(slot);
     }
 
     fn reader(&self) -> Option<Arc<dyn BlockingReader>> {

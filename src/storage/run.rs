@@ -21,6 +21,7 @@ impl Run {
     pub(super) fn new(operations: &[IoOperation]) -> Run {
         let follows = |pair: &[IoOperation]| {
             pair[0].direction == pair[1].direction
+                && pair[0].file == pair[1].file
                 && pair[0].offset_bytes + pair[0].len_bytes as u64 == pair[1].offset_bytes
         };
         assert!(!operations.is_empty() && operations.windows(2).all(follows), "they are no run: {operations:?}");

@@ -12,6 +12,7 @@ struct Block([u8; BLOCK_BYTES]);
 
 fn operation(direction: IoDirection, offset_bytes: u64, blocks: &mut [Block]) -> IoOperation {
     IoOperation {
+        file: FileSlot::BACKING,
         direction,
         offset_bytes,
         memory: blocks.as_mut_ptr().cast(),
@@ -101,6 +102,7 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
     let run = |direction, blocks: &mut [Block]| -> Vec<IoOperation> {
         let memory: *mut u8 = blocks.as_mut_ptr().cast();
         let piece = |piece: usize| IoOperation {
+            file: FileSlot::BACKING,
             direction,
             offset_bytes: ((4 + 2 * piece) * BLOCK_BYTES) as u64,
             memory: memory.wrapping_add(place(piece) * BLOCK_BYTES),
@@ -127,7 +129,15 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
     // In the file the pieces lie in order.
     let mut first = vec![Block([0xFF; BLOCK_BYTES]); 2];
     let (offset_bytes, memory, len_bytes) = ((4 * BLOCK_BYTES) as u64, first.as_mut_ptr().cast(), 2 * BLOCK_BYTES);
-    go(vec![IoOperation { direction: IoDirection::Read, offset_bytes, memory, len_bytes, token: 9, is_urgent: true }]);
+    go(vec![IoOperation {
+        direction: IoDirection::Read,
+        file: FileSlot::BACKING,
+        offset_bytes,
+        memory,
+        len_bytes,
+        token: 9,
+        is_urgent: true,
+    }]);
     assert!(first.iter().zip(&written[place(0)..]).all(|(read, written)| read.0 == written.0));
 }
 

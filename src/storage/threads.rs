@@ -4,13 +4,14 @@
 //! work for a thread.
 
 use super::file::BackingFile;
+use super::named::NamedFiles;
 use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
-use super::{BlockingReader, Busy, Storage};
+use super::{BlockingReader, Busy, FileSlot, NamedFile, Storage};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use std::thread::{self, JoinHandle};
 use vgasnet_conduit::blocking_signals;
 
@@ -33,6 +34,7 @@ const URGENT_RUNS_MAX: usize = 64;
 
 struct Shared {
     file: BackingFile,
+    files: RwLock<NamedFiles>,
     request_bytes_max: usize,
     work: Mutex<Work>,
     /// Notified of each operation that is queued, and of the end.
@@ -78,6 +80,10 @@ impl Work {
 }
 
 impl Shared {
+    fn files(&self) -> RwLockReadGuard<'_, NamedFiles> {
+        self.files.read().expect("nothing panics under this lock")
+    }
+
     fn lock(&self) -> MutexGuard<'_, Work> {
         self.work.lock().expect("nothing panics under this lock")
     }
@@ -104,7 +110,8 @@ impl ThreadStorage {
         assert!(depth > 0, "a storage without operations in flight does nothing");
         let doorbell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let work = Mutex::new(Work { completed: Vec::with_capacity(depth), ..Work::default() });
-        let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
+        let files = RwLock::default();
+        let shared = Arc::new(Shared { file, files, request_bytes_max, work, queued: Condvar::new(), doorbell });
         let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0, runs: 0 };
         // The client's signal handlers belong on the client's threads. A new thread inherits the mask of its creator.
         blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
@@ -128,8 +135,9 @@ impl Storage for ThreadStorage {
     }
 
     unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
-        let size_bytes = self.shared.file.size_bytes();
-        let progress: Run = run.iter().map(|operation| Progress::new(*operation, size_bytes)).collect();
+        let size_bytes =
+            |operation: &IoOperation| (operation.file == FileSlot::BACKING).then(|| self.shared.file.size_bytes());
+        let progress: Run = run.iter().map(|operation| Progress::new(*operation, size_bytes(operation))).collect();
         if self.runs == self.depth || run.is_empty() {
             return 0;
         }
@@ -161,6 +169,14 @@ impl Storage for ThreadStorage {
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         Some(self.shared.doorbell.as_fd())
+    }
+
+    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+        Some(self.shared.files.write().expect("nothing panics under this lock").add(file))
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.shared.files.write().expect("nothing panics under this lock").remove(slot);
     }
 
     fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
@@ -214,11 +230,17 @@ fn work(shared: &Shared) {
 }
 
 fn finish(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
+    let file = shared.files().get(progress.operation.file).cloned();
     loop {
         let request = progress.request(shared.request_bytes_max);
         // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
         // until `poll` hands the operation out. This thread has it until then.
-        let result = unsafe { shared.file.transfer(progress.operation.direction, &request) };
+        let result = unsafe {
+            match &file {
+                Some(file) => file.transfer(progress.operation.direction, &request),
+                None => shared.file.transfer(progress.operation.direction, &request),
+            }
+        };
         if let Step::Complete(result) = progress.advance(result) {
             return result;
         }
@@ -232,9 +254,9 @@ mod tests {
 
     fn run(token: u64, is_urgent: bool) -> Run {
         let memory = std::ptr::null_mut();
-        let operation =
-            IoOperation { direction: IoDirection::Read, offset_bytes: 0, memory, len_bytes: 4096, token, is_urgent };
-        vec![Progress::new(operation, 4096)]
+        let (direction, file) = (IoDirection::Read, FileSlot::BACKING);
+        let operation = IoOperation { direction, file, offset_bytes: 0, memory, len_bytes: 4096, token, is_urgent };
+        vec![Progress::new(operation, Some(4096))]
     }
 
     fn order(work: &mut Work) -> Vec<u64> {

@@ -203,7 +203,7 @@ impl Job {
     /// Whether the home's storage has these bytes: in memory, or else in the file.
     fn is_stored(&self, page: PageId, block: usize, bytes: &[u8]) -> bool {
         let home = &self.nodes[home_of(page)];
-        match home.engine.storage().block_in_memory(page.index, block) {
+        match home.engine.storage().block_in_memory(page, block) {
             // SAFETY: a block in memory has so many bytes, and no other thread writes there.
             Some(memory) => (unsafe { std::slice::from_raw_parts(memory, BLOCK_BYTES) }) == bytes,
             None => home.disk.has_block(page.index, block, bytes),
@@ -246,7 +246,7 @@ impl Job {
             let home = &self.nodes[home_of(page)];
             assert_eq!(home.engine.protocol().home.dirty_owner(page), None, "{page:?} is dirty after a flush");
             assert!(self.is_on_disk(page), "the disk's {page:?} is old");
-            let blocks = (0..PAGE_BYTES / BLOCK_BYTES).map(|at| home.engine.storage().block_in_memory(page.index, at));
+            let blocks = (0..PAGE_BYTES / BLOCK_BYTES).map(|at| home.engine.storage().block_in_memory(page, at));
             if blocks.flatten().next().is_none() {
                 assert!(home.disk.read_page(page.index) == self.model.page(page), "the disk's {page:?} is old");
             }

@@ -195,7 +195,7 @@ impl Job {
 
 /// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
 fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
-    let home = space.spaces.home(piece.page).index();
+    let home = piece.page.space.segment().expect("all pages are of segments").index();
     let neighbours = space.elsewhere(piece.page).map(|(pool, _)| space.pool(pool).0);
     [space.rank.index()].into_iter().chain(neighbours.filter(|rank| cooperative || *rank == home)).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{BLOCK_BYTES, BlockingReader, Busy, IoDirection, IoOperation, MemoryStorage, Storage};
+use vgasnet::storage::{BLOCK_BYTES, BlockingReader, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, Storage};
 
 /// The engine's storage, and the test's view of it.
 #[derive(Clone)]
@@ -110,7 +110,15 @@ impl Disk {
         assert_eq!(storage.in_flight(), 0);
         storage.heal();
         let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), page.0.as_mut_ptr());
-        let read = IoOperation { direction, offset_bytes, memory, len_bytes: PAGE_BYTES, token: 0, is_urgent: true };
+        let read = IoOperation {
+            direction,
+            file: FileSlot::BACKING,
+            offset_bytes,
+            memory,
+            len_bytes: PAGE_BYTES,
+            token: 0,
+            is_urgent: true,
+        };
         // SAFETY: the page has `PAGE_BYTES` bytes, and is looked at only after the token has come back.
         unsafe { storage.start(read) }.expect("nothing is in flight");
         while storage.in_flight() > 0 {

@@ -68,7 +68,7 @@ fn about_a_page(random: &mut Rng, ranks: u32, home: Rank, to: Rank) -> Vec<u8> {
 fn about_bytes(random: &mut Rng, ranks: u32) -> Vec<u8> {
     let (pieces, id) = (random.u16(1..4), small(random, 3));
     if random.bool() {
-        let head = AnswerHead { tag: TAG_ANSWER, padding: 0, pieces, id };
+        let head = AnswerHead { tag: TAG_ANSWER, cause: 0, pieces, id };
         let statuses: Vec<u8> = (0..pieces).map(|_| random.u8(0..3)).collect();
         return [head.as_bytes(), &statuses, &bytes(random, 64)].concat();
     }

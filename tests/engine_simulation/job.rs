@@ -230,6 +230,7 @@ impl Job {
             Work::LayOver { operation, blocks } => Task::LayOver { operation, blocks },
             Work::Ship(shipment) => Task::Ship(shipment),
             Work::Deliver(delivery) => Task::Deliver(*delivery),
+            Work::Fail { .. } => panic!("only parts of files fail"),
             Work::Put(transfer) => Task::Put(transfer),
             Work::Get(transfer) => Task::Get(transfer),
         });
@@ -325,7 +326,7 @@ impl Job {
     fn step_of_bytes(&mut self, rank: usize, task: Task) -> Option<Task> {
         let node = &mut self.nodes[rank];
         match task {
-            Task::Blocks(BlockCopies { job, part, places }) => {
+            Task::Blocks(BlockCopies { job, part, places, .. }) => {
                 self.seen.in_blocks += 1;
                 for place in &places {
                     // SAFETY: the block is left to the job, and the part's memory belongs to an operation that waits for it.

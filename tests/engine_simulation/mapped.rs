@@ -36,7 +36,7 @@ impl Job {
         for ((index, block), mapped) in node.mapper.blocks() {
             let page = PageId::of_segment(node.space.rank, index);
             assert!(!node.engine.protocol().home.has_entry(page), "a rank has {page:?}, and block {block} is mapped");
-            let memory = node.engine.storage().block_in_memory(index, block as usize);
+            let memory = node.engine.storage().block_in_memory(page, block as usize);
             assert_eq!(memory, Some(node.pool_memory(mapped.offset_bytes).cast_const()), "block {block} of {page:?}");
         }
     }
@@ -68,7 +68,7 @@ impl Job {
         for (rank, node) in self.nodes.iter_mut().enumerate() {
             assert!(!node.mailbox.has_any() && !node.mailbox.has_sleepers(), "a request for nobody is left at r{rank}");
             assert_eq!(node.turn, None, "a thread of r{rank} that is through has the turn");
-            for index in 0..node.space.spaces.pages(Space::of_segment(node.space.rank)) {
+            for index in 0..node.engine.protocol().spaces().pages(Space::of_segment(node.space.rank)) {
                 assert!(!node.engine.remove_pins(index..=index), "page {index} of r{rank} is pinned for nobody");
             }
         }

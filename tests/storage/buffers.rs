@@ -3,7 +3,7 @@
 use crate::support::{Pages, disk, settle, skip};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use vgasnet::storage::{BackingFile, IoDirection, IoOperation, RingStorage, Storage};
+use vgasnet::storage::{BackingFile, FileSlot, IoDirection, IoOperation, RingStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 
@@ -18,7 +18,7 @@ fn ring(pages: usize) -> Option<RingStorage> {
 }
 
 fn operation(direction: IoDirection, memory: *mut u8, len_bytes: usize) -> IoOperation {
-    IoOperation { direction, offset_bytes: 0, memory, len_bytes, token: 0, is_urgent: true }
+    IoOperation { direction, file: FileSlot::BACKING, offset_bytes: 0, memory, len_bytes, token: 0, is_urgent: true }
 }
 
 /// Shared memory, like a pool's, untouched at first. Tests drop it after the storage that uses it.

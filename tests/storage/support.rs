@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use vgasnet::storage::{
-    BLOCK_BYTES, BackingFile, Busy, IoDirection, IoOperation, MemoryStorage, RingStorage, Storage, ThreadStorage,
+    BLOCK_BYTES, BackingFile, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, RingStorage, Storage,
+    ThreadStorage,
 };
 
 /// A directory on a disk: the one that Cargo makes for this test.
@@ -108,6 +109,7 @@ impl Pages {
     pub fn operation(&mut self, direction: IoDirection, offset_bytes: u64, page: usize) -> IoOperation {
         let memory: *mut u8 = self.page(page).as_mut_ptr().cast();
         IoOperation {
+            file: FileSlot::BACKING,
             direction,
             offset_bytes,
             memory,

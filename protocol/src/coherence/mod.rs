@@ -190,8 +190,8 @@ pub enum Event {
     LoadFailed {
         /// The page.
         page: PageId,
-        /// Why.
-        cause: Cause,
+        /// Why; `None` if nobody waited for it. Who waits by now tries again.
+        cause: Option<Cause>,
     },
     /// [`Action::Store`] is carried out.
     Stored(PageId),
@@ -348,6 +348,14 @@ impl Protocol {
         self.cache.set_spaces(self.limits.spaces().clone());
         if is_home {
             self.home.add_file(file, pages);
+        }
+    }
+
+    /// A file was made so many pages long, or was that already. Nobody has a page behind them, and what this home knows of those is
+    /// forgotten.
+    pub fn cut_file(&mut self, file: Space, pages: u32) {
+        if !self.spaces().is_closed(file) {
+            self.home.cut_file(file, pages);
         }
     }
 

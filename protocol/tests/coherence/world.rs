@@ -396,9 +396,10 @@ impl World {
     /// Lets the load or store at `at` fail.
     pub fn fail(&mut self, at: usize) {
         match self.flights.remove(at) {
-            Flight::Load { page, to, frame, .. } => {
+            Flight::Load { page, to, frame, priority, .. } => {
                 self.nodes[to.index()].frames[frame.0 as usize].fill(0xEE);
-                self.event(home_of(page), Event::LoadFailed { page, cause: Cause(5) });
+                let cause = (priority == Priority::Now).then_some(Cause(5));
+                self.event(home_of(page), Event::LoadFailed { page, cause });
             }
             Flight::Store { page, .. } => {
                 // A page that was not written before counts as zeros still.

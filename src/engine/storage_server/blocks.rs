@@ -15,6 +15,7 @@
 //! way in the order of a clock. Dirty ones are written behind, when few others are left or a job lacks room, and blocks side by side
 //! go together.
 
+mod files;
 mod frames;
 mod io;
 mod mapped;
@@ -23,16 +24,19 @@ mod of_page;
 pub(super) use io::BLOCK_TOKEN;
 
 use super::byte_jobs::{BlockCopies, BlockPlace};
+use super::home_page::HomePage;
+use crate::memory::Piece;
 use crate::request::{Copy, Part};
 use crate::stats::{self, Row};
 use crate::storage::BLOCK_BYTES;
+use files::Files;
 use frames::Serving;
 use mapped::{InSlot, MappedBlocks};
 use slab::Slab;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::time::Instant;
-use vgasnet_protocol::coherence::Access;
+use vgasnet_protocol::coherence::{Access, Cause};
 
 /// Blocks that were used since the hand came to them last, and that it passes over for a job.
 const SECOND_CHANCES: usize = 16;
@@ -41,7 +45,7 @@ const SECOND_CHANCES: usize = 16;
 const CLEAN_BELOW_PART: usize = 8;
 const CLEAN_ENOUGH_PART: usize = 4;
 
-/// A block of the segment: its place in the file, in blocks.
+/// A block: [`HomePage::first_block`] numbers them.
 type Block = u64;
 
 /// What is in a slot.
@@ -57,6 +61,8 @@ enum State {
     Clean,
     Dirty,
     Writing,
+    /// It could not be read, or filled. Who wants it waits until those have gone that did before.
+    Failed,
 }
 
 #[derive(Debug)]
@@ -85,6 +91,7 @@ impl Slot {
 struct Job {
     /// `None` once it is work.
     part: Option<Part>,
+    page: HomePage,
     first: Block,
     count: u64,
     /// Blocks that have not been read, or filled by other jobs, yet; of a put also those that are being written.
@@ -94,6 +101,8 @@ struct Job {
     is_written: bool,
     /// The blocks are to be mapped for this.
     maps: Option<Access>,
+    /// Why it cannot be done: a block could not be read.
+    failed: Option<Cause>,
     /// Since when it waits, if statistics count that.
     since: Option<Instant>,
 }
@@ -110,9 +119,12 @@ pub(super) struct Blocks {
     slots: Vec<Slot>,
     of_block: BTreeMap<Block, usize>,
     dirty: BTreeSet<Block>,
+    /// How many of those are of files.
+    dirty_of_files: usize,
+    files: Files,
     jobs: Slab<Job>,
-    /// How many jobs each page has, by its index.
-    of_page: HashMap<u32, usize>,
+    /// How many jobs each page has.
+    of_page: HashMap<HomePage, usize>,
     /// Jobs that wait for slots, in order.
     waiting: VecDeque<usize>,
     /// Slots that the storage has no room to read yet.
@@ -149,6 +161,8 @@ impl Blocks {
             slots: std::iter::repeat_with(|| Slot::new(State::Free)).take(slots).collect(),
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
+            dirty_of_files: 0,
+            files: Files::default(),
             jobs: Slab::new(),
             of_page: HashMap::new(),
             waiting: VecDeque::new(),
@@ -173,8 +187,8 @@ impl Blocks {
     }
 
     /// Whether jobs use blocks of the page.
-    pub(super) fn has_jobs(&self, index: u32) -> bool {
-        self.of_page.contains_key(&index)
+    pub(super) fn has_jobs(&self, page: HomePage) -> bool {
+        self.of_page.contains_key(&page)
     }
 
     /// Blocks that were written because few slots were idle, since this was asked last.
@@ -192,26 +206,37 @@ impl Blocks {
         self.jobs.len() > by_threads || self.reading + self.writing > by_threads
     }
 
-    /// Whether all blocks of the part are here.
-    pub(super) fn has(&self, part: &Part) -> bool {
-        let (first, count) = self.range(part);
+    /// Whether all blocks of a piece of a page are here.
+    pub(super) fn has(&self, page: HomePage, piece: &Piece) -> bool {
+        let (first, count) = self.range(page, piece);
         let has_bytes = |slot: &usize| {
-            !matches!(self.slots[*slot].state, State::Wanted | State::Filling) && !self.is_leaving(*slot)
+            !matches!(self.slots[*slot].state, State::Wanted | State::Filling | State::Failed)
+                && !self.is_leaving(*slot)
         };
         let is_here = |block| self.of_block.get(&block).is_some_and(has_bytes);
         (first..first + count).all(is_here)
     }
 
-    /// Takes a part in whose page no rank holds. `is_written`: the file has bytes of the page, which is zeros else. Returns the
-    /// copies if all blocks are here.
-    pub(super) fn start(&mut self, part: Part, is_written: bool) -> Option<BlockCopies> {
-        let ((first, count), maps, index) = (self.range(&part), part.copy.mapped_access(), part.piece.page.index);
+    /// Takes a part in whose page, `page`, no rank holds. `is_written`: the file has bytes of the page, which is zeros else. Returns
+    /// the copies if all blocks are here.
+    pub(super) fn start(&mut self, part: Part, page: HomePage, is_written: bool) -> Option<BlockCopies> {
+        let ((first, count), maps) = (self.range(page, &part.piece), part.copy.mapped_access());
         let is_put = part.copy.access() == Access::Write;
-        let id =
-            self.jobs.insert(Job { part: Some(part), first, count, missing: 0, is_put, is_written, maps, since: None });
-        *self.of_page.entry(index).or_default() += 1;
+        let id = self.jobs.insert(Job {
+            part: Some(part),
+            page,
+            first,
+            count,
+            missing: 0,
+            is_put,
+            is_written,
+            maps,
+            failed: None,
+            since: None,
+        });
+        *self.of_page.entry(page).or_default() += 1;
         if is_put {
-            self.note_written(index);
+            self.note_written(page);
         }
         // One that needs no slot need not wait for those that do.
         let may_go = self.waiting.is_empty() || (first..first + count).all(|block| self.of_block.contains_key(&block));
@@ -227,38 +252,40 @@ impl Blocks {
     }
 
     /// A job writes to a page: those that wait may find its bytes in the file.
-    fn note_written(&mut self, index: u32) {
+    fn note_written(&mut self, page: HomePage) {
         for id in &self.waiting {
             let job = &mut self.jobs[*id];
-            job.is_written |= (job.first >> self.page_shift) as u32 == index;
+            job.is_written |= job.page == page;
         }
     }
 
-    /// The blocks of a part: the first, and how many.
-    fn range(&self, part: &Part) -> (Block, u64) {
-        let start = (u64::from(part.piece.page.index) << self.page_shift) * BLOCK_BYTES as u64;
-        let start = start + part.piece.offset_bytes as u64;
-        let (first, last) =
-            (start / BLOCK_BYTES as u64, (start + part.piece.len_bytes as u64 - 1) / BLOCK_BYTES as u64);
-        (first, last - first + 1)
+    /// The blocks of a piece of a page: the first, and how many.
+    fn range(&self, page: HomePage, piece: &Piece) -> (Block, u64) {
+        let (first, end) =
+            (piece.offset_bytes / BLOCK_BYTES, (piece.offset_bytes + piece.len_bytes).div_ceil(BLOCK_BYTES));
+        (page.first_block(self.page_shift) + first as u64, (end - first) as u64)
     }
 
-    fn index_of(&self, block: Block) -> u32 {
-        (block >> self.page_shift) as u32
+    fn page_of(&self, block: Block) -> HomePage {
+        HomePage::of_block(block, self.page_shift)
     }
 
     fn in_slot(&self, slot: usize) -> InSlot {
         let block = self.slots[slot].block;
         let offset_bytes = self.offset_bytes(slot);
-        InSlot { slot, offset_bytes, index: self.index_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
+        InSlot { slot, offset_bytes, page: self.page_of(block), block: (block & ((1 << self.page_shift) - 1)) as u32 }
     }
 
     /// Gives a job all its blocks, or none. Returns whether it has them.
     fn take_blocks(&mut self, id: usize) -> bool {
-        let Job { first, count, is_put, .. } = self.jobs[id];
+        let Job { page, first, count, is_put, .. } = self.jobs[id];
+        if is_put && !self.may_soil(page, count as usize) {
+            self.is_cleaning = true;
+            return false;
+        }
         let blocks = first..first + count;
         let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
-        if here.iter().any(|slot| self.is_leaving(*slot)) {
+        if here.iter().any(|slot| self.is_leaving(*slot) || self.slots[*slot].state == State::Failed) {
             return false;
         }
         self.chances = SECOND_CHANCES;
@@ -293,6 +320,10 @@ impl Blocks {
 
     fn release_slot(&mut self, slot: usize) {
         self.slots[slot].users -= 1;
+        if self.slots[slot].users == 0 && self.slots[slot].state == State::Failed {
+            self.of_block.remove(&self.slots[slot].block);
+            self.slots[slot].state = State::Free;
+        }
         self.note_idle(slot);
     }
 
@@ -314,7 +345,7 @@ impl Blocks {
         self.of_block.insert(block, at);
         let job = &self.jobs[id];
         let state = match &job.part {
-            Some(part) if job.is_put && self.is_whole(part, block) => State::Filling,
+            Some(part) if job.is_put && self.is_whole(part, job.page, block) => State::Filling,
             _ if !job.is_written => {
                 // SAFETY: the slot is idle, so nothing else uses its memory, which is a block.
                 unsafe { self.place(at).write_bytes(0, BLOCK_BYTES) };
@@ -353,14 +384,14 @@ impl Blocks {
     }
 
     /// Whether a put writes all of a block. An atomic operation reads first, and so may who stores to it.
-    fn is_whole(&self, part: &Part, block: Block) -> bool {
-        self.bytes_in(part, block).len() == BLOCK_BYTES && !matches!(part.copy, Copy::Atomic(_) | Copy::MakeResident(_))
+    fn is_whole(&self, part: &Part, page: HomePage, block: Block) -> bool {
+        self.bytes_in(part, page, block).len() == BLOCK_BYTES
+            && !matches!(part.copy, Copy::Atomic(_) | Copy::MakeResident(_))
     }
 
     /// The bytes of a part in one of its blocks, of which they are those of a range.
-    fn bytes_in(&self, part: &Part, block: Block) -> Range<usize> {
-        let page = u64::from(part.piece.page.index) << self.page_shift;
-        let start = (block - page) as usize * BLOCK_BYTES;
+    fn bytes_in(&self, part: &Part, page: HomePage, block: Block) -> Range<usize> {
+        let start = (block - page.first_block(self.page_shift)) as usize * BLOCK_BYTES;
         let (from, to) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
         from.max(start) - start..to.min(start + BLOCK_BYTES) - start
     }
@@ -382,24 +413,26 @@ impl Blocks {
         if self.jobs[id].missing > 0 {
             return None;
         }
-        let Job { first, count, since, .. } = self.jobs[id];
+        let Job { page, first, count, since, failed, .. } = self.jobs[id];
         since.into_iter().for_each(|since| stats::time(Row::BlockWait, since));
         let part = self.jobs[id].part.take().expect("a job is ready once");
+        if failed.is_some() {
+            return Some(BlockCopies { job: id, places: Vec::new(), part, failed });
+        }
         let mut start_bytes = 0;
         let places = (first..first + count).map(|block| {
-            let bytes = self.bytes_in(&part, block);
+            let bytes = self.bytes_in(&part, page, block);
             let memory = self.place(self.of_block[&block]).wrapping_add(bytes.start);
             let place = BlockPlace { memory, start_bytes, len_bytes: bytes.len() };
             start_bytes += bytes.len();
             place
         });
-        Some(BlockCopies { job: id, places: places.collect(), part })
+        Some(BlockCopies { job: id, places: places.collect(), part, failed })
     }
 
-    /// The copies of a job are done. Returns the copies that waited for that, and the index of its page if the page has no other
-    /// job.
-    pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<u32>) {
-        let Job { first, count, is_put, maps, .. } = self.jobs.remove(id);
+    /// The copies of a job are done. Returns the copies that waited for that, and its page if the page has no other job.
+    pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
+        let Job { page, first, count, is_put, maps, failed, .. } = self.jobs.remove(id);
         let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];
@@ -408,23 +441,27 @@ impl Blocks {
             // Puts that wait until the block has been written go on waiting: this job has only read it.
             let is_filled = slot.state == State::Filling;
             let readers = if is_filled { std::mem::take(&mut slot.readers) } else { Vec::new() };
-            if is_put && matches!(slot.state, State::Clean | State::Filling) {
+            if let Some(cause) = failed {
+                if is_filled {
+                    self.slots[at].state = State::Failed;
+                    self.fail_all(&readers, cause);
+                }
+            } else if is_put && matches!(slot.state, State::Clean | State::Filling) {
                 slot.state = State::Dirty;
-                self.dirty.insert(block);
+                self.soil(block);
             }
             maps.into_iter().for_each(|access| self.map(at, access));
             self.release_slot(at);
             ready.extend(self.served(readers));
         }
         self.is_cleaning |= self.idle < self.here() / CLEAN_BELOW_PART;
-        let index = self.index_of(first);
-        let jobs = self.of_page.get_mut(&index).expect("the page has this job");
+        let jobs = self.of_page.get_mut(&page).expect("the page has this job");
         *jobs -= 1;
         let is_last = *jobs == 0;
         if is_last {
-            self.of_page.remove(&index);
+            self.of_page.remove(&page);
         }
-        (ready, is_last.then_some(index))
+        (ready, is_last.then_some(page))
     }
 
     /// A block has come for which these jobs have waited. Returns the copies of those that miss no other.

@@ -1,7 +1,7 @@
 //! Small operations on pages that no rank holds, in the blocks of the file, and what they mean for pages on their way.
 
 use super::blocks::BLOCK_TOKEN;
-use super::{Need, StorageServer};
+use super::{Need, StorageServer, cause_of};
 use crate::engine::work::Work;
 use crate::error::UserError;
 use crate::memory::{BlockMapper, Extent, mapping_refused};
@@ -10,7 +10,7 @@ use crate::storage::IoDirection;
 use std::collections::{BTreeSet, VecDeque};
 use std::io;
 use std::ops::Range;
-use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::coherence::{Cause, FrameId, PageId};
 
 /// A job that has all of its blocks.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct BlockCopies {
     pub part: Part,
     /// Its bytes.
     pub places: Vec<BlockPlace>,
+    /// Why none of it can be done: a block of a file could not be read.
+    pub failed: Option<Cause>,
 }
 
 /// Bytes of a part in one block.
@@ -46,7 +48,7 @@ impl StorageServer {
 
     /// Whether small operations are under way about the page, which no rank holds: messages about it have to wait.
     pub(in crate::engine) fn has_jobs(&self, page: PageId) -> bool {
-        self.blocks.has_jobs(page.index)
+        self.blocks.has_jobs(self.files.number(page))
     }
 
     /// Has blocks mapped in the segment for loads and stores, at most so many.
@@ -90,8 +92,10 @@ impl StorageServer {
     ///
     /// # Errors
     /// The system refuses to.
-    pub(in crate::engine) fn unmap_blocks(&mut self, index: u32) -> Result<(), UserError> {
-        self.blocks.unmap_page(index);
+    pub(in crate::engine) fn unmap_blocks(&mut self, page: PageId) -> Result<(), UserError> {
+        if page.space.segment().is_some() {
+            self.blocks.unmap_page(page.index);
+        }
         self.check_unmapped()
     }
 
@@ -122,21 +126,26 @@ impl StorageServer {
 
     /// Whether all blocks of the part are in memory.
     pub(in crate::engine) fn has_blocks(&self, part: &Part) -> bool {
-        self.blocks.has(part)
+        self.blocks.has(self.files.number(part.piece.page), &part.piece)
     }
 
     /// Takes a part in that reads or writes bytes of a page of this home. No rank holds the page, or is about to. `is_written`: the
     /// file has bytes of the page.
     pub(in crate::engine) fn start_on_blocks(&mut self, part: Part, is_written: bool, work: &mut VecDeque<Work>) {
-        work.extend(self.blocks.start(part, is_written).map(|copies| Work::Blocks(Box::new(copies))));
+        let page = self.files.number(part.piece.page);
+        let refusal = self.blocks.refusal(page).filter(|_| part.copy.is_put());
+        if let Some(cause) = refusal {
+            return work.push_back(Work::Fail { parts: vec![part], cause });
+        }
+        work.extend(self.blocks.start(part, page, is_written).map(|copies| Work::Blocks(Box::new(copies))));
     }
 
-    /// The copies of a small operation are done. Returns the index of its page if the page has no others.
-    pub(in crate::engine) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<u32> {
-        let (ready, index) = self.blocks.end(job);
+    /// The copies of a small operation are done. Returns its page if the page has no others.
+    pub(in crate::engine) fn end_on_blocks(&mut self, job: usize, work: &mut VecDeque<Work>) -> Option<PageId> {
+        let (ready, page) = self.blocks.end(job);
         extend(work, ready);
         extend(work, self.blocks.go_on());
-        index
+        page.map(|page| self.files.page(page))
     }
 
     /// Has all dirty blocks written, and forgets the others. Returns whether there is none.
@@ -145,8 +154,8 @@ impl StorageServer {
     }
 
     /// For tests: a block of a page that is in memory, and stands for that of the file.
-    pub fn block_in_memory(&self, index: u32, block: usize) -> Option<*const u8> {
-        self.blocks.in_memory(index, block).map(<*mut u8>::cast_const)
+    pub fn block_in_memory(&self, page: PageId, block: usize) -> Option<*const u8> {
+        self.blocks.in_memory(self.files.number(page), block).map(<*mut u8>::cast_const)
     }
 
     /// Gives blocks to jobs that wait for some, and has the storage read and write blocks. Those of pages on their way stay as they
@@ -156,13 +165,13 @@ impl StorageServer {
         // A page that was written may have made dirty blocks free.
         extend(work, self.blocks.go_on());
         let of_page = &self.of_page;
-        self.blocks.advance(&mut *self.storage, |index| !of_page.contains_key(&index));
+        self.blocks.advance(&mut *self.storage, |page| !of_page.contains_key(&page));
     }
 
     /// The storage has moved a block.
     ///
     /// # Errors
-    /// It could not. No other copy of the block is accounted for, so the job cannot go on.
+    /// It could not, and the block is of the segment. No other copy of it is accounted for, so the job cannot go on.
     #[inline(never)]
     pub(super) fn complete_block(
         &mut self,
@@ -171,16 +180,17 @@ impl StorageServer {
         work: &mut VecDeque<Work>,
     ) -> Result<(), UserError> {
         let slot = (token - BLOCK_TOKEN) as usize;
-        let (index, direction) = self.blocks.operation_of(slot);
-        if let Err(error) = result {
-            return Err(self.failure_at(direction, index, error));
-        }
-        let (ready, written) = self.blocks.on_moved(slot);
+        let (page, direction) = self.blocks.operation_of(slot);
+        let (ready, written) = match result {
+            Ok(()) => self.blocks.on_moved(slot),
+            Err(error) if page.is_of_segment() => return Err(self.failure_at(direction, page.index(), error)),
+            Err(error) => self.blocks.on_failed(slot, cause_of(error)),
+        };
         extend(work, ready);
         // Hardly a page waits for its blocks, and to look at all of them takes long.
-        let waiting = written.and_then(|index| self.behind_blocks.get(&index).map(|id| (index, *id)));
-        if let Some((index, id)) = waiting.filter(|(index, _)| !self.blocks.is_writing(*index)) {
-            self.behind_blocks.remove(&index);
+        let waiting = written.and_then(|page| self.behind_blocks.get(&page).map(|id| (page, *id)));
+        if let Some((page, id)) = waiting.filter(|(page, _)| !self.blocks.is_writing(*page)) {
+            self.behind_blocks.remove(&page);
             self.begin_page(id);
         }
         Ok(())
@@ -188,9 +198,9 @@ impl StorageServer {
 
     /// Makes the operation of a page wait for what it needs, once none of its blocks is being written.
     pub(super) fn begin_page(&mut self, id: usize) {
-        let index = self.operations[id].page.index;
-        if self.blocks.is_writing(index) {
-            self.behind_blocks.insert(index, id);
+        let place = self.operations[id].place;
+        if self.blocks.is_writing(place) {
+            self.behind_blocks.insert(place, id);
             return;
         }
         let need = self.need_of(id);
@@ -200,9 +210,9 @@ impl StorageServer {
     /// The file has what an operation was to write of a page: it is newer than the blocks in memory.
     #[inline(never)]
     pub(super) fn forget_blocks(&mut self, id: usize) {
-        let index = self.operations[id].page.index;
+        let place = self.operations[id].place;
         for Extent { start_bytes, end_bytes } in self.extents(id) {
-            self.blocks.forget(index, start_bytes, end_bytes);
+            self.blocks.forget(place, start_bytes, end_bytes);
         }
     }
 
@@ -210,7 +220,7 @@ impl StorageServer {
     /// page is whole without that.
     #[inline(never)]
     pub(super) fn is_whole_or_lays_over(&mut self, id: usize, work: &mut VecDeque<Work>) -> bool {
-        let blocks = self.blocks.dirty_of(self.operations[id].page.index);
+        let blocks = self.blocks.dirty_of(self.operations[id].place);
         if blocks.is_empty() {
             return true;
         }

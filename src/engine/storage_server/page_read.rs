@@ -49,13 +49,13 @@ pub struct EndedRead {
 impl StorageServer {
     /// Takes the read of a page that the storage has not begun, for a thread that waits for the page.
     pub(in crate::engine) fn take_read(&mut self, page: PageId) -> Option<PageRead> {
-        let reader = self.reader.as_ref()?;
-        let id = *self.of_page.get(&page.index)?;
+        let place = self.files.try_number(page)?;
+        let id = *self.of_page.get(&place)?;
+        let reader = self.page_reader(place)?;
         let Operation { direction, priority, need, .. } = self.operations[id];
         let is_meant = direction == IoDirection::Read && priority == Priority::Now && need == Some(Need::Nothing);
         let waiting = self.waiting_of(id).filter(|_| is_meant)?;
-        let read =
-            PageRead { token: id as u64, operation: self.io_operation(id, self.whole()), reader: Arc::clone(reader) };
+        let read = PageRead { token: id as u64, operation: self.io_operation(id, self.whole()), reader };
         self.waiting.remove(&waiting);
         (self.operations[id].need, self.operations[id].part) = (None, self.whole());
         self.by_threads += 1;
@@ -87,9 +87,10 @@ impl StorageServer {
 
     /// Takes the read of the one block that a thread has added to `before` others, for which it waits.
     pub(in crate::engine) fn take_block_read(&mut self, before: usize) -> Option<PageRead> {
-        let reader = self.block_reader.as_ref().filter(|_| self.blocks.to_read() == before + 1)?;
+        let place = self.blocks.last_to_read().filter(|_| self.blocks.to_read() == before + 1)?;
+        let reader = self.block_reader_of(place)?;
         let operation = self.blocks.take_read()?;
         self.blocks_by_threads += 1;
-        Some(PageRead { token: operation.token, operation, reader: Arc::clone(reader) })
+        Some(PageRead { token: operation.token, operation, reader })
     }
 }

@@ -11,7 +11,9 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Instant;
-use vgasnet::storage::{self, BackingFile, Busy, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage};
+use vgasnet::storage::{
+    self, BackingFile, Busy, FileSlot, IoDirection, IoOperation, RingStorage, Storage, ThreadStorage,
+};
 
 const BLOCK: usize = BLOCK_BYTES as usize;
 
@@ -178,7 +180,8 @@ impl PlainFile {
         let direction = if step.is_write { IoDirection::Write } else { IoDirection::Read };
         let (offset_bytes, len_bytes) = (step.offset_bytes, step.len_bytes);
         let (memory, token) = (self.buffer(buffer), buffer as u64);
-        let operation = IoOperation { direction, offset_bytes, memory, len_bytes, token, is_urgent: true };
+        let operation =
+            IoOperation { direction, file: FileSlot::BACKING, offset_bytes, memory, len_bytes, token, is_urgent: true };
         // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
         // caller gives it to one at a time.
         unsafe { self.storage.start(operation) }.map_err(|Busy| io::ErrorKind::WouldBlock.into())

@@ -1,7 +1,7 @@
 //! I/O that has failed: nothing is lost, and who has asked is told. A file answers errors so; where a segment's backing file fails
 //! while somebody waits, the job ends before the protocol hears of it.
 
-use super::super::{Action, Cause, PageId, Priority, ToCache, send_cache};
+use super::super::{Action, Cause, PageId, ToCache, send_cache};
 use super::Home;
 use super::entry::{Transaction, WriteData};
 use crate::Nonsense;
@@ -9,28 +9,28 @@ use alloc::vec::Vec;
 use core::mem;
 
 impl Home {
-    /// [`Action::Load`] has failed. Of a page that nobody waits for the requester is told, and nothing has happened. Else its
-    /// operations fail.
+    /// [`Action::Load`] has failed. If there is a cause, the operations that wait for it fail. Else nobody waited for the page: the
+    /// requester is told, and nothing has happened.
     pub(in super::super) fn on_load_failed(
         &mut self,
         page: PageId,
-        cause: Cause,
+        cause: Option<Cause>,
         actions: &mut Vec<Action>,
     ) -> Result<(), Nonsense> {
         let entry = self.entry_mut(page);
-        let is_ahead = entry.io.take().is_some_and(|priority| priority != Priority::Now);
-        match &mut entry.transaction {
-            Transaction::First { requester, loading: true, .. } => {
-                let failed = if is_ahead { ToCache::Unread } else { ToCache::Unreadable { granted: false, cause } };
-                actions.push(send_cache(*requester, page, failed));
+        entry.io = None;
+        match (&mut entry.transaction, cause) {
+            (Transaction::First { requester, loading: true, .. }, _) => {
+                let unreadable = |cause| ToCache::Unreadable { granted: false, cause };
+                actions.push(send_cache(*requester, page, cause.map_or(ToCache::Unread, unreadable)));
                 entry.transaction = Transaction::Idle;
             }
-            Transaction::Write(write) => {
+            (Transaction::Write(write), Some(cause)) => {
                 assert_eq!(write.data, WriteData::Loading);
                 write.data = WriteData::Failed(cause);
                 self.end_failed_write(page, actions);
             }
-            other => panic!("a load failed in {other:?}"),
+            (other, _) => panic!("a load failed in {other:?}"),
         }
         self.start_waiting(page, actions)
     }

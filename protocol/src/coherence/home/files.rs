@@ -18,9 +18,12 @@ impl Home {
         self.written.remove_file(file);
     }
 
-    /// A file was made so many pages long, or was that already. Of those behind them nobody holds any.
-    pub fn cut_file(&mut self, file: Space, pages: u32) {
-        self.written.set_file(file, pages);
+    pub(in super::super) fn cut_file(&mut self, file: Space, pages: u32) {
+        let behind: Vec<PageId> = self.known_pages_of(file).filter(|page| page.index >= pages).collect();
+        behind.into_iter().for_each(|page| self.entries.remove(page));
+        if self.written.has_file(file) {
+            self.written.set_file(file, pages);
+        }
     }
 
     /// The pages of a file that have an entry, in order.

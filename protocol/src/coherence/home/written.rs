@@ -64,6 +64,10 @@ impl Written {
         self.files.insert(file, FilePages { first, others: BTreeMap::new() });
     }
 
+    pub fn has_file(&self, file: Space) -> bool {
+        self.files.contains_key(&file)
+    }
+
     pub fn remove_file(&mut self, file: Space) {
         self.files.remove(&file);
     }

@@ -3,6 +3,7 @@
 //! A frame that leaves gives up its idle blocks at once. Dirty ones are written, and those in use given up by their last job. No job
 //! begins to use a block in it, so a frame leaves in the time of a few writes.
 
+use super::super::home_page::HomePage;
 use super::{Blocks, Slot, State};
 use crate::storage::BLOCK_BYTES;
 use vgasnet_protocol::coherence::FrameId;
@@ -139,7 +140,7 @@ impl Blocks {
     }
 
     /// Dirty blocks of the frame that leaves, at most so many, which no job uses and which may be written.
-    pub(super) fn leaving_to_write(&mut self, most: usize, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
+    pub(super) fn leaving_to_write(&mut self, most: usize, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
         let Some(at) = self.serving.leaving else { return Vec::new() };
         let (each, first) = (self.serving.each, self.own_slots + at * self.serving.each);
         let mut found = Vec::new();
@@ -147,7 +148,9 @@ impl Blocks {
             let slot = first + self.serving.cursor % each;
             self.serving.cursor += 1;
             let Slot { state, users, block, .. } = self.slots[slot];
-            if state == State::Dirty && users == 0 && may_be_written(self.index_of(block)) {
+            let page = self.page_of(block);
+            let is_free = users == 0 && self.refusal(page).is_none();
+            if state == State::Dirty && is_free && may_be_written(page) {
                 found.push(slot);
             }
             if found.len() == most {

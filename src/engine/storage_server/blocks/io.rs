@@ -1,9 +1,11 @@
 //! Blocks on their way between the block cache and the file.
 
 use super::super::byte_jobs::BlockCopies;
+use super::super::home_page::HomePage;
 use super::{Block, Blocks, CLEAN_ENOUGH_PART, Slot, State};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, IoDirection, IoOperation, Storage};
+use crate::storage::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, Storage};
+use std::ops::Range;
 
 /// Tokens of the storage from here on are of blocks.
 pub(in super::super) const BLOCK_TOKEN: u64 = 1 << 32;
@@ -19,8 +21,8 @@ const LOOKS_MAX: usize = 16;
 
 impl Blocks {
     /// Has the storage read and write what is to be, as far as it has room. Only blocks of pages that `may_be_written` are
-    /// written, by their index.
-    pub(in super::super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(u32) -> bool) {
+    /// written.
+    pub(in super::super) fn advance(&mut self, storage: &mut dyn Storage, may_be_written: impl Fn(HomePage) -> bool) {
         let at_the_disk = self.reading - self.to_read.len();
         if !self.to_read.is_empty() && (at_the_disk < TOGETHER || self.to_read.len() >= TOGETHER) {
             self.to_read.make_contiguous();
@@ -28,17 +30,26 @@ impl Blocks {
             self.to_read.drain(..begun);
         }
         self.is_emptying &= !self.dirty.is_empty();
+        while let Some(file) = self.files.flushing.first().copied() {
+            if self.dirty.range(self.blocks_of_file(file)).next().is_some() {
+                break;
+            }
+            self.files.flushing.remove(&file);
+        }
         self.is_cleaning &= self.idle < self.here() / CLEAN_ENOUGH_PART || !self.waiting.is_empty();
         self.is_cleaning &= !self.dirty.is_empty();
         while self.writing < WRITES_MAX && self.write_some(storage, &may_be_written) {}
     }
 
     /// Has the storage write some blocks, if any are to be. Returns whether it took all of them.
-    fn write_some(&mut self, storage: &mut dyn Storage, may_be_written: &impl Fn(u32) -> bool) -> bool {
+    fn write_some(&mut self, storage: &mut dyn Storage, may_be_written: &impl Fn(HomePage) -> bool) -> bool {
         let mut run = self.leaving_to_write(WRITES_MAX - self.writing, may_be_written);
         let is_in_order = run.is_empty();
         if is_in_order && (self.is_cleaning || self.is_emptying) {
-            run = self.next_to_write(may_be_written);
+            run = self.next_to_write(0..Block::MAX, may_be_written);
+        }
+        if let Some(file) = self.files.flushing.first().copied().filter(|_| run.is_empty()) {
+            run = self.next_to_write(self.blocks_of_file(file), may_be_written);
         }
         if run.is_empty() {
             return false;
@@ -50,7 +61,7 @@ impl Blocks {
         let begun = self.submit(storage, IoDirection::Write, &run);
         for slot in &run[..begun] {
             self.slots[*slot].state = State::Writing;
-            self.dirty.remove(&self.slots[*slot].block);
+            self.clean(self.slots[*slot].block);
         }
         self.writing += begun;
         if let Some(next) = run.get(begun).filter(|_| is_in_order) {
@@ -60,15 +71,17 @@ impl Blocks {
         begun == run.len()
     }
 
-    /// Dirty blocks side by side that no job uses.
-    fn next_to_write(&mut self, may_be_written: &impl Fn(u32) -> bool) -> Vec<usize> {
+    /// Dirty blocks side by side, of these, that no job uses.
+    fn next_to_write(&mut self, among: Range<Block>, may_be_written: &impl Fn(HomePage) -> bool) -> Vec<usize> {
         let may = |block: &Block| {
-            let at = self.of_block[block];
-            (self.slots[at].users == 0 && may_be_written(self.index_of(*block))).then_some(at)
+            let (at, page) = (self.of_block[block], self.page_of(*block));
+            let is_free = self.slots[at].users == 0 && self.refusal(page).is_none();
+            (is_free && may_be_written(page)).then_some(at)
         };
-        let in_order = self.dirty.range(self.cursor..).chain(self.dirty.range(..self.cursor));
+        let middle = self.cursor.clamp(among.start, among.end);
+        let in_order = self.dirty.range(middle..among.end).chain(self.dirty.range(among.start..middle));
         let Some(first) = in_order.take(LOOKS_MAX).find(|block| may(block).is_some()).copied() else {
-            self.cursor = self.dirty.range(self.cursor..).nth(LOOKS_MAX).copied().unwrap_or(0);
+            self.cursor = self.dirty.range(middle..among.end).nth(LOOKS_MAX).copied().unwrap_or(0);
             return Vec::new();
         };
         let room = WRITES_MAX - self.writing;
@@ -83,16 +96,29 @@ impl Blocks {
         self.to_read.len()
     }
 
+    /// The page of the block that is to be read last.
+    pub(in super::super) fn last_to_read(&self) -> Option<HomePage> {
+        self.to_read.back().map(|slot| self.page_of(self.slots[*slot].block))
+    }
+
     /// Takes the read of the block that was asked for last, for a thread to do it.
     pub(in super::super) fn take_read(&mut self) -> Option<IoOperation> {
         let slot = self.to_read.pop_back()?;
         Some(self.operation(slot, IoDirection::Read))
     }
 
+    /// The place in its file of the block in a slot, in blocks.
+    fn in_file(&self, slot: usize) -> u64 {
+        let block = self.slots[slot].block;
+        let page = self.page_of(block);
+        block - HomePage::of_file(page.slot(), 0).first_block(self.page_shift)
+    }
+
     fn operation(&self, slot: usize, direction: IoDirection) -> IoOperation {
         IoOperation {
             direction,
-            offset_bytes: self.slots[slot].block * BLOCK_BYTES as u64,
+            file: FileSlot(self.page_of(self.slots[slot].block).slot()),
+            offset_bytes: self.in_file(slot) * BLOCK_BYTES as u64,
             memory: self.place(slot),
             len_bytes: BLOCK_BYTES,
             token: BLOCK_TOKEN + slot as u64,
@@ -103,8 +129,9 @@ impl Blocks {
     /// Hands blocks to the storage, those side by side together. Returns how many of them it took.
     fn submit(&self, storage: &mut dyn Storage, direction: IoDirection, slots: &[usize]) -> usize {
         let operations: Vec<IoOperation> = slots.iter().map(|slot| self.operation(*slot, direction)).collect();
-        let is_behind =
-            |one: &IoOperation, next: &IoOperation| one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes;
+        let is_behind = |one: &IoOperation, next: &IoOperation| {
+            one.file == next.file && one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes
+        };
         let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
         // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
         // puts wait for a block that is being written.
@@ -112,9 +139,9 @@ impl Blocks {
     }
 
     /// The storage has read or written the block in a slot. Returns the copies that waited for it, and if it was written the
-    /// index of its page.
-    pub(in super::super) fn on_moved(&mut self, slot: usize) -> (Vec<BlockCopies>, Option<u32>) {
-        let index = self.index_of(self.slots[slot].block);
+    /// page of it.
+    pub(in super::super) fn on_moved(&mut self, slot: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
+        let page = self.page_of(self.slots[slot].block);
         if self.slots[slot].state == State::Writing {
             stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
             stats::count(Row::BlockWrites);
@@ -125,7 +152,7 @@ impl Blocks {
             self.note_idle(slot);
             let mut ready = self.served(writers);
             ready.extend(self.go_on());
-            return (ready, Some(index));
+            return (ready, Some(page));
         }
         stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
         stats::count(Row::BlockReads);
@@ -135,14 +162,14 @@ impl Blocks {
         (self.served(readers), None)
     }
 
-    /// The index of the page of the block in a slot, and whether it is being read or written.
-    pub(in super::super) fn operation_of(&self, slot: usize) -> (u32, IoDirection) {
+    /// The page of the block in a slot, and whether it is being read or written.
+    pub(in super::super) fn operation_of(&self, slot: usize) -> (HomePage, IoDirection) {
         let Slot { block, state, .. } = self.slots[slot];
-        (self.index_of(block), if state == State::Writing { IoDirection::Write } else { IoDirection::Read })
+        (self.page_of(block), if state == State::Writing { IoDirection::Write } else { IoDirection::Read })
     }
 
     /// Whether blocks of the page are being written.
-    pub(in super::super) fn is_writing(&self, index: u32) -> bool {
-        self.of_page_blocks(index).any(|slot| self.slots[slot].state == State::Writing)
+    pub(in super::super) fn is_writing(&self, page: HomePage) -> bool {
+        self.of_page_blocks(page).any(|slot| self.slots[slot].state == State::Writing)
     }
 }

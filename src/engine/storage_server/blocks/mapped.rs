@@ -4,6 +4,7 @@
 //! block that is mapped for stores counts as dirty. It is mapped for loads only before it is written, so that a store after
 //! that is seen. All of it happens under the engine's lock.
 
+use super::super::home_page::HomePage;
 use super::{Blocks, State};
 use crate::memory::{BlockMapper, MAPPED_BLOCK_BYTES};
 use crate::storage::BLOCK_BYTES;
@@ -19,7 +20,7 @@ pub(super) struct InSlot {
     pub(super) slot: usize,
     /// Where the slot lies in the pool's memory.
     pub(super) offset_bytes: usize,
-    pub(super) index: u32,
+    pub(super) page: HomePage,
     pub(super) block: u32,
 }
 
@@ -103,17 +104,17 @@ impl MappedBlocks {
         if before.is_none() && self.mapped >= self.most {
             return false;
         }
-        if self.mapper.map(at.index, at.block, at.offset_bytes, access).is_err() {
+        if self.mapper.map(at.page.index(), at.block, at.offset_bytes, access).is_err() {
             self.refusals += 1;
             return false;
         }
         self.refusals = 0;
         if let Some(opened) = self.opened.as_mut().filter(|_| access == Access::Write) {
-            opened.insert(at.index);
+            opened.insert(at.page.index());
         }
         if self.rights[at.slot].replace(access).is_none() {
             self.mapped += 1;
-            *self.of_page.entry(at.index).or_default() += 1;
+            *self.of_page.entry(at.page.index()).or_default() += 1;
         }
         true
     }
@@ -123,7 +124,7 @@ impl MappedBlocks {
         if self.rights[at.slot] != Some(Access::Write) {
             return;
         }
-        if self.mapper.map(at.index, at.block, at.offset_bytes, Access::Read).is_ok() {
+        if self.mapper.map(at.page.index(), at.block, at.offset_bytes, Access::Read).is_ok() {
             self.rights[at.slot] = Some(Access::Read);
         } else {
             self.unmap(at);
@@ -135,15 +136,15 @@ impl MappedBlocks {
         if self.rights[at.slot].is_none() {
             return;
         }
-        if let Err(errno) = self.mapper.unmap(at.index, at.block) {
+        if let Err(errno) = self.mapper.unmap(at.page.index(), at.block) {
             self.refused = Some(errno);
             return;
         }
         self.forget(at.slot);
-        let left = self.of_page.get_mut(&at.index).expect("the page had this block");
+        let left = self.of_page.get_mut(&at.page.index()).expect("the page had this block");
         *left -= 1;
         if *left == 0 {
-            self.of_page.remove(&at.index);
+            self.of_page.remove(&at.page.index());
         }
     }
 
@@ -218,7 +219,7 @@ impl Blocks {
 
     /// Unmaps all blocks of a page.
     pub(in super::super) fn unmap_page(&mut self, index: u32) {
-        let range = self.blocks_of(index);
+        let range = self.blocks_of(HomePage::of_segment(index));
         if let Some(mapped) = self.mapped.as_mut().filter(|mapped| mapped.has(index)) {
             mapped.unmap_page(index, self.of_block.range(range).map(|(_, slot)| *slot));
         }

@@ -1,0 +1,138 @@
+//! Blocks of files: they may fail, and all of a file are written when it is flushed.
+
+use super::super::byte_jobs::BlockCopies;
+use super::super::home_page::HomePage;
+use super::{Block, Blocks, State};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use vgasnet_protocol::coherence::Cause;
+
+/// Files are named by their slots in the storage.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// Files whose blocks could not be written, and why. They are tried again when the file is flushed.
+    refusing: BTreeMap<u32, Cause>,
+    /// Files of which all dirty blocks are to be written.
+    pub(super) flushing: BTreeSet<u32>,
+}
+
+impl Blocks {
+    /// Whether a put may make so many more blocks dirty. Those of files take half of the slots at most, so that segments have room
+    /// where no file can be written.
+    pub(super) fn may_soil(&self, page: HomePage, blocks: usize) -> bool {
+        page.is_of_segment() || self.dirty_of_files == 0 || self.dirty_of_files + blocks <= self.here() / 2
+    }
+
+    /// Notes that a block is dirty.
+    pub(super) fn soil(&mut self, block: Block) {
+        if self.dirty.insert(block) && !self.page_of(block).is_of_segment() {
+            self.dirty_of_files += 1;
+        }
+    }
+
+    /// Notes that a block is not dirty any more. Returns whether it was.
+    pub(super) fn clean(&mut self, block: Block) -> bool {
+        let was_dirty = self.dirty.remove(&block);
+        if was_dirty && !self.page_of(block).is_of_segment() {
+            self.dirty_of_files -= 1;
+        }
+        was_dirty
+    }
+
+    /// Why no block of the page's file can be written, if that is so.
+    pub(in super::super) fn refusal(&self, page: HomePage) -> Option<Cause> {
+        self.files.refusing.get(&page.slot()).copied()
+    }
+
+    /// Jobs that waited for a block fail. Returns those that miss no other.
+    pub(super) fn fail_all(&mut self, readers: &[usize], cause: Cause) {
+        for id in readers {
+            self.jobs[*id].failed.get_or_insert(cause);
+        }
+    }
+
+    /// The storage could not read or write the block in a slot, which is of a file. Returns the copies that waited for it, and if it
+    /// was to be written the page of it.
+    pub(in super::super) fn on_failed(&mut self, slot: usize, cause: Cause) -> (Vec<BlockCopies>, Option<HomePage>) {
+        let block = self.slots[slot].block;
+        let (page, waiting) = (self.page_of(block), std::mem::take(&mut self.slots[slot].readers));
+        if self.slots[slot].state == State::Writing {
+            self.writing -= 1;
+            self.slots[slot].state = State::Dirty;
+            self.soil(block);
+            self.files.refusing.insert(page.slot(), cause);
+            self.files.flushing.remove(&page.slot());
+            let mut ready = self.served(waiting);
+            ready.extend(self.fail_waiting_puts(page.slot(), cause));
+            return (ready, Some(page));
+        }
+        self.reading -= 1;
+        self.slots[slot].state = State::Failed;
+        self.fail_all(&waiting, cause);
+        (self.served(waiting), None)
+    }
+
+    /// Puts to a file that wait for slots, and would for ever, fail.
+    fn fail_waiting_puts(&mut self, file: u32, cause: Cause) -> Vec<BlockCopies> {
+        let is_it = |id: &usize| self.jobs[*id].is_put && self.jobs[*id].page.slot() == file;
+        let (failing, waiting): (Vec<usize>, Vec<usize>) = self.waiting.iter().copied().partition(is_it);
+        self.waiting = waiting.into();
+        failing.iter().for_each(|id| (self.jobs[*id].failed, self.jobs[*id].count) = (Some(cause), 0));
+        failing.into_iter().filter_map(|id| self.ready(id)).collect()
+    }
+
+    /// Whether no job uses blocks of a file, and none is being read or written.
+    pub(in super::super) fn is_quiet_about(&self, file: u32) -> bool {
+        let is_idle = |slot: &usize| {
+            self.slots[*slot].users == 0 && matches!(self.slots[*slot].state, State::Clean | State::Dirty)
+        };
+        let has_job = self.of_page.keys().any(|page| page.slot() == file);
+        !has_job && self.of_block.range(self.blocks_of_file(file)).all(|(_, slot)| is_idle(slot))
+    }
+
+    /// Has all dirty blocks of a file written.
+    pub(in super::super) fn flush_file(&mut self, file: u32) {
+        self.files.refusing.remove(&file);
+        self.files.flushing.insert(file);
+    }
+
+    /// Whether all blocks of a file are written, or cannot be. Then why.
+    pub(in super::super) fn is_flushed(&self, file: u32) -> Option<Result<(), Cause>> {
+        if let Some(cause) = self.files.refusing.get(&file) {
+            return Some(Err(*cause));
+        }
+        let is_written = |(_, slot): (&Block, &usize)| {
+            !matches!(self.slots[*slot].state, State::Dirty | State::Writing | State::Filling)
+        };
+        self.of_block.range(self.blocks_of_file(file)).all(is_written).then_some(Ok(()))
+    }
+
+    /// Forgets all blocks of a file from a page on, dirty or not. No job uses them, and none is being read or written.
+    pub(in super::super) fn forget_from(&mut self, first: HomePage) {
+        let range = first.first_block(self.page_shift)..self.blocks_of_file(first.slot()).end;
+        let known: Vec<(Block, usize)> = self.of_block.range(range).map(|(block, slot)| (*block, *slot)).collect();
+        for (block, at) in known {
+            assert!(
+                self.slots[at].users == 0 && matches!(self.slots[at].state, State::Clean | State::Dirty),
+                "a block in use is forgotten"
+            );
+            self.of_block.remove(&block);
+            let was_dirty = self.clean(block);
+            self.slots[at].state = State::Free;
+            if was_dirty {
+                self.note_idle(at);
+            }
+        }
+    }
+
+    /// Forgets a file, of which no block is here.
+    pub(in super::super) fn forget_file(&mut self, file: u32) {
+        self.files.refusing.remove(&file);
+        self.files.flushing.remove(&file);
+    }
+
+    pub(super) fn blocks_of_file(&self, file: u32) -> Range<Block> {
+        let first = |file| HomePage::of_file(file, 0).first_block(self.page_shift);
+        first(file)..first(file + 1)
+    }
+}

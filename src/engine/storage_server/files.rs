@@ -1,0 +1,76 @@
+//! The files of which a home does the I/O.
+
+use super::StorageServer;
+use super::home_page::HomePage;
+use super::page_read::READ_BYTES_MAX;
+use crate::error::UserError;
+use crate::storage::{BlockingReader, FileSlot, NamedFile};
+use std::sync::Arc;
+use vgasnet_protocol::Space;
+use vgasnet_protocol::coherence::Cause;
+
+impl StorageServer {
+    /// A file is open now.
+    ///
+    /// # Errors
+    /// The storage has no files but its own.
+    pub(in crate::engine) fn add_file(&mut self, space: Space, file: Arc<NamedFile>) -> Result<(), UserError> {
+        let Some(FileSlot(slot)) = self.storage.add_file(Arc::clone(&file)) else {
+            return Err(UserError::new("this rank has no storage for files: VGASNET_STORAGE_DIR cannot be written to"));
+        };
+        self.files.add(space, slot);
+        self.named.insert(slot, file);
+        Ok(())
+    }
+
+    /// A file is closed. Nothing is under way about it; what was not written is lost.
+    pub(in crate::engine) fn remove_file(&mut self, space: Space) {
+        let Some(slot) = self.files.remove(space) else { return };
+        self.blocks.forget_from(HomePage::of_file(slot, 0));
+        self.blocks.forget_file(slot);
+        self.named.remove(&slot);
+        self.storage.remove_file(FileSlot(slot));
+    }
+
+    /// Whether no operation is under way about the file.
+    pub(in crate::engine) fn is_quiet_about(&self, space: Space) -> bool {
+        let is_its = |place: &HomePage, slot| place.slot() == slot;
+        let has_none = |slot| !self.of_page.keys().any(|place| is_its(place, slot)) && self.blocks.is_quiet_about(slot);
+        self.files.slot(space).is_none_or(has_none)
+    }
+
+    /// Has all dirty blocks of a file written.
+    pub(in crate::engine) fn flush_file(&mut self, space: Space) {
+        self.files.slot(space).into_iter().for_each(|slot| self.blocks.flush_file(slot));
+    }
+
+    /// Whether all blocks of a file are written, or cannot be; then why. A rank that does no I/O on it has none.
+    pub(in crate::engine) fn is_flushed(&self, space: Space) -> Option<Result<(), Cause>> {
+        self.files.slot(space).map_or(Some(Ok(())), |slot| self.blocks.is_flushed(slot))
+    }
+
+    /// Forgets the blocks of a file from a page on: it is cut there. Nothing is under way about them.
+    pub(in crate::engine) fn cut_file(&mut self, space: Space, pages: u32) {
+        let slot = self.files.slot(space);
+        slot.into_iter().for_each(|slot| self.blocks.forget_from(HomePage::of_file(slot, pages)));
+    }
+
+    /// What threads use that read pages of a file themselves, if they may.
+    pub(super) fn page_reader(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
+        if place.is_of_segment() {
+            return self.reader.clone();
+        }
+        self.block_reader_of(place).filter(|_| self.space.page_bytes() <= READ_BYTES_MAX)
+    }
+
+    /// The same, for blocks.
+    pub(super) fn block_reader_of(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
+        // Where reads of the backing file are to fail, so are those of others.
+        let reader = self.block_reader.clone()?;
+        if place.is_of_segment() {
+            return Some(reader);
+        }
+        let named = self.named.get(&place.slot()).cloned()?;
+        Some(named)
+    }
+}

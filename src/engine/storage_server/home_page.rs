@@ -1,0 +1,125 @@
+//! The pages of a home by number: those of its segment, and of files of which it does the I/O.
+
+use std::collections::BTreeMap;
+use vgasnet_protocol::Space;
+use vgasnet_protocol::coherence::PageId;
+
+/// Numbers a page of a home: the slot of its file in the storage, and its place there. Slot 0 is the backing file of the segment.
+/// Numbers that follow each other name pages that do so in one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct HomePage(u64);
+
+/// Bits of a page's place in its file.
+const INDEX_BITS: u32 = 32;
+
+impl HomePage {
+    /// A page of the segment.
+    pub(super) const fn of_segment(index: u32) -> HomePage {
+        HomePage(index as u64)
+    }
+
+    pub(super) const fn of_file(slot: u32, index: u32) -> HomePage {
+        HomePage((slot as u64) << INDEX_BITS | index as u64)
+    }
+
+    /// The slot of the file in the storage.
+    pub(super) const fn slot(self) -> u32 {
+        (self.0 >> INDEX_BITS) as u32
+    }
+
+    /// The place in the file, in pages.
+    pub(super) const fn index(self) -> u32 {
+        self.0 as u32
+    }
+
+    pub(super) const fn is_of_segment(self) -> bool {
+        self.slot() == 0
+    }
+
+    /// The page that is so many pages further on.
+    pub(super) const fn behind(self, pages: u32) -> HomePage {
+        HomePage(self.0 + pages as u64)
+    }
+
+    /// The first block of the page, where a page has 2^`shift` blocks: blocks of a file are numbered in its order.
+    pub(super) const fn first_block(self, shift: u32) -> u64 {
+        self.0 << shift
+    }
+
+    /// The page of a block.
+    pub(super) const fn of_block(block: u64, shift: u32) -> HomePage {
+        HomePage(block >> shift)
+    }
+}
+
+/// Which slots of the storage are whose.
+#[derive(Debug)]
+pub(super) struct HomeFiles {
+    segment: Space,
+    slots: BTreeMap<Space, u32>,
+    spaces: BTreeMap<u32, Space>,
+}
+
+impl HomeFiles {
+    pub(super) fn new(segment: Space) -> HomeFiles {
+        HomeFiles { segment, slots: BTreeMap::new(), spaces: BTreeMap::new() }
+    }
+
+    pub(super) fn add(&mut self, file: Space, slot: u32) {
+        self.slots.insert(file, slot);
+        self.spaces.insert(slot, file);
+    }
+
+    /// Forgets a file. Returns its slot.
+    pub(super) fn remove(&mut self, file: Space) -> Option<u32> {
+        let slot = self.slots.remove(&file)?;
+        self.spaces.remove(&slot);
+        Some(slot)
+    }
+
+    /// The slot of a file, if this home does I/O on it.
+    pub(super) fn slot(&self, file: Space) -> Option<u32> {
+        self.slots.get(&file).copied()
+    }
+
+    /// The number of a page of this home.
+    pub(super) fn number(&self, page: PageId) -> HomePage {
+        if page.space == self.segment {
+            return HomePage::of_segment(page.index);
+        }
+        HomePage::of_file(self.slots[&page.space], page.index)
+    }
+
+    /// The same, of a page whose home this may be.
+    pub(super) fn try_number(&self, page: PageId) -> Option<HomePage> {
+        let is_here = page.space == self.segment || self.slots.contains_key(&page.space);
+        is_here.then(|| self.number(page))
+    }
+
+    /// The page of a number.
+    pub(super) fn page(&self, number: HomePage) -> PageId {
+        let space = if number.is_of_segment() { self.segment } else { self.spaces[&number.slot()] };
+        PageId { space, index: number.index() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_protocol::Rank;
+
+    #[test]
+    fn pages_have_numbers_and_blocks_have_pages() {
+        let (segment, file) = (Space::of_segment(Rank(3)), Space::of_file(9));
+        let mut files = HomeFiles::new(segment);
+        files.add(file, 5);
+        for page in [(segment, 0), (segment, u32::MAX - 1), (file, 0), (file, u32::MAX - 1)] {
+            let page = PageId { space: page.0, index: page.1 };
+            let number = files.number(page);
+            assert_eq!((files.page(number), number.is_of_segment()), (page, page.space == segment));
+            assert_eq!(HomePage::of_block(number.first_block(14) + 16_383, 14), number);
+        }
+        assert_eq!(files.number(PageId { space: file, index: 4 }).behind(3), HomePage::of_file(5, 7));
+        assert_eq!((files.remove(file), files.slot(file)), (Some(5), None));
+    }
+}

@@ -1,0 +1,116 @@
+//! What goes to the storage together: operations of pages one behind the other in a file, each with what is to be moved of its page.
+
+use super::super::storage_queue::{Need, Waiting};
+use super::{Operation, StorageServer};
+use crate::memory::{DIRTY_BLOCK_BYTES, Extent};
+use crate::storage::{FileSlot, IoDirection, IoOperation};
+use vgasnet_protocol::coherence::Priority;
+
+/// The most bytes of pages side by side that go to the storage together.
+const RUN_BYTES_MAX: usize = 1 << 20;
+
+/// The most bytes that go to the storage with what somebody waits for, where nobody waits for all of them.
+const COMPANY_BYTES_MAX: usize = 256 << 10;
+
+impl StorageServer {
+    /// An operation, and those of the pages behind it in the file that may go with it: of the same direction, ready, and
+    /// as urgent or near by. Each with its next part, which begins in the file where the one before it ends.
+    pub(super) fn run_from(&self, first: &Waiting) -> Vec<(usize, Extent)> {
+        let next_part = |id| self.next_part(id).expect("it is not done");
+        if first.need != Need::Nothing {
+            return vec![(first.id, Extent::NONE)];
+        }
+        let mut run = vec![(first.id, next_part(first.id))];
+        let Operation { direction, place, priority, .. } = self.operations[first.id];
+        let is_urgent = priority == Priority::Now;
+        let most = RUN_BYTES_MAX / self.space.page_bytes();
+        let most = if is_urgent { most } else { most.min(self.background.left().div_ceil(2)) };
+        let company = if is_urgent { (COMPANY_BYTES_MAX / self.space.page_bytes()) as u32 } else { 0 };
+        let goes_with = |id: &usize| {
+            let other = &self.operations[*id];
+            let is_as_urgent = other.priority == priority || other.place.index() - place.index() < company;
+            other.direction == direction && other.need == Some(Need::Nothing) && is_as_urgent
+        };
+        let behind = (1..).map_while(|pages| self.of_page.get(&place.behind(pages)).copied().filter(goes_with));
+        for id in behind.take(most.saturating_sub(1)) {
+            let mut part = next_part(id);
+            if !run.last_mut().is_some_and(|(_, before)| self.join(before, &mut part)) {
+                break;
+            }
+            run.push((id, part));
+        }
+        run
+    }
+
+    /// Makes two parts of pages side by side one, if little is between them.
+    fn join(&self, before: &mut Extent, behind: &mut Extent) -> bool {
+        let page_bytes = self.space.page_bytes();
+        let gap_bytes = page_bytes - before.end_bytes + behind.start_bytes;
+        let is_small = gap_bytes == 0 || gap_bytes < self.gap_bytes;
+        if is_small {
+            (before.end_bytes, behind.start_bytes) = (page_bytes, 0);
+        }
+        is_small
+    }
+
+    pub(super) fn whole(&self) -> Extent {
+        Extent { start_bytes: 0, end_bytes: self.space.page_bytes() }
+    }
+
+    /// What is to be read or written of a page after the part that was last.
+    pub(super) fn next_part(&self, id: usize) -> Option<Extent> {
+        let part = self.operations[id].part;
+        self.extents(id).into_iter().find(|next| next.start_bytes >= part.end_bytes)
+    }
+
+    /// What is to be read or written of a page. Nobody writes to a page meanwhile, so its dirty blocks stay the same.
+    pub(super) fn extents(&self, id: usize) -> Vec<Extent> {
+        let Operation { direction, peer, frame, staging, .. } = self.operations[id];
+        let blocks = self.space.blocks(peer).filter(|_| direction == IoDirection::Write && staging.is_none());
+        let extents = match blocks {
+            Some(blocks) => blocks.extents(frame, self.gap_bytes),
+            None => vec![self.whole()],
+        };
+        // The storage has no operations of nothing: where nothing is dirty, it gets a block.
+        let first = Extent { start_bytes: 0, end_bytes: DIRTY_BLOCK_BYTES };
+        if extents.is_empty() { vec![first] } else { extents }
+    }
+
+    /// Hands operations to the storage that lie one behind the other in the file. Returns how many of them it took.
+    pub(super) fn submit(&mut self, parts: &[(usize, Extent)]) -> usize {
+        let run: Vec<IoOperation> = parts.iter().map(|(id, part)| self.io_operation(*id, *part)).collect();
+        // SAFETY: the memory lies in frames that stay mapped until the process ends. A staging frame belongs to its
+        // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
+        // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
+        let taken = unsafe { self.storage.start_run(&run) };
+        let mut leads = true;
+        for (id, _) in &parts[..taken] {
+            let operation = &mut self.operations[*id];
+            if operation.priority != Priority::Now {
+                operation.in_background = Some(leads);
+                self.background.on_begun(std::mem::take(&mut leads));
+            }
+        }
+        taken
+    }
+
+    pub(super) fn io_operation(&self, id: usize, part: Extent) -> IoOperation {
+        let Operation { direction, place, priority, .. } = self.operations[id];
+        let (token, is_urgent) = (id as u64, priority == Priority::Now);
+        let memory = self.memory_of(id);
+        let page_bytes = self.space.page_bytes() as u64;
+        let offset_bytes = u64::from(place.index()) * page_bytes + part.start_bytes as u64;
+        let memory = memory.wrapping_add(part.start_bytes);
+        let file = FileSlot(place.slot());
+        IoOperation { direction, file, offset_bytes, memory, len_bytes: part.len_bytes(), token, is_urgent }
+    }
+
+    /// The memory that an operation reads the page into, or writes it from.
+    pub(super) fn memory_of(&self, id: usize) -> *mut u8 {
+        let Operation { peer, frame, staging, .. } = self.operations[id];
+        match staging {
+            Some(staging) => self.space.own.pool.frame(staging),
+            None => self.space.frame(peer, frame).expect("a frame without staging is mapped here"),
+        }
+    }
+}
