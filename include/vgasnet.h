@@ -66,6 +66,7 @@
 #include <vgasnet/locks.h> /* handler-safe locks */
 #include <vgasnet/barrier.h> /* the barrier of all ranks */
 #include <vgasnet/collectives.h> /* collectives and teams */
+#include <vgasnet/files.h> /* shared files */
 #include <vgasnet/stats.h> /* statistics of this rank */
 #include <vgasnet/debug.h> /* for debuggers */
 

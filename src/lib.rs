@@ -10,6 +10,7 @@ pub mod coll;
 pub mod engine;
 pub mod error;
 mod fault;
+mod files;
 pub mod job;
 pub mod memory;
 pub mod ops;

@@ -18,6 +18,8 @@ extern "C" {
 #define VGASNET_ERR_NOT_READY 10004
 /* The ranks came to the barrier with different ids. */
 #define VGASNET_ERR_BARRIER_MISMATCH 10005
+/* The file system has refused to open, read or write a shared file. */
+#define VGASNET_ERR_IO 10006
 
 /* The name of a code, such as "VGASNET_ERR_BAD_ARG", and its meaning. A number that is no code gets a string that says
  * so. The strings are constants. Never fails. */

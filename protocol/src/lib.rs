@@ -25,6 +25,7 @@ pub mod barrier;
 pub mod byte_message;
 pub mod coherence;
 pub mod collectives;
+pub mod file_message;
 pub mod get_cache;
 mod limits;
 mod loan;

@@ -1,7 +1,7 @@
 //! Job control and queries.
 
 use super::boundary::{self, Refusal, attached, entry_points, initialised};
-use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
+use super::{ERR_BAD_ARG, ERR_BARRIER_MISMATCH, ERR_IO, ERR_NOT_INIT, ERR_NOT_READY, ERR_RESOURCE, OK};
 use super::{client, debug};
 use crate::am::Entry;
 use crate::engine::WaitMode;
@@ -178,6 +178,7 @@ fn describe(code: c_int) -> (&'static CStr, &'static CStr) {
         ERR_RESOURCE => (c"VGASNET_ERR_RESOURCE", c"the machine lacks something: disk space, memory or threads"),
         ERR_BAD_ARG => (c"VGASNET_ERR_BAD_ARG", c"an argument or an environment variable makes no sense"),
         ERR_NOT_READY => (c"VGASNET_ERR_NOT_READY", c"not complete yet"),
+        ERR_IO => (c"VGASNET_ERR_IO", c"the file system has refused to open, read or write a shared file"),
         ERR_BARRIER_MISMATCH => (c"VGASNET_ERR_BARRIER_MISMATCH", c"the ranks came to the barrier with different ids"),
         _ => (c"unknown", c"this number is no error code of vgasnet"),
     }

@@ -19,7 +19,7 @@ pub struct MemoryVector {
 ///
 /// # Safety
 /// `list` is null, or points to `count` entries that nobody changes during the call.
-unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Refusal> {
+pub(super) unsafe fn entries<'a, T>(what: &str, list: *const T, count: usize) -> Result<&'a [T], Refusal> {
     if count == 0 {
         return Ok(&[]);
     }
@@ -48,13 +48,19 @@ fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(),
 /// The regions of a vector. A type of its own, so that its function is inlined into the loop that pairs two of them.
 struct Regions<'a>(std::slice::Iter<'a, MemoryVector>);
 
+impl MemoryVector {
+    /// The region that it names.
+    pub(super) fn region(&self) -> Region {
+        Region { address: self.address.expose_provenance(), len_bytes: self.len_bytes }
+    }
+}
+
 impl Iterator for Regions<'_> {
     type Item = Region;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Region> {
-        let entry = self.0.next()?;
-        Some(Region { address: entry.address.expose_provenance(), len_bytes: entry.len_bytes })
+        Some(self.0.next()?.region())
     }
 }
 

@@ -11,6 +11,7 @@ mod boundary;
 mod client;
 mod coll;
 mod debug;
+mod files;
 mod job;
 mod lists;
 mod readonly;
@@ -32,3 +33,5 @@ pub const ERR_BAD_ARG: c_int = 10003;
 pub const ERR_NOT_READY: c_int = 10004;
 /// The ranks came to the barrier with different ids.
 pub const ERR_BARRIER_MISMATCH: c_int = 10005;
+/// The file system has refused something.
+pub const ERR_IO: c_int = 10006;

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
 use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, split};
-use zerocopy::IntoBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// When a collective may begin to move bytes, and when it is complete on a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,6 +160,35 @@ impl Coll {
         self.look_up(id, |team| (team.members.clone(), team.me))
     }
 
+    /// Tells all ranks of a team something, in the order of the team. Collective: one thread of each rank calls, also where ranks have
+    /// several images.
+    ///
+    /// # Errors
+    /// There is no such team.
+    pub fn gather_all<T>(&self, team: u64, mut mine: T) -> Result<Vec<T>, UserError>
+    where
+        T: Copy + FromBytes + IntoBytes,
+    {
+        let (members, me) = self.team(team)?;
+        let mut all = vec![mine; members.len()];
+        let call = Call {
+            kind: CollectiveKind::GatherAll,
+            team,
+            caller: Caller { me, nth: 0 },
+            root: 0,
+            source: mine.as_mut_bytes().as_mut_ptr().expose_provenance(),
+            destination: all.as_mut_slice().as_mut_bytes().as_mut_ptr().expose_provenance(),
+            block_bytes: size_of::<T>(),
+            reduce: None,
+            sync: Syncs { all_in: false, all_out: false },
+        };
+        // SAFETY: the source is one value, and the destination has room for one of each rank. They stay until the
+        // completion is.
+        let completion = unsafe { self.enter_rank(&call)? };
+        self.driver().finish_because(Row::WaitCollective, completion);
+        Ok(all)
+    }
+
     /// Splits a team into one for each color. The ranks of a color are ordered by `order`. Collective: one thread of each
     /// rank calls, also where ranks have several images.
     ///
@@ -168,23 +197,7 @@ impl Coll {
     pub fn split_team(&self, parent: u64, color: u32, order: u32) -> Result<u64, UserError> {
         let (members, me) = self.team(parent)?;
         let splits = self.splits.fetch_add(1, Ordering::Relaxed);
-        let mut mine = Vote { color, order, splits };
-        let mut votes = vec![Vote::default(); members.len()];
-        let call = Call {
-            kind: CollectiveKind::GatherAll,
-            team: parent,
-            caller: Caller { me, nth: 0 },
-            root: 0,
-            source: mine.as_mut_bytes().as_mut_ptr().expose_provenance(),
-            destination: votes.as_mut_slice().as_mut_bytes().as_mut_ptr().expose_provenance(),
-            block_bytes: size_of::<Vote>(),
-            reduce: None,
-            sync: Syncs { all_in: false, all_out: false },
-        };
-        // SAFETY: the source is one vote, and the destination has room for a vote of each rank. They stay until the
-        // completion is.
-        let completion = unsafe { self.enter_rank(&call)? };
-        self.driver().finish_because(Row::WaitCollective, completion);
+        let votes = self.gather_all(parent, Vote { color, order, splits })?;
         let (id, members, me) = split(&members, &votes, me);
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;

@@ -8,6 +8,7 @@ use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
+use vgasnet_protocol::file_message::TAG_FILE;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
 
@@ -47,6 +48,8 @@ pub(super) enum Arrived {
     ByteAnswer(Rank, Vec<u8>),
     /// A question about writes, or the answer to one.
     Writes(Rank, Vec<u8>),
+    /// A question about a file, or the answer to one.
+    File(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -105,6 +108,9 @@ impl Engine {
             Writes(from, bytes) => {
                 self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
+            Arrived::File(from, bytes) => {
+                self.on_file_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
+            }
             Arrived::Complete(token) => match storage_server::operation_of(token) {
                 Some(id) => self.storage.on_transferred(id, &mut self.events),
                 None => self.on_transferred(token),
@@ -138,6 +144,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
+        TAG_FILE => Some(Arrived::File(from, bytes.to_vec())),
         TAG_WRITES => Some(Arrived::Writes(from, bytes.to_vec())),
         TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),
         TAG_ABOVE.. => match receiver.on_message(from, bytes) {

@@ -5,23 +5,49 @@ use super::{Driver, Engine, Work};
 use crate::error::UserError;
 use crate::memory::Closing;
 use crate::storage::NamedFile;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Waiter};
-use vgasnet_protocol::{Space, Stripes};
+use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
+use vgasnet_protocol::{Rank, Space, Stripes};
+use zerocopy::IntoBytes;
 
-/// The files that are open.
+/// What the engine and those who use a file both change.
 #[derive(Debug, Default)]
-pub(super) struct OpenFiles(BTreeMap<Space, OpenFile>);
+pub struct FileState {
+    /// The end of what this rank has written, in bytes.
+    pub written_end: AtomicU64,
+    /// The first error on this rank, as an error number.
+    pub first_error: AtomicU32,
+    /// Why nothing more is to be written: something could not be. An error number.
+    pub refusal: AtomicU32,
+}
+
+impl FileState {
+    /// An operation has failed.
+    pub fn note_error(&self, cause: Cause) {
+        let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+/// The files that are open, and what this rank has asked others about them.
+#[derive(Debug, Default)]
+pub(super) struct OpenFiles {
+    open: BTreeMap<Space, OpenFile>,
+    last_id: u32,
+    /// Answers that have come, of questions that somebody waits for.
+    answers: BTreeMap<u32, Option<FileMessage>>,
+    /// Flushes for other ranks that are under way.
+    flushing: Vec<(Rank, FileMessage)>,
+}
 
 #[derive(Debug)]
 struct OpenFile {
     /// Pages from here on are behind the end, as far as this rank knows.
     end: u32,
-    /// The first error of all.
-    first_error: Option<Cause>,
-    /// Why nothing more is to be written: a page could not be.
-    refusal: Option<Cause>,
+    state: Arc<FileState>,
     /// Dirty pages that could not be written. They stay until the file is flushed again.
     unwritten: BTreeSet<PageId>,
 }
@@ -29,7 +55,7 @@ struct OpenFile {
 impl OpenFiles {
     /// Whether a page could not be written when that was tried last.
     pub(super) fn is_unwritten(&self, page: PageId) -> bool {
-        self.0.get(&page.space).is_some_and(|file| file.unwritten.contains(&page))
+        self.open.get(&page.space).is_some_and(|file| file.unwritten.contains(&page))
     }
 }
 
@@ -44,13 +70,13 @@ impl Engine {
         stripes: Stripes,
         pages: u32,
         file: Option<Arc<NamedFile>>,
+        state: Arc<FileState>,
     ) -> Result<(), UserError> {
         if let Some(file) = file.filter(|_| stripes.homes.contains(&self.space.rank)) {
             self.storage.add_file(space, file)?;
         }
         self.protocol.add_file(space, stripes, pages);
-        let (first_error, refusal, unwritten) = Default::default();
-        self.files.0.insert(space, OpenFile { end: pages, first_error, refusal, unwritten });
+        self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new() });
         Ok(())
     }
 
@@ -64,7 +90,7 @@ impl Engine {
         self.forget_pages(space, 0);
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
-        self.files.0.remove(&space);
+        self.files.open.remove(&space);
     }
 
     /// Forgets the pages of a file from one on, without a word.
@@ -81,28 +107,30 @@ impl Engine {
         self.handle_events();
     }
 
-    /// Cuts a file: nobody has pages from this one on, or the directory of them is forgotten.
-    pub fn cut_file(&mut self, space: Space, pages: u32) {
-        self.forget_pages(space, pages);
-        self.storage.cut_file(space, pages);
-        self.protocol.cut_file(space, pages);
+    /// A file has `pages` pages with bytes now, of which the first `kept` are what they were. All is written, and nothing is under way
+    /// about it on any rank.
+    pub fn cut_file(&mut self, space: Space, kept: u32, pages: u32) {
+        self.forget_pages(space, kept);
+        self.storage.cut_file(space, kept);
+        self.protocol.cut_file(space, kept, pages);
         self.note_end(space, pages);
     }
 
     /// The file has so many pages now, as far as this rank knows.
     pub fn note_end(&mut self, space: Space, pages: u32) {
-        self.files.0.get_mut(&space).into_iter().for_each(|file| file.end = pages);
+        self.files.open.get_mut(&space).into_iter().for_each(|file| file.end = pages);
     }
 
     /// The pages of a space that may be fetched ahead.
     pub(super) fn end_of(&self, space: Space) -> u32 {
-        self.files.0.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
+        self.files.open.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
     }
 
     /// Starts writing what this rank has of a file, in its pool or as a home. Done when [`Engine::is_flushed_file`].
     pub fn flush_file(&mut self, space: Space) {
-        let Some(file) = self.files.0.get_mut(&space) else { return };
-        (file.refusal, file.unwritten) = Default::default();
+        let Some(file) = self.files.open.get_mut(&space) else { return };
+        file.state.refusal.store(0, Ordering::Relaxed);
+        file.unwritten.clear();
         self.storage.flush_file(space);
         self.handle(Event::FlushSpace(space));
     }
@@ -112,44 +140,117 @@ impl Engine {
         self.protocol.cache.is_flushed_of(space) && self.storage.is_flushed(space).is_some()
     }
 
-    /// Why nothing more is to be written to the file, if that is so.
+    /// Why something of the file could not be written, in this rank's pool or as a home.
     pub fn refusal(&self, space: Space) -> Option<Cause> {
-        let file = self.files.0.get(&space)?;
-        file.refusal.or_else(|| self.storage.is_flushed(space)?.err())
+        let refusal = self.files.open.get(&space)?.state.refusal.load(Ordering::Relaxed);
+        (refusal != 0).then_some(Cause(refusal)).or_else(|| self.storage.is_flushed(space)?.err())
     }
 
-    /// The first error of the file on this rank.
-    pub fn first_error(&self, space: Space) -> Option<Cause> {
-        self.files.0.get(&space)?.first_error.or_else(|| self.refusal(space))
-    }
-
-    /// An operation on the file has failed.
-    pub fn note_error(&mut self, space: Space, cause: Cause) {
-        if let Some(file) = self.files.0.get_mut(&space) {
-            file.first_error.get_or_insert(cause);
-        }
+    /// An operation of this rank on a file has failed.
+    pub fn note_file_error(&self, space: Space, cause: Cause) {
+        self.files.open.get(&space).into_iter().for_each(|file| file.state.note_error(cause));
     }
 
     /// A page could not be read, for which these waited.
     pub(super) fn fail(&mut self, page: PageId, frame: FrameId, waiters: &[Waiter], cause: Cause) {
         self.frames.spoil(frame);
         self.prefetch.on_opened(page);
-        self.note_error(page.space, cause);
         let parts = waiters.iter().map(|waiter| self.parts.remove(waiter.0 as usize)).collect();
         self.work.push_back(Work::Fail { parts, cause });
     }
 
     /// A dirty page of this rank could not be written.
     pub(super) fn on_unwritten(&mut self, page: PageId, cause: Cause) {
-        let Some(file) = self.files.0.get_mut(&page.space) else { return };
-        file.refusal.get_or_insert(cause);
-        file.first_error.get_or_insert(cause);
+        let Some(file) = self.files.open.get_mut(&page.space) else { return };
+        file.state.refusal.store(cause.0, Ordering::Relaxed);
+        file.state.note_error(cause);
         file.unwritten.insert(page);
         self.has_event = true;
     }
 }
 
+impl Engine {
+    /// Asks a rank about a file. Returns the number of the question.
+    pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk) -> u32 {
+        self.files.last_id = self.files.last_id.wrapping_add(1);
+        let id = self.files.last_id;
+        self.files.answers.insert(id, None);
+        let question =
+            FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, end_bytes: 0 };
+        self.outbox.send(to, question.as_bytes());
+        id
+    }
+
+    /// The answers to questions, if all have come.
+    pub fn take_answers_of_file(&mut self, ids: &[u32]) -> Option<Vec<FileMessage>> {
+        let answers = &mut self.files.answers;
+        let is_there = |id: &u32| matches!(answers.get(id), Some(Some(_)));
+        ids.iter().all(is_there).then(|| ids.iter().filter_map(|id| answers.remove(id).flatten()).collect())
+    }
+
+    /// A question, or an answer.
+    pub(super) fn on_file_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), &'static str> {
+        let message = FileMessage::read(bytes).ok_or("a message about a file that is none")?;
+        if message.is_answer {
+            match self.files.answers.get_mut(&message.id) {
+                Some(awaited @ None) => *awaited = Some(message),
+                _ => return Err("an answer about a file that nobody has asked for"),
+            }
+            self.has_event = true;
+            return Ok(());
+        }
+        let Some(file) = self.files.open.get(&message.space) else {
+            return Err("a question about a file that is not open");
+        };
+        match message.ask {
+            FileAsk::End => {
+                let end_bytes = file.state.written_end.load(Ordering::Relaxed);
+                let answer = FileMessage { is_answer: true, end_bytes, ..message };
+                self.outbox.send(from, answer.as_bytes());
+            }
+            FileAsk::Flush => {
+                self.storage.flush_file(message.space);
+                self.files.flushing.push((from, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers those whose file is flushed by now.
+    pub(super) fn answer_flushes(&mut self) {
+        let flushing = std::mem::take(&mut self.files.flushing);
+        for (from, message) in flushing {
+            match self.storage.is_flushed(message.space) {
+                None => self.files.flushing.push((from, message)),
+                Some(flushed) => {
+                    let cause = flushed.err().map_or(0, |cause| u8::try_from(cause.0).unwrap_or(u8::MAX));
+                    let answer = FileMessage { is_answer: true, cause, ..message };
+                    self.outbox.send(from, answer.as_bytes());
+                }
+            }
+        }
+    }
+}
+
 impl Driver {
+    /// Asks other ranks about a file, and waits for their answers.
+    pub fn ask_of_file(&self, ranks: impl Iterator<Item = Rank>, space: Space, ask: FileAsk) -> Vec<FileMessage> {
+        let ids: Vec<u32> = {
+            let mut engine = self.engine();
+            ranks.map(|rank| engine.ask_of_file(rank, space, ask)).collect()
+        };
+        self.step();
+        let answers = RefCell::new(None);
+        self.wait_until(&|| {
+            let mut answers = answers.borrow_mut();
+            if answers.is_none() {
+                *answers = self.engine().take_answers_of_file(&ids);
+            }
+            answers.is_some()
+        });
+        answers.into_inner().expect("they have come")
+    }
+
     /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible.
     pub fn flush_file(&self, space: Space) {
         self.engine().flush_file(space);

@@ -32,6 +32,7 @@ mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
+pub use files::FileState;
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
@@ -308,6 +309,7 @@ impl Engine {
         self.frames.retry_victims();
         self.handle_events();
         self.balance_frames();
+        self.answer_flushes();
         if self.shipping.is_waiting() {
             self.send_shipments();
         }

@@ -145,6 +145,7 @@ impl Driver {
     fn fail_part(&self, part: Part, cause: Cause) {
         match part.completion {
             Completion::Counted(completion) | Completion::Then(completion, _) => {
+                self.engine().note_file_error(part.piece.page.space, cause);
                 self.completions().fail(completion, cause.0);
                 self.finish_part(Completion::Counted(completion));
             }

@@ -103,9 +103,6 @@ impl Job {
     }
 
     fn open_storage(&self, size_bytes: u64) -> Result<Box<dyn Storage>, UserError> {
-        if size_bytes == 0 {
-            return Ok(Box::new(MemoryStorage::new(0, 1, 0)));
-        }
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
         let buffers = [(pool.at(0), pool.len_bytes)];
@@ -131,7 +128,9 @@ impl Job {
             tell(ATTACH, &what, SLOW);
             true
         };
-        watched(tell, || storage::open(&options))
+        let opened = watched(tell, || storage::open(&options));
+        // A rank without a segment needs a storage for shared files alone.
+        if size_bytes == 0 { opened.or_else(|_| Ok(Box::new(MemoryStorage::new(0, 1, 0)))) } else { opened }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::coll::Coll;
 use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
 use crate::fault;
+use crate::files::Files;
 use crate::memory::{
     AddressSpace, BlockMapper, Loans, MappingRoom, PageMapper, RemapMapper, Segment, SegmentView, Shape, all_frames,
     block_frames, guard_end, memories, staging_frames,
@@ -31,6 +32,7 @@ pub struct Runtime {
     ops: Arc<Ops>,
     am: Arc<Am>,
     coll: Arc<Coll>,
+    files: Files,
 }
 
 /// Pages that follow each other get frames that do so, of groups of so many bytes: what is made a large page at a time.
@@ -115,7 +117,8 @@ impl Runtime {
         let am = Arc::new(Am::new(Arc::clone(&ops), messages));
         let coll = Coll::new(Arc::clone(&am));
         driver.set_caller_work(Arc::new(Calls { am: Arc::clone(&am), coll: Arc::clone(&coll) }));
-        Runtime { space: Arc::clone(driver.space()), driver, ops, am, coll }
+        let files = Files::new(Arc::clone(&coll), Arc::clone(&ops), Arc::new(say));
+        Runtime { space: Arc::clone(driver.space()), driver, ops, am, coll, files }
     }
 
     /// The job's address space.
@@ -139,6 +142,11 @@ impl Runtime {
     /// The client's Active Messages.
     pub fn am(&self) -> &Am {
         &self.am
+    }
+
+    /// Shared files.
+    pub fn files(&self) -> &Files {
+        &self.files
     }
 
     /// The collectives of teams.

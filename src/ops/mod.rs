@@ -9,6 +9,7 @@ mod hit_runs;
 mod lists;
 mod nonblocking;
 mod own_memory;
+mod pieces;
 mod readonly;
 mod runs;
 mod transfer;

@@ -30,11 +30,13 @@ impl Operation {
         }
     }
 
-    pub(super) fn is_get(self) -> bool {
+    /// Whether it is a get.
+    pub fn is_get(self) -> bool {
         matches!(self, Operation::Get(_) | Operation::GetWeighted(..))
     }
 
-    pub(super) fn address(self) -> Option<usize> {
+    /// The address of the client's memory, if it has any.
+    pub fn address(self) -> Option<usize> {
         match self {
             Operation::Get(to) | Operation::GetWeighted(to, _) => Some(to.addr()),
             Operation::Put(from) | Operation::PutNow(from) => Some(from.addr()),

@@ -29,7 +29,7 @@ pub use faulty::Faulty;
 pub use file::BackingFile;
 pub use file_system::{free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
-pub use named::{Identity, NamedFile, NamedOptions};
+pub use named::{About, NamedFile, NamedOptions};
 pub use operation::IoOperation;
 pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};

@@ -24,13 +24,15 @@ pub struct NamedOptions {
     pub truncate: bool,
 }
 
-/// What two names of one file have in common.
+/// What a host knows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The number of the file system's device.
-    pub device: u64,
-    /// The number of the file there.
+pub struct About {
+    /// Its number in its file system.
     pub inode: u64,
+    /// How many bytes it has.
+    pub size_bytes: u64,
+    /// When it was changed last, in nanoseconds.
+    pub changed_ns: u64,
 }
 
 /// A file that is open.
@@ -74,13 +76,14 @@ impl NamedFile {
         self.is_direct
     }
 
-    /// Which file it is, among those that this host sees.
+    /// What this host knows of it. Hosts that see the same file know the same.
     ///
     /// # Errors
     /// The system's.
-    pub fn identity(&self) -> io::Result<Identity> {
+    pub fn about(&self) -> io::Result<About> {
         let about = self.file.metadata()?;
-        Ok(Identity { device: about.dev(), inode: about.ino() })
+        let changed_ns = (about.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec() as u64);
+        Ok(About { inode: about.ino(), size_bytes: about.len(), changed_ns })
     }
 
     /// How many bytes it has now.

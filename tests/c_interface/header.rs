@@ -187,6 +187,19 @@ fn gasnets_clients_have_every_function() {
         "atomic_u64_nb",
         "atomic_u64_nbi",
         "get_weighted",
+        "file_close",
+        "file_error",
+        "file_flush",
+        "file_open",
+        "file_read_at",
+        "file_read_at_nb",
+        "file_readv_at",
+        "file_set_size",
+        "file_size",
+        "file_sync",
+        "file_write_at",
+        "file_write_at_nb",
+        "file_writev_at",
         "readonly_begin",
         "readonly_end",
         "readonly_stats",
@@ -270,6 +283,7 @@ fn constants_are_those_of_the_library() {
         ("VGASNET_ERR_BAD_ARG", vgasnet::capi::ERR_BAD_ARG),
         ("VGASNET_ERR_NOT_READY", vgasnet::capi::ERR_NOT_READY),
         ("VGASNET_ERR_BARRIER_MISMATCH", vgasnet::capi::ERR_BARRIER_MISMATCH),
+        ("VGASNET_ERR_IO", vgasnet::capi::ERR_IO),
     ];
     for (name, code) in codes {
         assert_eq!(defined(&header, name), code as u64, "{name}");

@@ -6,6 +6,7 @@ mod disk;
 mod dlopened;
 mod examples;
 mod exits;
+mod files;
 #[cfg(feature = "gasnet")]
 mod gasnet;
 mod header;

@@ -351,11 +351,11 @@ impl Protocol {
         }
     }
 
-    /// A file was made so many pages long, or was that already. Nobody has a page behind them, and what this home knows of those is
-    /// forgotten.
-    pub fn cut_file(&mut self, file: Space, pages: u32) {
+    /// A file has bytes of its first `pages` pages now, of which the first `kept` are what they were. Nobody has any of the others, and
+    /// what this home knows of them is forgotten.
+    pub fn cut_file(&mut self, file: Space, kept: u32, pages: u32) {
         if !self.spaces().is_closed(file) {
-            self.home.cut_file(file, pages);
+            self.home.cut_file(file, kept, pages);
         }
     }
 

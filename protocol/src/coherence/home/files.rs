@@ -18,8 +18,8 @@ impl Home {
         self.written.remove_file(file);
     }
 
-    pub(in super::super) fn cut_file(&mut self, file: Space, pages: u32) {
-        let behind: Vec<PageId> = self.known_pages_of(file).filter(|page| page.index >= pages).collect();
+    pub(in super::super) fn cut_file(&mut self, file: Space, kept: u32, pages: u32) {
+        let behind: Vec<PageId> = self.known_pages_of(file).filter(|page| page.index >= kept).collect();
         behind.into_iter().for_each(|page| self.entries.remove(page));
         if self.written.has_file(file) {
             self.written.set_file(file, pages);

@@ -1,0 +1,102 @@
+/*
+ * vgasnet: shared files. The ranks of a team open a file together, and their pools cache its pages as those of segments.
+ *
+ * A write that has returned is what every rank reads from then on: no sync, no lock, no barrier is needed in between but what tells
+ * the reader that the write has returned. A page is in as many pools as read it, and in one that writes it; a few bytes of a page
+ * that others use go to the page. The file system sees what was written when pages are given up, and all of it after
+ * vgasnet_file_sync and vgasnet_file_close.
+ *
+ * The pages of a file have homes, a stripe each, in turns; a home does all I/O on its pages, so each part of the file is written by one
+ * client of the file system. Ranks whose host does not see the same file under the path are no homes, and read and write it through
+ * those that are; a line says so. Pages have the size of those of the segment, and their frames are those of the same pool.
+ *
+ * An error of the file system is an answer: VGASNET_ERR_IO and one line on stderr, and the job goes on. What could not be written
+ * stays in the pools. Later writes to the file by a rank that knows are refused until vgasnet_file_sync has written all.
+ *
+ * While a team has a file open, nobody else changes it, and no rank of the team by other means.
+ */
+#ifndef VGASNET_FILES_H
+#define VGASNET_FILES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <vgasnet/collectives.h>
+#include <vgasnet/lists.h>
+#include <vgasnet/nonblocking.h>
+#include <vgasnet/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct vgasnet_file *vgasnet_file_t;
+
+#define VGASNET_FILE_READ 1
+#define VGASNET_FILE_WRITE 2
+#define VGASNET_FILE_CREATE 4 /* the file is made if there is none, with the permissions mode less the process's mask */
+#define VGASNET_FILE_EXCLUSIVE 8 /* it is an error if there is one */
+#define VGASNET_FILE_TRUNCATE 16 /* the file is emptied */
+
+/* 0 in a field, or no structure, stands for the default. */
+typedef struct {
+    size_t struct_bytes; /* sizeof(vgasnet_file_options_t) */
+    size_t stripe_bytes; /* a home has so many bytes side by side; a multiple of the page size. 4M, or a page */
+    vgasnet_node_t io_ranks; /* so many ranks do I/O, the first of the team that see the file. All of them */
+    unsigned flags; /* 0 */
+} vgasnet_file_options_t;
+
+/* These four are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
+ * none. One thread of a rank calls.
+ *
+ * open: opens a regular file. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
+ * opened.
+ * sync: all that was written is on the disk, and the file has its size. After VGASNET_ERR_IO it may be called again.
+ * set_size: cuts the file, or adds zeros.
+ * close: other programs see all that was written, and the file has its size. The file is closed in any case; after VGASNET_ERR_IO
+ * what could not be written is lost. Operations are synced before. */
+int vgasnet_file_open(vgasnet_team_handle_t team, const char *path, int flags, unsigned mode,
+    const vgasnet_file_options_t *options, vgasnet_file_t *file);
+int vgasnet_file_sync(vgasnet_file_t file);
+int vgasnet_file_set_size(vgasnet_file_t file, uint64_t size);
+int vgasnet_file_close(vgasnet_file_t file);
+
+/* All others are of the calling rank alone, from any thread.
+ *
+ * read_at reads nbytes from offset on, as far as the file has them. nread may be NULL, else it gets their number, which is less than
+ * nbytes only at the end of the file. write_at writes nbytes, and makes the file longer if they lie behind its end; between are zeros.
+ * Memory may be in the segment. */
+int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
+int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
+
+/* The same for many places: the bytes of all runs of the file, one behind the other, are those of all pieces of memory. As many bytes are
+ * moved as the shorter side has. readv_at ends at the first byte that the file does not have. */
+typedef struct {
+    uint64_t offset; /* in bytes */
+    uint64_t len;
+} vgasnet_file_run_t;
+
+int vgasnet_file_readv_at(vgasnet_file_t file, size_t runs, const vgasnet_file_run_t run[], size_t pieces,
+    vgasnet_memvec_t const piece[], size_t *nread);
+int vgasnet_file_writev_at(vgasnet_file_t file, size_t runs, const vgasnet_file_run_t run[], size_t pieces,
+    vgasnet_memvec_t const piece[]);
+
+/* The same without waiting. The handles are those of gets and puts, and so are the syncs (nonblocking.h). *nread is set at once. If the
+ * file could not be read or written, vgasnet_file_error tells; arguments that make no sense are fatal. */
+vgasnet_handle_t vgasnet_file_read_at_nb(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
+vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
+
+/* What this rank has written has reached the file system. Its size may be that of whole blocks until sync or close. */
+int vgasnet_file_flush(vgasnet_file_t file);
+
+/* The size of the file in bytes, with all that any rank has written. Asks the other ranks. */
+int vgasnet_file_size(vgasnet_file_t file, uint64_t *size);
+
+/* The first error of the file on this rank: VGASNET_OK, or VGASNET_ERR_IO with the number of the system's error in *errno_value, which may
+ * be NULL. */
+int vgasnet_file_error(vgasnet_file_t file, int *errno_value);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

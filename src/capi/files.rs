@@ -1,0 +1,224 @@
+//! Shared files.
+
+use super::boundary::{Refusal, attached, entry_points};
+use super::coll::TeamType;
+use super::lists::{MemoryVector, entries};
+use super::sync::{OperationPointer, to_pointer};
+use super::{ERR_IO, OK};
+use crate::error::UserError;
+use crate::files::{Access, Bytes, FileError, Lists, OpenArguments, Place};
+use crate::ops::Region;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use vgasnet_protocol::collectives::TEAM_ALL;
+
+/// `VGASNET_FILE_READ`, and so on.
+const READ: c_int = 1;
+const WRITE: c_int = 1 << 1;
+const CREATE: c_int = 1 << 2;
+const EXCLUSIVE: c_int = 1 << 3;
+const TRUNCATE: c_int = 1 << 4;
+
+/// `struct vgasnet_file`, which is never defined: its pointers point nowhere, and are the number of a file.
+#[repr(C)]
+#[derive(Debug)]
+pub struct FileType {
+    _private: [u8; 0],
+}
+
+type FilePointer = *mut FileType;
+
+/// `vgasnet_file_options_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    struct_bytes: usize,
+    stripe_bytes: usize,
+    io_ranks: u32,
+    flags: c_uint,
+}
+
+impl From<FileError> for Refusal {
+    fn from(error: FileError) -> Refusal {
+        match error {
+            FileError::Argument(line) => Refusal::bad_argument(line),
+            FileError::Io(_, line) => Refusal::with_code(ERR_IO, line),
+        }
+    }
+}
+
+fn number(file: FilePointer) -> Result<u32, Refusal> {
+    let unknown = || Refusal::bad_argument(format!("file {file:p} is not open; give one that vgasnet_file_open gave"));
+    u32::try_from(file.addr()).map_err(|_| unknown())
+}
+
+/// The regions of a list of pieces of memory.
+///
+/// # Safety
+/// `piece` is null, or points to so many.
+unsafe fn memory(pieces: usize, piece: *const MemoryVector) -> Result<Vec<Region>, Refusal> {
+    // SAFETY: it is null, or points to so many.
+    Ok(unsafe { entries("piece", piece, pieces) }?.iter().map(MemoryVector::region).collect())
+}
+
+/// Stripes and ranks that do I/O.
+///
+/// # Safety
+/// `options` is null, or points to a structure that is as long as it says.
+unsafe fn options(options: *const Options) -> Result<(u64, u32), Refusal> {
+    // SAFETY: it is null, or points to a structure.
+    let Some(given) = (unsafe { options.as_ref() }) else { return Ok((0, 0)) };
+    let expected = size_of::<Options>();
+    if given.struct_bytes != expected || given.flags != 0 {
+        let (bytes, flags) = (given.struct_bytes, given.flags);
+        return Err(Refusal::bad_argument(format!(
+            "options of {bytes} bytes with flags {flags:#x}; set struct_bytes to sizeof(vgasnet_file_options_t), which is {expected}, \
+             and flags to 0"
+        )));
+    }
+    Ok((given.stripe_bytes as u64, given.io_ranks))
+}
+
+entry_points! {
+    fn vgasnet_file_close(file: FilePointer) -> c_int {
+        attached()?.files().close(number(file)?)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_sync(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.sync(&*files.get(number(file)?)?)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_flush(file: FilePointer) -> c_int {
+        let files = attached()?.files();
+        files.flush(&*files.get(number(file)?)?)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_set_size(file: FilePointer, size_bytes: u64) -> c_int {
+        let files = attached()?.files();
+        files.set_size(&*files.get(number(file)?)?, size_bytes)?;
+        Ok(OK)
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_file_open(
+        team: *mut TeamType, path: *const c_char, flags: c_int, mode: c_uint, given: *const Options, file: *mut FilePointer,
+    ) -> c_int {
+        const ALL: c_int = READ | WRITE | CREATE | EXCLUSIVE | TRUNCATE;
+        if flags & !ALL != 0 {
+            return Err(Refusal::bad_argument(format!("flags {flags:#x}; give a combination of VGASNET_FILE_ flags")));
+        }
+        if path.is_null() || file.is_null() {
+            return Err(Refusal::bad_argument("a null pointer; give a path, and the address of a vgasnet_file_t"));
+        }
+        let (stripe_bytes, io_ranks) = options(given)?;
+        let arguments = OpenArguments {
+            team: if team.is_null() { TEAM_ALL } else { team.addr() as u64 },
+            path: CStr::from_ptr(path).to_bytes(),
+            access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
+            create: (flags & CREATE != 0).then_some(mode),
+            exclusive: flags & EXCLUSIVE != 0,
+            truncate: flags & TRUNCATE != 0,
+            stripe_bytes,
+            io_ranks,
+        };
+        let number = attached()?.files().open(&arguments)?;
+        file.write(std::ptr::without_provenance_mut(number as usize));
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_read_at(
+        file: FilePointer, offset: u64, dest: *mut c_void, nbytes: usize, nread: *mut usize,
+    ) -> c_int {
+        let files = attached()?.files();
+        let read = files.read(&*files.get(number(file)?)?, Bytes { offset, len: nbytes }, dest.cast())?;
+        if !nread.is_null() {
+            nread.write(read);
+        }
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_write_at(file: FilePointer, offset: u64, src: *const c_void, nbytes: usize) -> c_int {
+        let files = attached()?.files();
+        files.write(&*files.get(number(file)?)?, Bytes { offset, len: nbytes }, src.cast())?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_readv_at(
+        file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector, nread: *mut usize,
+    ) -> c_int {
+        let (files, memory) = (attached()?.files(), memory(pieces, piece)?);
+        let lists = Lists { places: entries("run", run, runs)?, memory: &memory };
+        let read = files.read_lists(&*files.get(number(file)?)?, &lists)?;
+        if !nread.is_null() {
+            nread.write(read);
+        }
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_writev_at(
+        file: FilePointer, runs: usize, run: *const Place, pieces: usize, piece: *const MemoryVector,
+    ) -> c_int {
+        let (files, memory) = (attached()?.files(), memory(pieces, piece)?);
+        let lists = Lists { places: entries("run", run, runs)?, memory: &memory };
+        files.write_lists(&*files.get(number(file)?)?, &lists)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_size(file: FilePointer, size_bytes: *mut u64) -> c_int {
+        let files = attached()?.files();
+        let size = files.size(&*files.get(number(file)?)?);
+        if size_bytes.is_null() {
+            return Err(Refusal::bad_argument("a null pointer; give the address for the size"));
+        }
+        size_bytes.write(size);
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_error(file: FilePointer, errno_value: *mut c_int) -> c_int {
+        let files = attached()?.files();
+        let errno = files.get(number(file)?)?.first_error();
+        if !errno_value.is_null() {
+            errno_value.write(errno.unwrap_or(0));
+        }
+        Ok(if errno.is_some() { ERR_IO } else { OK })
+    }
+}
+
+/// The code of a call that has no code: its handle is invalid, and the file has the error.
+fn or_noted<T>(result: Result<T, FileError>, nothing: T) -> Result<T, Refusal> {
+    match result {
+        Err(FileError::Io(_, line)) => {
+            crate::job::report("shared file", &line);
+            Ok(nothing)
+        }
+        Err(FileError::Argument(line)) => Err(Refusal::from(UserError::new(line.to_string()))),
+        Ok(value) => Ok(value),
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_file_read_at_nb(
+        file: FilePointer, offset: u64, dest: *mut c_void, nbytes: usize, nread: *mut usize,
+    ) -> OperationPointer {
+        let files = attached()?.files();
+        let file = files.get(number(file)?)?;
+        let (read, handle) = or_noted(files.start_read(&file, Bytes { offset, len: nbytes }, dest.cast()), (0, None))?;
+        if !nread.is_null() {
+            nread.write(read);
+        }
+        Ok(to_pointer(handle))
+    }
+
+    unsafe fn vgasnet_file_write_at_nb(
+        file: FilePointer, offset: u64, src: *const c_void, nbytes: usize,
+    ) -> OperationPointer {
+        let files = attached()?.files();
+        let file = files.get(number(file)?)?;
+        let handle = or_noted(files.start_write(&file, Bytes { offset, len: nbytes }, src.cast()), None)?;
+        Ok(to_pointer(handle))
+    }
+}

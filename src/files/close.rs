@@ -1,0 +1,114 @@
+//! What a team does together with a file that is open: writing all of it, and closing it.
+
+use super::error::errno_of;
+use super::{FileError, Files, SharedFile};
+use crate::storage::NamedFile;
+use std::io;
+use std::sync::PoisonError;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::FileAsk;
+
+impl SharedFile {
+    pub(super) fn check_writable(&self) -> Result<(), FileError> {
+        if self.access.write {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(FileError::argument(format!("{path}: it is not open to be written; open it with VGASNET_FILE_WRITE")))
+    }
+
+    pub(super) fn check_readable(&self) -> Result<(), FileError> {
+        if self.access.read {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(FileError::argument(format!("{path}: it is not open to be read; open it with VGASNET_FILE_READ")))
+    }
+
+    fn is_home(&self) -> bool {
+        self.homes.contains(&Rank(self.members[self.me as usize]))
+    }
+}
+
+impl Files {
+    /// All that was written is on the disk, and the file is as long as was written. Collective over the file's team.
+    ///
+    /// # Errors
+    /// Something could not be written. It stays in the pools, and the next sync or close tries again.
+    pub fn sync(&self, file: &SharedFile) -> Result<(), FileError> {
+        if !file.access.write {
+            return self.coll.gather_all(file.team, 0_u32).map(drop).map_err(FileError::from);
+        }
+        self.write_all(file)?;
+        let synced = file.file.as_ref().filter(|_| file.is_home()).map_or(Ok(()), |named| named.sync());
+        self.agree(file, "reach the disk", synced.err().map(|error| errno_of(&error)))
+    }
+
+    /// Closes a file. Collective over its team. Other programs see what was written.
+    ///
+    /// # Errors
+    /// Something could not be written, and is lost. The file is closed.
+    pub fn close(&self, number: u32) -> Result<(), FileError> {
+        let file = self.get(number)?;
+        let written = if file.access.write { self.write_all(&file) } else { Ok(()) };
+        self.driver().settle_file(file.space);
+        self.coll.gather_all(file.team, 0_u32)?;
+        self.driver().engine().close_file(file.space);
+        self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        written
+    }
+
+    /// What this rank has written has reached the file system.
+    ///
+    /// # Errors
+    /// Some of it could not be written.
+    pub fn flush(&self, file: &SharedFile) -> Result<(), FileError> {
+        if !file.access.write {
+            return Ok(());
+        }
+        self.driver().flush_file(file.space);
+        let own = file.members[file.me as usize];
+        let others = file.homes.iter().copied().filter(|home| home.0 != own);
+        let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush);
+        let causes = answers.iter().filter(|answer| answer.cause != 0).map(|answer| Cause(u32::from(answer.cause)));
+        let cause = self.driver().engine().refusal(file.space).or_else(|| causes.into_iter().next());
+        cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
+    }
+
+    /// Writes what all ranks have of the file, and makes it as long as was written.
+    pub(super) fn write_all(&self, file: &SharedFile) -> Result<(), FileError> {
+        // Until all have come, some may still ship bytes to the blocks of a home.
+        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
+        let size = ends.into_iter().fold(0, u64::max);
+        self.driver().flush_file(file.space);
+        let refusal = self.driver().engine().refusal(file.space);
+        self.agree(file, "be written", refusal.map(|Cause(errno)| errno as i32))?;
+        self.note_size(file, size);
+        // Whole blocks are written, so the file may be longer.
+        self.by_first(
+            file,
+            "get its size",
+            |named| if named.size_bytes()? == size { Ok(()) } else { named.set_size(size) },
+        )
+    }
+
+    /// Has the first rank that sees the file do something with it.
+    pub(super) fn by_first(
+        &self,
+        file: &SharedFile,
+        what: &str,
+        work: impl FnOnce(&NamedFile) -> io::Result<()>,
+    ) -> Result<(), FileError> {
+        let is_first = file.homes[0].0 == file.members[file.me as usize];
+        let done = file.file.as_ref().filter(|_| is_first).map_or(Ok(()), |named| work(named));
+        self.agree(file, what, done.err().map(|error| errno_of(&error)))
+    }
+
+    /// Fails on all ranks if something has failed on one.
+    fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
+        let all = self.coll.gather_all(file.team, errno.unwrap_or(0))?;
+        let failed = all.into_iter().find(|errno| *errno != 0);
+        failed.map_or(Ok(()), |errno| Err(FileError::io(&file.path, what, errno)))
+    }
+}

@@ -1,0 +1,124 @@
+//! Reading and writing many places of a file at once.
+
+use super::{Bytes, FileError, Files, SharedFile};
+use crate::ops::{Operation, Region, Run, runs};
+use std::sync::atomic::Ordering;
+use vgasnet_protocol::coherence::Cause;
+
+/// Places of a file, and memory: the bytes of both, one behind the other, are the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a> {
+    /// Of the file.
+    pub places: &'a [Place],
+    /// Of the client's memory.
+    pub memory: &'a [Region],
+}
+
+/// Some contiguous bytes of a file, as C has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Place {
+    /// The first one.
+    pub offset: u64,
+    /// How many.
+    pub len_bytes: u64,
+}
+
+impl Lists<'_> {
+    fn runs(&self) -> impl Iterator<Item = Run> {
+        let place = |place: &Place| Region { address: place.offset as usize, len_bytes: place.len_bytes as usize };
+        runs(self.memory.iter().copied(), self.places.iter().map(place))
+    }
+}
+
+fn bytes(run: &Run) -> Bytes {
+    Bytes { offset: run.remote as u64, len: run.len_bytes }
+}
+
+impl Files {
+    /// Reads bytes of many places, up to the first that the file does not have. Returns how many.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    ///
+    /// # Safety
+    /// The memory is valid for as many bytes as its regions have.
+    pub unsafe fn read_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<usize, FileError> {
+        file.check_readable()?;
+        let end = self.check_lists(file, lists)?;
+        let known = file.known_bytes();
+        let size = if end > known { self.size(file) } else { known };
+        let (mut read, mut has_ended) = (0, false);
+        let readable = lists.runs().map_while(|run| {
+            let len_bytes =
+                if has_ended { 0 } else { run.len_bytes.min(size.saturating_sub(run.remote as u64) as usize) };
+            has_ended |= len_bytes < run.len_bytes;
+            read += len_bytes;
+            (len_bytes > 0).then_some(Run { len_bytes, ..run })
+        });
+        // SAFETY: the memory is valid, and this asks for no others of its bytes.
+        let done = unsafe { self.transfer_runs(file, &|run| Operation::Get(memory(run)), readable) };
+        done.map_err(|cause| file.failed("be read", cause))?;
+        Ok(read)
+    }
+
+    /// Writes bytes to many places.
+    ///
+    /// # Errors
+    /// As [`Files::write`].
+    ///
+    /// # Safety
+    /// The memory is valid for as many bytes as its regions have.
+    pub unsafe fn write_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<(), FileError> {
+        file.check_writable()?;
+        let end = self.check_lists(file, lists)?;
+        let refusal = file.state.refusal.load(Ordering::Relaxed);
+        if refusal != 0 {
+            return Err(file.failed("be written: something before could not be", Cause(refusal)));
+        }
+        // SAFETY: the memory is valid, and this asks for no others of its bytes.
+        let done = unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
+        done.map_err(|cause| file.failed("be written", cause))?;
+        file.note_written(end);
+        Ok(())
+    }
+
+    /// Checks all runs. Returns the end of the last one in the file.
+    fn check_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<u64, FileError> {
+        let mut end = 0;
+        for run in lists.runs() {
+            end = self.end(file, bytes(&run), run.local == 0)?.max(end);
+        }
+        Ok(end)
+    }
+
+    /// Does gets or puts side by side.
+    ///
+    /// # Safety
+    /// The memory of all is valid.
+    unsafe fn transfer_runs(
+        &self,
+        file: &SharedFile,
+        operation: &dyn Fn(&Run) -> Operation,
+        runs: impl Iterator<Item = Run>,
+    ) -> Result<(), Cause> {
+        let completion = self.ops.begin_pieces();
+        let mut buffered = Ok(());
+        for run in runs {
+            let (operation, bytes) = (operation(&run), bytes(&run));
+            if self.ops.is_in_own_segment(run.local, run.len_bytes) {
+                buffered = buffered.and_then(|()| self.through_buffer(file, operation, bytes));
+            } else {
+                // SAFETY: the memory is valid, none of the own segment, and this function waits for the completion.
+                unsafe { self.ops.start_pieces(&operation, self.pieces(file, bytes), completion) };
+            }
+        }
+        let done = self.ops.end_pieces(completion);
+        buffered.and(done)
+    }
+}
+
+/// The memory of a run, which the client has given by its address.
+fn memory(run: &Run) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(run.local)
+}

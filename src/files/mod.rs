@@ -1,0 +1,83 @@
+//! Shared files: the ranks of a team have one open together, and their pools cache its pages as those of segments.
+//!
+//! Each file is a space of pages, whose homes take turns by stripes. The home of a page does its I/O, so each stripe is written by one
+//! client of the file system. A write that has returned is what every rank reads: pages are coherent.
+//!
+//! Source: Liao, Coloma and Choudhary, "Cooperative Client-Side File Caching for MPI Applications" (IJHPCA 21(2), 2007); there a
+//! page stays with one rank, and locks keep order.
+
+mod close;
+mod error;
+mod lists;
+mod open;
+mod size;
+mod transfer;
+
+pub use error::FileError;
+pub use lists::{Lists, Place};
+pub use open::{Access, OpenArguments};
+pub use transfer::Bytes;
+
+use crate::coll::Coll;
+use crate::engine::{Driver, FileState};
+use crate::ops::Ops;
+use crate::storage::{NamedFile, Warn};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::{Arc, PoisonError, RwLock};
+use vgasnet_protocol::{Rank, Space};
+
+/// The shared files of a rank that has attached.
+pub struct Files {
+    coll: Arc<Coll>,
+    ops: Arc<Ops>,
+    /// Those that are open, by the number that the client has.
+    open: RwLock<BTreeMap<u32, Arc<SharedFile>>>,
+    last: AtomicU32,
+    /// Files that teams have opened of which this rank is the first.
+    opened: AtomicU32,
+    /// Takes a line for the user.
+    tell: Warn,
+}
+
+/// A file that is open.
+pub struct SharedFile {
+    space: Space,
+    path: PathBuf,
+    access: Access,
+    team: u64,
+    members: Box<[u32]>,
+    /// This rank's place among them.
+    me: u32,
+    homes: Arc<[Rank]>,
+    /// The file, for a rank that sees it.
+    file: Option<Arc<NamedFile>>,
+    /// Bytes of the file, as far as this rank knows: not more than it has.
+    known_bytes: AtomicU64,
+    state: Arc<FileState>,
+}
+
+impl Files {
+    /// No file is open. `tell` takes lines for the user.
+    pub fn new(coll: Arc<Coll>, ops: Arc<Ops>, tell: Warn) -> Files {
+        Files { coll, ops, tell, open: RwLock::default(), last: AtomicU32::new(0), opened: AtomicU32::new(0) }
+    }
+
+    /// The open file of a number.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn get(&self, number: u32) -> Result<Arc<SharedFile>, FileError> {
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        open.get(&number).cloned().ok_or_else(|| {
+            FileError::argument(format!(
+                "file {number:#x} is not open: it was closed, or never came from vgasnet_file_open"
+            ))
+        })
+    }
+
+    fn driver(&self) -> &Driver {
+        self.ops.driver()
+    }
+}

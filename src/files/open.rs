@@ -1,0 +1,215 @@
+//! Opening: all ranks of a team together, on all of them or on none.
+
+use super::error::errno_of;
+use super::{FileError, Files, SharedFile};
+use crate::engine::FileState;
+use crate::storage::{NamedFile, NamedOptions};
+use std::ffi::OsStr;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use vgasnet_protocol::{Rank, Space, Stripes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
+
+/// The longest path, in bytes.
+const PATH_BYTES_MAX: usize = 4095;
+
+/// Bytes of a stripe by default, where a page has fewer.
+const STRIPE_BYTES: u64 = 4 << 20;
+
+/// What may be done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// It may be read.
+    pub read: bool,
+    /// It may be written.
+    pub write: bool,
+}
+
+/// What a team opens, and how. All ranks give the same.
+#[derive(Clone, Copy, Debug)]
+pub struct OpenArguments<'a> {
+    /// The team.
+    pub team: u64,
+    /// The path, without the last zero.
+    pub path: &'a [u8],
+    /// What may be done with the file.
+    pub access: Access,
+    /// The file is made if there is none, with these permissions.
+    pub create: Option<u32>,
+    /// It is an error if there is one.
+    pub exclusive: bool,
+    /// The file is emptied.
+    pub truncate: bool,
+    /// Bytes that a home has side by side; 0 for the default.
+    pub stripe_bytes: u64,
+    /// How many ranks do I/O; 0 for all.
+    pub io_ranks: u32,
+}
+
+/// What a rank has found.
+#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
+#[repr(C)]
+struct Found {
+    inode: u64,
+    size_bytes: u64,
+    changed_ns: u64,
+    /// Why the file could not be opened, as an error number, or 0.
+    errno: u32,
+    /// From the first rank: the number of the space.
+    number: u32,
+}
+
+impl Files {
+    /// Opens a file. Returns its number here.
+    ///
+    /// # Errors
+    /// The arguments make no sense, or differ among the ranks; or the file cannot be opened. It is then open on no rank.
+    pub fn open(&self, arguments: &OpenArguments<'_>) -> Result<u32, FileError> {
+        let (members, me) = self.coll.team(arguments.team)?;
+        let checked = self.check(arguments);
+        let hash = hash_of(arguments);
+        let all = self.coll.gather_all(arguments.team, if checked.is_ok() { hash } else { 0 })?;
+        let path = checked?;
+        if all.iter().any(|others| *others != hash) {
+            return Err(FileError::argument(format!(
+                "{}: ranks of the team open it with different arguments; give the same on all of them",
+                path.display()
+            )));
+        }
+        // The first rank makes the file, and empties it; the others find it so.
+        let first = (me == 0).then(|| self.try_open(&path, arguments));
+        let told = first.as_ref().map_or_else(Found::default, |(_, found)| *found);
+        let told = self.coll.gather_all(arguments.team, told)?[0];
+        let refused = |found: &Found| FileError::io(&path, "be opened", found.errno as i32);
+        if told.errno != 0 {
+            return Err(refused(&told));
+        }
+        let others = OpenArguments { create: None, exclusive: false, truncate: false, ..*arguments };
+        let (file, found) = first.unwrap_or_else(|| self.try_open(&path, &others));
+        let all = self.coll.gather_all(arguments.team, found)?;
+        let sees = |found: &Found| found.errno == 0 && (found.inode, found.changed_ns) == (told.inode, told.changed_ns);
+        let is_elsewhere = |found: &Found| found.errno == 0 || found.errno as i32 == libc::ENOENT;
+        if let Some(failed) = all.iter().find(|found| !sees(found) && !is_elsewhere(found)) {
+            return Err(refused(failed));
+        }
+        let able = || members.iter().zip(&all).filter(|(_, found)| sees(found)).map(|(rank, _)| Rank(*rank));
+        self.tell_of_others(&path, me, all.len() - able().count());
+        let most = if arguments.io_ranks == 0 { usize::MAX } else { arguments.io_ranks as usize };
+        let homes: Arc<[Rank]> = able().take(most).collect();
+        let file = SharedFile {
+            space: Space::of_file(told.number),
+            path,
+            access: arguments.access,
+            team: arguments.team,
+            me,
+            file: file.filter(|_| sees(&found)).map(Arc::new),
+            known_bytes: AtomicU64::new(told.size_bytes),
+            state: Arc::new(FileState::default()),
+            homes,
+            members,
+        };
+        self.begin(file, arguments.stripe_bytes, told.size_bytes)
+    }
+
+    /// Has the engine know the file, on all ranks or on none.
+    fn begin(&self, file: SharedFile, stripe_bytes: u64, size_bytes: u64) -> Result<u32, FileError> {
+        let page_bytes = self.ops.space().page_bytes() as u64;
+        let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
+        let stripes = Stripes { homes: Arc::clone(&file.homes), pages: (stripe_bytes / page_bytes).max(1) as u32 };
+        let pages = size_bytes.div_ceil(page_bytes) as u32;
+        let (named, state) = (file.file.clone(), Arc::clone(&file.state));
+        let begun = self.driver().engine().open_file(file.space, stripes, pages, named, state);
+        let all = self.coll.gather_all(file.team, u32::from(begun.is_err()))?;
+        if all.iter().any(|has_failed| *has_failed != 0) {
+            if begun.is_ok() {
+                self.driver().engine().close_file(file.space);
+            }
+            begun?;
+            return Err(FileError::argument(format!(
+                "{}: another rank of the team has no storage for it",
+                file.path.display()
+            )));
+        }
+        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
+        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(file));
+        Ok(number)
+    }
+
+    fn check(&self, arguments: &OpenArguments<'_>) -> Result<PathBuf, FileError> {
+        let OpenArguments { path, access, create, exclusive, truncate, stripe_bytes, .. } = *arguments;
+        let path_of = |path: &[u8]| PathBuf::from(OsStr::from_bytes(path));
+        if path.len() > PATH_BYTES_MAX {
+            return Err(FileError::io(&path_of(&path[..40]), "be opened", libc::ENAMETOOLONG));
+        }
+        let shown = path_of(path);
+        let bad = |line: &str| Err(FileError::argument(format!("{}: {line}", shown.display())));
+        if path.is_empty() {
+            return bad("the path is empty; give that of a file");
+        }
+        if !access.read && !access.write {
+            return bad("it is opened for nothing; give VGASNET_FILE_READ, VGASNET_FILE_WRITE, or both");
+        }
+        if (create.is_some() || truncate) && !access.write {
+            return bad("it is to be made or emptied, and not written; add VGASNET_FILE_WRITE");
+        }
+        if exclusive && create.is_none() {
+            return bad("it is to be new, and not made; add VGASNET_FILE_CREATE");
+        }
+        let page_bytes = self.ops.space().page_bytes() as u64;
+        if stripe_bytes % page_bytes != 0 {
+            return bad(&format!("a stripe of {stripe_bytes} bytes; give a multiple of the page size, {page_bytes}"));
+        }
+        Ok(shown)
+    }
+
+    /// Opens the file as this rank sees it.
+    fn try_open(&self, path: &Path, arguments: &OpenArguments<'_>) -> (Option<NamedFile>, Found) {
+        let options = NamedOptions {
+            write: arguments.access.write,
+            create: arguments.create,
+            exclusive: arguments.exclusive,
+            truncate: arguments.truncate,
+        };
+        let opened = NamedFile::open(path, &options).and_then(|file| {
+            let about = file.about()?;
+            Ok((file, about))
+        });
+        let mut found = Found::default();
+        match opened {
+            Ok((file, about)) => {
+                // Numbers of this rank, and of no other that is the first of a team.
+                let (count, ranks) = (self.opened.fetch_add(1, Ordering::Relaxed), self.ops.space().segments.len());
+                found.number =
+                    (count.wrapping_mul(ranks as u32).wrapping_add(self.ops.space().rank.0)) & (u32::MAX >> 1);
+                (found.inode, found.size_bytes, found.changed_ns) = (about.inode, about.size_bytes, about.changed_ns);
+                (Some(file), found)
+            }
+            Err(error) => {
+                found.errno = errno_of(&error) as u32;
+                (None, found)
+            }
+        }
+    }
+
+    /// Some ranks do not see the file, so they do no I/O on it.
+    fn tell_of_others(&self, path: &Path, me: u32, others: usize) {
+        if me == 0 && others > 0 {
+            (self.tell)(&format!(
+                "{}: {others} ranks do not see the same file under this path, so the others read and write it for them; put it on a \
+                 file system that all hosts share",
+                path.display()
+            ));
+        }
+    }
+}
+
+fn hash_of(arguments: &OpenArguments<'_>) -> u64 {
+    let OpenArguments { path, access, create, exclusive, truncate, stripe_bytes, io_ranks, .. } = *arguments;
+    // The same on all ranks.
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    // 0 stands for arguments that make no sense.
+    hasher.hash_one((path, access.read, access.write, create, exclusive, truncate, stripe_bytes, io_ranks)).max(1)
+}

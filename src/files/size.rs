@@ -1,0 +1,71 @@
+//! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
+
+use super::{FileError, Files, SharedFile};
+use std::sync::atomic::Ordering;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::file_message::FileAsk;
+
+impl SharedFile {
+    /// Bytes of the file, as far as this rank knows.
+    pub(super) fn known_bytes(&self) -> u64 {
+        self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
+    }
+
+    /// This rank has written up to here.
+    pub(super) fn note_written(&self, end_bytes: u64) {
+        self.state.written_end.fetch_max(end_bytes, Ordering::AcqRel);
+    }
+
+    /// The other ranks that have the file open.
+    pub(super) fn others(&self) -> impl Iterator<Item = Rank> + '_ {
+        let is_other = |(at, _): &(usize, &u32)| *at != self.me as usize;
+        self.members.iter().enumerate().filter(is_other).map(|(_, rank)| Rank(*rank))
+    }
+}
+
+impl Files {
+    /// How many bytes the file has: what a read that begins now can find.
+    pub fn size(&self, file: &SharedFile) -> u64 {
+        let answers = self.driver().ask_of_file(file.others(), file.space, FileAsk::End);
+        let end = answers.iter().map(|answer| answer.end_bytes).fold(file.known_bytes(), u64::max);
+        self.note_size(file, end);
+        end
+    }
+
+    /// The file has at least so many bytes.
+    pub(super) fn note_size(&self, file: &SharedFile, bytes: u64) {
+        let before = file.known_bytes.fetch_max(bytes, Ordering::AcqRel);
+        if bytes > before {
+            let pages = bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
+            self.driver().engine().note_end(file.space, pages);
+        }
+    }
+
+    /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team.
+    ///
+    /// # Errors
+    /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
+    pub fn set_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+        let sizes = self.coll.gather_all(file.team, bytes)?;
+        if sizes.iter().any(|size| *size != bytes) {
+            return Err(FileError::argument(format!(
+                "{}: ranks of the team give different sizes; give the same on all of them",
+                file.path.display()
+            )));
+        }
+        file.check_writable()?;
+        self.write_all(file)?;
+        let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
+        if resized.is_ok() {
+            self.driver().settle_file(file.space);
+            self.coll.gather_all(file.team, 0_u32)?;
+            let page_bytes = self.ops.space().page_bytes() as u64;
+            let (kept, all) = ((bytes / page_bytes) as u32, bytes.div_ceil(page_bytes) as u32);
+            self.driver().engine().cut_file(file.space, kept, all);
+            file.state.written_end.store(0, Ordering::Release);
+            file.known_bytes.store(bytes, Ordering::Release);
+        }
+        self.coll.gather_all(file.team, 0_u32)?;
+        resized
+    }
+}

@@ -1,0 +1,207 @@
+//! Reading and writing: by any thread of any rank, without the others.
+
+use super::{FileError, Files, SharedFile};
+use crate::memory::Piece;
+use crate::ops::{Operation, Remote};
+use crate::request::Handle;
+use std::sync::atomic::Ordering;
+use vgasnet_protocol::coherence::{Cause, PageId};
+
+/// Bytes that go through a buffer at a time, where the client's memory lies in its own segment.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// The largest file, in pages: their places have 32 bits.
+const PAGES_MAX: u64 = u32::MAX as u64;
+
+/// Some bytes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes {
+    /// The first one.
+    pub offset: u64,
+    /// How many.
+    pub len: usize,
+}
+
+impl Files {
+    /// Reads bytes, as far as the file has them. Returns how many.
+    ///
+    /// # Errors
+    /// The file is not to be read, or the range is none; or the file could not be read.
+    ///
+    /// # Safety
+    /// `to` is valid for as many bytes.
+    pub unsafe fn read(&self, file: &SharedFile, bytes: Bytes, to: *mut u8) -> Result<usize, FileError> {
+        let len = self.readable(file, bytes, to.is_null())?;
+        let bytes = Bytes { len, ..bytes };
+        // SAFETY: the memory is valid for as many bytes, and no others are asked for.
+        let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
+        read.map_err(|cause| file.failed("be read", cause))?;
+        Ok(len)
+    }
+
+    /// Writes bytes. When it returns, every rank reads them.
+    ///
+    /// # Errors
+    /// The file is not to be written, or the range is none; or some of the file could not be read or written.
+    ///
+    /// # Safety
+    /// `from` is valid for as many bytes.
+    pub unsafe fn write(&self, file: &SharedFile, bytes: Bytes, from: *const u8) -> Result<(), FileError> {
+        self.writable(file, bytes, from.is_null())?;
+        // SAFETY: the memory is valid for as many bytes.
+        let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
+        written.map_err(|cause| file.failed("be written", cause))?;
+        file.note_written(bytes.offset + bytes.len as u64);
+        Ok(())
+    }
+
+    /// Starts to read bytes. Returns how many it will, and the handle unless that is done. If the file cannot be read, it is the
+    /// file's error.
+    ///
+    /// # Errors
+    /// As [`Files::read`], as far as that is known by now.
+    ///
+    /// # Safety
+    /// `to` is valid for as many bytes until the handle has been synced.
+    pub unsafe fn start_read(
+        &self,
+        file: &SharedFile,
+        bytes: Bytes,
+        to: *mut u8,
+    ) -> Result<(usize, Option<Handle>), FileError> {
+        let len = self.readable(file, bytes, to.is_null())?;
+        let bytes = Bytes { len, ..bytes };
+        // SAFETY: as the caller promises.
+        let handle = unsafe { self.start(file, Operation::Get(to), bytes) };
+        Ok((len, handle.map_err(|cause| file.failed("be read", cause))?))
+    }
+
+    /// Starts to write bytes. If they cannot be written, it is the file's error.
+    ///
+    /// # Errors
+    /// As [`Files::write`], as far as that is known by now.
+    ///
+    /// # Safety
+    /// `from` is valid for as many bytes until the handle has been synced.
+    pub unsafe fn start_write(
+        &self,
+        file: &SharedFile,
+        bytes: Bytes,
+        from: *const u8,
+    ) -> Result<Option<Handle>, FileError> {
+        self.writable(file, bytes, from.is_null())?;
+        // SAFETY: as the caller promises.
+        let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
+        file.note_written(bytes.offset + bytes.len as u64);
+        handle.map_err(|cause| file.failed("be written", cause))
+    }
+
+    /// How many of these bytes a read finds.
+    fn readable(&self, file: &SharedFile, bytes: Bytes, is_null: bool) -> Result<usize, FileError> {
+        file.check_readable()?;
+        let end = self.end(file, bytes, is_null)?;
+        let known = file.known_bytes();
+        let size = if end > known { self.size(file) } else { known };
+        Ok((size.min(end).saturating_sub(bytes.offset)) as usize)
+    }
+
+    fn writable(&self, file: &SharedFile, bytes: Bytes, is_null: bool) -> Result<(), FileError> {
+        file.check_writable()?;
+        self.end(file, bytes, is_null)?;
+        match file.state.refusal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            errno => Err(file.failed("be written: something before could not be", Cause(errno))),
+        }
+    }
+
+    /// The end of a range.
+    pub(super) fn end(&self, file: &SharedFile, Bytes { offset, len }: Bytes, is_null: bool) -> Result<u64, FileError> {
+        let most = PAGES_MAX * self.ops.space().page_bytes() as u64;
+        let path = file.path.display();
+        if is_null && len > 0 {
+            return Err(FileError::argument(format!(
+                "{path}: {len} bytes at a null pointer; give the address of memory of that size"
+            )));
+        }
+        let end = offset.checked_add(len as u64).filter(|end| *end <= most);
+        end.ok_or_else(|| {
+            FileError::argument(format!(
+                "{path}: {len} bytes from {offset} on; a file has at most {most} bytes with pages of this size; raise VGASNET_PAGE_SIZE"
+            ))
+        })
+    }
+
+    /// Does a get or put.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes.
+    unsafe fn transfer(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<(), Cause> {
+        if operation.address().is_some_and(|address| self.ops.is_in_own_segment(address, bytes.len)) {
+            return self.through_buffer(file, operation, bytes);
+        }
+        // SAFETY: the memory is valid for as many bytes, and none of the own segment.
+        unsafe { self.ops.transfer_pieces(&operation, self.pieces(file, bytes)) }
+    }
+
+    /// Starts a get or put.
+    ///
+    /// # Safety
+    /// The client's memory is valid for as many bytes until the handle has been synced.
+    unsafe fn start(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<Option<Handle>, Cause> {
+        if operation.address().is_some_and(|address| self.ops.is_in_own_segment(address, bytes.len)) {
+            return self.through_buffer(file, operation, bytes).map(|()| None);
+        }
+        let completion = self.ops.begin_pieces();
+        // SAFETY: as the caller promises; the memory is none of the own segment.
+        unsafe { self.ops.start_pieces(&operation, self.pieces(file, bytes), completion) };
+        Ok(self.ops.handle_of_pieces(completion))
+    }
+
+    /// Does a get or put whose client memory lies in the own segment, and so in pages too.
+    pub(super) fn through_buffer(&self, file: &SharedFile, operation: Operation, bytes: Bytes) -> Result<(), Cause> {
+        let Some(local) = operation.address() else { return Ok(()) };
+        let mut buffer = vec![0_u8; BUFFER_BYTES.min(bytes.len)];
+        let rank = self.ops.space().rank.0;
+        for at in (0..bytes.len).step_by(BUFFER_BYTES) {
+            let len = BUFFER_BYTES.min(bytes.len - at);
+            let (here, part) =
+                (Remote { rank, address: local + at, len_bytes: len }, Bytes { offset: bytes.offset + at as u64, len });
+            let (get, put) = (Operation::Get(buffer.as_mut_ptr()), Operation::Put(buffer.as_ptr()));
+            // What leaves the segment is refused there, with the job's end.
+            let in_segment = |operation| {
+                // SAFETY: the buffer has as many bytes, and nothing else uses it.
+                let done = unsafe { self.ops.transfer(operation, here) };
+                done.unwrap_or_else(|line| self.driver().fail("shared file", &line));
+            };
+            // SAFETY: the buffer has as many bytes, and is none of the segment.
+            let in_file = |operation| unsafe { self.ops.transfer_pieces(&operation, self.pieces(file, part)) };
+            if operation.is_get() {
+                in_file(get)?;
+                in_segment(put);
+            } else {
+                in_segment(get);
+                in_file(put)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The pieces of pages that a range has.
+    pub(super) fn pieces(&self, file: &SharedFile, bytes: Bytes) -> impl Iterator<Item = Piece> + use<> {
+        let (page_bytes, space) = (self.ops.space().page_bytes(), file.space);
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let left = bytes.len - at;
+            if left == 0 {
+                return None;
+            }
+            let offset = bytes.offset + at as u64;
+            let offset_bytes = (offset % page_bytes as u64) as usize;
+            let len_bytes = left.min(page_bytes - offset_bytes);
+            let page = PageId { space, index: (offset / page_bytes as u64) as u32 };
+            let piece = Piece { page, offset_bytes, len_bytes, start_bytes: at };
+            at += len_bytes;
+            Some(piece)
+        })
+    }
+}

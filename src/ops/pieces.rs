@@ -1,0 +1,91 @@
+//! Gets and puts of pages by their names: those of shared files, which have no addresses. They may fail.
+
+use super::{Operation, Ops};
+use crate::memory::Piece;
+use crate::request::{Completion, CompletionId, Handle, Part};
+use vgasnet_protocol::coherence::Cause;
+
+impl Ops {
+    /// Does a get or put, and returns when it is complete.
+    ///
+    /// # Errors
+    /// Some of it could not be done, for this reason.
+    ///
+    /// # Safety
+    /// The client's memory is valid for all pieces, and none of the own segment.
+    pub unsafe fn transfer_pieces(
+        &self,
+        operation: &Operation,
+        pieces: impl Iterator<Item = Piece>,
+    ) -> Result<(), Cause> {
+        let completion = self.begin_pieces();
+        // SAFETY: the client's memory is valid, and this function waits for the completion.
+        let missing = unsafe { self.missing_pieces(operation, pieces, completion) };
+        self.driver.submit_and_wait(missing);
+        self.end_pieces(completion)
+    }
+
+    /// Takes a completion into use for gets and puts of pieces.
+    pub fn begin_pieces(&self) -> CompletionId {
+        let completion = self.completions().begin();
+        self.completions().fail(completion, 0);
+        completion
+    }
+
+    /// Starts a get or put, which counts in a completion.
+    ///
+    /// # Safety
+    /// The client's memory is valid for all pieces until nothing is pending in the completion, and none of the own segment.
+    pub unsafe fn start_pieces(
+        &self,
+        operation: &Operation,
+        pieces: impl Iterator<Item = Piece>,
+        completion: CompletionId,
+    ) {
+        // SAFETY: as the caller promises.
+        let missing = unsafe { self.missing_pieces(operation, pieces, completion) };
+        if !missing.is_empty() {
+            self.driver.submit(missing.into_iter());
+        }
+    }
+
+    /// Waits for what counts in a completion, and ends it.
+    ///
+    /// # Errors
+    /// Some of it could not be done, for this reason.
+    pub fn end_pieces(&self, completion: CompletionId) -> Result<(), Cause> {
+        self.driver.wait(completion);
+        let cause = self.completions().value(completion).load(std::sync::atomic::Ordering::Relaxed) as u32;
+        self.completions().end(completion);
+        if cause == 0 { Ok(()) } else { Err(Cause(cause)) }
+    }
+
+    /// The handle of such a completion; `None` if nothing is pending there, which ends it.
+    pub fn handle_of_pieces(&self, completion: CompletionId) -> Option<Handle> {
+        self.handle_unless_done(completion)
+    }
+
+    /// Whether any of so many bytes at an address lies in the own segment.
+    pub fn is_in_own_segment(&self, address: usize, len_bytes: usize) -> bool {
+        self.space.own_segment().overlaps(address, len_bytes)
+    }
+
+    /// Does what is at hand. Returns the parts of the rest, which count in `completion`.
+    ///
+    /// # Safety
+    /// As [`Ops::start_pieces`].
+    unsafe fn missing_pieces(
+        &self,
+        operation: &Operation,
+        pieces: impl Iterator<Item = Piece>,
+        completion: CompletionId,
+    ) -> Vec<Part> {
+        let missing = pieces.filter_map(|piece| {
+            let copy = operation.copy(&piece);
+            // SAFETY: the client's memory is valid for this piece of it.
+            let hits = unsafe { self.hit(&piece, &copy) };
+            (!hits).then_some(Part { piece, copy, completion: Completion::Counted(completion) })
+        });
+        missing.collect()
+    }
+}

@@ -1,0 +1,252 @@
+/* Shared files. shared_files PART DIRECTORY
+ *   rounds   all ranks write pieces of a file and read what others wrote, then sync, cut and open it again
+ *   misuse   what is refused, with a line each
+ *   ends     a file that grows is read to its end by who did not write it
+ *   segment  a segment is written to a file and read back */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define ROUNDS 5
+#define PIECES 60
+#define READS 80
+
+static vgasnet_node_t me, ranks;
+static char path[4096];
+static unsigned char *model;
+static size_t model_bytes, most_bytes, page_len;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static uint64_t below(uint64_t a, uint64_t b, uint64_t c, uint64_t limit) { return mixed(a, b, c) % limit; }
+
+/* The file and the model have the same bytes, as this rank reads them. */
+static void check_reads(vgasnet_file_t file, uint64_t round) {
+    unsigned char *is = (unsigned char *)allocate(most_bytes);
+    for (uint64_t i = 0; i < READS; ++i) {
+        size_t offset = below(10 + me, round, i, model_bytes + 1), nread = 7;
+        size_t wanted = i % 4 == 0 ? below(20 + me, round, i, 2 * page_len) : below(30 + me, round, i, 5000);
+        wanted = least(wanted, most_bytes - offset);
+        if (i % 5 == 4) {
+            /* In two runs, the second before the first, into three pieces. */
+            size_t half = wanted / 2, third = wanted / 3;
+            size_t here = model_bytes > offset + half ? least(wanted - half, model_bytes - offset - half) : 0;
+            vgasnet_file_run_t run[2] = {{offset + half, wanted - half}, {offset, half}};
+            vgasnet_memvec_t piece[3] = {{is, third}, {is + third, third}, {is + 2 * third, wanted - 2 * third}};
+            CHECK_EQ(vgasnet_file_readv_at(file, 2, run, 3, piece, &nread), VGASNET_OK);
+            check_bytes(is, model + offset + half, here, "the second half");
+            if (here == wanted - half) {
+                CHECK_EQ(nread, wanted);
+                check_bytes(is + here, model + offset, half, "the first half");
+            } else {
+                CHECK_EQ(nread, here);
+            }
+            continue;
+        }
+        if (i % 3 == 0) {
+            vgasnet_wait_syncnb(vgasnet_file_read_at_nb(file, offset, is, wanted, &nread));
+        } else {
+            CHECK_EQ(vgasnet_file_read_at(file, offset, is, wanted, &nread), VGASNET_OK);
+        }
+        CHECK_EQ(nread, least(wanted, model_bytes - offset));
+        check_bytes(is, model + offset, nread, "a read");
+    }
+    free(is);
+}
+
+/* All ranks know all that is written; each writes its part. */
+static void write_pieces(vgasnet_file_t file, uint64_t round) {
+    size_t end = most_bytes * (round + 1) / ROUNDS, at = 0;
+    unsigned char *bytes = (unsigned char *)allocate(most_bytes);
+    for (uint64_t k = 0; at < end; ++k) {
+        size_t len = k % 7 == 0 ? below(1, round, k, 3 * page_len) : below(2, round, k, most_bytes / PIECES);
+        uint64_t by = below(3, round, k, ranks + 1), state = mixed(4, round, k);
+        len = least(len, end - at);
+        random_bytes(&state, bytes, len);
+        if (by < ranks && len > 0) {
+            memcpy(model + at, bytes, len);
+            if (at + len > model_bytes) model_bytes = at + len;
+        }
+        if (by == me && len > 0) {
+            if (k % 5 == 4) {
+                vgasnet_file_run_t run[3] = {{at + len / 2, len - len / 2}, {at, len / 4}, {at + len / 4, len / 2 - len / 4}};
+                vgasnet_memvec_t piece[2] = {{bytes + len / 2, len - len / 2}, {bytes, len / 2}};
+                CHECK_EQ(vgasnet_file_writev_at(file, 3, run, 2, piece), VGASNET_OK);
+            } else if (k % 2 == 0) {
+                CHECK_EQ(vgasnet_file_write_at(file, at, bytes, len), VGASNET_OK);
+            } else {
+                vgasnet_wait_syncnb(vgasnet_file_write_at_nb(file, at, bytes, len));
+            }
+        }
+        at += len + (len == 0);
+    }
+    free(bytes);
+}
+
+/* What another program finds. */
+static void check_on_disk(void) {
+    unsigned char *is = (unsigned char *)allocate(model_bytes);
+    struct stat about;
+    int descriptor = open(path, O_RDONLY);
+    CHECK(descriptor >= 0 && fstat(descriptor, &about) == 0);
+    CHECK_EQ(about.st_size, model_bytes);
+    CHECK_EQ(pread(descriptor, is, model_bytes, 0), model_bytes);
+    check_bytes(is, model, model_bytes, "the file");
+    close(descriptor);
+    free(is);
+}
+
+static vgasnet_file_t opened(int flags) {
+    vgasnet_file_options_t options = {sizeof options, page_len * 2, 0, 0};
+    vgasnet_file_t file = NULL;
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0644, &options, &file), VGASNET_OK);
+    CHECK(file != NULL);
+    return file;
+}
+
+static void rounds(void) {
+    vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
+    uint64_t size;
+    for (uint64_t round = 0; round < ROUNDS; ++round) {
+        write_pieces(file, round);
+        barrier();
+        check_reads(file, round);
+        CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+        CHECK_EQ(size, model_bytes);
+        if (round % 2 == 1) {
+            CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+            check_on_disk();
+        }
+        barrier();
+    }
+    CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
+    model_bytes = model_bytes / 2 + 17;
+    CHECK_EQ(vgasnet_file_set_size(file, model_bytes), VGASNET_OK);
+    check_reads(file, 50);
+    barrier();
+    memset(model + model_bytes, 0, 3 * page_len);
+    model_bytes += 2 * page_len + 5;
+    CHECK_EQ(vgasnet_file_set_size(file, model_bytes), VGASNET_OK);
+    check_reads(file, 51);
+    barrier();
+    write_pieces(file, 1);
+    barrier();
+    check_reads(file, 52);
+    CHECK_EQ(vgasnet_file_error(file, NULL), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    check_on_disk();
+    file = opened(VGASNET_FILE_READ);
+    check_reads(file, 53);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+/* Rank 0 appends; the others read to the end, again and again. */
+static void ends(void) {
+    vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
+    uint64_t at = 0, records = 300;
+    uint64_t record[5];
+    if (me == 0) {
+        for (uint64_t k = 0; k < records; ++k) {
+            for (int i = 0; i < 5; ++i) record[i] = mixed(k, (uint64_t)i, 9);
+            CHECK_EQ(vgasnet_file_write_at(file, k * sizeof record, record, sizeof record), VGASNET_OK);
+        }
+    } else {
+        while (at < records) {
+            size_t nread;
+            CHECK_EQ(vgasnet_file_read_at(file, at * sizeof record, record, sizeof record, &nread), VGASNET_OK);
+            CHECK(nread == 0 || nread == sizeof record);
+            if (nread == 0) continue;
+            for (int i = 0; i < 5; ++i) CHECK_EQ(record[i], mixed(at, (uint64_t)i, 9));
+            ++at;
+        }
+    }
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+static void segment(void) {
+    vgasnet_seginfo_t info[64];
+    vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
+    size_t len, nread;
+    uint64_t *words;
+    vgasnet_getSegmentInfo(info, (int)ranks);
+    len = info[0].size / 8 * 8;
+    words = (uint64_t *)info[me].addr;
+    for (size_t i = 0; i < len / 8; ++i) words[i] = mixed(me, i, 5);
+    CHECK_EQ(vgasnet_file_write_at(file, me * len, words, len), VGASNET_OK);
+    barrier();
+    CHECK_EQ(vgasnet_file_read_at(file, (me + 1) % ranks * len, words, len, &nread), VGASNET_OK);
+    CHECK_EQ(nread, len);
+    for (size_t i = 0; i < len / 8; ++i) CHECK_EQ(words[i], mixed((me + 1) % ranks, i, 5));
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+static void misuse(void) {
+    vgasnet_file_t file = NULL;
+    vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
+    const int write = VGASNET_FILE_READ | VGASNET_FILE_WRITE;
+    char byte = 0, name[5000];
+    size_t nread;
+#define REFUSED(code, flags, where, given) \
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, where, flags, 0600, given, &file), code)
+    REFUSED(VGASNET_ERR_IO, VGASNET_FILE_READ, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, 0, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, 1 << 20, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, VGASNET_FILE_READ | VGASNET_FILE_CREATE, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_EXCLUSIVE, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, write, "", NULL);
+    REFUSED(VGASNET_ERR_IO, write, "/", NULL);
+    REFUSED(VGASNET_ERR_IO, write, "/dev/null", NULL);
+    memset(name, 'a', sizeof name);
+    name[0] = '/';
+    name[4999] = 0;
+    REFUSED(VGASNET_ERR_IO, write, name, NULL);
+    name[300] = 0;
+    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE, name, NULL);
+    options.struct_bytes = 3;
+    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
+    options.struct_bytes = sizeof options;
+    options.stripe_bytes = 4097;
+    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
+    options.stripe_bytes = 0;
+    if (ranks > 1) {
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? write : write | VGASNET_FILE_CREATE, path, &options);
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 0 : write | VGASNET_FILE_CREATE, path, &options);
+    }
+    REFUSED(VGASNET_OK, write | VGASNET_FILE_CREATE, path, &options);
+    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, path, &options);
+    CHECK_EQ(vgasnet_file_read_at(file, UINT64_MAX, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at(file, 0, NULL, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at(file, 5, &byte, 1, &nread), VGASNET_OK);
+    CHECK_EQ(nread, 0);
+    CHECK_EQ(vgasnet_file_write_at(file, 0, NULL, 0), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_set_size(file, 10 + me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at((vgasnet_file_t)(uintptr_t)77, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    REFUSED(VGASNET_OK, VGASNET_FILE_READ, path, NULL);
+    CHECK_EQ(vgasnet_file_write_at(file, 0, &byte, 1), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    REFUSED(VGASNET_OK, VGASNET_FILE_WRITE, path, NULL);
+    CHECK_EQ(vgasnet_file_read_at(file, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv, 3 * pool_bytes() / 2);
+    CHECK(argc > 2);
+    me = vgasnet_mynode();
+    ranks = vgasnet_nodes();
+    page_len = page_bytes();
+    most_bytes = 24 * page_len;
+    model = (unsigned char *)allocate(most_bytes + 4 * page_len);
+    snprintf(path, sizeof path, "%s/shared", argv[2]);
+    if (strcmp(argv[1], "rounds") == 0) rounds();
+    if (strcmp(argv[1], "misuse") == 0) misuse();
+    if (strcmp(argv[1], "ends") == 0) ends();
+    if (strcmp(argv[1], "segment") == 0) segment();
+    return finish();
+}

@@ -1,0 +1,68 @@
+//! Shared files.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::run::{Ended, Setup, fresh_dir, run_with};
+use std::path::Path;
+
+/// Ranks, KiB of a page, frames, whether neighbours' memory is mapped.
+const SETUPS: [(u32, u64, u64, bool); 7] = [
+    (1, 64, 8, true),
+    (2, 64, 8, true),
+    (2, 64, 8, false),
+    (4, 64, 5, true),
+    (3, 256, 5, false),
+    (4, 4, 16, true),
+    (2, 4096, 4, true),
+];
+
+fn setup((ranks, kib, pool_pages, peer_memory): (u32, u64, u64, bool)) -> Setup {
+    Setup { ranks, page_bytes: kib << 10, pool_pages, peer_memory, cooperative: true }
+}
+
+/// Runs a part of the program in a directory of its own.
+fn run_part(part: &str, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
+    let program = compile::program("shared_files", Language::C99, Linking::Shared);
+    let dir = fresh_dir();
+    let ended = run_with(&program, &[part, path_text(&dir)], setup, more);
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    ended
+}
+
+fn path_text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+#[test]
+fn ranks_write_and_read_a_file_together() {
+    for of in SETUPS {
+        run_part("rounds", setup(of), &[]).expect(0);
+    }
+    run_part("rounds", setup(SETUPS[1]), &[("VGASNET_SHIP", "0")]).expect(0);
+    run_part("rounds", Setup { cooperative: false, ..setup(SETUPS[3]) }, &[]).expect(0);
+}
+
+#[test]
+fn who_reads_finds_the_end_that_others_write() {
+    for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {
+        run_part("ends", setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
+fn a_segment_is_written_to_a_file_and_read_back() {
+    for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {
+        run_part("segment", setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_with_a_line() {
+    for of in [SETUPS[0], SETUPS[3]] {
+        let ended = run_part("misuse", setup(of), &[]);
+        let lines: Vec<&str> = ended.expect(0).stderr.lines().collect();
+        assert!(
+            lines.iter().all(|line| line.starts_with("vgasnet: rank ") && line.contains(": vgasnet_file_")),
+            "{ended}"
+        );
+    }
+}
