@@ -92,7 +92,7 @@ fn threads_read_side_by_side_with_blocking_calls() {
 fn reads_that_are_to_fail_are_not_done_by_threads() {
     each_owned(PAGE_BYTES as u64, 1, |storage| {
         let has_reader = storage.reader().is_some();
-        let fault = |direction| IoFault { direction, nth: 1, count: 1, errno: libc::EIO };
+        let fault = |direction| IoFault { of_files: false, direction, nth: 1, count: 1, errno: libc::EIO };
         let writes_fail = Faulty::new(storage, fault(IoDirection::Write));
         assert_eq!(writes_fail.reader().is_some(), has_reader);
         assert!(Faulty::new(Box::new(writes_fail), fault(IoDirection::Read)).reader().is_none());

@@ -26,6 +26,9 @@ impl Engine {
                     self.space.own.table.take_ahead(frame);
                 }
                 self.space.open(page, frame, access, is_wanted);
+                if access == Access::Write {
+                    self.on_soiled(page);
+                }
                 // If operations joined the fetch, they are its first use.
                 let is_ahead = self.prefetch.on_opened(page);
                 self.frames.fill(frame, page, is_wanted, is_ahead && !is_wanted);

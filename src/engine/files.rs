@@ -59,6 +59,14 @@ impl OpenFiles {
     }
 }
 
+impl OpenFiles {
+    /// Why a page could not be written, if it could not.
+    pub(super) fn unwritten_because(&self, page: PageId) -> Option<Cause> {
+        let file = self.open.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
+        Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
+    }
+}
+
 impl Engine {
     /// A file is open now, with bytes in its first `pages` pages. A rank that is a home of some gives the `file` to do I/O on.
     ///

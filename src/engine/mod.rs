@@ -28,6 +28,7 @@ mod storage_server;
 mod wait;
 mod wait_mode;
 mod work;
+mod write_behind;
 mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
@@ -64,6 +65,7 @@ use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
+use write_behind::WriteBehind;
 use writes::KnownWrites;
 
 /// First byte of the messages of the client's barrier; the coherence protocol's own tags are smaller.
@@ -109,6 +111,7 @@ pub struct Engine {
     arrived: Vec<Arrived>,
     writes: KnownWrites,
     files: OpenFiles,
+    write_behind: WriteBehind,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
@@ -197,6 +200,7 @@ impl Engine {
             arrived: Vec::new(),
             writes: KnownWrites::default(),
             files: OpenFiles::default(),
+            write_behind: WriteBehind::default(),
             work: VecDeque::new(),
             refused: Vec::new(),
             has_event: false,
@@ -232,6 +236,7 @@ impl Engine {
 
     /// Makes a part wait for its page.
     fn fetch_for(&mut self, part: Part) {
+        let Some(part) = self.pass_or_hold(part) else { return };
         let page = part.piece.page;
         self.page_statistics.on_part(&part);
         // Puts of whole pages need no page ahead: they read none.
@@ -245,6 +250,7 @@ impl Engine {
 
     /// As [`Engine::fetch_for`], for a part of another rank, or one that no stream is made of.
     fn want(&mut self, part: Part) {
+        let Some(part) = self.pass_or_hold(part) else { return };
         if self.writes.are_noted() {
             self.note_wanted(&part);
         }
@@ -310,6 +316,7 @@ impl Engine {
         self.handle_events();
         self.balance_frames();
         self.answer_flushes();
+        self.retry_held();
         if self.shipping.is_waiting() {
             self.send_shipments();
         }
@@ -354,7 +361,7 @@ impl Engine {
     pub fn pending(&self) -> Pending {
         Pending {
             messages: self.outbox.len(),
-            parts: self.parts.len(),
+            parts: self.parts.len() + self.held_parts(),
             transfers: self.transfers.len(),
             storage_operations: self.storage.operations(),
             closing: self.closing.len(),

@@ -31,7 +31,8 @@ impl Faulty {
 
     /// Counts an operation that was started, which may be doomed.
     fn count(&mut self, operation: &IoOperation) {
-        if operation.direction == self.fault.direction {
+        let is_of_file = operation.file != FileSlot::BACKING;
+        if operation.direction == self.fault.direction && is_of_file == self.fault.of_files {
             self.started += 1;
             let fails = self.fault.nth..self.fault.nth.saturating_add(self.fault.count);
             if fails.contains(&self.started) {

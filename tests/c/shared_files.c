@@ -2,7 +2,9 @@
  *   rounds   all ranks write pieces of a file and read what others wrote, then sync, cut and open it again
  *   misuse   what is refused, with a line each
  *   ends     a file that grows is read to its end by who did not write it
- *   segment  a segment is written to a file and read back */
+ *   segment  a segment is written to a file and read back
+ *   unread   the disk fails some reads (VGASNET_TEST_IO_ERROR): who reads is told, and the job goes on
+ *   unwritten   the same for writes: sync and close tell, what was written stays, and the next sync writes it */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -183,6 +185,75 @@ static void segment(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
+/* Rank 0 makes the file by other means. */
+static void make_file(void) {
+    uint64_t state = mixed(1, 2, 3);
+    model_bytes = most_bytes - 100;
+    random_bytes(&state, model, model_bytes);
+    if (me == 0) {
+        int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        CHECK(descriptor >= 0);
+        CHECK_EQ(pwrite(descriptor, model, model_bytes, 0), model_bytes);
+        close(descriptor);
+    }
+    barrier();
+}
+
+/* Each rank's disk fails a few reads. */
+static void unread(void) {
+    vgasnet_file_t file;
+    unsigned failed = 0;
+    int errno_value = 0;
+    make_file();
+    file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE);
+    for (uint64_t i = 0; i < 400; ++i) {
+        unsigned char is[3000];
+        size_t offset = below(40 + me, 1, i, model_bytes - sizeof is), nread = 0;
+        int code;
+        if (i % 7 == 6) {
+            code = vgasnet_file_write_at(file, offset / 100 * 100 + me, model + offset / 100 * 100 + me, 1);
+        } else {
+            code = vgasnet_file_read_at(file, offset, is, sizeof is, &nread);
+            if (code == VGASNET_OK) {
+                CHECK_EQ(nread, sizeof is);
+                check_bytes(is, model + offset, nread, "a read beside others that fail");
+            }
+        }
+        CHECK(code == VGASNET_OK || code == VGASNET_ERR_IO);
+        failed += code != VGASNET_OK;
+    }
+    printf("rank %u: %u failed\n", me, failed);
+    CHECK_EQ(vgasnet_file_error(file, &errno_value), failed > 0 ? VGASNET_ERR_IO : VGASNET_OK);
+    CHECK_EQ(errno_value, failed > 0 ? EIO : 0);
+    barrier();
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    if (me == 0) check_on_disk();
+}
+
+static void unwritten(void) {
+    vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
+    size_t len = most_bytes / ranks / 1000;
+    unsigned refused = 0, syncs = 0;
+    uint64_t state = mixed(1, 2, 4);
+    model_bytes = 1000 * len * ranks;
+    random_bytes(&state, model, model_bytes);
+    for (size_t k = 0; k < 1000; ++k) {
+        /* All ranks in each page, or each in its own. */
+        size_t at = k % 2 == 0 ? (k * ranks + me) * len : ((k - 1) * ranks + ranks + me) * len;
+        while (vgasnet_file_write_at(file, at, model + at, len) != VGASNET_OK) {
+            ++refused;
+            if (refused % 2 == 0) vgasnet_file_flush(file);
+            CHECK(refused < 100);
+        }
+    }
+    while (vgasnet_file_sync(file) != VGASNET_OK) CHECK(++syncs < 100);
+    printf("rank %u: %u refused, %u syncs\n", me, refused, syncs);
+    check_on_disk();
+    check_reads(file, 70);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    check_on_disk();
+}
+
 static void misuse(void) {
     vgasnet_file_t file = NULL;
     vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
@@ -248,5 +319,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "misuse") == 0) misuse();
     if (strcmp(argv[1], "ends") == 0) ends();
     if (strcmp(argv[1], "segment") == 0) segment();
+    if (strcmp(argv[1], "unread") == 0) unread();
+    if (strcmp(argv[1], "unwritten") == 0) unwritten();
     return finish();
 }

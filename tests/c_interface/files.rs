@@ -55,6 +55,40 @@ fn a_segment_is_written_to_a_file_and_read_back() {
     }
 }
 
+/// The disk fails for files alone, so that the segment is left alone.
+const FAULT: &str = "VGASNET_TEST_IO_ERROR";
+
+#[test]
+fn who_reads_what_cannot_be_read_is_told() {
+    for (of, fault) in [
+        (SETUPS[0], "file-read:3:5"),
+        (SETUPS[3], "file-read:1:20"),
+        (SETUPS[4], "file-read:5:9"),
+        (SETUPS[6], "file-read:2:30"),
+    ] {
+        let ended = run_part("unread", setup(of), &[(FAULT, fault)]);
+        let failed = |line: &str| line.split(' ').nth(2).and_then(|count| count.parse::<u32>().ok()).expect("a count");
+        let failed: u32 = ended.expect(0).stdout.lines().map(failed).sum();
+        assert!(failed > 0, "{ended}");
+        assert_eq!(ended.stderr.lines().count() as u32, failed, "a line for each: {ended}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_stays_until_it_can() {
+    let faults = [
+        (SETUPS[0], "file-full:2:5"),
+        (SETUPS[1], "file-full:1:3"),
+        (SETUPS[3], "file-write:1:9"),
+        (SETUPS[4], "file-full:2:20"),
+        (SETUPS[6], "file-full:1:4"),
+    ];
+    for (of, fault) in faults {
+        let ended = run_part("unwritten", setup(of), &[(FAULT, fault)]);
+        assert!(ended.expect(0).stderr.contains(": cannot "), "{ended}");
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_a_line() {
     for of in [SETUPS[0], SETUPS[3]] {

@@ -2,7 +2,7 @@
 
 use super::super::{Action, FrameId, PageId, Priority};
 use super::Cache;
-use super::page::Phase;
+use super::page::{CachedPage, Phase};
 use crate::{Space, Spaces};
 use alloc::vec::Vec;
 
@@ -20,6 +20,28 @@ impl Cache {
     pub fn pages_of(&self, space: Space) -> impl Iterator<Item = PageId> + '_ {
         let from = self.pages.from(*space.all_pages().start());
         from.map(|(page, _)| page).take_while(move |page| page.space == space)
+    }
+
+    /// How many pages of files are dirty here, or about to be.
+    pub fn dirty_of_files(&self) -> u32 {
+        let is_wanted = |page: PageId, cached: &CachedPage| {
+            page.space.segment().is_none()
+                && !cached.dirty
+                && (!cached.writers.is_empty() || cached.overwriter.is_some())
+        };
+        let wanted = self.pages.moving().filter(|(page, cached)| is_wanted(*page, cached)).count();
+        self.dirty_of_files + wanted as u32
+    }
+
+    /// Whether a page is dirty here, or about to be.
+    pub fn will_be_dirty(&self, page: PageId) -> bool {
+        let will_be = |cached: &CachedPage| cached.dirty || !cached.writers.is_empty() || cached.overwriter.is_some();
+        self.pages.get(page).is_some_and(|cached| will_be(&cached))
+    }
+
+    /// The dirty pages of files from this one on, in order.
+    pub fn dirty_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
+        self.pages.from(page).filter(|(_, cached)| cached.dirty).map(|(page, _)| page)
     }
 
     /// Whether nothing is under way about the pages of a space, as far as this rank has to wait for it.

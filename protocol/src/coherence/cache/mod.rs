@@ -65,6 +65,8 @@ pub struct Cache {
     unhurried: PageQueue,
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
+    /// Dirty pages of files.
+    dirty_of_files: u32,
     /// Clean evictions of which the home has not been told yet.
     notices: Vec<(PageId, CopyVersion)>,
 }
@@ -84,6 +86,7 @@ impl Cache {
             evictions: 0,
             unhurried: PageQueue::default(),
             flushes: 0,
+            dirty_of_files: 0,
             notices: Vec::new(),
         }
     }
@@ -367,11 +370,10 @@ impl Cache {
     /// The page is written back, or this rank does not account for its bytes any more.
     fn mark_clean(&mut self, page: PageId) {
         let cached = self.cached(page);
-        cached.dirty = false;
         cached.flushing = false;
-        if cached.deferred.flush.take().is_some() {
-            self.flushes -= 1;
-        }
+        let (was_dirty, flush) = (mem::replace(&mut cached.dirty, false), cached.deferred.flush.take());
+        self.flushes -= u32::from(flush.is_some());
+        self.dirty_of_files -= u32::from(was_dirty && page.space.segment().is_none());
     }
 
     /// Opens the page once its request is answered: with the data, and if it is to write also with the grant.
@@ -396,11 +398,11 @@ impl Cache {
         let home = self.spaces.home(page);
         let cached = self.cached(page);
         cached.phase = Phase::Owned;
-        cached.dirty = true;
         // A flush that was under way is void: its Evict names the copy from before the grant.
         cached.flushing = false;
-        let flush = cached.deferred.flush.is_some();
+        let (was_dirty, flush) = (mem::replace(&mut cached.dirty, true), cached.deferred.flush.is_some());
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
+        self.dirty_of_files += u32::from(!was_dirty && page.space.segment().is_none());
         self.open(page, actions);
         if flush {
             self.write_back(page, actions);

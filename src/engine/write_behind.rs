@@ -1,0 +1,107 @@
+//! Dirty pages of files are written behind, and are no more than half of the frames: what cannot be written stays, and must leave room.
+
+use super::{Engine, Work};
+use crate::request::Part;
+use std::collections::VecDeque;
+use vgasnet_protocol::Space;
+use vgasnet_protocol::coherence::{Event, PageId};
+
+/// Pages are written behind while one frame in so many is dirty with a file's page, and no more get so while one in so many is.
+const BEHIND_PART: u32 = 4;
+const HELD_PART: u32 = 2;
+
+/// Dirty pages that a search for one to write passes over, because they could not be written.
+const LOOKS_MAX: usize = 64;
+
+/// Where writing goes on, and the parts that wait for it.
+#[derive(Debug)]
+pub(super) struct WriteBehind {
+    next: PageId,
+    held: VecDeque<Part>,
+}
+
+impl Default for WriteBehind {
+    fn default() -> WriteBehind {
+        WriteBehind { next: FIRST, held: VecDeque::new() }
+    }
+}
+
+/// The first page of a file: those of segments come before.
+const FIRST: PageId = PageId { space: Space::of_file(0), index: 0 };
+
+impl Engine {
+    /// Takes a part of which the page may get dirty. It comes back unless it has to wait until fewer are.
+    #[inline]
+    pub(super) fn pass_or_hold(&mut self, part: Part) -> Option<Part> {
+        if part.piece.page.space.segment().is_some() || !part.copy.is_put() {
+            return Some(part);
+        }
+        self.pass_or_hold_of_file(part)
+    }
+
+    #[inline(never)]
+    fn pass_or_hold_of_file(&mut self, part: Part) -> Option<Part> {
+        let cache = &self.protocol.cache;
+        let most = (cache.frames() / HELD_PART).max(1);
+        if cache.will_be_dirty(part.piece.page) || cache.dirty_of_files() < most {
+            return Some(part);
+        }
+        self.write_behind.held.push_back(part);
+        self.write_one_behind();
+        None
+    }
+
+    /// A page of a file may be dirty from now on: another one is written, if many are dirty.
+    pub(super) fn on_soiled(&mut self, page: PageId) {
+        let cache = &self.protocol.cache;
+        if page.space.segment().is_none() && cache.dirty_of_files() > cache.frames() / BEHIND_PART {
+            self.write_one_behind();
+        }
+    }
+
+    /// Begins to write the next dirty page that is not in use. Returns whether there is one.
+    fn write_one_behind(&mut self) -> bool {
+        let (cache, files, table) = (&self.protocol.cache, &self.files, &self.space.own.table);
+        let is_idle = |page: &PageId| {
+            let frame = cache.dirty_frame(*page).filter(|frame| cache.evictable(*frame) && !table.is_pinned(*frame));
+            frame.is_some() && !files.is_unwritten(*page)
+        };
+        let from = |page| cache.dirty_from(page).take(LOOKS_MAX).find(is_idle);
+        let Some(page) = from(self.write_behind.next).or_else(|| from(FIRST)) else { return false };
+        self.write_behind.next = PageId { index: page.index + 1, ..page };
+        self.events.push_back(Event::WriteBack(page));
+        true
+    }
+
+    /// Lets parts go on that have waited until fewer pages are dirty. Where nothing can be written, they fail.
+    pub(super) fn retry_held(&mut self) {
+        for _ in 0..self.write_behind.held.len() {
+            let Some(part) = self.write_behind.held.pop_front() else { return };
+            let is_first = self.write_behind.held.len();
+            if let Some(part) = self.pass_or_hold(part) {
+                self.fetch_for(part);
+                continue;
+            }
+            // It is the last again.
+            if self.write_behind.held.len() > is_first {
+                self.fail_held();
+            }
+        }
+    }
+
+    /// The part that was held last fails, if the pages that keep it are such as could not be written.
+    fn fail_held(&mut self) {
+        let (cache, files) = (&self.protocol.cache, &self.files);
+        let stuck = cache.dirty_from(FIRST).filter(|page| files.is_unwritten(*page)).count() as u32;
+        let cause = cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page));
+        if let Some(cause) = cause.filter(|_| stuck >= (cache.frames() / HELD_PART).max(1)) {
+            let parts = self.write_behind.held.pop_back().into_iter().collect();
+            self.work.push_back(Work::Fail { parts, cause });
+        }
+    }
+
+    /// How many parts wait until fewer pages are dirty.
+    pub(super) fn held_parts(&self) -> usize {
+        self.write_behind.held.len()
+    }
+}
