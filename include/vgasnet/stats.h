@@ -118,6 +118,23 @@ typedef struct {
      * or room for them was there */
     uint64_t block_frames; /* times that a frame of the pool came to serve for blocks of the backing file, because
      * those were read and pages were not */
+    uint64_t copy_gets; /* gets from ranges that the rank has declared read-only, or their parts in one page: all of
+     * the following eight; those that found no copy, but their page in the pool of this rank or of a neighbour, are
+     * under hits */
+    uint64_t copy_hits; /* a copy had all bytes */
+    uint64_t copy_partial; /* a copy had the first bytes, and the others were fetched */
+    uint64_t copy_joined; /* the bytes were on their way for another get */
+    uint64_t copy_direct; /* fetched, and there was room for a copy */
+    uint64_t copy_conflicting; /* fetched, and another copy had to go for room in the index */
+    uint64_t copy_capacity; /* fetched, and another copy had to go for room in memory */
+    uint64_t copy_failing; /* fetched, and there was no room for a copy */
+    uint64_t copy_dormant; /* fetched, and not looked for, since looking had not paid */
+    uint64_t copy_hit_bytes; /* bytes that copies had */
+    uint64_t copy_fetched_bytes; /* bytes that they had not */
+    uint64_t copy_used_bytes; /* memory that copies take now; those of ranges that have ended do until the room is
+     * needed */
+    uint64_t copy_max_bytes; /* memory that they may take: VGASNET_GET_CACHE_SIZE, and cache_bytes_max of ranges that
+     * have their own */
 } vgasnet_stats_t;
 
 /*

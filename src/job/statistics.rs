@@ -3,6 +3,7 @@
 use super::termination::{handler_of, set_handler};
 use super::{ATTACH, Job, job, report, runtime, say, threads, whole_file};
 use crate::error::UserError;
+use crate::ops::CopyStats;
 use crate::settings::Config;
 use crate::stats::{self, Row, Snapshot, json, table};
 use crate::sys::{futex, keep_errno};
@@ -89,10 +90,31 @@ fn cannot_write(path: &Path, error: &io::Error) -> UserError {
 
 /// What this rank has counted so far; `None` while statistics are off.
 pub fn own_statistics() -> Option<Snapshot> {
-    if let Some(runtime) = runtime().filter(|_| stats::is_on()) {
-        runtime.driver().engine().count_used();
-    }
-    stats::snapshot()
+    let Some(runtime) = runtime().filter(|_| stats::is_on()) else { return stats::snapshot() };
+    runtime.driver().engine().count_used();
+    let mut snapshot = stats::snapshot()?;
+    set_copies(&mut snapshot, &runtime.ops().readonly_stats());
+    Some(snapshot)
+}
+
+/// What the caches of copies have counted by themselves.
+fn set_copies(snapshot: &mut Snapshot, copies: &CopyStats) {
+    let rows = [
+        (Row::CopyGets, copies.gets),
+        (Row::CopyHits, copies.hits),
+        (Row::CopyPartial, copies.partial),
+        (Row::CopyJoined, copies.joined),
+        (Row::CopyDirect, copies.direct),
+        (Row::CopyConflicting, copies.conflicting),
+        (Row::CopyCapacity, copies.capacity),
+        (Row::CopyFailing, copies.failing),
+        (Row::CopyDormant, copies.dormant),
+        (Row::CopyBytesHit, copies.bytes_hit),
+        (Row::CopyBytesFetched, copies.bytes_fetched),
+        (Row::CopyBytesUsed, copies.bytes_used),
+        (Row::CopyBytesMax, copies.bytes_max),
+    ];
+    rows.into_iter().for_each(|(row, value)| snapshot.set(row, value));
 }
 
 /// Messages of the protocol that this rank has sent to others so far; `None` while statistics are off.

@@ -18,7 +18,7 @@ pub use advice::{Advice, PinError};
 pub use atomic::AtomicOperation;
 pub use lists::Direction;
 pub use nonblocking::Implicit;
-pub use readonly::{CopySettings, EndError, RangeOptions, Report};
+pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, Report};
 pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
 

@@ -20,6 +20,11 @@ const BUSY_MIN: u64 = 80;
 /// A cause that takes less of the waits for pages, in percent, is not named alone.
 const CAUSE_MIN: u64 = 90;
 
+/// Copies of gets lack memory where more of the gets, in percent, had others go for theirs, or left none, and where more of the memory
+/// is in use.
+const CROWDED_MIN: u64 = 20;
+const COPIES_FULL_MIN: u64 = 75;
+
 /// What small operations move where no page is.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -106,6 +111,12 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
     } else {
         format!("{share} % of the time went into waits for pages, {} % into {what}", share * part / 100)
     };
+    if let Some(crowded) = crowded_copies(sum) {
+        return format!(
+            "{went}, and {crowded} % of the gets from read-only ranges found no room for their copies: a larger \
+             VGASNET_GET_CACHE_SIZE keeps more of them, or cache_bytes_max of a range that has its own"
+        );
+    }
     if row == Row::BlockWait {
         return format!(
             "{went}: a larger VGASNET_POOL_SIZE keeps more of them; or have more at a time (vgasnet_get_nb, threads)"
@@ -132,6 +143,13 @@ fn of_pages(sum: &Snapshot, ranks: usize, share: u64) -> String {
         return format!("{went}: keep what different ranks write in different pages");
     }
     of_disk(sum, ranks, &went)
+}
+
+/// How many of the gets from read-only ranges found no room for their copies, in percent, if a larger cache would have some.
+fn crowded_copies(sum: &Snapshot) -> Option<u64> {
+    let crowded = percent(sum.get(Row::CopyCapacity) + sum.get(Row::CopyFailing), sum.get(Row::CopyGets));
+    let full = percent(sum.get(Row::CopyBytesUsed), sum.get(Row::CopyBytesMax));
+    (crowded >= CROWDED_MIN && full >= COPIES_FULL_MIN).then_some(crowded)
 }
 
 /// Neither the use of pages nor the pool is to blame.
@@ -292,6 +310,23 @@ mod tests {
         assert!(small.ends_with("has room for 4 pages; try VGASNET_PAGE_SIZE=1M or VGASNET_POOL_SIZE=64M"), "{small}");
         let smallest = told(&[(Row::PoolSize, 16 << 10), (Row::PageSize, 4 << 10)], Row::WaitPage);
         assert!(smallest.ends_with("has room for 4 pages; try VGASNET_POOL_SIZE=64K"), "{smallest}");
+    }
+
+    #[test]
+    fn copies_that_lack_memory_are_told() {
+        let gets = [(Row::CopyGets, 1000), (Row::CopyHits, 500), (Row::CopyDirect, 100), USED_WHOLE, READ];
+        let told = |capacity, used| {
+            let more = [(Row::CopyCapacity, capacity), (Row::CopyFailing, 100)];
+            let memory = [(Row::CopyBytesUsed, used), (Row::CopyBytesMax, 100 << 10)];
+            advice(&rank(&[&gets[..], &more, &memory].concat(), &[WAITED, MISSED]))
+        };
+        let lacking = told(300, 99 << 10);
+        let start =
+            "61 % of the time went into reading 4M pages, and 40 % of the gets from read-only ranges found no room";
+        assert!(lacking.starts_with(start) && lacking.contains("a larger VGASNET_GET_CACHE_SIZE"), "{lacking}");
+        for line in [told(90, 99 << 10), told(300, 50 << 10)] {
+            assert!(!line.contains("GET_CACHE"), "{line}");
+        }
     }
 
     #[test]

@@ -196,6 +196,27 @@ rows! {
         "small operations, loads and stores that waited until their blocks were read, or room for them was there"
     BlockFrames block_frames Count "small operations" "frames taken for blocks"
         "times that a frame of the pool came to serve for blocks of the backing file, because those were read and pages were not"
+    CopyGets copy_gets Count "gets from read-only ranges" "gets"
+        "gets from ranges that the rank has declared read-only, or their parts in one page: all of the following eight; those that \
+         found no copy, but their page in the pool of this rank or of a neighbour, are under hits"
+    CopyHits copy_hits Count "gets from read-only ranges" "hits" "a copy had all bytes"
+    CopyPartial copy_partial Count "gets from read-only ranges" "partial"
+        "a copy had the first bytes, and the others were fetched"
+    CopyJoined copy_joined Count "gets from read-only ranges" "joined" "the bytes were on their way for another get"
+    CopyDirect copy_direct Count "gets from read-only ranges" "direct" "fetched, and there was room for a copy"
+    CopyConflicting copy_conflicting Count "gets from read-only ranges" "conflicting"
+        "fetched, and another copy had to go for room in the index"
+    CopyCapacity copy_capacity Count "gets from read-only ranges" "capacity"
+        "fetched, and another copy had to go for room in memory"
+    CopyFailing copy_failing Count "gets from read-only ranges" "failing" "fetched, and there was no room for a copy"
+    CopyDormant copy_dormant Count "gets from read-only ranges" "dormant"
+        "fetched, and not looked for, since looking had not paid"
+    CopyBytesHit copy_hit_bytes Bytes "gets from read-only ranges" "bytes hit" "bytes that copies had"
+    CopyBytesFetched copy_fetched_bytes Bytes "gets from read-only ranges" "bytes fetched" "bytes that they had not"
+    CopyBytesUsed copy_used_bytes Bytes "gets from read-only ranges" "memory used"
+        "memory that copies take now; those of ranges that have ended do until the room is needed"
+    CopyBytesMax copy_max_bytes Bytes "gets from read-only ranges" "memory at most"
+        "memory that they may take: `VGASNET_GET_CACHE_SIZE`, and `cache_bytes_max` of ranges that have their own"
 }
 
 /// How many rows there are.

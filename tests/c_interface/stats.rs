@@ -121,6 +121,22 @@ fn small_transfers_go_all_ways() {
 }
 
 #[test]
+fn gets_from_read_only_ranges_are_counted_by_what_copies_had() {
+    const CLASSES: [&str; 8] = ["hits", "partial", "joined", "direct", "conflicting", "capacity", "failing", "dormant"];
+    let setup = Setup { ranks: 2, page_bytes: 4096, pool_pages: 7, peer_memory: false, cooperative: true };
+    let (ended, file) = file_of_program("copies", "readonly", &["phases"], setup, &[ON]);
+    for rank in 0..2 {
+        let row = |name: &str| of(rank, &format!("copy_{name}"), &file);
+        assert_eq!(CLASSES.map(row).iter().sum::<u64>(), row("gets"), "{ended}\n{file}");
+        assert!(row("hits") > 0 && row("hit_bytes") > 0 && row("fetched_bytes") > 0, "{ended}\n{file}");
+        assert!(row("used_bytes") > 0 && row("used_bytes") <= row("max_bytes"), "{ended}\n{file}");
+    }
+    assert!(ended.stderr.contains("\ngets from read-only ranges\n"), "{ended}");
+    let without = job("return", setup, &[ON]);
+    assert!(!without.expect(0).stderr.contains("read-only"), "{without}");
+}
+
+#[test]
 fn nothing_is_counted_or_said_unless_asked() {
     let ended = job("off", setup(2, true), &[]);
     assert_eq!(ended.expect(0).stderr, "");

@@ -7,6 +7,7 @@ mod ranges;
 
 pub use cache::Report;
 pub use declare::EndError;
+pub use vgasnet_getcache::Stats as CopyStats;
 
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
@@ -17,7 +18,7 @@ use cache::{Cache, CacheId, KeepCopy, Place, new_cache};
 use declare::Open;
 use ranges::{Declared, Ranges};
 use std::sync::{Arc, Mutex, OnceLock};
-use vgasnet_getcache::{Outcome, Stats};
+use vgasnet_getcache::Outcome;
 
 /// The largest get that may leave a copy, in bytes.
 pub const GET_BYTES_MAX: usize = 64 << 10;
@@ -110,15 +111,15 @@ impl ReadOnly {
         }
     }
 
-    fn stats(&self) -> Stats {
+    fn stats(&self) -> CopyStats {
         let all = self.caches.iter().filter_map(OnceLock::get).map(|(_, cache)| cache.stats());
-        all.fold(Stats::default(), |sum, one| sum.plus(&one))
+        all.fold(CopyStats::default(), |sum, one| sum.plus(&one))
     }
 }
 
 impl Ops {
     /// What became of gets from declared ranges.
-    pub fn readonly_stats(&self) -> Stats {
+    pub fn readonly_stats(&self) -> CopyStats {
         self.readonly.stats()
     }
 
