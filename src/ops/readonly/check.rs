@@ -6,7 +6,7 @@
 
 use super::ranges::Declared;
 use super::{Operation, Ops, Remote};
-use crate::engine::Purpose;
+use crate::engine::{Purpose, WritesSince};
 use crate::error::UserError;
 use crate::memory::Piece;
 use crate::request::{Completion, Copy, Part};
@@ -15,7 +15,7 @@ use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::writes::{NEVER, WrittenPage};
 
-/// So often pages are read before it is given up that nobody may write them.
+/// So often pages are read before it is given up that nobody may write them without a word.
 const TRIES: usize = 4;
 
 /// What is known of a range from its begin.
@@ -32,22 +32,21 @@ impl Ops {
     /// Sees to it that nobody writes to a range without a word.
     pub(super) fn watch(&self, range: &Declared, pages: Range<u32>) -> Watch {
         let home = Rank(range.rank);
-        let mut since = 0;
-        for _ in 0..TRIES {
-            let mut known = self.driver.writes_since(home, NEVER, pages.clone(), Purpose::Check);
-            since = known.now;
-            known.pages.retain(|page| page.is(WrittenPage::MAY_WRITE));
-            if known.pages.is_empty() {
-                break;
-            }
-            if known.pages.iter().any(|page| page.rank == self.space.rank.0) {
+        let mut ask = |since| self.driver.writes_since(home, since, pages.clone(), Purpose::Check);
+        let (since, left) = take_rights(&mut ask, |writable| {
+            if writable.iter().any(|page| page.rank == self.space.rank.0) {
                 self.driver.flush();
             }
-            known.pages.iter().for_each(|page| self.read_whole(PageId::of_segment(home, page.index)));
-        }
+            writable.iter().for_each(|page| self.read_whole(PageId::of_segment(home, page.index)));
+        });
         let start = pages.start + u32::from(self.start_of(range.rank, pages.start) < range.start);
         let end = pages.end - u32::from(self.start_of(range.rank, pages.end) > range.end);
         let whole_pages = start..end.max(start);
+        let mut unchecked = left.iter().filter(|page| whole_pages.contains(&page.index));
+        if let Some(page) = unchecked.next() {
+            let line = not_checked(range, page, self.start_of(range.rank, page.index), unchecked.count());
+            (self.readonly.settings.report)("vgasnet_readonly_begin", &line);
+        }
         let edges = [
             range.start..self.start_of(range.rank, start).min(range.end),
             self.start_of(range.rank, whole_pages.end).max(range.start)..range.end,
@@ -111,10 +110,81 @@ impl Ops {
     }
 }
 
+/// Has no rank write pages without a word. `ask` asks what was written since a moment, `read` reads pages. Returns a moment after which all
+/// who have asked to write are known, and the pages that some rank may still write though it has not asked since then.
+fn take_rights(
+    mut ask: impl FnMut(u64) -> WritesSince,
+    mut read: impl FnMut(&[WrittenPage]),
+) -> (u64, Vec<WrittenPage>) {
+    let mut known = ask(NEVER);
+    let since = known.now;
+    for _ in 0..TRIES {
+        known.pages.retain(|page| page.is(WrittenPage::MAY_WRITE));
+        if known.pages.is_empty() {
+            break;
+        }
+        read(&known.pages);
+        known = ask(since);
+    }
+    known.pages.retain(|page| page.is(WrittenPage::MAY_WRITE) && !page.is(WrittenPage::ASKED));
+    (since, known.pages)
+}
+
+/// Nobody will know of writes to a page, which begins at an address, and to some others.
+fn not_checked(range: &Declared, page: &WrittenPage, address: usize, others: usize) -> UserError {
+    let Declared { rank, start, end, .. } = range;
+    let more = if others == 0 { String::new() } else { format!(", and {others} more") };
+    UserError::new(format!(
+        "warning: rank {} may still write the page at {address:#x} of rank {rank} without a word{more}, so the end of {start:#x} to {end:#x} \
+         cannot tell whether it does; have all ranks end what writes there, and meet in a barrier, before the range begins",
+        page.rank
+    ))
+}
+
 fn broken(range: &Declared, what: &str) -> UserError {
     let Declared { rank, start, end, .. } = range;
     UserError::new(format!(
         "{what} of rank {rank}, and this rank had declared {start:#x} to {end:#x} read-only; end the range on all ranks, and meet in a \
          barrier, before it is written"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cache::CacheId;
+    use super::*;
+
+    /// A home whose page 3 rank 2 may write, each time that it is asked; what it asks for is counted.
+    fn try_with(what: u32, until: usize) -> (u64, Vec<WrittenPage>, usize) {
+        let (mut asked, mut reads) = (0, 0);
+        let ask = |since| {
+            asked += 1;
+            assert_eq!(since, if asked == 1 { NEVER } else { 11 });
+            let page = WrittenPage { index: 3, rank: 2, what: if asked == 1 { WrittenPage::MAY_WRITE } else { what } };
+            let pages = if asked > until { Vec::new() } else { vec![page] };
+            WritesSince { now: 10 + asked as u64, has_forgotten: false, pages }
+        };
+        let (since, left) = take_rights(ask, |pages| reads += pages.len());
+        (since, left, reads)
+    }
+
+    #[test]
+    fn a_page_that_stays_writable_is_told_or_its_writer_has_asked() {
+        assert_eq!(try_with(WrittenPage::MAY_WRITE, 1), (11, vec![], 1));
+        // The last read helped.
+        assert_eq!(try_with(WrittenPage::MAY_WRITE, TRIES), (11, vec![], TRIES));
+        let left = WrittenPage { index: 3, rank: 2, what: WrittenPage::MAY_WRITE };
+        assert_eq!(try_with(WrittenPage::MAY_WRITE, usize::MAX), (11, vec![left], TRIES));
+        // The end of the range finds that.
+        assert_eq!(try_with(WrittenPage::MAY_WRITE | WrittenPage::ASKED, usize::MAX), (11, vec![], TRIES));
+        let range =
+            Declared { rank: 1, start: 16, end: 99, space: 0, cache: CacheId(0), get_bytes_max: 8, object_bytes: 0 };
+        let line = not_checked(&range, &left, 32, 2).to_string();
+        assert!(
+            line.starts_with(
+                "warning: rank 2 may still write the page at 0x20 of rank 1 without a word, and 2 more, so"
+            ),
+            "{line}"
+        );
+    }
 }
