@@ -15,7 +15,13 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// First byte of a question and of an answer.
 pub const TAG_WRITES: u8 = 39;
 
-/// Pages that a home remembers as written, unless it is told to remember all.
+/// One more range is checked: while there is any, the home remembers all pages that are written, however many.
+pub const WATCH: u8 = 1;
+
+/// One range fewer is checked, as soon as the answer has come to the end of the pages.
+pub const UNWATCH: u8 = 2;
+
+/// Pages that a home remembers as written, while no range is checked.
 pub const WRITTEN_PAGES_MAX: usize = 4096;
 
 /// A moment after which nothing was written: a question with this is about who may write now, alone.
@@ -29,8 +35,8 @@ pub struct Question {
     pub tag: u8,
     /// 0.
     pub is_answer: u8,
-    /// 1: from now on the home remembers all pages that are written, however many.
-    pub remembers_all: u8,
+    /// [`WATCH`], [`UNWATCH`], or 0.
+    pub watch: u8,
     /// 1: what the home may write itself without a word is to be written back, so that it asks before the next write.
     pub writes_back: u8,
     /// Names the question among those of its sender.
@@ -105,7 +111,8 @@ struct Last {
 pub struct Writes {
     /// Somebody has asked, and everything is noted.
     is_on: bool,
-    remembers_all: bool,
+    /// Ranges that are checked.
+    watches: u32,
     now: u64,
     /// Of pages that were written at this moment or before, some are forgotten.
     forgotten: u64,
@@ -157,7 +164,12 @@ impl Writes {
             }
         }
         self.order.insert(number, index);
-        while self.order.len() > WRITTEN_PAGES_MAX && !self.remembers_all {
+        self.forget_oldest();
+    }
+
+    /// Forgets what is more than needs be remembered.
+    fn forget_oldest(&mut self) {
+        while self.order.len() > WRITTEN_PAGES_MAX && self.watches == 0 {
             let Some((number, index)) = self.order.pop_first() else { return };
             self.forgotten = number;
             self.last.remove(&index);
@@ -166,7 +178,7 @@ impl Writes {
 
     /// The answer to a question, with at most so many pages.
     pub fn answer(&mut self, question: &Question, most: usize) -> (AnswerHead, Vec<WrittenPage>) {
-        self.remembers_all |= question.remembers_all == 1;
+        self.watches = self.watches.saturating_add(u32::from(question.watch == WATCH));
         let mut pages = Vec::new();
         let mut from = question.first;
         while pages.len() < most {
@@ -181,6 +193,10 @@ impl Writes {
         let (count, id, now) = (pages.len() as u32, question.id, self.now);
         let head =
             AnswerHead { tag: TAG_WRITES, is_answer: 1, has_forgotten, padding: 0, id, now, next: from, pages: count };
+        if question.watch == UNWATCH && from >= question.end {
+            self.watches = self.watches.saturating_sub(1);
+            self.forget_oldest();
+        }
         (head, pages)
     }
 
@@ -218,7 +234,7 @@ pub fn read_question(bytes: &[u8]) -> Option<Question> {
     let question = Question::read_from_bytes(bytes).ok()?;
     (question.tag == TAG_WRITES
         && question.is_answer == 0
-        && question.remembers_all <= 1
+        && question.watch <= UNWATCH
         && question.writes_back <= 1
         && question.first <= question.end)
         .then_some(question)
@@ -240,7 +256,7 @@ mod tests {
     const B: Rank = Rank(5);
 
     fn question(since: u64, first: u32, end: u32) -> Question {
-        Question { tag: TAG_WRITES, is_answer: 0, remembers_all: 0, writes_back: 0, id: 7, since, first, end }
+        Question { tag: TAG_WRITES, is_answer: 0, watch: 0, writes_back: 0, id: 7, since, first, end }
     }
 
     fn on() -> Writes {
@@ -279,15 +295,35 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_unless_all_are_to_be_remembered() {
-        for remembers_all in [0, 1] {
+    fn the_oldest_are_forgotten_unless_a_range_is_checked() {
+        for is_watched in [false, true] {
             let mut writes = on();
-            let asked = Question { remembers_all, ..question(0, 0, 1) };
+            let asked = Question { watch: u8::from(is_watched) * WATCH, ..question(0, 0, 1) };
             let now = writes.answer(&asked, 9).0.now;
             (0..WRITTEN_PAGES_MAX as u32 + 1).for_each(|index| writes.on_asked(index + 50, B));
             let (head, found) = writes.answer(&question(now, 50, 52), 9);
-            assert_eq!((head.has_forgotten, found.len()), (1 - remembers_all, 1 + usize::from(remembers_all)));
+            assert_eq!((head.has_forgotten == 1, found.len()), (!is_watched, 1 + usize::from(is_watched)));
         }
+    }
+
+    #[test]
+    fn no_more_is_remembered_when_the_last_checked_range_has_ended() {
+        let (mut writes, many) = (on(), WRITTEN_PAGES_MAX as u32 + 100);
+        let watch = |watch| Question { watch, ..question(0, 0, many) };
+        (0..2).for_each(|_| drop(writes.answer(&watch(WATCH), 9)));
+        let now = writes.answer(&question(0, 0, 1), 9).0.now;
+        (0..many).for_each(|index| writes.on_asked(index, B));
+        drop(writes.answer(&watch(UNWATCH), many as usize + 1));
+        // Another range is still checked, and an answer that is not complete ends no check.
+        drop(writes.answer(&watch(UNWATCH), 9));
+        assert_eq!((writes.last.len(), writes.order.len()), (many as usize, many as usize));
+        let (head, found) = writes.answer(&Question { since: now, ..watch(UNWATCH) }, many as usize + 1);
+        assert_eq!((head.has_forgotten, found.len()), (0, many as usize));
+        assert_eq!((writes.last.len(), writes.order.len()), (WRITTEN_PAGES_MAX, WRITTEN_PAGES_MAX));
+        assert_eq!(writes.answer(&question(now, 0, 1), 9).0.has_forgotten, 1);
+        // More ends than begins, as of a peer that makes no sense.
+        drop(writes.answer(&watch(UNWATCH), many as usize));
+        assert_eq!(writes.watches, 0);
     }
 
     #[test]

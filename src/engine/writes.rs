@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{CoherenceBody, Event, PageId, ToHome};
-use vgasnet_protocol::writes::{AnswerHead, Question, TAG_WRITES, Writes, WrittenPage, read_answer, read_question};
+use vgasnet_protocol::writes::{
+    AnswerHead, Question, TAG_WRITES, UNWATCH, WATCH, Writes, WrittenPage, read_answer, read_question,
+};
 use zerocopy::IntoBytes;
 
 /// Writes to this home's pages, and questions that this rank has asked.
@@ -27,7 +29,11 @@ type Answer = (AnswerHead, Vec<WrittenPage>);
 pub enum Purpose {
     /// Copies of what was not written are kept: the home has its own pages of the range written back.
     Keep,
-    /// Somebody may have written who must not: the home forgets no write from now on.
+    /// A range begins whose end will find out who has written there: until then the home forgets no write.
+    Watch,
+    /// Nothing changes at the home.
+    Look,
+    /// As [`Purpose::Watch`] says, that range ends.
     Check,
 }
 
@@ -54,8 +60,13 @@ impl Engine {
     pub fn ask_of_writes(&mut self, home: Rank, since: u64, pages: &Range<u32>, purpose: Purpose) -> u32 {
         self.writes.last_id = self.writes.last_id.wrapping_add(1);
         let (id, first, end) = (self.writes.last_id, pages.start, pages.end);
-        let (remembers_all, writes_back) = (u8::from(purpose == Purpose::Check), u8::from(purpose == Purpose::Keep));
-        let question = Question { tag: TAG_WRITES, is_answer: 0, remembers_all, writes_back, id, since, first, end };
+        let (watch, writes_back) = match purpose {
+            Purpose::Keep => (0, 1),
+            Purpose::Watch => (WATCH, 0),
+            Purpose::Look => (0, 0),
+            Purpose::Check => (UNWATCH, 0),
+        };
+        let question = Question { tag: TAG_WRITES, is_answer: 0, watch, writes_back, id, since, first, end };
         self.writes.answers.insert(id, None);
         if home == self.space.rank {
             let answer = self.answer_of_writes(&question);
@@ -186,7 +197,7 @@ impl Driver {
     /// the answer.
     pub fn writes_since(&self, home: Rank, since: u64, pages: Range<u32>, purpose: Purpose) -> WritesSince {
         let mut all: Option<WritesSince> = None;
-        let mut left = pages;
+        let (mut left, mut purpose) = (pages, purpose);
         loop {
             let id = self.engine().ask_of_writes(home, since, &left, purpose);
             self.step();
@@ -196,6 +207,8 @@ impl Driver {
             known.has_forgotten |= head.has_forgotten == 1;
             known.pages.extend(pages);
             left.start = head.next.max(left.start);
+            // The rest is of the same range.
+            purpose = if purpose == Purpose::Watch { Purpose::Look } else { purpose };
             if left.is_empty() || head.pages == 0 {
                 return all.expect("it has an answer");
             }

@@ -101,8 +101,8 @@ fn about_writes(random: &mut Rng) -> Vec<u8> {
         };
         return [head.as_bytes(), &bytes(random, 40)].concat();
     }
-    let (remembers_all, writes_back, since) = (random.u8(0..2), random.u8(0..2), random.u64(0..9));
-    Question { tag: TAG_WRITES, is_answer: 0, remembers_all, writes_back, id, since, first, end }.as_bytes().to_vec()
+    let (watch, writes_back, since) = (random.u8(0..3), random.u8(0..2), random.u64(0..9));
+    Question { tag: TAG_WRITES, is_answer: 0, watch, writes_back, id, since, first, end }.as_bytes().to_vec()
 }
 
 /// Sends a forged message from a rank to another one.

@@ -38,7 +38,7 @@ impl Job {
             None => (NEVER, Vec::new()),
             Some((since, before)) => (*since, before.iter().enumerate().filter_map(differs).collect()),
         };
-        let purpose = if random.bool() { Purpose::Keep } else { Purpose::Check };
+        let purpose = if random.bool() { Purpose::Keep } else { Purpose::Watch };
         let id = self.nodes[rank].engine.ask_of_writes(Rank(home as u32), since, &(0..pages), purpose);
         self.nodes[rank].watch.asked = Some((id, written));
         self.rouse(rank);

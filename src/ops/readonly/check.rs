@@ -32,8 +32,8 @@ impl Ops {
     /// Sees to it that nobody writes to a range without a word.
     pub(super) fn watch(&self, range: &Declared, pages: Range<u32>) -> Watch {
         let home = Rank(range.rank);
-        let mut ask = |since| self.driver.writes_since(home, since, pages.clone(), Purpose::Check);
-        let (since, left) = take_rights(&mut ask, |writable| {
+        let ask = |since, purpose| self.driver.writes_since(home, since, pages.clone(), purpose);
+        let (since, left) = take_rights(ask, |writable| {
             if writable.iter().any(|page| page.rank == self.space.rank.0) {
                 self.driver.flush();
             }
@@ -113,10 +113,10 @@ impl Ops {
 /// Has no rank write pages without a word. `ask` asks what was written since a moment, `read` reads pages. Returns a moment after which all
 /// who have asked to write are known, and the pages that some rank may still write though it has not asked since then.
 fn take_rights(
-    mut ask: impl FnMut(u64) -> WritesSince,
+    mut ask: impl FnMut(u64, Purpose) -> WritesSince,
     mut read: impl FnMut(&[WrittenPage]),
 ) -> (u64, Vec<WrittenPage>) {
-    let mut known = ask(NEVER);
+    let mut known = ask(NEVER, Purpose::Watch);
     let since = known.now;
     for _ in 0..TRIES {
         known.pages.retain(|page| page.is(WrittenPage::MAY_WRITE));
@@ -124,7 +124,7 @@ fn take_rights(
             break;
         }
         read(&known.pages);
-        known = ask(since);
+        known = ask(since, Purpose::Look);
     }
     known.pages.retain(|page| page.is(WrittenPage::MAY_WRITE) && !page.is(WrittenPage::ASKED));
     (since, known.pages)
@@ -157,9 +157,9 @@ mod tests {
     /// A home whose page 3 rank 2 may write, each time that it is asked; what it asks for is counted.
     fn try_with(what: u32, until: usize) -> (u64, Vec<WrittenPage>, usize) {
         let (mut asked, mut reads) = (0, 0);
-        let ask = |since| {
+        let ask = |since, purpose| {
             asked += 1;
-            assert_eq!(since, if asked == 1 { NEVER } else { 11 });
+            assert_eq!((since, purpose), if asked == 1 { (NEVER, Purpose::Watch) } else { (11, Purpose::Look) });
             let page = WrittenPage { index: 3, rank: 2, what: if asked == 1 { WrittenPage::MAY_WRITE } else { what } };
             let pages = if asked > until { Vec::new() } else { vec![page] };
             WritesSince { now: 10 + asked as u64, has_forgotten: false, pages }
