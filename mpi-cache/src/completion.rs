@@ -1,13 +1,13 @@
 //! Calls that begin and end epochs and complete operations: what has come is filed, and in mode checked words are raised.
 
 use crate::ffi::{self, SUCCESS};
-use crate::pending::{self, Ticket};
+use crate::pending::{self, Filed, Ticket, first_error};
 use crate::report::{COUNTS, count};
 use crate::settings::Mode;
 use crate::window::{Mark, Window, access, lock};
 use crate::{gets, progress, store, windows, words};
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// What was under way when a completion began.
 struct Underway {
@@ -30,26 +30,23 @@ impl Underway {
         Underway { marks, last: pending::last_number() }
     }
 
-    /// MPI has completed all of it. Returns whether gets joined that still have no bytes.
-    fn settle(&self, window: &Window, is_there: bool) -> bool {
-        let mut lacks = false;
-        for mark in &self.marks {
-            lacks |= settle(window, mark, self.last, is_there);
-        }
-        lacks
+    /// MPI has completed all of it.
+    fn settle(&self, window: &Window, is_there: bool) -> Filed {
+        let settled = |filed: Filed, mark| filed.and(settle(window, mark, self.last, is_there));
+        self.marks.iter().fold(Filed::default(), settled)
     }
 }
 
-fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> bool {
+fn settle(window: &Window, mark: &Mark, last: u64, is_there: bool) -> Filed {
     forget_epoch(window, mark.target);
     // SAFETY: MPI has completed what was noted before, and the call has not returned to the program.
-    let lacks = unsafe { pending::file(window.space, mark.target, last) };
+    let filed = unsafe { pending::file(window.space, mark.target, last) };
     // A get that joined may be among those of the mark. Its own thread must not find it done before it has its bytes.
-    if !lacks {
+    if !filed.lacks {
         window.on_done(mark, is_there);
     }
     window.end_interval(mark.target);
-    lacks
+    filed
 }
 
 /// In mode epoch, somebody may write and tell us as soon as a get of the target is complete. Gets under way are not kept either.
@@ -84,6 +81,7 @@ pub fn flush(handle: u64, rank: c_int, is_there: bool, next: impl Fn() -> c_int)
 }
 
 fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_int) -> c_int {
+    let mut refused = SUCCESS;
     loop {
         let underway = Underway::of(window, number);
         let error = next();
@@ -94,9 +92,10 @@ fn flush_one(window: &Window, number: u32, is_there: bool, next: impl Fn() -> c_
         if is_there {
             words::tell(window, &underway.marks[0]);
         }
-        let lacks = underway.settle(window, is_there);
-        if !lacks {
-            return SUCCESS;
+        let filed = underway.settle(window, is_there);
+        refused = first_error(refused, filed.error);
+        if !filed.lacks {
+            return refused;
         }
         // Another thread is about to ask MPI for bytes that a get of this one joined.
         std::thread::yield_now();
@@ -117,6 +116,7 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
         window.end_intervals();
         return SUCCESS;
     }
+    let mut refused = SUCCESS;
     loop {
         let underway = Underway::of_all(window);
         let error = next();
@@ -126,11 +126,12 @@ pub fn flush_all(handle: u64, is_there: bool, next: impl Fn() -> c_int) -> c_int
         if is_there {
             underway.marks.iter().for_each(|mark| words::tell(window, mark));
         }
-        let lacks = underway.settle(window, is_there);
+        let filed = underway.settle(window, is_there);
+        refused = first_error(refused, filed.error);
         window.end_intervals();
         window.forget_done();
-        if !lacks {
-            return SUCCESS;
+        if !filed.lacks {
+            return refused;
         }
         std::thread::yield_now();
     }
@@ -168,12 +169,12 @@ pub fn unlock_one(handle: u64, rank: c_int, next: impl Fn() -> c_int) -> c_int {
         }
     }
     let error = next();
-    if error == SUCCESS {
-        target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
-        window.locks.fetch_sub(1, Ordering::Relaxed);
-        underway.settle(window, true);
+    if error != SUCCESS {
+        return error;
     }
-    error
+    target.access.fetch_and(!access::LOCKED, Ordering::Relaxed);
+    window.locks.fetch_sub(1, Ordering::Relaxed);
+    underway.settle(window, true).error
 }
 
 fn tell_before_unlock(window: &Window, mark: &Mark) {
@@ -201,33 +202,34 @@ pub fn unlock_all(handle: u64, next: impl Fn() -> c_int) -> c_int {
         underway.marks.iter().for_each(|mark| tell_before_unlock(window, mark));
         words::tell_own(window);
     }
-    end_all(window, &underway, &window.access, access::ALL_LOCKED, next())
+    let error = next();
+    if error == SUCCESS { end_all(window, &underway, access::ALL_LOCKED) } else { error }
 }
 
-/// An epoch with all targets has ended, if that was no error.
-fn end_all(window: &Window, underway: &Underway, epochs: &AtomicU32, epoch: u32, error: c_int) -> c_int {
-    if error == SUCCESS {
-        epochs.fetch_and(!epoch, Ordering::Relaxed);
-        underway.settle(window, true);
-        window.end_intervals();
-        window.forget_done();
-    }
-    error
+/// An epoch with all targets has ended. Returns the error of a get that joined in vain.
+fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
+    window.access.fetch_and(!epoch, Ordering::Relaxed);
+    let filed = underway.settle(window, true);
+    window.end_intervals();
+    window.forget_done();
+    filed.error
 }
 
 /// `MPI_Win_fence`.
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
-    let error = end_all(window, &underway, &window.access, access::FENCED, next());
-    if error == SUCCESS {
-        let constants = ffi::constants();
-        words::exchange(window, &underway.marks, assert & constants.no_store == 0);
-        if assert & constants.no_succeed == 0 {
-            window.access.fetch_or(access::FENCED, Ordering::Relaxed);
-        }
+    let error = next();
+    if error != SUCCESS {
+        return error;
     }
-    error
+    let refused = end_all(window, &underway, access::FENCED);
+    let constants = ffi::constants();
+    words::exchange(window, &underway.marks, assert & constants.no_store == 0);
+    if assert & constants.no_succeed == 0 {
+        window.access.fetch_or(access::FENCED, Ordering::Relaxed);
+    }
+    refused
 }
 
 /// `MPI_Win_start`.
@@ -251,16 +253,18 @@ pub fn start(handle: u64, group: u64, next: impl Fn() -> c_int) -> c_int {
 pub fn complete(handle: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
-    let error = end_all(window, &underway, &window.access, 0, next());
-    if error == SUCCESS {
-        underway.marks.iter().for_each(|mark| words::set_told(window, mark));
-        for number in std::mem::take(&mut *lock(&window.started)) {
-            if let Some(target) = window.targets.get(number as usize) {
-                target.access.fetch_and(!access::STARTED, Ordering::Relaxed);
-            }
+    let error = next();
+    if error != SUCCESS {
+        return error;
+    }
+    let refused = end_all(window, &underway, 0);
+    underway.marks.iter().for_each(|mark| words::set_told(window, mark));
+    for number in std::mem::take(&mut *lock(&window.started)) {
+        if let Some(target) = window.targets.get(number as usize) {
+            target.access.fetch_and(!access::STARTED, Ordering::Relaxed);
         }
     }
-    error
+    refused
 }
 
 /// `MPI_Win_post`. In mode checked, others must not take what this rank has stored for what it had before.

@@ -101,8 +101,9 @@ pub fn reissue(reissues: Vec<Reissue>, window: &Window) {
             }
         };
         // SAFETY: the arguments are those of a get of the program's that is not complete yet.
-        unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle) };
-        pending::on_reissued(&get);
+        let error = unsafe { ffi::get_bytes(get.dest, get.len, get.target, get.displacement, win.handle) };
+        pending::on_reissued(&get, error);
+        // Also where MPI has refused it: so the next completion does not find that nothing is left to do.
         win.on_issued(get.target, false);
     }
 }

@@ -4,9 +4,11 @@
 //! called MPI. So what several threads issue and complete is filed only when it has come, and before the thread that may change the buffer
 //! goes on. All of this is behind one lock, which is taken by gets that miss and by completions that have something to file.
 
+use crate::ffi::SUCCESS;
 use crate::origins::Origins;
 use crate::store::{self, Fill};
 use std::collections::BTreeMap;
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,6 +23,8 @@ enum Purpose {
     Joined { displacement: i64 },
     /// They do not come so, and a thread is about to ask MPI for them.
     Asking,
+    /// MPI was asked, and has refused with this code, which is for the call that would complete the get.
+    Refused(c_int),
 }
 
 /// A get under way.
@@ -55,6 +59,28 @@ pub struct Noted {
     pub target: u32,
     pub dest: usize,
     pub len: usize,
+}
+
+/// What a completion has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use = "it may be an error"]
+pub struct Filed {
+    /// Gets joined that still have no bytes: other threads are about to ask for those, or have done so since.
+    pub lacks: bool,
+    /// The code with which MPI has refused the bytes of a get that joined in vain.
+    pub error: c_int,
+}
+
+impl Filed {
+    /// With what was found of another target. The first error counts.
+    pub fn and(self, other: Filed) -> Filed {
+        Filed { lacks: self.lacks || other.lacks, error: first_error(self.error, other.error) }
+    }
+}
+
+/// The first of two codes that is an error.
+pub fn first_error(one: c_int, other: c_int) -> c_int {
+    if one == SUCCESS { other } else { one }
 }
 
 /// A get that was noted, for who waits for its request.
@@ -127,7 +153,7 @@ impl Pending {
         let is_lacking = match purpose {
             Purpose::Joined { .. } => Some(true),
             Purpose::Asking => Some(false),
-            Purpose::Keep(_) | Purpose::None => None,
+            Purpose::Keep(_) | Purpose::None | Purpose::Refused(_) => None,
         };
         let record = Record { space, target, number, dest, len, purpose, has_joined: is_lacking.is_some() };
         let id = self.free.pop().unwrap_or(self.records.len() as u32);
@@ -226,19 +252,25 @@ impl Pending {
         reissues
     }
 
-    /// Files what has come of a record, which is no more in the list of its target.
+    /// Files what has come of a record, which is no more in the list of its target. Returns why nothing has.
     ///
     /// # Safety
     ///
     /// Its bytes have come, and are still there.
-    unsafe fn file(&mut self, id: u32) {
-        let Some(mut record) = self.records[id as usize].take() else { return };
-        if let Purpose::Keep(fill) = std::mem::replace(&mut record.purpose, Purpose::None) {
-            // SAFETY: as the caller says.
-            let served = unsafe { store::fill(fill, record.dest) };
-            self.on_served(record.space, record.target, served);
+    unsafe fn file(&mut self, id: u32) -> c_int {
+        let Some(mut record) = self.records[id as usize].take() else { return SUCCESS };
+        let mut error = SUCCESS;
+        match std::mem::replace(&mut record.purpose, Purpose::None) {
+            Purpose::Keep(fill) => {
+                // SAFETY: as the caller says.
+                let served = unsafe { store::fill(fill, record.dest) };
+                self.on_served(record.space, record.target, served);
+            }
+            Purpose::Refused(code) => error = code,
+            Purpose::None | Purpose::Joined { .. } | Purpose::Asking => {}
         }
         self.release(id, &record);
+        error
     }
 }
 
@@ -269,12 +301,13 @@ pub fn note_joined(noted: &Noted, displacement: i64) -> Vec<Reissue> {
     reissues
 }
 
-/// MPI was asked for the bytes of a get that joined in vain.
-pub fn on_reissued(reissue: &Reissue) {
+/// MPI was asked for the bytes of a get that joined in vain, and has returned this code.
+pub fn on_reissued(reissue: &Reissue, error: c_int) {
     let mut pending = lock();
     let number = pending.next_number;
     let Some(Some(record)) = pending.records.get_mut(reissue.id as usize) else { return };
-    (record.purpose, record.number) = (Purpose::None, number);
+    record.purpose = if error == SUCCESS { Purpose::None } else { Purpose::Refused(error) };
+    record.number = number;
     pending.next_number += 1;
     if let Some(of_target) = pending.targets.get_mut(&(reissue.space, reissue.target)) {
         of_target.asked.insert(number, reissue.id);
@@ -300,27 +333,28 @@ pub fn on_written(dest: usize, len: usize) -> Vec<Reissue> {
     pending.spoil(spoiled)
 }
 
-/// Files the gets of a target up to a number. Returns whether gets joined that still have no bytes: other threads are about to ask for
-/// those, or have done so since. What joined a get that is filed has its bytes when this returns.
+/// Files the gets of a target up to a number. What joined a get that is filed has its bytes when this returns.
 ///
 /// # Safety
 ///
 /// MPI has completed these gets, and the program has not gone on since.
-pub unsafe fn file(space: u32, target: u32, last: u64) -> bool {
+pub unsafe fn file(space: u32, target: u32, last: u64) -> Filed {
+    let mut filed = Filed::default();
     // Acquire: what others have filed they have read.
     if COUNT.load(Ordering::Acquire) == 0 {
-        return false;
+        return filed;
     }
     let mut pending = lock();
-    let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
+    let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return filed };
     let left = of_target.asked.split_off(&(last + 1));
     let come = std::mem::replace(&mut of_target.asked, left);
     for id in come.into_values() {
         // SAFETY: as the caller says.
-        unsafe { pending.file(id) };
+        let error = unsafe { pending.file(id) };
+        filed.error = first_error(filed.error, error);
     }
-    let Some(of_target) = pending.targets.get_mut(&(space, target)) else { return false };
-    of_target.lacking > 0
+    filed.lacks = pending.targets.get(&(space, target)).is_some_and(|of_target| of_target.lacking > 0);
+    filed
 }
 
 /// Files a get whose request is complete, unless it was filed.
@@ -337,7 +371,8 @@ pub unsafe fn file_one(ticket: Ticket) {
         of_target.asked.remove(&ticket.number);
     }
     // SAFETY: as the caller says.
-    unsafe { pending.file(ticket.id) };
+    let error = unsafe { pending.file(ticket.id) };
+    debug_assert_eq!(error, SUCCESS, "a get with a request was no other's");
 }
 
 /// A request has failed: its get is not kept.
@@ -379,10 +414,10 @@ mod tests {
         let reissues = note_joined(&noted, 0);
         let before = last_number();
         // SAFETY: nothing is kept.
-        let lacks = |last: u64| unsafe { file(noted.space, noted.target, last) };
+        let lacks = |last: u64| unsafe { file(noted.space, noted.target, last) }.lacks;
         assert!(reissues.len() == 1 && lacks(before));
         // Another thread asks MPI, which has been told to complete what was asked before.
-        on_reissued(&reissues[0]);
+        on_reissued(&reissues[0], SUCCESS);
         assert!(lacks(before), "its bytes are under way");
         assert!(!lacks(last_number()));
         assert_eq!(COUNT.load(Ordering::Relaxed), 0);

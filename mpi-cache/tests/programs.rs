@@ -54,6 +54,14 @@ fn r7_errors_are_those_of_mpi() {
 }
 
 #[test]
+fn r7_who_completes_a_get_that_joined_in_vain_has_its_error() {
+    let program = c("refused");
+    for mode in ["always", "epoch", "checked"] {
+        passes(&program, 2, &[mode]);
+    }
+}
+
+#[test]
 fn r8_readers_see_what_they_are_told_of() {
     passes(&c("checked"), 3, &["checked"]);
 }

@@ -1,11 +1,12 @@
-/* A tool of MPI's profiling interface. It counts. */
+/* A tool of MPI's profiling interface. It counts, and refuses gets of MPI_BYTE where it is to. */
 #include <mpi.h>
 
-int tool_gets, tool_rgets, tool_flushes, tool_allocates;
+int tool_gets, tool_rgets, tool_flushes, tool_allocates, tool_refuses;
 
 int MPI_Get(void *origin, int count, MPI_Datatype type, int target, MPI_Aint at, int target_count, MPI_Datatype target_type,
             MPI_Win win) {
     __atomic_add_fetch(&tool_gets, 1, __ATOMIC_RELAXED);
+    if (tool_refuses && type == MPI_BYTE) return MPI_ERR_OTHER;
     return PMPI_Get(origin, count, type, target, at, target_count, target_type, win);
 }
 
