@@ -4,7 +4,7 @@ use crate::settings::Mode;
 use crate::store::GENERATION_PLACES;
 use crate::window::{Window, lock};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// Windows that may be known at a time: each has a generation of the cache for itself.
 pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
@@ -12,12 +12,14 @@ pub const WINDOWS_MAX: usize = GENERATION_PLACES as usize;
 const SLOTS_LOG2: u32 = 12;
 const SLOTS: usize = 1 << SLOTS_LOG2;
 
-/// Handles that no window has: MPI's null handles are others.
-const EMPTY: u64 = 0;
-const DELETED: u64 = u64::MAX;
+/// A handle that no window has: MPI's null handles are others.
+const NONE: u64 = 0;
 
-static HANDLES: [AtomicU64; SLOTS] = [const { AtomicU64::new(EMPTY) }; SLOTS];
+static HANDLES: [AtomicU64; SLOTS] = [const { AtomicU64::new(NONE) }; SLOTS];
 static WINDOWS: [AtomicPtr<Window>; SLOTS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; SLOTS];
+
+/// No window is farther behind the place of its handle. Windows come and go, but each takes the first free slot, so this stays small.
+static REACH: AtomicUsize = AtomicUsize::new(0);
 
 /// The same windows by their numbers.
 static BY_NUMBER: [AtomicPtr<Window>; WINDOWS_MAX] = [const { AtomicPtr::new(std::ptr::null_mut()) }; WINDOWS_MAX];
@@ -32,17 +34,15 @@ fn place(handle: u64) -> usize {
     (handle.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - SLOTS_LOG2)) as usize
 }
 
-fn slot_of(handle: u64) -> Option<usize> {
+/// The slots in which a handle may be, the likeliest first.
+fn slots(handle: u64) -> impl Iterator<Item = usize> {
     let start = place(handle);
-    for step in 0..SLOTS {
-        let slot = (start + step) % SLOTS;
-        match HANDLES[slot].load(Ordering::Acquire) {
-            known if known == handle => return Some(slot),
-            EMPTY => return None,
-            _ => {}
-        }
-    }
-    None
+    (0..SLOTS).map(move |step| (start + step) % SLOTS)
+}
+
+fn slot_of(handle: u64) -> Option<usize> {
+    let reach = REACH.load(Ordering::Relaxed);
+    slots(handle).take(reach + 1).find(|slot| HANDLES[*slot].load(Ordering::Acquire) == handle)
 }
 
 /// The window of a handle, if it may be cached. It is there until the program frees it.
@@ -69,9 +69,10 @@ pub fn return_number(number: u32) {
 /// Makes a window known.
 pub fn insert(window: Box<Window>) {
     let _numbers = lock(&NUMBERS);
-    let start = place(window.handle);
-    let is_free = |slot: &usize| matches!(HANDLES[*slot].load(Ordering::Relaxed), EMPTY | DELETED);
-    let slot = (0..SLOTS).map(|step| (start + step) % SLOTS).find(is_free).expect("there are more slots than numbers");
+    let is_free = |(_, slot): &(usize, usize)| HANDLES[*slot].load(Ordering::Relaxed) == NONE;
+    let (step, slot) = slots(window.handle).enumerate().find(is_free).expect("there are more slots than numbers");
+    // Who looks for a window knows its handle, and so sees this as well.
+    REACH.fetch_max(step, Ordering::Relaxed);
     let (handle, number, window) = (window.handle, window.space as usize, Box::into_raw(window));
     BY_NUMBER[number].store(window, Ordering::Release);
     WINDOWS[slot].store(window, Ordering::Release);
@@ -82,8 +83,7 @@ pub fn insert(window: Box<Window>) {
 pub fn remove(handle: u64) -> Option<Box<Window>> {
     let _numbers = lock(&NUMBERS);
     let slot = slot_of(handle)?;
-    let is_last = HANDLES[(slot + 1) % SLOTS].load(Ordering::Relaxed) == EMPTY;
-    HANDLES[slot].store(if is_last { EMPTY } else { DELETED }, Ordering::Release);
+    HANDLES[slot].store(NONE, Ordering::Release);
     let window = WINDOWS[slot].swap(std::ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: it came of a box, and nobody uses a window that is being freed.
     let window = (!window.is_null()).then(|| unsafe { Box::from_raw(window) })?;
@@ -106,4 +106,37 @@ pub fn modes_seen() -> Vec<String> {
 pub fn of_space(space: u32) -> Option<&'static Window> {
     // SAFETY: a get of the window is not complete, so no thread frees it meanwhile.
     unsafe { BY_NUMBER[space as usize].load(Ordering::Acquire).as_ref() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+
+    fn window(handle: u64) -> Box<Window> {
+        let number = take_number().expect("there are few");
+        Box::new(Window::new(handle, number, 0, &[8], Mode::Off, None))
+    }
+
+    #[test]
+    fn windows_that_come_and_go_leave_nothing_to_look_at() {
+        // As many as there may be, some of which stay all the time.
+        let handles = |count: u64| (1..=count).map(|at| at.wrapping_mul(0xD129_0DDB_53C4_3E49) | 1);
+        let mut open: VecDeque<u64> = VecDeque::new();
+        for handle in handles(50_000) {
+            insert(window(handle));
+            open.push_back(handle);
+            if open.len() == WINDOWS_MAX {
+                let gone = open.remove(WINDOWS_MAX / 2).expect("it is there");
+                let window = remove(gone).expect("it was known");
+                return_number(window.space);
+                assert!(find(gone).is_none() && remove(gone).is_none());
+            }
+        }
+        assert!(open.iter().all(|handle| find(*handle).is_some_and(|window| window.handle == *handle)));
+        assert!(handles(50_000).filter(|handle| find(*handle).is_some()).count() == open.len());
+        let reach = REACH.load(Ordering::Relaxed);
+        assert!(reach < 100, "a search looks at {reach} slots");
+        open.into_iter().filter_map(remove).for_each(|window| return_number(window.space));
+    }
 }
