@@ -215,7 +215,8 @@ fn end_all(window: &Window, underway: &Underway, epoch: u32) -> c_int {
     filed.error
 }
 
-/// `MPI_Win_fence`.
+/// `MPI_Win_fence`. A rank that MPI refuses the fence has taken no part in it, and the others wait for its next one. So it takes none in the
+/// exchange either, or the exchanges of two fences would meet.
 pub fn fence(handle: u64, assert: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(window) = windows::find(handle) else { return next() };
     let underway = Underway::of_all(window);
