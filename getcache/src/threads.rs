@@ -27,6 +27,10 @@ struct Return;
 impl Drop for Return {
     fn drop(&mut self) {
         let number = NUMBER.replace(NONE);
+        // There may have been none left for this thread.
+        if number == NONE {
+            return;
+        }
         FREE.lock().unwrap_or_else(PoisonError::into_inner).numbers.push(number);
     }
 }
@@ -46,11 +50,13 @@ pub(crate) fn own() -> u32 {
 
 #[cold]
 fn new_number() -> u32 {
+    // A thread that has given one back, since it is about to end, gets no other: nobody would give that back.
+    if RETURN.try_with(|_| ()).is_err() {
+        return NONE;
+    }
     let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
     let next = free.next;
-    let number = free.numbers.pop().or((next < THREADS).then_some(next));
-    // A thread that is about to end has none.
-    let Some(number) = number.filter(|_| RETURN.try_with(|_| ()).is_ok()) else { return NONE };
+    let Some(number) = free.numbers.pop().or((next < THREADS).then_some(next)) else { return NONE };
     free.next = next.max(number + 1);
     NUMBER.set(number);
     number
@@ -65,5 +71,30 @@ mod tests {
         let mine = own();
         let numbers: Vec<u32> = (0..1000).map(|_| std::thread::spawn(own).join().unwrap()).collect();
         assert!(numbers.iter().all(|number| *number != mine && *number < THREADS), "{numbers:?}");
+    }
+
+    /// Asks for a number when its thread has given one back.
+    struct Late;
+
+    impl Drop for Late {
+        fn drop(&mut self) {
+            assert_eq!(own(), NONE);
+        }
+    }
+
+    thread_local! {
+        static LATE: Late = const { Late };
+    }
+
+    #[test]
+    fn threads_that_are_about_to_end_take_no_number_with_them() {
+        for _ in 0..2 * THREADS {
+            // What is used first is dropped last.
+            let number = std::thread::spawn(|| {
+                LATE.with(|_| ());
+                own()
+            });
+            assert_ne!(number.join().unwrap(), NONE);
+        }
     }
 }
