@@ -1,8 +1,10 @@
 //! A cache for which the system has no address space. Alone in its process, whose limit it lowers.
 
+mod support;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use vgasnet_getcache::{Ask, GetCache, Key, Limits, Outcome, TellingHeap};
+use vgasnet_getcache::{GetCache, Limits, TellingHeap};
 
 /// Lets this process map so many bytes more.
 fn limit_address_space(more: u64) {
@@ -24,12 +26,5 @@ fn a_cache_without_memory_for_tables_is_off_and_says_so_once() {
         move || _ = told.fetch_add(1, Ordering::Relaxed)
     };
     let cache: GetCache<TellingHeap<_>> = GetCache::new(Limits::of_memory(1 << 40, 1 << 16, 1), TellingHeap(tell));
-    for at in 0..100 {
-        let mut bytes = [0; 8];
-        let key = Key { space: 0, target: 0, address: at % 7 * 8 };
-        // SAFETY: the bytes are there until the get has ended, which it has at once.
-        let outcome = unsafe { cache.get(&key, &Ask::all(8, 1.0, 0), bytes.as_mut_ptr()) };
-        assert_eq!(outcome, Outcome::Miss { from: 0, fill: None });
-    }
-    assert_eq!((told.load(Ordering::Relaxed), cache.stats().gets), (1, 100));
+    support::expect_off(&cache, &told);
 }

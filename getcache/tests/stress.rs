@@ -1,5 +1,7 @@
 //! Threads that get, fill, write and invalidate: whoever hits gets bytes that were right at some time during the get.
 
+mod support;
+
 use fastrand::Rng;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -228,12 +230,5 @@ fn a_cache_without_memory_is_off_and_says_so_once() {
         seed: 1,
     };
     let cache: GetCache<Refusing> = GetCache::new(limits, Refusing(told.clone()));
-    for at in 0..100 {
-        let mut bytes = [0; 8];
-        let key = Key { space: 0, target: 0, address: at % 7 * 8 };
-        // SAFETY: the bytes are there until the get has ended, which it has at once.
-        let outcome = unsafe { cache.get(&key, &Ask::all(8, 1.0, 0), bytes.as_mut_ptr()) };
-        assert_eq!(outcome, Outcome::Miss { from: 0, fill: None });
-    }
-    assert_eq!((told.load(Ordering::Relaxed), cache.stats().gets), (1, 100));
+    support::expect_off(&cache, &told);
 }
