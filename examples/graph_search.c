@@ -22,20 +22,13 @@
  *   mkdir /sys/fs/cgroup/small && cd /sys/fs/cgroup/small && echo 40M >memory.max && echo $$ >cgroup.procs
  */
 #include "mapped_file.h"
+#include "rmat.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <vgasnet.h>
-
-/* Edges for each vertex. */
-#define EDGE_FACTOR 16
-
-/* Of 2^16: an edge is in the upper left quarter of the matrix, or in that and the upper right one, and so on. */
-#define A 37356             /* 0.57 */
-#define A_B (A + 12452)     /* 0.19 more */
-#define A_B_C (A_B + 12452) /* 0.19 more, which leaves 0.05 */
 
 /* The level of vertices that no edge has led to yet, and more levels than there are. */
 #define UNSEEN 255
@@ -47,11 +40,6 @@ struct graph {
     unsigned scale;
     uint64_t seed;
     size_t vertices, edges;
-};
-
-/* An edge as it is generated. It leads both ways. */
-struct edge {
-    uint32_t from, to;
 };
 
 /* A vertex that was found, for the rank that has it. */
@@ -151,42 +139,11 @@ static uint32_t *own_edges(void) { return (uint32_t *)(void *)(bases[me] + bytes
 
 /* ---- the graph ---- */
 
-/* splitmix64 */
-static uint64_t random_word(uint64_t *state) {
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-/* Gives the vertices other numbers: most edges of R-MAT are at low ones, which would all belong to one rank. */
-static uint32_t renumbered(uint32_t vertex) {
-    uint32_t mask = (uint32_t)(graph.vertices - 1);
-    for (int turn = 0; turn < 2; ++turn) {
-        vertex = vertex * UINT32_C(0x9e3779b1) & mask;
-        vertex ^= vertex >> (graph.scale / 2 + 1);
-    }
-    return vertex;
-}
-
-static struct edge edge_at(size_t index) {
-    uint64_t state = graph.seed * UINT64_C(0xd1342543de82ef95) + index * graph.scale, bits = 0;
-    struct edge edge = {0, 0};
-    for (unsigned level = 0; level < graph.scale; ++level, bits >>= 16) {
-        if (level % 4 == 0) bits = random_word(&state);
-        uint32_t part = (uint32_t)(bits & UINT16_MAX);
-        edge.from = edge.from << 1 | (part >= A_B);
-        edge.to = edge.to << 1 | ((part >= A && part < A_B) || part >= A_B_C);
-    }
-    edge.from = renumbered(edge.from), edge.to = renumbered(edge.to);
-    return edge;
-}
-
 /* Calls a function for each edge, in either direction, that begins at one of a range of own vertices. */
 static void for_each_edge(size_t first, size_t end, void (*take)(size_t own, uint32_t to)) {
     size_t base = first_of(me);
     for (size_t index = 0; index < graph.edges; ++index) {
-        struct edge edge = edge_at(index);
+        struct edge edge = rmat_edge(graph.scale, graph.seed, index);
         if (edge.from == edge.to) continue;
         if (edge.from - base >= first && edge.from - base < end) take(edge.from - base, edge.to);
         if (edge.to - base >= first && edge.to - base < end) take(edge.to - base, edge.from);
@@ -379,7 +336,7 @@ static void run(int is_mapped) {
     outboxes = (struct outbox *)memory(ranks, sizeof *outboxes);
     memset(levels, UNSEEN, graph.vertices);
     /* Vertex 0 has the most edges before vertices get other numbers, most likely. */
-    uint32_t root = renumbered(0);
+    uint32_t root = rmat_renumbered(graph.scale, 0);
     barrier();
     double began = seconds();
     unsigned depth = search(root);

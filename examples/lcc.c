@@ -15,14 +15,7 @@
  *   mpicc -O2 -DUSE_MPI -D_POSIX_C_SOURCE=200809L examples/lcc.c -o lcc-mpi && mpiexec -n 2 ./lcc-mpi --scale 16
  */
 #include "remote.h"
-
-/* Edges for each vertex, before the graph is made simple. */
-#define EDGE_FACTOR 16
-
-/* Of 2^16: an edge is in the upper left quarter of the matrix, or in that and the upper right one, and so on. */
-#define A 37356             /* 0.57 */
-#define A_B (A + 12452)     /* 0.19 more */
-#define A_B_C (A_B + 12452) /* 0.19 more, which leaves 0.05 */
+#include "rmat.h"
 
 #define SCALE_MAX 28
 
@@ -32,10 +25,6 @@
 struct options {
     uint64_t scale, seed, batch;
     int is_weighted;
-};
-
-struct edge {
-    uint32_t from, to;
 };
 
 /* What came of the vertices of a rank. */
@@ -97,38 +86,6 @@ static size_t degree_of(uint32_t vertex) {
 
 /* ---- the graph ---- */
 
-/* splitmix64 */
-static uint64_t mix(uint64_t z) {
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static uint64_t random_word(uint64_t *state) { return mix(*state += UINT64_C(0x9e3779b97f4a7c15)); }
-
-/* Gives the vertices other numbers: most edges of R-MAT are at low ones, which would all belong to one rank. */
-static uint32_t renumbered(uint32_t vertex) {
-    uint32_t mask = (uint32_t)(vertices - 1);
-    for (int turn = 0; turn < 2; ++turn) {
-        vertex = vertex * UINT32_C(0x9e3779b1) & mask;
-        vertex ^= vertex >> (options.scale / 2 + 1);
-    }
-    return vertex;
-}
-
-static struct edge edge_at(size_t index) {
-    uint64_t state = options.seed * UINT64_C(0xd1342543de82ef95) + index * options.scale, bits = 0;
-    struct edge edge = {0, 0};
-    for (unsigned level = 0; level < options.scale; ++level, bits >>= 16) {
-        if (level % 4 == 0) bits = random_word(&state);
-        uint32_t part = (uint32_t)(bits & UINT16_MAX);
-        edge.from = edge.from << 1 | (part >= A_B);
-        edge.to = edge.to << 1 | ((part >= A && part < A_B) || part >= A_B_C);
-    }
-    edge.from = renumbered(edge.from), edge.to = renumbered(edge.to);
-    return edge;
-}
-
 /* Ordinary memory with the lists of some vertices while they are made: the next free place of each. */
 struct window {
     size_t first, end; /* vertices */
@@ -139,7 +96,7 @@ struct window {
 /* Adds all edges that begin in the window, in either direction; without neighbours counts them at the place behind. */
 static void add_edges(struct window *window) {
     for (size_t index = 0; index < EDGE_FACTOR * vertices; ++index) {
-        struct edge edge = edge_at(index);
+        struct edge edge = rmat_edge((unsigned)options.scale, options.seed, index);
         if (edge.from == edge.to) continue;
         for (int turn = 0; turn < 2; ++turn) {
             uint32_t from = turn == 0 ? edge.from : edge.to, to = turn == 0 ? edge.to : edge.from;
