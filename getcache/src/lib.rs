@@ -34,4 +34,4 @@ pub use ask::{Ask, Fill, Outcome};
 pub use cache::{GetCache, State};
 pub use locked::Locked;
 pub use memory::{CHUNK_ALIGN, Heap, Memory, TellingHeap};
-pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, Stats};
+pub use vgasnet_protocol::get_cache::{GENERATION_PLACES, Key, Limits, MEMORY_MAX, Stats};

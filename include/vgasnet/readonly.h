@@ -45,7 +45,7 @@ extern "C" {
 /* 0 in a field, or no structure, stands for the default. */
 typedef struct {
     size_t struct_bytes; /* sizeof(vgasnet_readonly_options_t) */
-    size_t cache_bytes_max; /* memory for the copies, at least 64K; ranges that give the same share it. VGASNET_GET_CACHE_SIZE */
+    size_t cache_bytes_max; /* memory for the copies, 64K to 64G; ranges that give the same share it. VGASNET_GET_CACHE_SIZE */
     size_t get_bytes_max; /* larger gets leave no copy; at most 65536, which is the default */
     size_t object_bytes; /* the range is an array of objects of this size: a get of a part of one fetches it all. None */
 } vgasnet_readonly_options_t;

@@ -5,6 +5,7 @@ use crate::report::line;
 use std::ffi::OsString;
 use std::fmt;
 use std::sync::OnceLock;
+use vgasnet_getcache::MEMORY_MAX;
 
 /// What a window's cache relies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ const SIZE_DEFAULT: u64 = 64 << 20;
 pub fn cache_bytes(call: &str) -> u64 {
     let Some(value) = text("VGASNET_MPI_CACHE_SIZE") else { return SIZE_DEFAULT };
     parse_bytes(&value).unwrap_or_else(|| {
-        let allowed = "a number of bytes from 1 on is allowed, with K, M, G or T behind it";
+        let allowed = format!("a number of bytes from 1 to {}G is allowed, with K, M or G behind it", MEMORY_MAX >> 30);
         line(call, &format!("VGASNET_MPI_CACHE_SIZE={value}: {allowed}; nothing is cached"));
         0
     })
@@ -108,11 +109,10 @@ fn parse_bytes(value: &str) -> Option<u64> {
         (at, 'K' | 'k') => (&value[..at], 10),
         (at, 'M' | 'm') => (&value[..at], 20),
         (at, 'G' | 'g') => (&value[..at], 30),
-        (at, 'T' | 't') => (&value[..at], 40),
         _ => (value, 0),
     };
     let number: u64 = number.parse().ok()?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0)
+    number.checked_mul(1 << shift).filter(|bytes| (1..=MEMORY_MAX).contains(bytes))
 }
 
 /// Where statistics go.
@@ -141,10 +141,12 @@ mod tests {
 
     #[test]
     fn sizes_have_units() {
-        let sizes = [("1", 1), ("64M", 64 << 20), ("3k", 3 << 10), ("2G", 2 << 30), ("1T", 1 << 40)];
+        let sizes = [("1", 1), ("64M", 64 << 20), ("3k", 3 << 10), ("2G", 2 << 30), ("64G", 64 << 30)];
         assert!(sizes.into_iter().all(|(text, bytes)| parse_bytes(text) == Some(bytes)));
         assert!(
-            ["0", "0M", "M", "", "x", "-1", "1P", "99999999999G"].into_iter().all(|text| parse_bytes(text).is_none())
+            ["0", "0M", "M", "", "x", "-1", "1P", "65G", "99999999999G"]
+                .into_iter()
+                .all(|text| parse_bytes(text).is_none())
         );
     }
 

@@ -135,9 +135,9 @@ fn modes_are_asked_for_in_four_ways() {
 fn values_that_are_none_get_one_line() {
     let program = c("modes");
     let modes = "allowed are off, epoch, phase, always and checked";
-    let sizes = "a number of bytes from 1 on is allowed, with K, M, G or T behind it";
+    let sizes = "a number of bytes from 1 to 64G is allowed, with K, M or G behind it";
     let clampi = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
-    let cases: [(&[&str], (&str, &str), String); 5] = [
+    let cases: [(&[&str], (&str, &str), String); 6] = [
         (&["vgasnet_cache", "fast"], ("A", ""), format!("vgasnet_cache=fast: {modes}; the window is not cached")),
         (&["CLAMPI_MODE", "4"], ("A", ""), format!("CLAMPI_MODE=4: {clampi}; the window is not cached")),
         (
@@ -154,6 +154,11 @@ fn values_that_are_none_get_one_line() {
             &["vgasnet_cache", "always"],
             ("VGASNET_MPI_CACHE_SIZE", "much"),
             format!("VGASNET_MPI_CACHE_SIZE=much: {sizes}; nothing is cached"),
+        ),
+        (
+            &["vgasnet_cache", "always"],
+            ("VGASNET_MPI_CACHE_SIZE", "65G"),
+            format!("VGASNET_MPI_CACHE_SIZE=65G: {sizes}; nothing is cached"),
         ),
     ];
     for (arguments, variable, expected) in cases {

@@ -17,6 +17,7 @@ use variables::{
     Audience, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable, parse_conduit,
     parse_directory, parse_switch, set,
 };
+use vgasnet_protocol::get_cache::MEMORY_MAX;
 use vgasnet_protocol::replacement::PolicyKind;
 
 /// The smallest page that `VGASNET_PAGE_SIZE` may ask for on any system, in bytes; [`page_bytes_min`] on this one.
@@ -27,6 +28,8 @@ const PAGE_BYTES_DEFAULT: u64 = 4 << 20;
 
 /// The least memory for copies of small gets, in bytes.
 pub const GET_CACHE_BYTES_MIN: u64 = 64 << 10;
+/// The most that it may ask for, in bytes.
+pub const GET_CACHE_BYTES_MAX: u64 = MEMORY_MAX;
 
 /// The largest default pool, in bytes. A larger one has to be asked for.
 const POOL_BYTES_DEFAULT_MAX: u64 = 64 << 30;
@@ -90,7 +93,8 @@ pub struct Config {
     pub replacement: PolicyKind,
     /// Whether small operations may be carried out where their page is.
     pub ships: bool,
-    /// The most memory for copies of gets from read-only ranges, in bytes: at least [`GET_CACHE_BYTES_MIN`].
+    /// The most memory for copies of gets from read-only ranges, in bytes: from [`GET_CACHE_BYTES_MIN`] to
+    /// [`GET_CACHE_BYTES_MAX`].
     pub get_cache_bytes: u64,
     /// Whether the end of a read-only range finds out who has written there.
     pub checks_readonly: bool,
@@ -161,7 +165,9 @@ impl Config {
             peer_memory: settings.peer_memory.unwrap_or(true),
             replacement: settings.replacement.unwrap_or_default(),
             ships: settings.ships.unwrap_or(true),
-            get_cache_bytes: settings.get_cache_bytes.unwrap_or((pool_bytes / 8).max(GET_CACHE_BYTES_MIN)),
+            get_cache_bytes: settings
+                .get_cache_bytes
+                .unwrap_or((pool_bytes / 8).clamp(GET_CACHE_BYTES_MIN, GET_CACHE_BYTES_MAX)),
             checks_readonly: settings.checks_readonly.unwrap_or(false),
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),

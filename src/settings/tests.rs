@@ -121,6 +121,10 @@ fn refuses_malformed_values() {
     for value in ["", "yes", "2", "01", "true"] {
         assert!(refused("VGASNET_COOPERATIVE", value).ends_with("allowed: 0 or 1"));
     }
+    for value in ["63K", "65G", "99999999T"] {
+        let line = refused("VGASNET_GET_CACHE_SIZE", value);
+        assert!(line.ends_with("allowed: a size from 64K to 64G"), "{line}");
+    }
     assert!(refused("VGASNET_REPLACEMENT", "lru").ends_with("allowed: clock-pro or clock"));
     for value in ["", "SMP", "pigeon"] {
         assert!(refused("VGASNET_CONDUIT", value).ends_with(&format!("allowed: {CONDUITS}")));

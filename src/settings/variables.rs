@@ -3,7 +3,7 @@
 use super::edit_distance::edit_distance;
 use super::io_fault::{self, IoFault};
 use super::size::{format_size, parse_size};
-use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
+use super::{CONDUITS, Conduit, GET_CACHE_BYTES_MAX, GET_CACHE_BYTES_MIN, PAGE_BYTES_MAX, page_bytes_min};
 use crate::error::UserError;
 use std::path::PathBuf;
 use vgasnet_conduit::launchers::HOST_TIMEOUT_S;
@@ -133,7 +133,7 @@ pub(super) const VARIABLES: [Variable; 20] = [
         name: "VGASNET_GET_CACHE_SIZE",
         audience: Audience::Users,
         meaning: "most memory of each rank, besides the pool, for copies of small gets from ranges that it declares read-only",
-        allowed: "a size of at least 64K",
+        allowed: "a size from 64K to 64G",
         default: "an eighth of the pool",
         set: |settings, value| parse_get_cache(value).map(|bytes| settings.get_cache_bytes = Some(bytes)),
     },
@@ -277,6 +277,9 @@ fn parse_get_cache(value: &str) -> Result<u64, String> {
     let bytes = parse_size(value)?;
     if bytes < GET_CACHE_BYTES_MIN {
         return Err(format!("is too little; set it to at least {}", format_size(GET_CACHE_BYTES_MIN)));
+    }
+    if bytes > GET_CACHE_BYTES_MAX {
+        return Err(format!("is too much; set it to at most {}", format_size(GET_CACHE_BYTES_MAX)));
     }
     Ok(bytes)
 }

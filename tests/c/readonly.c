@@ -319,6 +319,8 @@ static void misuse(void) {
     REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
     options.struct_bytes = sizeof options, options.cache_bytes_max = 1000;
     REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
+    options.cache_bytes_max = ((size_t)64 << 30) + 1;
+    REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
     options.cache_bytes_max = 0, options.get_bytes_max = 65537;
     REFUSED(vgasnet_readonly_begin(0, start_of, 8, 0, &options));
     options.get_bytes_max = 64, options.object_bytes = 65;

@@ -271,7 +271,7 @@ fn ranges_that_cannot_be_read_only_are_refused() {
     let ended = run(&program, &["misuse"], small(1, 2, true, true));
     let lines: Vec<_> = ended.expect(0).stderr.lines().collect();
     assert!(lines.iter().all(|line| line.starts_with("vgasnet: rank 0: vgasnet_readonly_")), "{ended}");
-    assert_eq!(lines.len(), 21, "{ended}");
+    assert_eq!(lines.len(), 22, "{ended}");
 }
 
 #[test]

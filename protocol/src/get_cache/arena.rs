@@ -8,6 +8,9 @@ use slab::Slab;
 /// The unit of regions.
 pub const UNIT_BYTES: u32 = 16;
 
+/// More memory than a cache ever has, in bytes: units are numbered in 32 bits.
+pub const MEMORY_MAX: u64 = UNIT_BYTES as u64 * (1 << 32);
+
 const NONE: u32 = u32::MAX;
 
 /// A region of the arena.

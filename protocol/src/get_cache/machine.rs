@@ -49,7 +49,7 @@ const ENTRIES: core::ops::RangeInclusive<u64> = 64..=1 << 24;
 
 impl Limits {
     /// The bounds of a cache that may have so much memory, at least 64 bytes, and keeps gets of at most `len_max`. It begins small, and
-    /// never has 64 GiB: units are numbered in 32 bits.
+    /// never has all of [`super::MEMORY_MAX`].
     pub fn of_memory(bytes: u64, len_max: u32, seed: u64) -> Limits {
         let bytes = (bytes / 64 * 64).max(64);
         let units_max = u64::from(u32::MAX) - 1;

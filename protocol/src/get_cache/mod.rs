@@ -30,7 +30,7 @@ mod stats;
 mod window;
 
 pub use answer::{Answer, Filled, Part, Want};
-pub use arena::{Arena, RegionId, Span, UNIT_BYTES, units_of};
+pub use arena::{Arena, MEMORY_MAX, RegionId, Span, UNIT_BYTES, units_of};
 pub use entries::{Entries, Entry};
 pub use ghosts::Ghosts;
 pub use heat::{Clock, Heat};

@@ -9,6 +9,7 @@ use crate::error::UserError;
 use crate::sys::Signalproof;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
+use vgasnet_getcache::MEMORY_MAX;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::writes::NEVER;
 
@@ -235,6 +236,11 @@ fn check_options(options: &RangeOptions, settings: &CopySettings) -> Result<(usi
     if cache_bytes_max != 0 && cache_bytes_max < GET_BYTES_MAX {
         return Err(UserError::new(format!(
             "cache_bytes_max is {cache_bytes_max}; give at least {GET_BYTES_MAX}, or 0 for VGASNET_GET_CACHE_SIZE"
+        )));
+    }
+    if cache_bytes_max as u64 > MEMORY_MAX {
+        return Err(UserError::new(format!(
+            "cache_bytes_max is {cache_bytes_max}; give at most {MEMORY_MAX}, or 0 for VGASNET_GET_CACHE_SIZE"
         )));
     }
     Ok((given(cache_bytes_max, settings.cache_bytes), get_bytes_max as u32, object_bytes as u32))
