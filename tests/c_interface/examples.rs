@@ -1,7 +1,7 @@
 //! The C programs of `examples/`, in jobs with pools much smaller than what they use.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run};
+use crate::support::run::{Ended, Setup, fresh_dir, run};
 use std::path::PathBuf;
 
 const KIB: u64 = 1 << 10;
@@ -156,5 +156,37 @@ fn every_example_is_run() {
     for source in sources {
         let name = source.file_stem().expect("a name").to_string_lossy();
         assert!(tests.contains(&format!("says(\"{name}\"")), "no test runs examples/{name}.c");
+    }
+}
+
+#[test]
+fn shared_log() {
+    let dir = fresh_dir();
+    let log = dir.join("log");
+    let log = log.to_str().expect("paths of tests are text");
+    for of in [setup(1, 64 * KIB, MIB), setup(4, 256 * KIB, 2 * MIB), setup(3, 4 * KIB, 64 * KIB)] {
+        says("shared_log", &[log, "300"], of, &[&format!("300 records of {} ranks, 0 wrong", of.ranks)]);
+    }
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    explains("shared_log", &["--help"], 0);
+    for args in [&[][..], &["/tmp/log", "0"], &["/tmp/log", "1x"], &["/tmp/log", "1", "2"]] {
+        explains("shared_log", args, 2);
+    }
+}
+
+#[test]
+fn checkpoint() {
+    let dir = fresh_dir();
+    let table = dir.join("table");
+    let table = table.to_str().expect("paths of tests are text");
+    let words = 24 * MIB / 8;
+    let (writers, readers) = (setup(4, 256 * KIB, 4 * MIB), setup(3, 64 * KIB, 2 * MIB));
+    says("checkpoint", &["write", table, "24"], writers, &[&format!("{words} words written by 4 ranks")]);
+    assert_eq!(std::fs::metadata(table).expect("it was written").len(), 16 + 24 * MIB);
+    says("checkpoint", &["read", table], readers, &[&format!("{words} words read by 3 ranks")]);
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
+    explains("checkpoint", &["--help"], 0);
+    for args in [&[][..], &["copy", "/tmp/x"], &["write", "/tmp/x", "0"], &["read", "/tmp/x", "1"]] {
+        explains("checkpoint", args, 2);
     }
 }

@@ -1,7 +1,7 @@
 //! The C programs of `tests/c/`, as jobs of several ranks, with pools much smaller than what they use.
 
 use crate::support::compile::{self, Language, Linking};
-use crate::support::run::{Ended, Setup, run, run_with, some_of};
+use crate::support::run::{Ended, Setup, fresh_dir, run, run_with, some_of};
 use std::path::Path;
 use std::path::PathBuf;
 
@@ -287,6 +287,21 @@ fn program_in(document: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("c");
     std::fs::write(&source, program).expect("a file of ours");
     compile::build(&source, Language::C99, Linking::Shared)
+}
+
+#[test]
+fn the_program_about_shared_files_runs() {
+    let (program, dir) = (program_in("docs/files.md"), fresh_dir());
+    let file = dir.join("rows");
+    for setup in [large(2, true, true), small(4, 7, false, true), small(1, 7, true, true)] {
+        let ended = run(&program, &[file.to_str().expect("paths of tests are text")], setup);
+        let mut lines: Vec<_> = ended.expect(0).stdout.lines().collect();
+        lines.sort_unstable();
+        let sum_of = |rank: u32| 100 * (0..1000).map(|row| u64::from(row + (rank + 1) % setup.ranks)).sum::<u64>();
+        let expected = (0..setup.ranks).map(|rank| format!("rank {rank}: sum {}", sum_of(rank)));
+        assert_eq!(lines, expected.collect::<Vec<_>>(), "{ended}");
+    }
+    std::fs::remove_dir_all(&dir).expect("a directory of ours");
 }
 
 #[test]
