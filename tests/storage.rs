@@ -6,6 +6,8 @@ mod buffers;
 mod directories;
 #[path = "storage/full_disk.rs"]
 mod full_disk;
+#[path = "storage/named.rs"]
+mod named;
 #[path = "storage/support.rs"]
 mod support;
 
@@ -14,7 +16,7 @@ use std::thread;
 use std::time::Duration;
 use support::{Pages, each_owned, each_storage, is_readable, settle};
 use vgasnet::settings::{IoDirection, IoFault};
-use vgasnet::storage::{Busy, Faulty, IoOperation, MemoryStorage, Storage};
+use vgasnet::storage::{Busy, Faulty, FileSlot, IoOperation, MemoryStorage, Storage};
 
 const PAGE_BYTES: usize = 64 << 10;
 const DEPTH: usize = 16;
@@ -68,7 +70,7 @@ fn bytes_come_back_from_where_they_were_put() {
 fn threads_read_side_by_side_with_blocking_calls() {
     const COUNT: usize = 24;
     each_storage(((COUNT + 1) * PAGE_BYTES) as u64, DEPTH, |storage| {
-        let Some(reader) = storage.reader() else { return };
+        let Some(reader) = storage.reader(FileSlot::BACKING) else { return };
         let places: Vec<_> = (0..COUNT).map(|page| ((page * PAGE_BYTES) as u64, page)).collect();
         let mut pages = Pages::new(COUNT, PAGE_BYTES);
         (0..COUNT).for_each(|page| pages.fill(page, page as u64));
@@ -91,11 +93,11 @@ fn threads_read_side_by_side_with_blocking_calls() {
 #[test]
 fn reads_that_are_to_fail_are_not_done_by_threads() {
     each_owned(PAGE_BYTES as u64, 1, |storage| {
-        let has_reader = storage.reader().is_some();
-        let fault = |direction| IoFault { of_files: false, direction, nth: 1, count: 1, errno: libc::EIO };
+        let has_reader = storage.reader(FileSlot::BACKING).is_some();
+        let fault = |direction| IoFault::once(direction, 1);
         let writes_fail = Faulty::new(storage, fault(IoDirection::Write));
-        assert_eq!(writes_fail.reader().is_some(), has_reader);
-        assert!(Faulty::new(Box::new(writes_fail), fault(IoDirection::Read)).reader().is_none());
+        assert_eq!(writes_fail.reader(FileSlot::BACKING).is_some(), has_reader);
+        assert!(Faulty::new(Box::new(writes_fail), fault(IoDirection::Read)).reader(FileSlot::BACKING).is_none());
     });
 }
 

@@ -2,7 +2,6 @@
 //! who asked, and the job goes on.
 
 use super::{Driver, Engine, Work};
-use crate::error::UserError;
 use crate::memory::Closing;
 use crate::storage::NamedFile;
 use std::cell::RefCell;
@@ -69,9 +68,6 @@ impl OpenFiles {
 
 impl Engine {
     /// A file is open now, with bytes in its first `pages` pages. A rank that is a home of some gives the `file` to do I/O on.
-    ///
-    /// # Errors
-    /// This rank's storage has no files but its own.
     pub fn open_file(
         &mut self,
         space: Space,
@@ -79,13 +75,12 @@ impl Engine {
         pages: u32,
         file: Option<Arc<NamedFile>>,
         state: Arc<FileState>,
-    ) -> Result<(), UserError> {
+    ) {
         if let Some(file) = file.filter(|_| stripes.homes.contains(&self.space.rank)) {
-            self.storage.add_file(space, file)?;
+            self.storage.add_file(space, file);
         }
         self.protocol.add_file(space, stripes, pages);
         self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new() });
-        Ok(())
     }
 
     /// Whether nothing is under way about the file here, so that it may be closed.

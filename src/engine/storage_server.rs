@@ -26,7 +26,7 @@ use super::work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, BlockingReader, IoDirection, NamedFile, Storage};
+use crate::storage::{BLOCK_BYTES, BlockingReader, FileSlot, IoDirection, Storage};
 use blocks::{BLOCK_TOKEN, Blocks};
 use home_page::{HomeFiles, HomePage};
 use page_read::READ_BYTES_MAX;
@@ -70,8 +70,6 @@ pub struct StorageServer {
     storage: Box<dyn Storage>,
     operations: Slab<Operation>,
     files: HomeFiles,
-    /// The files with names, by slot.
-    named: HashMap<u32, Arc<NamedFile>>,
     /// The operation of each page that has one.
     of_page: HashMap<HomePage, usize>,
     /// The number of the next operation.
@@ -114,7 +112,7 @@ impl StorageServer {
             space.own.pool.bytes_from(first_of_blocks) >= slots * BLOCK_BYTES,
             "there is no memory for {slots} blocks"
         );
-        let block_reader = storage.reader();
+        let block_reader = storage.reader(FileSlot::BACKING);
         let reader = block_reader.clone().filter(|_| space.page_bytes() <= READ_BYTES_MAX);
         StorageServer {
             background: Background::new(space.page_bytes()),
@@ -126,7 +124,6 @@ impl StorageServer {
             ),
             behind_blocks: HashMap::new(),
             files: HomeFiles::new(Space::of_segment(space.rank)),
-            named: HashMap::new(),
             space,
             storage,
             operations: Slab::new(),

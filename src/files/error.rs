@@ -58,7 +58,7 @@ fn hint(errno: i32) -> &'static str {
         libc::EISDIR => "give the path of a file",
         libc::ENAMETOOLONG => "give a shorter path",
         libc::EFBIG => "raise `ulimit -f`, or use a file system for larger files",
-        libc::EINVAL => "give the path of a regular file",
+        libc::EINVAL | libc::EOPNOTSUPP => "give the path of a regular file",
         _ => "check the file system that it is on",
     }
 }

@@ -114,25 +114,16 @@ impl Files {
         self.begin(file, arguments.stripe_bytes, told.size_bytes)
     }
 
-    /// Has the engine know the file, on all ranks or on none.
+    /// Has the engines of all ranks know the file.
     fn begin(&self, file: SharedFile, stripe_bytes: u64, size_bytes: u64) -> Result<u32, FileError> {
         let page_bytes = self.ops.space().page_bytes() as u64;
         let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
         let stripes = Stripes { homes: Arc::clone(&file.homes), pages: (stripe_bytes / page_bytes).max(1) as u32 };
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
-        let begun = self.driver().engine().open_file(file.space, stripes, pages, named, state);
-        let all = self.coll.gather_all(file.team, u32::from(begun.is_err()))?;
-        if all.iter().any(|has_failed| *has_failed != 0) {
-            if begun.is_ok() {
-                self.driver().engine().close_file(file.space);
-            }
-            begun?;
-            return Err(FileError::argument(format!(
-                "{}: another rank of the team has no storage for it",
-                file.path.display()
-            )));
-        }
+        self.driver().engine().open_file(file.space, stripes, pages, named, state);
+        // A rank that knows the file may be asked about it.
+        self.coll.gather_all(file.team, 0_u32)?;
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(file));
         Ok(number)
@@ -167,11 +158,15 @@ impl Files {
 
     /// Opens the file as this rank sees it.
     fn try_open(&self, path: &Path, arguments: &OpenArguments<'_>) -> (Option<NamedFile>, Found) {
+        // Of what is written in part the rest is read.
         let options = NamedOptions {
+            read: true,
             write: arguments.access.write,
-            create: arguments.create,
+            create: arguments.create.is_some(),
+            mode: arguments.create.unwrap_or_default(),
             exclusive: arguments.exclusive,
             truncate: arguments.truncate,
+            buffered: false,
         };
         let opened = NamedFile::open(path, &options).and_then(|file| {
             let about = file.about()?;

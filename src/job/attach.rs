@@ -7,8 +7,9 @@ use crate::am::{BadEntry, CLIENT_FIRST, Entry};
 use crate::error::UserError;
 use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes};
 use crate::settings::{Config, format_size, format_size_about};
-use crate::storage::{self, MemoryStorage, Storage};
+use crate::storage::{self, Storage};
 use crate::sys::observers::is_under_valgrind;
+use std::path::Path;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
 use vgasnet_protocol::Rank;
@@ -129,8 +130,12 @@ impl Job {
             true
         };
         let opened = watched(tell, || storage::open(&options));
-        // A rank without a segment needs a storage for shared files alone.
-        if size_bytes == 0 { opened.or_else(|_| Ok(Box::new(MemoryStorage::new(0, 1, 0)))) } else { opened }
+        if size_bytes > 0 {
+            return opened;
+        }
+        // A file without bytes may lie anywhere: shared files alone need the storage.
+        let (dir, warn) = (Path::new("/dev/shm"), Arc::new(|_: &str| ()));
+        opened.or_else(|error| storage::open(&storage::Options { dir, warn, ..options }).map_err(|_| error))
     }
 }
 

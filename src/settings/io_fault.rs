@@ -3,9 +3,9 @@
 /// The direction of a storage operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoDirection {
-    /// From the backing file into memory.
+    /// From a file into memory.
     Read,
-    /// From memory into the backing file.
+    /// From memory into a file.
     Write,
 }
 
@@ -13,9 +13,7 @@ pub enum IoDirection {
 /// have failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IoFault {
-    /// Operations on files with names are counted, else those on the backing file.
-    pub of_files: bool,
-    /// Which of them.
+    /// Which operations are counted.
     pub direction: IoDirection,
     /// The first one that fails, counted from 1.
     pub nth: u64,
@@ -23,43 +21,62 @@ pub struct IoFault {
     pub count: u64,
     /// The error.
     pub errno: i32,
+    /// Operations on named files are counted, in place of those on the backing file.
+    pub on_files: bool,
 }
 
 impl IoFault {
     /// One operation fails with `EIO`.
     pub fn once(direction: IoDirection, nth: u64) -> IoFault {
-        IoFault { of_files: false, direction, nth, count: 1, errno: libc::EIO }
+        IoFault { direction, nth, count: 1, errno: libc::EIO, on_files: false }
     }
 
     /// So many writes find the disk full.
     pub fn full_disk(nth: u64, count: u64) -> IoFault {
-        IoFault { of_files: false, direction: IoDirection::Write, nth, count, errno: libc::ENOSPC }
+        IoFault { direction: IoDirection::Write, nth, count, errno: libc::ENOSPC, on_files: false }
     }
 }
 
-/// Reads `read:N`, `write:N` or `full:N:COUNT`; `file-` before them, and then a count, for files with names.
+/// Reads `read:N`, `read:N:COUNT`, the same with `write`, or `full:N:COUNT`, with `file-` before it for named files.
 pub(super) fn parse(value: &str) -> Result<IoFault, String> {
+    match value.strip_prefix("file-") {
+        Some(fault) => parse_fault(fault).map(|fault| IoFault { on_files: true, ..fault }),
+        None => parse_fault(value),
+    }
+}
+
+fn parse_fault(value: &str) -> Result<IoFault, String> {
     let (kind, numbers) = value.split_once(':').ok_or("lacks a colon")?;
     let number = |text: &str| -> Result<u64, String> {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| is_number && *number > 0);
         number.ok_or_else(|| "has no count from 1 after the colon".to_owned())
     };
-    let numbers_of = |(nth, count): (&str, &str)| Ok::<_, String>((number(nth)?, number(count)?));
-    if let (Some(kind), Some(both)) = (kind.strip_prefix("file-"), numbers.split_once(':')) {
-        let ((nth, count), once) = (numbers_of(both)?, |direction| IoFault::once(direction, 1));
-        let fault = match kind {
-            "read" => once(IoDirection::Read),
-            "write" => once(IoDirection::Write),
-            "full" => IoFault::full_disk(1, 1),
-            _ => return Err("is none of file-read, file-write and file-full".into()),
-        };
-        return Ok(IoFault { of_files: true, nth, count, ..fault });
-    }
     match (kind, numbers.split_once(':')) {
         ("read", None) => Ok(IoFault::once(IoDirection::Read, number(numbers)?)),
         ("write", None) => Ok(IoFault::once(IoDirection::Write, number(numbers)?)),
+        ("read", Some((nth, count))) => {
+            Ok(IoFault { count: number(count)?, ..IoFault::once(IoDirection::Read, number(nth)?) })
+        }
+        ("write", Some((nth, count))) => {
+            Ok(IoFault { count: number(count)?, ..IoFault::once(IoDirection::Write, number(nth)?) })
+        }
         ("full", Some((nth, count))) => Ok(IoFault::full_disk(number(nth)?, number(count)?)),
-        _ => Err("is none of read:N, write:N, full:N:COUNT, and these of files".into()),
+        _ => Err("is none of read:N, write:N and full:N:COUNT".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_read() {
+        let fault = |direction, nth, count, errno, on_files| Ok(IoFault { direction, nth, count, errno, on_files });
+        assert_eq!(parse("read:3"), fault(IoDirection::Read, 3, 1, libc::EIO, false));
+        assert_eq!(parse("full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, false));
+        assert_eq!(parse("file-read:2:9"), fault(IoDirection::Read, 2, 9, libc::EIO, true));
+        assert_eq!(parse("file-write:1"), fault(IoDirection::Write, 1, 1, libc::EIO, true));
+        assert_eq!(parse("file-full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, true));
     }
 }

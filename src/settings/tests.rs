@@ -140,11 +140,14 @@ fn refuses_malformed_values() {
         "read:+1",
         "read:x",
         "erase:1",
-        "read:1:2",
+        "read:1:2:3",
+        "read:1:0",
         "full:1",
         "full:0:1",
         "full:1:",
         "full:1:2:3",
+        "file:1",
+        "file-file-read:1",
     ] {
         assert!(refused("VGASNET_TEST_IO_ERROR", value).ends_with("N from 1"), "{value}");
     }

@@ -183,9 +183,9 @@ pub(super) const VARIABLES: [Variable; 20] = [
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
         audience: Audience::Vgasnet,
-        meaning: "for tests: the N-th read or write of the backing file fails, or COUNT writes find the disk full; or COUNT of shared \
-                  files do",
-        allowed: "read:N, write:N or full:N:COUNT, or file-read:N:COUNT, file-write:N:COUNT or file-full:N:COUNT, N from 1",
+        meaning: "for tests: from the N-th on COUNT reads or writes of the backing file, or with file- of shared files, fail, or \
+                  writes find the disk full",
+        allowed: "read:N, read:N:COUNT, write:N, write:N:COUNT, full:N:COUNT or one of them after file-, N from 1",
         default: "none",
         set: |settings, value| io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
     },

@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub struct Faulty {
     inner: Box<dyn Storage>,
     fault: IoFault,
-    /// How many operations in the fault's direction were started.
+    /// How many of the operations that the fault counts were started.
     started: u64,
     /// The tokens of operations in flight that fail.
     doomed: Vec<u64>,
@@ -29,10 +29,13 @@ impl Faulty {
         Faulty { inner, fault, started: 0, doomed: Vec::new() }
     }
 
+    fn is_meant(&self, file: FileSlot) -> bool {
+        self.fault.on_files == (file != FileSlot::BACKING)
+    }
+
     /// Counts an operation that was started, which may be doomed.
     fn count(&mut self, operation: &IoOperation) {
-        let is_of_file = operation.file != FileSlot::BACKING;
-        if operation.direction == self.fault.direction && is_of_file == self.fault.of_files {
+        if operation.direction == self.fault.direction && self.is_meant(operation.file) {
             self.started += 1;
             let fails = self.fault.nth..self.fault.nth.saturating_add(self.fault.count);
             if fails.contains(&self.started) {
@@ -73,11 +76,7 @@ impl Storage for Faulty {
         self.inner.in_flight()
     }
 
-    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        self.inner.doorbell()
-    }
-
-    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
         self.inner.add_file(file)
     }
 
@@ -85,9 +84,13 @@ impl Storage for Faulty {
         self.inner.remove_file(slot);
     }
 
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        self.inner.doorbell()
+    }
+
     /// Reads that are to fail go the other way.
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
-        let fails_reads = self.fault.direction == IoDirection::Read;
-        if fails_reads { None } else { self.inner.reader() }
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        let fails_reads = self.fault.direction == IoDirection::Read && self.is_meant(file);
+        if fails_reads { None } else { self.inner.reader(file) }
     }
 }

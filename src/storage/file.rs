@@ -9,7 +9,8 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -90,18 +91,8 @@ impl BackingFile {
     /// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
     /// Nothing else accesses it during the call.
     pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
-        let Request { offset_bytes, pointer, len_bytes } = *request;
-        let offset = libc::off_t::try_from(offset_bytes).expect("an offset inside a file fits the system's type");
-        let descriptor = self.file.as_raw_fd();
-        // SAFETY: the memory is valid for the length and direction of the request, and the file keeps its descriptor
-        // open.
-        let moved = unsafe {
-            match direction {
-                IoDirection::Read => libc::pread(descriptor, pointer.cast(), len_bytes, offset),
-                IoDirection::Write => libc::pwrite(descriptor, pointer.cast(), len_bytes, offset),
-            }
-        };
-        usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+        // SAFETY: the caller has promised what this needs, and the file keeps its descriptor open.
+        unsafe { transfer(self.file.as_raw_fd(), direction, request) }
     }
 }
 
@@ -158,7 +149,7 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
     if size_bytes > free_bytes {
         return Err(no_space(dir, size_bytes, free_bytes, ""));
     }
-    let (limit_bytes, _) = getrlimit(Resource::RLIMIT_FSIZE).unwrap_or((libc::RLIM_INFINITY, libc::RLIM_INFINITY));
+    let limit_bytes = size_limit_bytes();
     if size_bytes > limit_bytes {
         let (size, limit) = (format_size(size_bytes), format_size_about(limit_bytes));
         return Err(UserError::new(format!(
@@ -169,29 +160,61 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
     Ok(())
 }
 
+/// The limit on the size of files (`ulimit -f`).
+pub(super) fn size_limit_bytes() -> u64 {
+    getrlimit(Resource::RLIMIT_FSIZE).map_or(libc::RLIM_INFINITY, |(limit_bytes, _)| limit_bytes)
+}
+
 /// Reserves the space of the whole file. Returns false if the file system cannot do that, and the file is merely so
 /// long.
+fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
+    let is_reserved = allocate(file, 0..size_bytes)?;
+    if !is_reserved {
+        file.set_len(size_bytes)?;
+    }
+    Ok(is_reserved)
+}
+
+/// Takes space for a part of a file, which becomes as long as that needs. Returns false if the file system cannot do that.
 ///
 /// A signal undoes on some file systems what a call has done so far, so signals wait for the end of each call.
-fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
+pub(super) fn allocate(file: &File, part_bytes: Range<u64>) -> io::Result<bool> {
     const PIECE_BYTES: i64 = 1 << 30;
-    let end = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-    let mut start = 0;
+    let too_large = |_| io::Error::from_raw_os_error(libc::EFBIG);
+    let mut start = i64::try_from(part_bytes.start).map_err(too_large)?;
+    let end = i64::try_from(part_bytes.end).map_err(too_large)?;
     while start < end {
         let piece = PIECE_BYTES.min(end - start);
         match blocking_signals(|| fallocate(file, FallocateFlags::empty(), start, piece)) {
             Ok(()) => start += piece,
             // The process was stopped, or traced.
             Err(nix::Error::EINTR) => {}
-            Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => return file.set_len(size_bytes).map(|()| false),
+            Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => return Ok(false),
             Err(error) => return Err(error.into()),
         }
     }
     Ok(true)
 }
 
+/// Does one request on an open file with a blocking call. Returns the bytes that it moved. A signal handler may call it.
+///
+/// # Safety
+/// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
+/// Nothing else accesses it during the call. The descriptor stays open.
+pub(super) unsafe fn transfer(descriptor: RawFd, direction: IoDirection, request: &Request) -> io::Result<usize> {
+    let Request { offset_bytes, pointer, len_bytes } = *request;
+    let number = match direction {
+        IoDirection::Read => libc::SYS_pread64,
+        IoDirection::Write => libc::SYS_pwrite64,
+    };
+    // Not by the C library's function, in which a thread can be cancelled, and in place of which other libraries have theirs.
+    // SAFETY: the memory is valid for the length and direction of the request, and the descriptor is open.
+    let moved = unsafe { libc::syscall(number, descriptor, pointer, len_bytes, offset_bytes) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+}
+
 /// Whether direct I/O works: some file systems take the flag but refuse the reads, or need larger blocks.
-fn reads_directly(file: &File) -> bool {
+pub(super) fn reads_directly(file: &File) -> bool {
     #[repr(align(4096))]
     struct Block([u8; BLOCK_BYTES]);
     let mut block = Box::new(Block([0; BLOCK_BYTES]));

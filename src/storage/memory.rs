@@ -1,10 +1,14 @@
 //! A storage in memory, for simulations: the order, the time and the faults of operations are drawn from a seed.
 
-use super::{BLOCK_BYTES, Busy, IoDirection, IoOperation, Storage};
+use super::faults::{Faults, SplitMix};
+use super::named::Files;
+use super::operation::{FileSlot, Progress, REQUEST_BYTES_MAX};
+use super::{BLOCK_BYTES, Busy, IoDirection, IoOperation, NamedFile, Storage};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 
 /// How many polls an operation takes: from 1 to this, unless it is slowed down.
 const POLLS_MAX: u64 = 4;
@@ -14,7 +18,8 @@ const POLLS_MAX: u64 = 4;
 const POISON: u8 = 0xDB;
 
 /// A sparse file in memory. The seed and the calls alone decide after how many polls and in which order operations
-/// complete. Bytes move when an operation completes. Operations can be made to fail.
+/// complete. Bytes move when an operation completes. Operations can be made to fail: those of the backing file here, those of a
+/// named one by its [`MemoryFile`](super::MemoryFile).
 pub struct MemoryStorage {
     blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
     size_bytes: u64,
@@ -23,6 +28,7 @@ pub struct MemoryStorage {
     random: SplitMix,
     polls_max: u64,
     faults: Faults,
+    files: Files,
 }
 
 struct Pending {
@@ -30,14 +36,6 @@ struct Pending {
     /// How many further polls it takes.
     polls_left: u64,
     fails: bool,
-}
-
-#[derive(Default)]
-struct Faults {
-    reads_until: Option<u64>,
-    writes_until: Option<u64>,
-    ranges: Vec<Range<u64>>,
-    one_in: Option<u64>,
 }
 
 impl MemoryStorage {
@@ -55,6 +53,7 @@ impl MemoryStorage {
             random: SplitMix(seed),
             polls_max: POLLS_MAX,
             faults: Faults::default(),
+            files: Files::default(),
         }
     }
 
@@ -67,19 +66,19 @@ impl MemoryStorage {
         self.polls_max = polls_max;
     }
 
-    /// Lets `count` more reads pass; those started after them fail with `EIO`.
+    /// Lets `count` more reads of the backing file pass; those started after them fail with `EIO`.
     pub fn fail_reads_after(&mut self, count: u64) {
-        self.faults.reads_until = Some(count);
+        self.faults.fail_reads_after(count);
     }
 
-    /// Lets `count` more writes pass; those started after them fail with `EIO`, with some of their blocks written.
+    /// Lets `count` more writes of it pass; those started after them fail with `EIO`, with some of their blocks written.
     pub fn fail_writes_after(&mut self, count: u64) {
-        self.faults.writes_until = Some(count);
+        self.faults.fail_writes_after(count);
     }
 
     /// From now on operations that touch a byte of `offsets_bytes` fail with `EIO`, like those on a bad sector.
     pub fn fail_at(&mut self, offsets_bytes: Range<u64>) {
-        self.faults.ranges.push(offsets_bytes);
+        self.faults.fail_at(offsets_bytes);
     }
 
     /// From now on each operation fails with `EIO` with the probability 1 in `one_in`, drawn from the seed.
@@ -87,17 +86,19 @@ impl MemoryStorage {
     /// # Panics
     /// If `one_in` is 0.
     pub fn fail_one_in(&mut self, one_in: u64) {
-        assert!(one_in > 0, "a probability has a denominator");
-        self.faults.one_in = Some(one_in);
+        self.faults.fail_one_in(one_in);
     }
 
     /// Ends all faults. Operations in flight keep the outcome that was drawn for them.
     pub fn heal(&mut self) {
-        self.faults = Faults::default();
+        self.faults.heal();
     }
 
     /// Moves the bytes of an operation that completes.
     fn finish(&mut self, operation: &IoOperation, fails: bool) -> io::Result<()> {
+        if let Some(file) = self.files.get(operation.file).cloned() {
+            return self.finish_named(&file, operation, fails);
+        }
         let blocks = (operation.len_bytes / BLOCK_BYTES) as u64;
         match (operation.direction, fails) {
             (IoDirection::Read, true) => {}
@@ -109,6 +110,21 @@ impl MemoryStorage {
             (IoDirection::Write, false) => self.copy_in(operation, blocks),
         }
         if fails { Err(io::Error::from_raw_os_error(libc::EIO)) } else { Ok(()) }
+    }
+
+    fn finish_named(&mut self, file: &NamedFile, operation: &IoOperation, fails: bool) -> io::Result<()> {
+        let mut progress = Progress::new(*operation, self.size_bytes);
+        if !fails {
+            // SAFETY: the memory is valid for the direction of the operation and left alone until `poll` has handed out the
+            // token, which it does after this.
+            return unsafe { file.finish(&mut progress, REQUEST_BYTES_MAX) };
+        }
+        let written = self.random.below((operation.len_bytes / BLOCK_BYTES) as u64 + 1) as usize;
+        if operation.direction == IoDirection::Write && written > 0 {
+            // SAFETY: as above. How much of a write that fails is done does not matter.
+            let _ = unsafe { file.transfer(IoDirection::Write, &progress.request(written * BLOCK_BYTES)) };
+        }
+        Err(io::Error::from_raw_os_error(libc::EIO))
     }
 
     fn copy_out(&self, operation: &IoOperation) {
@@ -137,29 +153,16 @@ fn blocks_of(operation: &IoOperation) -> impl Iterator<Item = (u64, *mut u8)> + 
         .map(move |index| (first + index as u64, memory.wrapping_add(index * BLOCK_BYTES)))
 }
 
-impl Faults {
-    /// Whether this operation, started now, fails.
-    fn strike(&mut self, operation: &IoOperation, random: &mut SplitMix) -> bool {
-        let until = match operation.direction {
-            IoDirection::Read => &mut self.reads_until,
-            IoDirection::Write => &mut self.writes_until,
-        };
-        let is_past = *until == Some(0);
-        *until = until.map(|count| count.saturating_sub(1));
-        let (start, end) = (operation.offset_bytes, operation.offset_bytes + operation.len_bytes as u64);
-        let is_there = self.ranges.iter().any(|range| range.start < end && start < range.end);
-        let is_drawn = self.one_in.is_some_and(|one_in| random.below(one_in) == 0);
-        is_past || is_there || is_drawn
-    }
-}
-
 impl Storage for MemoryStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        operation.check(Some(self.size_bytes));
+        operation.check(self.size_bytes);
         if self.pending.len() == self.depth {
             return Err(Busy);
         }
-        let fails = self.faults.strike(&operation, &mut self.random);
+        let fails = match self.files.get(operation.file) {
+            Some(file) => file.memory().is_some_and(|memory| memory.strike(&operation)),
+            None => self.faults.strike(&operation, &mut self.random),
+        };
         let polls_left = self.random.below(self.polls_max);
         self.pending.push(Pending { operation, polls_left, fails });
         if operation.direction == IoDirection::Read {
@@ -187,24 +190,17 @@ impl Storage for MemoryStorage {
         self.pending.len()
     }
 
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
+        self.files.add(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        let is_idle = self.pending.iter().all(|pending| pending.operation.file != slot);
+        assert!(is_idle, "{slot:?} is removed with operations in flight");
+        self.files.remove(slot);
+    }
+
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         None
-    }
-}
-
-/// SplitMix64 (Steele, Lea, Flood 2014): a small generator whose sequence will never change under us.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number under `bound`, which is positive and small: the bias of the remainder does not matter here.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
     }
 }

@@ -1,22 +1,27 @@
-//! The backing file of a rank's segment, shared files, and the I/O on them.
+//! The backing file of a rank's segment, named files beside it, and the I/O on them.
 //!
 //! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and two
 //! wrappers:
 //!
 //! | type | what it is | when |
 //! | --- | --- | --- |
-//! | [`RingStorage`] | the file through io_uring | wherever the kernel permits |
-//! | [`ThreadStorage`] | the file through blocking calls on a few threads | where io_uring is not permitted |
+//! | [`RingStorage`] | the files through io_uring | wherever the kernel permits |
+//! | [`ThreadStorage`] | the files through blocking calls on a few threads | where io_uring is not permitted |
 //! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
-//! | [`Patient`] | has writes of any of them wait for space on a full disk | always |
+//! | [`Patient`] | has writes of the backing file of any of them wait for space on a full disk | always |
 //! | [`Faulty`] | makes operations of any of them fail | tests of I/O errors end to end |
+//!
+//! A [`NamedFile`] is opened by its path, or stands for a [`MemoryFile`] of the simulation. [`Storage::add_file`] gives it a
+//! [`FileSlot`], by which operations name it.
 
 mod blocking;
 mod buffers;
+mod faults;
 mod faulty;
 mod file;
 mod file_system;
 mod memory;
+mod memory_file;
 mod named;
 mod operation;
 mod patient;
@@ -25,12 +30,14 @@ mod run;
 mod threads;
 mod timer;
 
+pub use faults::Faults;
 pub use faulty::Faulty;
 pub use file::BackingFile;
 pub use file_system::{free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
+pub use memory_file::MemoryFile;
 pub use named::{About, NamedFile, NamedOptions};
-pub use operation::IoOperation;
+pub use operation::{FileSlot, IoOperation};
 pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
@@ -53,27 +60,17 @@ pub const BLOCK_BYTES: usize = 4096;
 /// takes dozens.
 pub const DEPTH_DEFAULT: usize = 64;
 
-/// Names a file of a storage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FileSlot(pub u32);
-
-impl FileSlot {
-    /// The backing file.
-    pub const BACKING: FileSlot = FileSlot(0);
-}
-
-/// Asynchronous I/O on one backing file, and on files with names beside it, with a bound on operations in flight that is set when it is made.
+/// Asynchronous I/O on one backing file and named files beside it, with a bound on operations in flight that is set when it is made.
 ///
 /// Any thread may call, one at a time. The thread that polls need not be the one that started the operation, which may
 /// even have ended. Operations in flight are not ordered: two that overlap, one of them a write, must not be in flight
 /// together. Dropping a storage waits for the operations in flight. Their results are lost, and their memory is free
 /// afterwards.
 ///
-/// A part of a file that was never written reads as zeros, and so does what lies behind the end of one with a name. Such a file gets
-/// longer by a write behind its end. The results of its operations have the errors of the system; those of the backing file wait
-/// for space.
+/// A part of a file that was never written reads as zeros, and so does what lies behind the end of a named file, also if that
+/// was cut meanwhile. A write behind the end makes a named file longer, by whole blocks: who knows its size cuts it.
 pub trait Storage: Send {
-    /// Starts reading a part of the file into memory, or writing it from there. The token comes back from [`poll`] with
+    /// Starts reading a part of a file into memory, or writing it from there. The token comes back from [`poll`] with
     /// the result. After an error the contents of what was to be written, memory or part of the file, are unspecified.
     ///
     /// [`poll`]: Storage::poll
@@ -82,20 +79,20 @@ pub trait Storage: Send {
     /// [`Busy`] if the bound on operations in flight is reached; the memory is then not touched.
     ///
     /// # Panics
-    /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, or the range
-    /// leaves the backing file.
+    /// If the offset, the length or the address is not a multiple of [`BLOCK_BYTES`], the length is 0, the range leaves the
+    /// backing file, or there is no such file.
     ///
     /// # Safety
     /// Until [`poll`] hands out the token or the storage has been dropped, the memory is valid for the length of the
     /// operation. If it is read into, nothing else accesses it; if it is written from, nothing writes to it.
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy>;
 
-    /// Starts several operations of one direction, each of which begins in the file where the one before it ends: with one
+    /// Starts several operations of one direction on one file, each of which begins where the one before it ends: with one
     /// request for all of them, where that is possible. Returns how many of them were started, from the first on; 0 where
     /// [`Storage::start`] would have been [`Busy`].
     ///
     /// # Panics
-    /// As [`Storage::start`].
+    /// As [`Storage::start`], or if they are of several files.
     ///
     /// # Safety
     /// That of [`Storage::start`] for each of them.
@@ -104,7 +101,7 @@ pub trait Storage: Send {
         unsafe { self.start_runs(&[run]) }
     }
 
-    /// Starts several runs of one direction, each as [`Storage::start_run`], and tells the system of all of them at once where that
+    /// Starts several runs of one direction, of any files, each as [`Storage::start_run`], and tells the system of all of them at once where that
     /// is possible.
     /// Returns how many operations were started, from the first on.
     ///
@@ -119,18 +116,10 @@ pub trait Storage: Send {
         operations.by_ref().take_while(|operation| unsafe { self.start(**operation) }.is_ok()).count()
     }
 
-    /// Takes a file with a name. `None`: this storage has none but the backing file.
-    fn add_file(&mut self, _file: Arc<NamedFile>) -> Option<FileSlot> {
-        None
-    }
-
-    /// Forgets a file, of which no operation is in flight. Another one may get its name.
-    fn remove_file(&mut self, _slot: FileSlot) {}
-
     /// Hands the token and the result of every operation that has completed to `sink`, each exactly once, and continues
     /// operations that got only half way. Never blocks; extra calls are harmless and cheap.
     ///
-    /// A result is an error with the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] where the file turned
+    /// A result is an error with the errno of the kernel, or [`io::ErrorKind::UnexpectedEof`] where the backing file turned
     /// out shorter than it was made.
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>));
 
@@ -142,16 +131,29 @@ pub trait Storage: Send {
     /// only inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Reads the file with blocking calls, beside the operations in flight and without counting among them. `None` where that is
-    /// not possible.
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+    /// Takes a named file, until [`Storage::remove_file`]. Slots of files that were removed are given again.
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot;
+
+    /// Gives a named file up, of which no operation is in flight.
+    ///
+    /// # Panics
+    /// If there is no such file, it is the backing file, or an operation of it is seen in flight.
+    fn remove_file(&mut self, slot: FileSlot);
+
+    /// What reads a file with blocking calls, beside the operations in flight and without counting among them; it keeps a named file
+    /// open. `None` where that is not possible.
+    ///
+    /// # Panics
+    /// If there is no such file.
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        let _ = file;
         None
     }
 }
 
-/// Reads a backing file while the calling thread waits: several threads at a time.
+/// Reads one file of a storage while the calling thread waits: several threads at a time.
 pub trait BlockingReader: Send + Sync {
-    /// Does a read. It allocates nothing and takes no lock, so a signal handler may call it.
+    /// Does a read of the file. It allocates nothing and takes no lock, so a signal handler may call it.
     ///
     /// # Errors
     /// As the results that [`Storage::poll`] hands out.

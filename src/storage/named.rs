@@ -1,31 +1,50 @@
-//! Files with names, which other programs see, too: shared files are such.
+//! Files beside the backing file: they have a name, others have them open too, and they grow.
 
-use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Request, Step};
-use super::{BLOCK_BYTES, BlockingReader, FileSlot, IoDirection};
-use nix::fcntl::{FallocateFlags, fallocate};
-use std::fs::{File, OpenOptions};
+use super::file::{allocate, reads_directly, size_limit_bytes, transfer};
+use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Request, Step};
+use super::{BLOCK_BYTES, BlockingReader, MemoryFile};
+use crate::settings::IoDirection;
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::fstat;
+use nix::unistd::ftruncate;
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use vgasnet_conduit::blocking_signals;
 
-/// How a file is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How a named file is opened. Read or write has to be set.
+#[derive(Debug, Clone, Copy, Default)]
 pub struct NamedOptions {
-    /// It is to be written. It is read in any case: of what is written in part the rest is read.
+    /// It is read.
+    pub read: bool,
+    /// It is written. Parts of blocks need reads as well, so it is opened for both where that is permitted.
     pub write: bool,
-    /// It is made if there is none, with these permissions less the process's mask.
-    pub create: Option<u32>,
-    /// It is an error if there is one.
+    /// It is made where it does not exist.
+    pub create: bool,
+    /// With `create`: it must not exist.
     pub exclusive: bool,
-    /// It is emptied.
+    /// With `write`: what it holds is dropped.
     pub truncate: bool,
+    /// The permissions of a file that is made.
+    pub mode: u32,
+    /// It goes through the page cache also where the file system can do without.
+    pub buffered: bool,
+}
+
+impl NamedOptions {
+    fn check(&self) -> io::Result<()> {
+        let is_sensible = self.write || self.read && !self.truncate;
+        if is_sensible { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+    }
 }
 
 /// What a host knows of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
     /// Its number in its file system.
     pub inode: u64,
@@ -35,45 +54,96 @@ pub struct About {
     pub changed_ns: u64,
 }
 
-/// A file that is open.
+/// An open file of a [`Storage`](super::Storage) beside the backing file. It is closed when the last reference is dropped.
+///
+/// It bypasses the page cache (`O_DIRECT`) where the file system allows that. Elsewhere writes reach the disk by
+/// [`NamedFile::sync`], which reports their errors.
 #[derive(Debug)]
 pub struct NamedFile {
+    kind: Kind,
+    can_read: bool,
+    can_write: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Disk(DiskFile),
+    Memory(MemoryFile),
+}
+
+#[derive(Debug)]
+struct DiskFile {
     file: File,
-    is_direct: bool,
+    identity: (u64, u64),
+    /// Falls from true to false where the file system turns out to need larger blocks.
+    is_direct: AtomicBool,
+    /// `ulimit -f`. The kernel answers a write behind it with a signal that ends the process.
+    limit_bytes: u64,
 }
 
 impl NamedFile {
-    /// Opens a file. It bypasses the system's cache (`O_DIRECT`) where the file system allows that.
+    /// Opens a regular file.
     ///
     /// # Errors
-    /// The system's. `EISDIR`, or `EINVAL`, where it is no regular file.
+    /// The system's. `EINVAL` for options that make no sense, `EISDIR` for a directory, `EOPNOTSUPP` for what is no regular file
+    /// either.
     pub fn open(path: &Path, options: &NamedOptions) -> io::Result<NamedFile> {
-        let mut open = OpenOptions::new();
-        open.read(true).write(options.write).truncate(options.truncate);
-        open.mode(options.create.unwrap_or_default());
-        if options.exclusive {
-            open.create_new(options.create.is_some());
-        } else {
-            open.create(options.create.is_some());
+        let NamedOptions { read, write, create, exclusive, truncate, mode, buffered } = *options;
+        options.check()?;
+        // Opening a pipe would wait for its other end.
+        if let (false, Ok(metadata)) = (create && exclusive, fs::metadata(path)) {
+            check_regular(&metadata)?;
         }
-        let file = open.open(path)?;
-        let kind = file.metadata()?;
-        if !kind.is_file() {
-            let errno = if kind.is_dir() { libc::EISDIR } else { libc::EINVAL };
-            return Err(io::Error::from_raw_os_error(errno));
-        }
-        // The same file again: where it was just made, `O_EXCL` would refuse it, and other programs may have moved it.
-        let same = format!("/proc/self/fd/{}", file.as_raw_fd());
-        let direct = OpenOptions::new().read(true).write(options.write).custom_flags(libc::O_DIRECT).open(same);
-        Ok(match direct.ok().filter(takes_direct) {
-            Some(file) => NamedFile { file, is_direct: true },
-            None => NamedFile { file, is_direct: false },
-        })
+        let flag = |is_set: bool, flag: libc::c_int| if is_set { flag } else { 0 };
+        // The standard library makes no file that is only read. It adds O_CLOEXEC.
+        let flags =
+            flag(create, libc::O_CREAT) | flag(create && exclusive, libc::O_EXCL) | flag(truncate, libc::O_TRUNC);
+        let open = |read| OpenOptions::new().read(read).write(write).custom_flags(flags).mode(mode).open(path);
+        let (file, can_read) = match open(true) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) && !read => (open(false)?, false),
+            result => (result?, true),
+        };
+        let metadata = file.metadata()?;
+        check_regular(&metadata)?;
+        let is_direct = AtomicBool::new(!buffered && make_direct(&file, can_read));
+        let identity = (metadata.dev(), metadata.ino());
+        let kind = Kind::Disk(DiskFile { file, identity, is_direct, limit_bytes: size_limit_bytes() });
+        Ok(NamedFile { kind, can_read, can_write: write })
     }
 
-    /// Whether I/O bypasses the system's cache.
+    /// A file in memory, which exists. It serves a [`MemoryStorage`](super::MemoryStorage) or a
+    /// [`ThreadStorage`](super::ThreadStorage).
+    ///
+    /// # Errors
+    /// As [`NamedFile::open`]; `EEXIST` if it has to be made.
+    pub fn in_memory(file: &MemoryFile, options: &NamedOptions) -> io::Result<NamedFile> {
+        let NamedOptions { write, create, exclusive, truncate, .. } = *options;
+        options.check()?;
+        if create && exclusive {
+            return Err(io::Error::from_raw_os_error(libc::EEXIST));
+        }
+        if truncate {
+            file.set_size(0)?;
+        }
+        Ok(NamedFile { kind: Kind::Memory(file.clone()), can_read: true, can_write: write })
+    }
+
+    /// Whether I/O bypasses the page cache. Without `O_DIRECT` pages are cached twice.
     pub fn is_direct(&self) -> bool {
-        self.is_direct
+        match &self.kind {
+            Kind::Disk(disk) => disk.is_direct.load(Ordering::Relaxed),
+            Kind::Memory(_) => false,
+        }
+    }
+
+    /// Whether it can be read. One that was to be written only may lack that permission.
+    pub fn can_read(&self) -> bool {
+        self.can_read
+    }
+
+    /// Whether it can be written.
+    pub fn can_write(&self) -> bool {
+        self.can_write
     }
 
     /// What this host knows of it. Hosts that see the same file know the same.
@@ -81,51 +151,140 @@ impl NamedFile {
     /// # Errors
     /// The system's.
     pub fn about(&self) -> io::Result<About> {
-        let about = self.file.metadata()?;
-        let changed_ns = (about.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec() as u64);
-        Ok(About { inode: about.ino(), size_bytes: about.len(), changed_ns })
+        let size_bytes = self.size_bytes()?;
+        match &self.kind {
+            Kind::Disk(disk) => {
+                let about = disk.file.metadata()?;
+                let changed_ns =
+                    (about.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec() as u64);
+                Ok(About { inode: about.ino(), size_bytes, changed_ns })
+            }
+            Kind::Memory(_) => Ok(About { inode: 0, size_bytes, changed_ns: 0 }),
+        }
     }
 
-    /// How many bytes it has now.
+    /// What tells it from all other files: device and inode.
+    pub fn identity(&self) -> (u64, u64) {
+        match &self.kind {
+            Kind::Disk(disk) => disk.identity,
+            Kind::Memory(memory) => memory.identity(),
+        }
+    }
+
+    /// Its size now. A signal handler may ask.
     ///
     /// # Errors
     /// The system's.
     pub fn size_bytes(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len())
-    }
-
-    /// Cuts the file, or makes it longer by zeros.
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn set_size(&self, size_bytes: u64) -> io::Result<()> {
-        // A signal undoes it on some file systems.
-        blocking_signals(|| self.file.set_len(size_bytes))
-    }
-
-    /// Makes room for the first `size_bytes` bytes, and the file that long at least. Where the file system cannot, the file is
-    /// made that long.
-    ///
-    /// # Errors
-    /// The system's: there is no room.
-    pub fn allocate(&self, size_bytes: u64) -> io::Result<()> {
-        let end = i64::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
-        match blocking_signals(|| fallocate(&self.file, FallocateFlags::empty(), 0, end)) {
-            Ok(()) => Ok(()),
-            Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) if self.size_bytes()? < size_bytes => {
-                self.set_size(size_bytes)
-            }
-            Err(nix::Error::EOPNOTSUPP | nix::Error::ENOSYS) => Ok(()),
-            Err(error) => Err(error.into()),
+        match &self.kind {
+            Kind::Disk(disk) => Ok(fstat(&disk.file)?.st_size as u64),
+            Kind::Memory(memory) => Ok(memory.size_bytes()),
         }
     }
 
-    /// Has the disk take all that was written.
+    /// Cuts it, or makes it longer by zeros that take no space.
     ///
     /// # Errors
-    /// The system's: something may be lost.
+    /// The system's, `EFBIG` beyond `ulimit -f`.
+    pub fn set_size(&self, size_bytes: u64) -> io::Result<()> {
+        let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.set_size(size_bytes) };
+        if size_bytes > disk.limit_bytes && size_bytes > self.size_bytes()? {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
+        let size = libc::off_t::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+        loop {
+            match blocking_signals(|| ftruncate(&disk.file, size)) {
+                // The process was stopped, or traced.
+                Err(nix::Error::EINTR) => {}
+                result => return result.map_err(io::Error::from),
+            }
+        }
+    }
+
+    /// Takes the space of a part now and makes the file so long. Where the file system cannot do that, it becomes merely so
+    /// long; nobody else may make it longer meanwhile then.
+    ///
+    /// # Errors
+    /// The system's, `EFBIG` beyond `ulimit -f`.
+    pub fn allocate(&self, from_bytes: u64, len_bytes: u64) -> io::Result<()> {
+        let too_large = || io::Error::from_raw_os_error(libc::EFBIG);
+        let end_bytes = from_bytes.checked_add(len_bytes).ok_or_else(too_large)?;
+        let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.allocate(from_bytes, end_bytes) };
+        if end_bytes > disk.limit_bytes {
+            return Err(too_large());
+        }
+        if !allocate(&disk.file, from_bytes..end_bytes)? && end_bytes > self.size_bytes()? {
+            self.set_size(end_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until what was written and the size are on the disk.
+    ///
+    /// # Errors
+    /// The system's, also for a write since the last call that went through the page cache.
     pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_all()
+        match &self.kind {
+            Kind::Disk(disk) => disk.file.sync_all(),
+            Kind::Memory(memory) => memory.sync(),
+        }
+    }
+
+    fn memory_to_write(&self) -> io::Result<&MemoryFile> {
+        let Kind::Memory(memory) = &self.kind else { unreachable!("a file on a disk has been dealt with") };
+        if self.can_write { Ok(memory) } else { Err(io::Error::from_raw_os_error(libc::EINVAL)) }
+    }
+
+    /// Its descriptor, if it has one.
+    pub(super) fn descriptor(&self) -> Option<RawFd> {
+        match &self.kind {
+            Kind::Disk(disk) => Some(disk.file.as_raw_fd()),
+            Kind::Memory(_) => None,
+        }
+    }
+
+    /// The twin that it is.
+    pub(super) fn memory(&self) -> Option<&MemoryFile> {
+        match &self.kind {
+            Kind::Disk(_) => None,
+            Kind::Memory(memory) => Some(memory),
+        }
+    }
+
+    /// The error of an operation that the kernel must not be asked for.
+    pub(super) fn refusal(&self, operation: &IoOperation) -> Option<io::Error> {
+        let Kind::Disk(disk) = &self.kind else { return None };
+        let end_bytes = operation.offset_bytes + operation.len_bytes as u64;
+        let is_refused = operation.direction == IoDirection::Write && end_bytes > disk.limit_bytes;
+        is_refused.then(|| io::Error::from_raw_os_error(libc::EFBIG))
+    }
+
+    /// Goes through the page cache from now on. Returns whether it does.
+    pub(super) fn give_up_direct(&self) -> bool {
+        let Kind::Disk(disk) = &self.kind else { return false };
+        let is_buffered = set_direct(&disk.file, false).is_ok();
+        if is_buffered {
+            disk.is_direct.store(false, Ordering::Relaxed);
+        }
+        is_buffered
+    }
+
+    /// Does an operation with blocking calls of at most `request_bytes_max` (whole blocks).
+    ///
+    /// # Safety
+    /// That of [`NamedFile::transfer`] for the memory of the whole operation.
+    pub(super) unsafe fn finish(&self, progress: &mut Progress, request_bytes_max: usize) -> io::Result<()> {
+        if let Some(error) = self.refusal(&progress.operation) {
+            return Err(error);
+        }
+        loop {
+            let request = progress.request(request_bytes_max);
+            // SAFETY: the request is a part of the operation.
+            let result = unsafe { self.transfer(progress.operation.direction, &request) };
+            if let Step::Complete(result) = progress.advance(result, Some(self)) {
+                return result;
+            }
+        }
     }
 
     /// Does one request with a blocking call. Returns the bytes that it moved.
@@ -134,69 +293,101 @@ impl NamedFile {
     /// The memory of the request is valid for its length: for writes if it is a read, for reads if it is a write.
     /// Nothing else accesses it during the call.
     pub(super) unsafe fn transfer(&self, direction: IoDirection, request: &Request) -> io::Result<usize> {
-        let Request { offset_bytes, pointer, len_bytes } = *request;
-        // Not by the C library's functions, in place of which other libraries have theirs.
-        let call = match direction {
-            IoDirection::Read => libc::SYS_pread64,
-            IoDirection::Write => libc::SYS_pwrite64,
-        };
-        // SAFETY: the memory is valid for the length and direction of the request, and the file keeps its descriptor open.
-        let moved = unsafe { libc::syscall(call, self.file.as_raw_fd(), pointer, len_bytes, offset_bytes) };
-        usize::try_from(moved).map_err(|_| io::Error::last_os_error())
-    }
-}
-
-impl AsFd for NamedFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
-
-impl BlockingReader for NamedFile {
-    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
-        assert!(operation.direction == IoDirection::Read, "a blocking reader does not write");
-        let mut progress = Progress::new(*operation, None);
-        loop {
-            // SAFETY: the request is a part of the operation, whose memory the caller leaves to this call.
-            let result = unsafe { self.transfer(IoDirection::Read, &progress.request(REQUEST_BYTES_MAX)) };
-            if let Step::Complete(result) = progress.advance(result) {
-                return result;
+        // SAFETY: the caller has promised what these need, and the file keeps its descriptor open.
+        unsafe {
+            match (&self.kind, direction) {
+                (Kind::Disk(disk), _) => transfer(disk.file.as_raw_fd(), direction, request),
+                (Kind::Memory(memory), IoDirection::Read) => memory.read(request),
+                (Kind::Memory(memory), IoDirection::Write) if self.can_write => memory.write(request),
+                (Kind::Memory(_), IoDirection::Write) => Err(io::Error::from_raw_os_error(libc::EBADF)),
             }
         }
     }
 }
 
-/// The files with names of a storage, by slot less one: slot 0 is the backing file.
-#[derive(Debug, Default)]
-pub(super) struct NamedFiles(Vec<Option<Arc<NamedFile>>>);
+impl BlockingReader for NamedFile {
+    /// A file in memory takes a lock.
+    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
+        assert!(operation.direction == IoDirection::Read, "a blocking reader does not write");
+        let mut progress = Progress::new(*operation, 0);
+        // SAFETY: the caller leaves the memory to this call.
+        unsafe { self.finish(&mut progress, REQUEST_BYTES_MAX) }
+    }
+}
 
-impl NamedFiles {
+/// The named files of a storage, by slot.
+#[derive(Default)]
+pub(super) struct Files(Vec<Option<Arc<NamedFile>>>);
+
+impl Files {
+    /// Puts a file into the first free slot.
     pub(super) fn add(&mut self, file: Arc<NamedFile>) -> FileSlot {
-        let free = self.0.iter().position(Option::is_none);
-        let at = free.unwrap_or_else(|| {
+        let at = self.0.iter().position(Option::is_none).unwrap_or(self.0.len());
+        if at == self.0.len() {
             self.0.push(None);
-            self.0.len() - 1
-        });
+        }
         self.0[at] = Some(file);
         FileSlot(at as u32 + 1)
     }
 
+    /// # Panics
+    /// If there is no such file.
     pub(super) fn remove(&mut self, slot: FileSlot) {
-        self.0[slot.0 as usize - 1] = None;
+        let place = (slot.0 as usize).checked_sub(1).and_then(|at| self.0.get_mut(at));
+        let file = place.and_then(Option::take);
+        assert!(file.is_some(), "there is no {slot:?} to remove");
     }
 
-    /// The file of a slot; `None` for the backing file.
+    /// The file in a slot; `None` for the backing file.
+    ///
+    /// # Panics
+    /// If there is no such file.
     pub(super) fn get(&self, slot: FileSlot) -> Option<&Arc<NamedFile>> {
-        let at = slot.0.checked_sub(1)?;
-        Some(self.0[at as usize].as_ref().expect("a file with operations is open"))
+        let at = (slot.0 as usize).checked_sub(1)?;
+        let file = self.0.get(at).and_then(Option::as_ref);
+        assert!(file.is_some(), "there is no {slot:?}");
+        file
     }
 }
 
-/// Whether direct I/O in blocks works: some file systems take the flag, but refuse the reads, or need larger blocks.
-fn takes_direct(file: &File) -> bool {
-    #[repr(align(4096))]
-    struct Block([u8; BLOCK_BYTES]);
-    let mut block = Box::new(Block([0; BLOCK_BYTES]));
-    // At the second block: where larger ones are needed, this one is none of them.
-    !file.read_at(&mut block.0, BLOCK_BYTES as u64).is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
+    let errno = match metadata {
+        _ if metadata.is_file() => return Ok(()),
+        _ if metadata.is_dir() => libc::EISDIR,
+        _ => libc::EOPNOTSUPP,
+    };
+    Err(io::Error::from_raw_os_error(errno))
+}
+
+/// Has a file bypass the page cache, if its file system does that in blocks of ours. Returns whether it does.
+///
+/// An empty file tells only in new kernels. Elsewhere its first operation does: see [`NamedFile::give_up_direct`].
+fn make_direct(file: &File, can_read: bool) -> bool {
+    if set_direct(file, true).is_err() {
+        return false;
+    }
+    let fits = direct_block_bytes(file)
+        .map_or_else(|| !can_read || reads_directly(file), |bytes| (1..=BLOCK_BYTES).contains(&bytes));
+    fits || set_direct(file, false).is_err()
+}
+
+fn set_direct(file: &File, is_direct: bool) -> nix::Result<()> {
+    let mut flags = OFlag::from_bits_retain(fcntl(file, FcntlArg::F_GETFL)?);
+    flags.set(OFlag::O_DIRECT, is_direct);
+    fcntl(file, FcntlArg::F_SETFL(flags)).map(drop)
+}
+
+/// The blocks that direct I/O needs, in bytes, 0 if it is not possible; `None` where the kernel (before 6.1) or the file system does
+/// not tell.
+fn direct_block_bytes(file: &File) -> Option<usize> {
+    let mut stat = MaybeUninit::<libc::statx>::zeroed();
+    let (descriptor, mask) = (file.as_raw_fd(), libc::STATX_DIOALIGN);
+    // SAFETY: the path is an empty string, and the kernel writes one `statx`, of which zeros are a valid value.
+    let stat = unsafe {
+        let told = libc::statx(descriptor, c"".as_ptr(), libc::AT_EMPTY_PATH, mask, stat.as_mut_ptr()) == 0;
+        told.then(|| stat.assume_init())?
+    };
+    let (memory, offset) = (stat.stx_dio_mem_align as usize, stat.stx_dio_offset_align as usize);
+    let bytes = if memory == 0 || offset == 0 { 0 } else { memory.max(offset) };
+    (stat.stx_mask & mask != 0).then_some(bytes)
 }

@@ -1,6 +1,6 @@
 //! An operation in flight, and how the kernel's results move it on.
 
-use super::{BLOCK_BYTES, FileSlot};
+use super::{BLOCK_BYTES, NamedFile};
 use crate::settings::IoDirection;
 use std::io;
 
@@ -8,14 +8,23 @@ use std::io;
 /// an io_uring request has 32 bits.
 pub(super) const REQUEST_BYTES_MAX: usize = 1 << 30;
 
+/// Names a file of a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileSlot(pub u32);
+
+impl FileSlot {
+    /// The backing file.
+    pub const BACKING: FileSlot = FileSlot(0);
+}
+
 /// One read or write of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct IoOperation {
-    /// Whether the memory is written or read.
-    pub direction: IoDirection,
     /// Which file.
     pub file: FileSlot,
-    /// Where in it.
+    /// Whether the file is read or written.
+    pub direction: IoDirection,
+    /// Where in the file.
     pub offset_bytes: u64,
     /// The first byte of the memory.
     pub memory: *mut u8,
@@ -31,15 +40,18 @@ pub struct IoOperation {
 // (`Storage::start`). It does not matter which thread does.
 unsafe impl Send for IoOperation {}
 
+/// How often a named file may give a part of a block and say that it has more.
+const TRIES_MAX: u32 = 8;
+
 /// An operation, and how far it has come.
 #[derive(Debug)]
 pub(super) struct Progress {
     pub(super) operation: IoOperation,
     done_bytes: usize,
-    /// The file has a name: what a read lacks behind its end is zeros.
-    is_named: bool,
-    /// The last read ended within a block.
-    has_ended: bool,
+    /// Reads of a named file in vain.
+    tries: u32,
+    /// The file went through the page cache since the operation began.
+    is_buffered: bool,
 }
 
 /// The part of an operation for which to ask the kernel next.
@@ -60,8 +72,10 @@ pub(super) enum Step {
 }
 
 impl IoOperation {
-    /// Panics where the contract of `Storage::start` says so, for the backing file of `size_bytes`, or a file with a name.
-    pub(super) fn check(&self, size_bytes: Option<u64>) {
+    /// Panics where the contract of `Storage::start` says so, for a backing file of `backing_bytes`.
+    pub(super) fn check(&self, backing_bytes: u64) {
+        // A named file ends only where the system's type for offsets does.
+        let size_bytes = if self.file == FileSlot::BACKING { backing_bytes } else { i64::MAX as u64 };
         let IoOperation { offset_bytes, memory, len_bytes, .. } = *self;
         let block = BLOCK_BYTES as u64;
         assert!(len_bytes > 0 && len_bytes % BLOCK_BYTES == 0, "a length of {len_bytes} bytes is not whole blocks");
@@ -69,18 +83,17 @@ impl IoOperation {
         assert!(memory as usize % BLOCK_BYTES == 0, "the memory at {memory:p} is not aligned to a block");
         let end_bytes = offset_bytes.checked_add(len_bytes as u64);
         assert!(
-            end_bytes.is_some_and(|end_bytes| size_bytes.is_none_or(|size_bytes| end_bytes <= size_bytes)),
-            "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes:?} bytes"
+            end_bytes.is_some_and(|end_bytes| end_bytes <= size_bytes),
+            "{len_bytes} bytes at {offset_bytes} leave the file of {size_bytes} bytes"
         );
     }
 }
 
 impl Progress {
-    /// An operation on the backing file of `size_bytes`, or on a file with a name; panics where the contract of `Storage::start` says
-    /// so.
-    pub(super) fn new(operation: IoOperation, size_bytes: Option<u64>) -> Progress {
-        operation.check(size_bytes);
-        Progress { operation, done_bytes: 0, is_named: size_bytes.is_none(), has_ended: false }
+    /// An operation of a storage whose backing file has `backing_bytes`; panics where the contract of `Storage::start` says so.
+    pub(super) fn new(operation: IoOperation, backing_bytes: u64) -> Progress {
+        operation.check(backing_bytes);
+        Progress { operation, done_bytes: 0, tries: 0, is_buffered: false }
     }
 
     /// The next request, of at most `len_bytes_max` (whole blocks).
@@ -92,11 +105,12 @@ impl Progress {
         }
     }
 
-    /// Takes the kernel's answer to the last request: the bytes that it moved, or an error.
-    pub(super) fn advance(&mut self, result: io::Result<usize>) -> Step {
+    /// Takes the kernel's answer to the last request, the bytes that it moved or an error. The file is that of the operation if
+    /// it is a named one.
+    pub(super) fn advance(&mut self, result: io::Result<usize>, named: Option<&NamedFile>) -> Step {
         let moved_bytes = match result {
             Ok(moved_bytes) => moved_bytes,
-            Err(error) if is_transient(&error) => return Step::Continue,
+            Err(error) if is_transient(&error) || self.goes_buffered(&error, named) => return Step::Continue,
             Err(error) => return Step::Complete(Err(error)),
         };
         let done_bytes = self.done_bytes + moved_bytes;
@@ -107,34 +121,52 @@ impl Progress {
         if done_bytes == self.operation.len_bytes {
             return Step::Complete(Ok(()));
         }
+        let is_whole = moved_bytes > 0 && moved_bytes % BLOCK_BYTES == 0;
+        if let Some(file) = named.filter(|_| !is_whole && self.operation.direction == IoDirection::Read) {
+            return self.end_or_try_again(done_bytes, file);
+        }
         // O_DIRECT can continue only at a block; moving a part of a block a second time does no harm.
-        let whole_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
-        if whole_bytes == self.done_bytes {
-            if self.is_named && self.operation.direction == IoDirection::Read {
-                return self.end_of_file(done_bytes);
-            }
+        let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
+        if done_bytes == self.done_bytes {
             let kind = match self.operation.direction {
                 IoDirection::Read => io::ErrorKind::UnexpectedEof,
                 IoDirection::Write => io::ErrorKind::WriteZero,
             };
             return Step::Complete(Err(kind.into()));
         }
-        self.done_bytes = whole_bytes;
+        self.done_bytes = done_bytes;
         Step::Continue
     }
 
-    /// A read has come no block further, to `done_bytes`. If that is the end of the file, the rest is zeros.
-    fn end_of_file(&mut self, done_bytes: usize) -> Step {
-        // A read within the file may be cut short, too, but not twice within the same block.
-        if done_bytes > self.done_bytes && !self.has_ended {
-            self.has_ended = true;
-            return Step::Continue;
+    /// A read of a named file has got a part of a block, or nothing: the file ends there, or has become longer meanwhile.
+    fn end_or_try_again(&mut self, done_bytes: usize, file: &NamedFile) -> Step {
+        let size_bytes = match file.size_bytes() {
+            Ok(size_bytes) => size_bytes,
+            Err(error) => return Step::Complete(Err(error)),
+        };
+        if size_bytes <= self.operation.offset_bytes + done_bytes as u64 {
+            let (rest, rest_bytes) =
+                (self.operation.memory.wrapping_add(done_bytes), self.operation.len_bytes - done_bytes);
+            // SAFETY: this is a part of the operation's memory, which is valid for writes and left alone until the operation is
+            // handed out (`Storage::start`), and this comes before that.
+            unsafe { rest.write_bytes(0, rest_bytes) };
+            return Step::Complete(Ok(()));
         }
-        // SAFETY: the operation's memory is valid for writes of its length, and left to it until it is handed out.
-        unsafe {
-            self.operation.memory.add(done_bytes).write_bytes(0, self.operation.len_bytes - done_bytes);
+        let done_bytes = done_bytes / BLOCK_BYTES * BLOCK_BYTES;
+        self.tries = if done_bytes == self.done_bytes { self.tries + 1 } else { 0 };
+        self.done_bytes = done_bytes;
+        if self.tries > TRIES_MAX {
+            return Step::Complete(Err(io::ErrorKind::UnexpectedEof.into()));
         }
-        Step::Complete(Ok(()))
+        Step::Continue
+    }
+
+    /// Whether a named file goes through the page cache from here on, having refused a block. Another operation may have seen that
+    /// first, so each tries again once.
+    fn goes_buffered(&mut self, error: &io::Error, named: Option<&NamedFile>) -> bool {
+        let is_refused = !self.is_buffered && error.raw_os_error() == Some(libc::EINVAL);
+        self.is_buffered |= is_refused;
+        is_refused && named.is_some_and(NamedFile::give_up_direct)
     }
 }
 
@@ -154,15 +186,15 @@ mod tests {
         let memory = 0x10_0000 as *mut u8;
         Progress::new(
             IoOperation {
-                direction,
                 file: FileSlot::BACKING,
+                direction,
                 offset_bytes: 8192,
                 memory,
                 len_bytes,
                 token: 7,
                 is_urgent: true,
             },
-            Some(SIZE_BYTES),
+            SIZE_BYTES,
         )
     }
 
@@ -175,7 +207,7 @@ mod tests {
             let request = operation.request(REQUEST_BYTES_MAX);
             assert_eq!(request.pointer as u64, 0x10_0000 + request.offset_bytes - 8192);
             requests.push((request.offset_bytes, request.len_bytes));
-            if let Step::Complete(outcome) = operation.advance(result) {
+            if let Step::Complete(outcome) = operation.advance(result, None) {
                 return (requests, Some(outcome));
             }
         }
@@ -210,7 +242,7 @@ mod tests {
             let (_, outcome) = run(vec![Ok(4096), Ok(moved_bytes)]);
             assert_eq!(outcome.unwrap().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         }
-        let Step::Complete(outcome) = operation(IoDirection::Write, BLOCK_BYTES).advance(Ok(0)) else { panic!() };
+        let Step::Complete(outcome) = operation(IoDirection::Write, BLOCK_BYTES).advance(Ok(0), None) else { panic!() };
         assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::WriteZero);
     }
 
@@ -218,7 +250,7 @@ mod tests {
     fn a_request_is_no_longer_than_asked() {
         let mut operation = operation(IoDirection::Write, 3 * BLOCK_BYTES);
         assert_eq!(operation.request(8192).len_bytes, 8192);
-        assert!(matches!(operation.advance(Ok(8192)), Step::Continue));
+        assert!(matches!(operation.advance(Ok(8192), None), Step::Continue));
         assert_eq!(operation.request(8192).len_bytes, 4096);
     }
 
@@ -227,9 +259,16 @@ mod tests {
         let bad = [(1, 0x1000, 4096), (0, 0x1001, 4096), (0, 0x1000, 0), (0, 0x1000, 100), (SIZE_BYTES, 0x1000, 4096)];
         for (offset_bytes, address, len_bytes) in bad.into_iter().chain([(u64::MAX - 4095, 0x1000, 4096)]) {
             let (direction, memory) = (IoDirection::Read, address as *mut u8);
-            let file = FileSlot::BACKING;
-            let operation = IoOperation { direction, file, offset_bytes, memory, len_bytes, token: 0, is_urgent: true };
-            let made = std::panic::catch_unwind(|| Progress::new(operation, Some(SIZE_BYTES)));
+            let operation = IoOperation {
+                file: FileSlot::BACKING,
+                direction,
+                offset_bytes,
+                memory,
+                len_bytes,
+                token: 0,
+                is_urgent: true,
+            };
+            let made = std::panic::catch_unwind(|| Progress::new(operation, SIZE_BYTES));
             assert!(made.is_err(), "{offset_bytes} {address:#x} {len_bytes}");
         }
     }

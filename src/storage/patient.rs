@@ -21,6 +21,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 /// Any storage on a disk that may fill up. Writes that find no space are tried again, for a bounded time; reads go on
 /// meanwhile. Writes that wait do not count in the bound on operations in flight.
+///
+/// Only writes of the backing file wait. A named file has somebody who is told that the disk is full.
 pub struct Patient {
     inner: Box<dyn Storage>,
     patience: Duration,
@@ -107,8 +109,7 @@ impl Patient {
 
 impl Storage for Patient {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        let is_write = operation.direction == IoDirection::Write;
-        let is_write = is_write && operation.file == FileSlot::BACKING;
+        let is_write = may_wait(&operation);
         if is_write && self.wait.is_some() {
             self.refused.push_back(operation);
             return Ok(());
@@ -122,19 +123,28 @@ impl Storage for Patient {
     }
 
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
-        let mut all = runs.iter().copied().flatten();
-        let is_write = all.clone().next().is_some_and(|operation| operation.direction == IoDirection::Write);
-        if is_write && self.wait.is_some() {
-            let before = self.refused.len();
-            self.refused.extend(all);
-            return self.refused.len() - before;
+        if self.wait.is_none() {
+            // SAFETY: the memory is valid, and left to each operation until its token comes back.
+            let started = unsafe { self.inner.start_runs(runs) };
+            let operations = runs.iter().copied().flatten().take(started);
+            self.writes.extend(operations.filter(|operation| may_wait(operation)));
+            return started;
         }
-        // SAFETY: the memory is valid, and left to each operation until its token comes back.
-        let started = unsafe { self.inner.start_runs(runs) };
-        if is_write {
-            self.writes.extend(all.by_ref().take(started));
+        let mut all_started = 0;
+        for run in runs {
+            let started = if run.iter().any(may_wait) {
+                self.refused.extend(*run);
+                run.len()
+            } else {
+                // SAFETY: the memory is valid, and left to each operation until its token comes back.
+                unsafe { self.inner.start_run(run) }
+            };
+            all_started += started;
+            if started < run.len() {
+                break;
+            }
         }
-        started
+        all_started
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
@@ -143,8 +153,7 @@ impl Storage for Patient {
         self.inner.poll(&mut |token, result| {
             let write = writes.iter().position(|write| write.token == token).map(|at| writes.swap_remove(at));
             match (write, full(&result)) {
-                // Who writes a file with a name is to know at once.
-                (Some(write), Some(why)) if write.file == FileSlot::BACKING => {
+                (Some(write), Some(why)) => {
                     errno = Some(why);
                     refused.push_back(write);
                 }
@@ -169,11 +178,7 @@ impl Storage for Patient {
         self.inner.in_flight() + self.refused.len()
     }
 
-    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
-        self.doorbell.as_ref().map(|doorbell| doorbell.0.as_fd())
-    }
-
-    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
         self.inner.add_file(file)
     }
 
@@ -181,9 +186,18 @@ impl Storage for Patient {
         self.inner.remove_file(slot);
     }
 
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
-        self.inner.reader()
+    fn doorbell(&self) -> Option<BorrowedFd<'_>> {
+        self.doorbell.as_ref().map(|doorbell| doorbell.0.as_fd())
     }
+
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        self.inner.reader(file)
+    }
+}
+
+/// Whether an operation waits for space if it finds none.
+fn may_wait(operation: &IoOperation) -> bool {
+    operation.direction == IoDirection::Write && operation.file == FileSlot::BACKING
 }
 
 /// The errno of a result that says that there is no space for this user.

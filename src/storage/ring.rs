@@ -1,4 +1,4 @@
-//! The backing file through io_uring.
+//! The files through io_uring.
 //!
 //! Each operation is submitted at once, by an `io_uring_enter` of its own, so that the disk begins without waiting for
 //! the next poll. The call itself takes 2 µs. The rest is work on the operation that a batch would not save, mostly
@@ -11,18 +11,18 @@
 //! only when the first thread enters it again. The price: a completion interrupts the thread that started the
 //! operation, so a system call that is never restarted (`epoll_wait`) may return `EINTR` there without any signal.
 //!
-//! The file is not registered with the ring. The kernel takes a ring apart some time after the process has ended, and a file
+//! No file is registered with the ring. The kernel takes a ring apart some time after the process has ended, and a file
 //! that is registered keeps its space until then: the next job would find the disk full.
 
 use super::buffers::Buffers;
 use super::file::BackingFile;
-use super::named::NamedFiles;
-use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
+use super::named::Files;
+use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Step};
 use super::run::Run;
-use super::{BlockingReader, Busy, FileSlot, IoDirection, NamedFile, Storage};
+use super::{BlockingReader, Busy, IoDirection, NamedFile, Storage};
 use io_uring::{IoUring, Probe, opcode, squeue, types};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::thread;
 
@@ -39,11 +39,11 @@ pub struct Refused {
     pub error: io::Error,
 }
 
-/// A backing file that the kernel reads and writes through io_uring.
+/// A backing file, and files beside it, that the kernel reads and writes through io_uring.
 pub struct RingStorage {
     ring: IoUring,
     file: Arc<BackingFile>,
-    files: NamedFiles,
+    files: Files,
     /// The operations in flight. The kernel gives the index back with a completion.
     slots: Vec<Option<Slot>>,
     /// How many operations they are.
@@ -66,6 +66,16 @@ enum Slot {
     Run(Run),
 }
 
+impl Slot {
+    /// Its first operation; the others are of the same file.
+    fn first(&self) -> &IoOperation {
+        match self {
+            Slot::One(progress, _) => &progress.operation,
+            Slot::Run(run) => &run.operations()[0],
+        }
+    }
+}
+
 impl RingStorage {
     /// Sets up a ring for `file`. `depth` is the bound on operations in flight, 1 to 4096.
     ///
@@ -80,7 +90,7 @@ impl RingStorage {
             Ok(ring) => Ok(RingStorage {
                 ring,
                 file: Arc::new(file),
-                files: NamedFiles::default(),
+                files: Files::default(),
                 slots: (0..depth).map(|_| None).collect(),
                 operations: 0,
                 empty: (0..depth).rev().collect(),
@@ -121,31 +131,21 @@ impl RingStorage {
     /// Puts the next request of the operation in `slot` into the submission queue.
     fn queue(&mut self, slot: usize) {
         let entry = self.entry(slot).user_data(slot as u64);
-        // SAFETY: the file is open as long as the ring lives. The memory is valid and left alone until `poll`
+        // SAFETY: the file is open as long as it has operations in flight. The memory is valid and left alone until `poll`
         // hands the operation out or `drop` returns, and neither happens while the kernel has the request.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.expect("the queue has room for one request for each slot");
     }
 
-    fn descriptor(&self, file: FileSlot) -> types::Fd {
-        let named = self.files.get(file).map(|file| file.as_fd().as_raw_fd());
-        types::Fd(named.unwrap_or_else(|| self.file.as_fd().as_raw_fd()))
-    }
-
-    /// The size of a file, if it is the backing file.
-    fn size_bytes(&self, file: FileSlot) -> Option<u64> {
-        (file == FileSlot::BACKING).then(|| self.file.size_bytes())
-    }
-
     fn entry(&mut self, slot: usize) -> squeue::Entry {
-        let progress = match self.slots[slot].as_ref().expect("a slot with a request holds an operation") {
+        let what = self.slots[slot].as_ref().expect("a slot with a request holds an operation");
+        let file = types::Fd(self.descriptor(what.first().file));
+        let progress = match what {
+            // It comes back from the ring as the others do, and fails then.
+            Slot::One(progress, _) if self.refusal(&progress.operation).is_some() => return opcode::Nop::new().build(),
             Slot::One(progress, _) => progress,
-            Slot::Run(run) => {
-                let file = self.descriptor(run.operations()[0].file);
-                return run.entry(file, self.request_bytes_max);
-            }
+            Slot::Run(run) => return run.entry(file, self.request_bytes_max),
         };
-        let file = self.descriptor(progress.operation.file);
         let request = progress.request(self.request_bytes_max);
         let len_bytes = u32::try_from(request.len_bytes).expect("a request has at most 1 GiB");
         let (offset_bytes, pointer) = (request.offset_bytes, request.pointer);
@@ -162,6 +162,16 @@ impl RingStorage {
         };
         let is_inline = request.len_bytes <= INLINE_BYTES_MAX;
         if is_inline { entry } else { entry.flags(squeue::Flags::ASYNC) }
+    }
+
+    fn descriptor(&self, file: FileSlot) -> RawFd {
+        let named = self.files.get(file).and_then(|named| named.descriptor());
+        named.unwrap_or_else(|| self.file.as_fd().as_raw_fd())
+    }
+
+    /// The error of an operation that the kernel must not be asked for.
+    fn refusal(&self, operation: &IoOperation) -> Option<io::Error> {
+        self.files.get(operation.file)?.refusal(operation)
     }
 
     /// Gives the kernel the queued requests. Those that it cannot take for want of memory stay queued until the next
@@ -210,6 +220,20 @@ impl RingStorage {
         Some((completion.user_data() as usize, result))
     }
 
+    /// What a slot has for a run; panics where the contract of [`Storage::start_run`] says so.
+    fn to_do(&self, run: &[IoOperation]) -> Slot {
+        let backing_bytes = self.file.size_bytes();
+        run.iter().for_each(|operation| operation.check(backing_bytes));
+        // This panics for a file that is not there.
+        let is_refused = run.iter().any(|operation| self.refusal(operation).is_some());
+        match run {
+            [first, rest @ ..] if is_refused || rest.is_empty() => {
+                Slot::One(Progress::new(*first, backing_bytes), rest.to_vec())
+            }
+            _ => Slot::Run(Run::new(run)),
+        }
+    }
+
     /// Puts what is to be done into a slot and begins it.
     fn begin(&mut self, slot: usize, what: Slot) {
         self.slots[slot] = Some(what);
@@ -219,14 +243,18 @@ impl RingStorage {
     /// Takes the kernel's answer to the request of a slot.
     fn advance(&mut self, slot: usize, result: io::Result<usize>, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         match self.slots[slot].take().expect("a completed slot holds an operation") {
-            Slot::One(mut progress, rest) => match progress.advance(result) {
-                Step::Continue => self.begin(slot, Slot::One(progress, rest)),
-                Step::Complete(result) => {
-                    self.operations -= 1;
-                    sink(progress.operation.token, result);
-                    self.go_on(slot, rest);
+            Slot::One(mut progress, rest) => {
+                let result = self.refusal(&progress.operation).map_or(result, Err);
+                let named = self.files.get(progress.operation.file).map(Arc::as_ref);
+                match progress.advance(result, named) {
+                    Step::Continue => self.begin(slot, Slot::One(progress, rest)),
+                    Step::Complete(result) => {
+                        self.operations -= 1;
+                        sink(progress.operation.token, result);
+                        self.go_on(slot, rest);
+                    }
                 }
-            },
+            }
             Slot::Run(run) if run.is_complete(&result) => {
                 self.operations -= run.operations().len();
                 run.operations().iter().for_each(|operation| sink(operation.token, Ok(())));
@@ -243,18 +271,17 @@ impl RingStorage {
             self.empty.push(slot);
             return;
         }
-        let operation = rest.remove(0);
-        let progress = Progress::new(operation, self.size_bytes(operation.file));
+        let progress = Progress::new(rest.remove(0), self.file.size_bytes());
         self.begin(slot, Slot::One(progress, rest));
     }
 }
 
 impl Storage for RingStorage {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
-        let progress = Progress::new(operation, self.size_bytes(operation.file));
+        let what = self.to_do(&[operation]);
         let slot = self.empty.pop().ok_or(Busy)?;
         self.operations += 1;
-        self.begin(slot, Slot::One(progress, Vec::new()));
+        self.begin(slot, what);
         self.submit();
         Ok(())
     }
@@ -262,12 +289,12 @@ impl Storage for RingStorage {
     unsafe fn start_runs(&mut self, runs: &[&[IoOperation]]) -> usize {
         let mut started = 0;
         for run in runs {
-            run.iter().for_each(|operation| operation.check(self.size_bytes(operation.file)));
-            let Some(slot) = self.empty.pop() else { break };
-            let what = match run {
-                [operation] => Slot::One(Progress::new(*operation, self.size_bytes(operation.file)), Vec::new()),
-                _ => Slot::Run(Run::new(run)),
-            };
+            if self.empty.is_empty() {
+                break;
+            }
+            // Before a slot is taken: misuse panics.
+            let what = self.to_do(run);
+            let slot = self.empty.pop().expect("there is one");
             self.operations += run.len();
             self.begin(slot, what);
             started += run.len();
@@ -287,6 +314,19 @@ impl Storage for RingStorage {
         self.operations
     }
 
+    /// # Panics
+    /// If the file is in memory.
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
+        assert!(file.descriptor().is_some(), "the kernel does not know a file in memory");
+        self.files.add(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        let is_idle = self.slots.iter().flatten().all(|what| what.first().file != slot);
+        assert!(is_idle, "{slot:?} is removed with operations in flight");
+        self.files.remove(slot);
+    }
+
     /// The ring itself, which is readable exactly while its completion queue is not empty. Unlike an event descriptor
     /// it needs no draining, and no system call in a poll that finds nothing.
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
@@ -294,15 +334,10 @@ impl Storage for RingStorage {
         Some(unsafe { BorrowedFd::borrow_raw(self.ring.as_raw_fd()) })
     }
 
-    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
-        Some(self.files.add(file))
-    }
-
-    fn remove_file(&mut self, slot: FileSlot) {
-        self.files.remove(slot);
-    }
-
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        if let Some(named) = self.files.get(file).cloned() {
+            return Some(named);
+        }
         let file: Arc<BackingFile> = Arc::clone(&self.file);
         Some(file)
     }

@@ -5,7 +5,7 @@ use crate::settings::IoDirection;
 use io_uring::{opcode, squeue, types};
 use std::io;
 
-/// Operations of one direction, each of which begins where the one before it ends; at least one.
+/// Operations of one direction on one file, each of which begins where the one before it ends; at least one.
 pub(super) struct Run {
     operations: Vec<IoOperation>,
     /// The memory of each. The kernel reads this when it takes the request.

@@ -4,6 +4,9 @@ use super::*;
 use std::io::Write;
 use std::os::fd::AsFd;
 
+mod named;
+mod opening;
+
 const LEN_BYTES: usize = 19 * BLOCK_BYTES;
 
 #[repr(align(4096))]
@@ -130,8 +133,8 @@ fn write_and_read_a_run(storage: &mut dyn Storage) {
     let mut first = vec![Block([0xFF; BLOCK_BYTES]); 2];
     let (offset_bytes, memory, len_bytes) = ((4 * BLOCK_BYTES) as u64, first.as_mut_ptr().cast(), 2 * BLOCK_BYTES);
     go(vec![IoOperation {
-        direction: IoDirection::Read,
         file: FileSlot::BACKING,
+        direction: IoDirection::Read,
         offset_bytes,
         memory,
         len_bytes,

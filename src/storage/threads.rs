@@ -4,14 +4,14 @@
 //! work for a thread.
 
 use super::file::BackingFile;
-use super::named::NamedFiles;
-use super::operation::{IoOperation, Progress, REQUEST_BYTES_MAX, Step};
-use super::{BlockingReader, Busy, FileSlot, NamedFile, Storage};
+use super::named::Files;
+use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Step};
+use super::{BlockingReader, Busy, NamedFile, Storage};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::{self, JoinHandle};
 use vgasnet_conduit::blocking_signals;
 
@@ -23,6 +23,7 @@ const THREADS_MAX: usize = 4;
 pub struct ThreadStorage {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
+    files: Files,
     depth: usize,
     in_flight: usize,
     /// Runs in flight, each of at least one operation.
@@ -34,7 +35,6 @@ const URGENT_RUNS_MAX: usize = 64;
 
 struct Shared {
     file: BackingFile,
-    files: RwLock<NamedFiles>,
     request_bytes_max: usize,
     work: Mutex<Work>,
     /// Notified of each operation that is queued, and of the end.
@@ -53,8 +53,11 @@ struct Work {
     is_stopping: bool,
 }
 
-/// Operations that a thread does one after the other.
-type Run = Vec<Progress>;
+/// Operations that a thread does one after the other, on a named file or the backing file.
+struct Run {
+    named: Option<Arc<NamedFile>>,
+    operations: Vec<Progress>,
+}
 
 struct Completed {
     token: u64,
@@ -68,7 +71,7 @@ impl Work {
     }
 
     fn push(&mut self, run: Run) {
-        let is_urgent = run.iter().any(|progress| progress.operation.is_urgent);
+        let is_urgent = run.operations.iter().any(|progress| progress.operation.is_urgent);
         if is_urgent { &mut self.urgent } else { &mut self.others }.push_back(run);
     }
 
@@ -80,10 +83,6 @@ impl Work {
 }
 
 impl Shared {
-    fn files(&self) -> RwLockReadGuard<'_, NamedFiles> {
-        self.files.read().expect("nothing panics under this lock")
-    }
-
     fn lock(&self) -> MutexGuard<'_, Work> {
         self.work.lock().expect("nothing panics under this lock")
     }
@@ -110,9 +109,9 @@ impl ThreadStorage {
         assert!(depth > 0, "a storage without operations in flight does nothing");
         let doorbell = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
         let work = Mutex::new(Work { completed: Vec::with_capacity(depth), ..Work::default() });
-        let files = RwLock::default();
-        let shared = Arc::new(Shared { file, files, request_bytes_max, work, queued: Condvar::new(), doorbell });
-        let mut storage = ThreadStorage { shared, workers: Vec::new(), depth, in_flight: 0, runs: 0 };
+        let shared = Arc::new(Shared { file, request_bytes_max, work, queued: Condvar::new(), doorbell });
+        let mut storage =
+            ThreadStorage { shared, workers: Vec::new(), files: Files::default(), depth, in_flight: 0, runs: 0 };
         // The client's signal handlers belong on the client's threads. A new thread inherits the mask of its creator.
         blocking_signals(|| storage.start_workers(depth.min(THREADS_MAX)))?;
         Ok(storage)
@@ -135,15 +134,14 @@ impl Storage for ThreadStorage {
     }
 
     unsafe fn start_run(&mut self, run: &[IoOperation]) -> usize {
-        let size_bytes =
-            |operation: &IoOperation| (operation.file == FileSlot::BACKING).then(|| self.shared.file.size_bytes());
-        let progress: Run = run.iter().map(|operation| Progress::new(*operation, size_bytes(operation))).collect();
-        if self.runs == self.depth || run.is_empty() {
-            return 0;
-        }
+        let size_bytes = self.shared.file.size_bytes();
+        let operations: Vec<Progress> = run.iter().map(|operation| Progress::new(*operation, size_bytes)).collect();
+        let Some(first) = run.first().filter(|_| self.runs < self.depth) else { return 0 };
+        assert!(run.iter().all(|operation| operation.file == first.file), "they are no run: {run:?}");
+        let named = self.files.get(first.file).cloned();
         self.runs += 1;
         self.in_flight += run.len();
-        self.shared.lock().push(progress);
+        self.shared.lock().push(Run { named, operations });
         self.shared.queued.notify_one();
         run.len()
     }
@@ -167,19 +165,22 @@ impl Storage for ThreadStorage {
         self.in_flight
     }
 
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
+        self.files.add(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.files.remove(slot);
+    }
+
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         Some(self.shared.doorbell.as_fd())
     }
 
-    fn add_file(&mut self, file: Arc<NamedFile>) -> Option<FileSlot> {
-        Some(self.shared.files.write().expect("nothing panics under this lock").add(file))
-    }
-
-    fn remove_file(&mut self, slot: FileSlot) {
-        self.shared.files.write().expect("nothing panics under this lock").remove(slot);
-    }
-
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        if let Some(named) = self.files.get(file).cloned() {
+            return Some(named);
+        }
         let shared: Arc<Shared> = Arc::clone(&self.shared);
         Some(shared)
     }
@@ -216,9 +217,9 @@ fn work(shared: &Shared) {
             .expect("nothing panics under this lock");
         let Some(run) = guard.next() else { return };
         drop(guard);
-        let mut left = run.len();
-        for mut progress in run {
-            let result = finish(shared, &mut progress);
+        let mut left = run.operations.len();
+        for mut progress in run.operations {
+            let result = finish(shared, run.named.as_deref(), &mut progress);
             left -= 1;
             let mut guard = shared.lock();
             if guard.completed.is_empty() {
@@ -229,19 +230,18 @@ fn work(shared: &Shared) {
     }
 }
 
-fn finish(shared: &Shared, progress: &mut Progress) -> io::Result<()> {
-    let file = shared.files().get(progress.operation.file).cloned();
+fn finish(shared: &Shared, named: Option<&NamedFile>, progress: &mut Progress) -> io::Result<()> {
+    if let Some(named) = named {
+        // SAFETY: the operation's memory is valid for its direction and left alone until `poll` hands the operation out.
+        // This thread has it until then.
+        return unsafe { named.finish(progress, shared.request_bytes_max) };
+    }
     loop {
         let request = progress.request(shared.request_bytes_max);
         // SAFETY: the request is a part of the operation's memory, which is valid for its direction and left alone
         // until `poll` hands the operation out. This thread has it until then.
-        let result = unsafe {
-            match &file {
-                Some(file) => file.transfer(progress.operation.direction, &request),
-                None => shared.file.transfer(progress.operation.direction, &request),
-            }
-        };
-        if let Step::Complete(result) = progress.advance(result) {
+        let result = unsafe { shared.file.transfer(progress.operation.direction, &request) };
+        if let Step::Complete(result) = progress.advance(result, None) {
             return result;
         }
     }
@@ -254,13 +254,20 @@ mod tests {
 
     fn run(token: u64, is_urgent: bool) -> Run {
         let memory = std::ptr::null_mut();
-        let (direction, file) = (IoDirection::Read, FileSlot::BACKING);
-        let operation = IoOperation { direction, file, offset_bytes: 0, memory, len_bytes: 4096, token, is_urgent };
-        vec![Progress::new(operation, Some(4096))]
+        let operation = IoOperation {
+            file: FileSlot::BACKING,
+            direction: IoDirection::Read,
+            offset_bytes: 0,
+            memory,
+            len_bytes: 4096,
+            token,
+            is_urgent,
+        };
+        Run { named: None, operations: vec![Progress::new(operation, 4096)] }
     }
 
     fn order(work: &mut Work) -> Vec<u64> {
-        std::iter::from_fn(|| work.next()).map(|run| run[0].operation.token).collect()
+        std::iter::from_fn(|| work.next()).map(|run| run.operations[0].operation.token).collect()
     }
 
     #[test]

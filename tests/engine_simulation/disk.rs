@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard};
-use vgasnet::storage::{BLOCK_BYTES, BlockingReader, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, Storage};
+use vgasnet::storage::{
+    BLOCK_BYTES, BlockingReader, Busy, FileSlot, IoDirection, IoOperation, MemoryStorage, NamedFile, Storage,
+};
 
 /// The engine's storage, and the test's view of it.
 #[derive(Clone)]
@@ -111,8 +113,8 @@ impl Disk {
         storage.heal();
         let (direction, offset_bytes, memory) = (IoDirection::Read, offset_of(index), page.0.as_mut_ptr());
         let read = IoOperation {
-            direction,
             file: FileSlot::BACKING,
+            direction,
             offset_bytes,
             memory,
             len_bytes: PAGE_BYTES,
@@ -139,6 +141,10 @@ fn offset_of(index: u32) -> u64 {
 impl Storage for Disk {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let mut state = self.state();
+        if operation.file != FileSlot::BACKING {
+            // SAFETY: as below.
+            return unsafe { state.storage.start(operation) };
+        }
         if state.is_full && operation.direction == IoDirection::Write {
             state.waiting.push(operation);
             return Ok(());
@@ -171,7 +177,10 @@ impl Storage for Disk {
         let mut state = self.state();
         let State { storage, pending, written, failed, .. } = &mut *state;
         storage.poll(&mut |token, result| {
-            let Pending { verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
+            // Of named files the tests see the bytes themselves.
+            let Some(Pending { verb, offset_bytes, source }) = pending.remove(&token) else {
+                return sink(token, result);
+            };
             if result.is_err() {
                 failed.push((verb, offset_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64));
             } else if let Some((source, before)) = source {
@@ -191,12 +200,20 @@ impl Storage for Disk {
         self.state().storage.in_flight()
     }
 
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
+        self.state().storage.add_file(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.state().storage.remove_file(slot);
+    }
+
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
-    fn reader(&self) -> Option<Arc<dyn BlockingReader>> {
-        Some(Arc::new(self.clone()))
+    fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
+        if file == FileSlot::BACKING { Some(Arc::new(self.clone())) } else { None }
     }
 }
 

@@ -9,7 +9,7 @@ use vgasnet::error::UserError;
 use vgasnet::job::Runtime;
 use vgasnet::memory::{self, Segment};
 use vgasnet::settings::{Config, Machine};
-use vgasnet::storage::{Busy, IoOperation, MemoryStorage, Storage};
+use vgasnet::storage::{Busy, FileSlot, IoOperation, MemoryStorage, NamedFile, Storage};
 use vgasnet_conduit::{Rank, RegionSizes};
 use vgasnet_sim::{Hub, Settings};
 
@@ -51,6 +51,14 @@ impl Storage for Ringing {
 
     fn in_flight(&self) -> usize {
         self.storage.in_flight()
+    }
+
+    fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
+        self.storage.add_file(file)
+    }
+
+    fn remove_file(&mut self, slot: FileSlot) {
+        self.storage.remove_file(slot);
     }
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {

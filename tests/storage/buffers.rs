@@ -18,7 +18,7 @@ fn ring(pages: usize) -> Option<RingStorage> {
 }
 
 fn operation(direction: IoDirection, memory: *mut u8, len_bytes: usize) -> IoOperation {
-    IoOperation { direction, file: FileSlot::BACKING, offset_bytes: 0, memory, len_bytes, token: 0, is_urgent: true }
+    IoOperation { file: FileSlot::BACKING, direction, offset_bytes: 0, memory, len_bytes, token: 0, is_urgent: true }
 }
 
 /// Shared memory, like a pool's, untouched at first. Tests drop it after the storage that uses it.

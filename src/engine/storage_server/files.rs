@@ -3,7 +3,6 @@
 use super::StorageServer;
 use super::home_page::HomePage;
 use super::page_read::READ_BYTES_MAX;
-use crate::error::UserError;
 use crate::storage::{BlockingReader, FileSlot, NamedFile};
 use std::sync::Arc;
 use vgasnet_protocol::Space;
@@ -11,16 +10,9 @@ use vgasnet_protocol::coherence::Cause;
 
 impl StorageServer {
     /// A file is open now.
-    ///
-    /// # Errors
-    /// The storage has no files but its own.
-    pub(in crate::engine) fn add_file(&mut self, space: Space, file: Arc<NamedFile>) -> Result<(), UserError> {
-        let Some(FileSlot(slot)) = self.storage.add_file(Arc::clone(&file)) else {
-            return Err(UserError::new("this rank has no storage for files: VGASNET_STORAGE_DIR cannot be written to"));
-        };
+    pub(in crate::engine) fn add_file(&mut self, space: Space, file: Arc<NamedFile>) {
+        let FileSlot(slot) = self.storage.add_file(file);
         self.files.add(space, slot);
-        self.named.insert(slot, file);
-        Ok(())
     }
 
     /// A file is closed. Nothing is under way about it; what was not written is lost.
@@ -28,7 +20,6 @@ impl StorageServer {
         let Some(slot) = self.files.remove(space) else { return };
         self.blocks.forget_from(HomePage::of_file(slot, 0));
         self.blocks.forget_file(slot);
-        self.named.remove(&slot);
         self.storage.remove_file(FileSlot(slot));
     }
 
@@ -65,12 +56,6 @@ impl StorageServer {
 
     /// The same, for blocks.
     pub(super) fn block_reader_of(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
-        // Where reads of the backing file are to fail, so are those of others.
-        let reader = self.block_reader.clone()?;
-        if place.is_of_segment() {
-            return Some(reader);
-        }
-        let named = self.named.get(&place.slot()).cloned()?;
-        Some(named)
+        if place.is_of_segment() { self.block_reader.clone() } else { self.storage.reader(FileSlot(place.slot())) }
     }
 }

@@ -181,7 +181,7 @@ impl PlainFile {
         let (offset_bytes, len_bytes) = (step.offset_bytes, step.len_bytes);
         let (memory, token) = (self.buffer(buffer), buffer as u64);
         let operation =
-            IoOperation { direction, file: FileSlot::BACKING, offset_bytes, memory, len_bytes, token, is_urgent: true };
+            IoOperation { file: FileSlot::BACKING, direction, offset_bytes, memory, len_bytes, token, is_urgent: true };
         // SAFETY: the buffer is that long and outlives the storage, which is dropped first. No other operation has it: the
         // caller gives it to one at a time.
         unsafe { self.storage.start(operation) }.map_err(|Busy| io::ErrorKind::WouldBlock.into())

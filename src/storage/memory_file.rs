@@ -1,0 +1,178 @@
+//! The twin in memory of a named file, which several ranks of a simulation share.
+
+use super::BLOCK_BYTES;
+use super::faults::{Faults, SplitMix};
+use super::operation::{IoOperation, Request};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A sparse file in memory. A clone is the same file. What goes wrong with it is drawn from its seed.
+#[derive(Debug, Clone)]
+pub struct MemoryFile(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    number: u64,
+    /// Behind the end the last block has zeros.
+    blocks: BTreeMap<u64, Box<[u8; BLOCK_BYTES]>>,
+    size_bytes: u64,
+    random: SplitMix,
+    faults: Faults,
+    blocks_max: usize,
+    short_one_in: Option<u64>,
+    sync_errno: Option<i32>,
+}
+
+impl MemoryFile {
+    /// An empty file. No other file of the simulation has its `number`.
+    pub fn new(number: u64, seed: u64) -> MemoryFile {
+        MemoryFile(Arc::new(Mutex::new(State {
+            number,
+            blocks: BTreeMap::new(),
+            size_bytes: 0,
+            random: SplitMix(seed),
+            faults: Faults::default(),
+            blocks_max: usize::MAX,
+            short_one_in: None,
+            sync_errno: None,
+        })))
+    }
+
+    /// Has operations fail, or heals them.
+    pub fn configure(&self, change: impl FnOnce(&mut Faults)) {
+        change(&mut self.state().faults);
+    }
+
+    /// From now on the file has space for so many blocks, holes not counted. Writes that find none fail with `ENOSPC`, behind what
+    /// they have written.
+    pub fn limit_space(&self, blocks_max: usize) {
+        self.state().blocks_max = blocks_max;
+    }
+
+    /// From now on one in `one_in` requests of more than a block moves less than it was asked for, as a kernel may.
+    ///
+    /// # Panics
+    /// If `one_in` is 0.
+    pub fn shorten_one_in(&self, one_in: u64) {
+        assert!(one_in > 0, "a probability has a denominator");
+        self.state().short_one_in = Some(one_in);
+    }
+
+    /// From now on waiting for the disk ends so.
+    pub fn fail_syncs(&self, errno: Option<i32>) {
+        self.state().sync_errno = errno;
+    }
+
+    /// All bytes of the file.
+    pub fn bytes(&self) -> Vec<u8> {
+        let state = self.state();
+        let mut bytes = vec![0; state.size_bytes as usize];
+        for (index, chunk) in (0..).zip(bytes.chunks_mut(BLOCK_BYTES)) {
+            if let Some(block) = state.blocks.get(&index) {
+                chunk.copy_from_slice(&block[..chunk.len()]);
+            }
+        }
+        bytes
+    }
+
+    pub(super) fn identity(&self) -> (u64, u64) {
+        (0, self.state().number)
+    }
+
+    pub(super) fn size_bytes(&self) -> u64 {
+        self.state().size_bytes
+    }
+
+    pub(super) fn set_size(&self, size_bytes: u64) -> io::Result<()> {
+        if i64::try_from(size_bytes).is_err() {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
+        let mut state = self.state();
+        let (last, kept_bytes) = (size_bytes / BLOCK_BYTES as u64, size_bytes as usize % BLOCK_BYTES);
+        drop(state.blocks.split_off(&size_bytes.div_ceil(BLOCK_BYTES as u64)));
+        if let Some(block) = state.blocks.get_mut(&last) {
+            block[kept_bytes..].fill(0);
+        }
+        state.size_bytes = size_bytes;
+        Ok(())
+    }
+
+    pub(super) fn allocate(&self, from_bytes: u64, end_bytes: u64) -> io::Result<()> {
+        let mut state = self.state();
+        for index in from_bytes / BLOCK_BYTES as u64..end_bytes.div_ceil(BLOCK_BYTES as u64) {
+            state.block(index).ok_or_else(no_space)?;
+        }
+        state.size_bytes = state.size_bytes.max(end_bytes);
+        Ok(())
+    }
+
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.state().sync_errno.map_or(Ok(()), |errno| Err(io::Error::from_raw_os_error(errno)))
+    }
+
+    /// Whether this operation, started now, fails.
+    pub(super) fn strike(&self, operation: &IoOperation) -> bool {
+        let State { faults, random, .. } = &mut *self.state();
+        faults.strike(operation, random)
+    }
+
+    /// # Safety
+    /// The memory of the request is valid for writes, and nothing else accesses it during the call.
+    pub(super) unsafe fn read(&self, request: &Request) -> io::Result<usize> {
+        let mut state = self.state();
+        let asked_bytes = state.shorten(request.len_bytes);
+        let len_bytes = state.size_bytes.saturating_sub(request.offset_bytes).min(asked_bytes as u64) as usize;
+        for start_bytes in (0..len_bytes).step_by(BLOCK_BYTES) {
+            let index = (request.offset_bytes + start_bytes as u64) / BLOCK_BYTES as u64;
+            let block = state.blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block);
+            let count_bytes = BLOCK_BYTES.min(len_bytes - start_bytes);
+            let memory = request.pointer.wrapping_add(start_bytes);
+            // SAFETY: this is a part of the request's memory, and the block has as many bytes.
+            unsafe { memory.copy_from_nonoverlapping(block.as_ptr(), count_bytes) };
+        }
+        Ok(len_bytes)
+    }
+
+    /// # Safety
+    /// The memory of the request is valid for reads, and nothing writes to it during the call.
+    pub(super) unsafe fn write(&self, request: &Request) -> io::Result<usize> {
+        let mut state = self.state();
+        let len_bytes = state.shorten(request.len_bytes) / BLOCK_BYTES * BLOCK_BYTES;
+        let mut done_bytes = 0;
+        while done_bytes < len_bytes {
+            let end_bytes = request.offset_bytes + done_bytes as u64;
+            let Some(block) = state.block(end_bytes / BLOCK_BYTES as u64) else { break };
+            let memory = request.pointer.wrapping_add(done_bytes);
+            // SAFETY: this is a block of the request's memory.
+            unsafe { block.as_mut_ptr().copy_from_nonoverlapping(memory, BLOCK_BYTES) };
+            done_bytes += BLOCK_BYTES;
+            state.size_bytes = state.size_bytes.max(end_bytes + BLOCK_BYTES as u64);
+        }
+        if done_bytes == 0 { Err(no_space()) } else { Ok(done_bytes) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().expect("nothing panics under this lock")
+    }
+}
+
+impl State {
+    /// A block of the file, which gets space if it has none; `None` if there is no space.
+    fn block(&mut self, index: u64) -> Option<&mut [u8; BLOCK_BYTES]> {
+        let has_space = self.blocks.contains_key(&index) || self.blocks.len() < self.blocks_max;
+        has_space.then(|| &mut **self.blocks.entry(index).or_insert_with(|| Box::new([0; BLOCK_BYTES])))
+    }
+
+    /// How much of a request of `len_bytes` is done: at least a block.
+    fn shorten(&mut self, len_bytes: usize) -> usize {
+        let is_long = len_bytes > BLOCK_BYTES;
+        let Some(one_in) = self.short_one_in.filter(|_| is_long) else { return len_bytes };
+        let is_short = self.random.below(one_in) == 0;
+        if is_short { BLOCK_BYTES + self.random.below((len_bytes - BLOCK_BYTES) as u64) as usize } else { len_bytes }
+    }
+}
+
+fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOSPC)
+}
