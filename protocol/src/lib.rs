@@ -6,6 +6,7 @@
 //!
 //! - [`coherence`]: the copies of pages, and the right to write.
 //! - [`barrier`] and [`collectives`]: how ranks meet, and how they move data together.
+//! - [`file_locks`]: locks of bytes of shared files.
 //! - [`streams`] and [`replacement`]: the pages that will be read next, and the frame to give up.
 //! - [`shipping`]: whether a small operation has its page moved, or its bytes read or written where the page is;
 //!   [`byte_message`] has the layouts of the messages for that.
@@ -25,6 +26,7 @@ pub mod barrier;
 pub mod byte_message;
 pub mod coherence;
 pub mod collectives;
+pub mod file_locks;
 pub mod file_message;
 pub mod get_cache;
 mod limits;

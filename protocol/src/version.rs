@@ -1,7 +1,7 @@
 //! What ranks have to have in common.
 
 /// The sources that say what messages are and what follows from them.
-const SOURCES: [&[u8]; 27] = [
+const SOURCES: [&[u8]; 33] = [
     include_bytes!("active_message.rs"),
     include_bytes!("barrier.rs"),
     include_bytes!("byte_message.rs"),
@@ -22,6 +22,12 @@ const SOURCES: [&[u8]; 27] = [
     include_bytes!("collectives/plan/everyone.rs"),
     include_bytes!("collectives/plan/reduce.rs"),
     include_bytes!("collectives/plan/rooted.rs"),
+    include_bytes!("file_locks/mod.rs"),
+    include_bytes!("file_locks/client.rs"),
+    include_bytes!("file_locks/home.rs"),
+    include_bytes!("file_locks/index.rs"),
+    include_bytes!("file_locks/message.rs"),
+    include_bytes!("file_locks/range.rs"),
     include_bytes!("file_message.rs"),
     include_bytes!("loan.rs"),
     include_bytes!("rank.rs"),

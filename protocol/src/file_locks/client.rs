@@ -1,0 +1,179 @@
+//! The client side: the requests of one rank, each in terms of what it has from the homes of its bytes.
+//!
+//! ```text
+//!              Refused                    all homes below have granted
+//!   Tried ───────────────────▶ Lacking ───────────────────────────────▶ Waits
+//!     │ Granted                   ▲                                       │ Granted
+//!     └──────────▶ Granted ───────┘                                       ▼
+//!                          a home below lacks or waits                 Granted
+//! ```
+
+use super::message::{AskName, AskPart, LockMessage, LockPurpose};
+use super::{Action, LockId, LockRange};
+use crate::{Nonsense, Rank, Space};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// What a request has from one home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Standing {
+    /// Nothing, and it does not ask: its try was refused, or what was granted is given back.
+    Lacking,
+    /// It has asked.
+    Asked { waits: bool },
+    /// All its ranges there, by an ask of this kind.
+    Granted { waits: bool },
+}
+
+/// A request's part at one home.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct AtHome {
+    home: Rank,
+    standing: Standing,
+    /// None any more once the whole request is granted.
+    ranges: Vec<LockRange>,
+}
+
+/// A request, from [`LockClient::lock`] to [`LockClient::unlock`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Request {
+    number: u64,
+    file: Space,
+    purpose: LockPurpose,
+    is_granted: bool,
+    /// By home, ascending. This is the order in which all requests of all ranks wait.
+    at: Vec<AtHome>,
+}
+
+/// The requests of one rank.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockClient {
+    /// How many ranges a message has room for.
+    ranges_max: usize,
+    last: u64,
+    requests: BTreeMap<u64, Request>,
+}
+
+impl LockClient {
+    /// No request is under way.
+    pub fn new(ranges_max: usize) -> LockClient {
+        LockClient { ranges_max, last: 0, requests: BTreeMap::new() }
+    }
+
+    /// Asks for ranges, which are in order, of each of these homes.
+    pub fn lock(
+        &mut self,
+        file: Space,
+        purpose: LockPurpose,
+        ranges: BTreeMap<Rank, Vec<LockRange>>,
+        actions: &mut Vec<Action>,
+    ) -> LockId {
+        self.last += 1;
+        let number = self.last;
+        // With one home there is nothing that it could hold while it waits.
+        let waits = ranges.len() == 1;
+        let lacking = |(home, ranges)| AtHome { home, standing: Standing::Lacking, ranges };
+        let at = ranges.into_iter().map(lacking).collect();
+        let mut request = Request { number, file, purpose, is_granted: false, at };
+        for index in 0..request.at.len() {
+            request.ask(index, waits, self.ranges_max, actions);
+        }
+        request.go_on(self.ranges_max, actions);
+        self.requests.insert(number, request);
+        LockId(number)
+    }
+
+    /// Unlocks what was granted.
+    pub fn unlock(&mut self, id: LockId, actions: &mut Vec<Action>) {
+        assert!(self.is_granted(id), "{id:?} is not granted");
+        let mut request = self.requests.remove(&id.0).expect("it is granted");
+        (0..request.at.len()).for_each(|index| request.give_back(index, actions));
+    }
+
+    /// A home has granted or refused an ask.
+    pub fn on_answer(
+        &mut self,
+        from: Rank,
+        name: AskName,
+        grants: bool,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
+        let asked = Standing::Asked { waits: name.waits };
+        let request = self.requests.get_mut(&name.number);
+        let found = request.and_then(|request| {
+            let index = request.at.binary_search_by_key(&from, |at| at.home).ok()?;
+            (request.at[index].standing == asked && (grants || !name.waits)).then_some((request, index))
+        });
+        let Some((request, index)) = found else {
+            return Err(Nonsense::new(from, "an answer about a lock that this rank has not asked for"));
+        };
+        request.at[index].standing = if grants { Standing::Granted { waits: name.waits } } else { Standing::Lacking };
+        request.go_on(self.ranges_max, actions);
+        Ok(())
+    }
+
+    /// Whether a request is granted.
+    pub fn is_granted(&self, id: LockId) -> bool {
+        self.requests.get(&id.0).is_some_and(|request| request.is_granted)
+    }
+
+    /// The requests about a file that are under way or granted.
+    pub fn requests_of(&self, file: Space) -> impl Iterator<Item = LockId> + '_ {
+        self.requests.values().filter(move |request| request.file == file).map(|request| LockId(request.number))
+    }
+
+    /// Whether there is no request.
+    pub fn is_quiet(&self) -> bool {
+        self.requests.is_empty()
+    }
+}
+
+impl Request {
+    /// Does what follows from an answer.
+    fn go_on(&mut self, ranges_max: usize, actions: &mut Vec<Action>) {
+        let is_missing = |at: &AtHome| matches!(at.standing, Standing::Lacking | Standing::Asked { waits: true });
+        if let Some(missing) = self.at.iter().position(is_missing) {
+            // What is granted below is kept, as if it had been taken in order. Of what is granted above nothing may be kept
+            // while it waits; what is tried there is given back as soon as it is granted.
+            (missing + 1..self.at.len()).for_each(|above| self.give_back(above, actions));
+            let has_all_below = self.at[..missing].iter().all(AtHome::is_granted);
+            if has_all_below && self.at[missing].standing == Standing::Lacking {
+                self.ask(missing, true, ranges_max, actions);
+            }
+        } else if self.at.iter().all(AtHome::is_granted) {
+            self.is_granted = true;
+            self.at.iter_mut().for_each(|at| at.ranges = Vec::new());
+            actions.push(Action::Granted(LockId(self.number)));
+        }
+    }
+
+    /// Asks a home, in as many messages as it takes.
+    fn ask(&mut self, index: usize, waits: bool, ranges_max: usize, actions: &mut Vec<Action>) {
+        let name = AskName { number: self.number, waits };
+        let (file, purpose) = (self.file, self.purpose);
+        let AtHome { home, standing, ranges } = &mut self.at[index];
+        *standing = Standing::Asked { waits };
+        let count = u32::try_from(ranges.len()).expect("a request has fewer than 2^32 ranges");
+        let mut first = 0;
+        for part in ranges.chunks(ranges_max) {
+            let message = LockMessage::Ask(AskPart { name, file, purpose, ranges: count, first });
+            actions.push(Action::Send { to: *home, bytes: message.encode(part) });
+            first += part.len() as u32;
+        }
+    }
+
+    /// Unlocks what a home has granted, if it has granted anything.
+    fn give_back(&mut self, index: usize, actions: &mut Vec<Action>) {
+        let at = &mut self.at[index];
+        if let Standing::Granted { waits } = at.standing {
+            at.standing = Standing::Lacking;
+            actions.push(Action::send(at.home, LockMessage::Unlock(AskName { number: self.number, waits })));
+        }
+    }
+}
+
+impl AtHome {
+    fn is_granted(&self) -> bool {
+        matches!(self.standing, Standing::Granted { .. })
+    }
+}

@@ -1,0 +1,98 @@
+//! The ranges of a file that are locked or waited for, found by what they overlap.
+
+use super::home::Owner;
+use super::{LockMode, LockRange};
+use alloc::collections::BTreeMap;
+
+/// Ranges of a file, with who locks them.
+///
+/// They are sorted by mode, then by their length rounded down to a power of two, then by start. Of one length, those that
+/// overlap a given range begin in it, or less than twice that length before it. So a search costs O(log n) for each length in
+/// use, O(1) for each range that it finds, and as much for each range that it passes over: such ranges end before the given one,
+/// but by less than twice their length. Shared ranges are not looked at on behalf of shared ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Index {
+    /// By mode and binary logarithm of the length: the end of each range, by its start and owner.
+    classes: BTreeMap<(LockMode, u32), BTreeMap<(u64, Owner), u64>>,
+}
+
+impl Index {
+    /// Adds a range, which is not empty. Ranges of one owner do not overlap.
+    pub fn insert(&mut self, owner: Owner, range: &LockRange) {
+        let before = self.classes.entry(class(range)).or_default().insert((range.start, owner), range.end);
+        assert!(before.is_none(), "{owner:?} has a range at {} twice", range.start);
+    }
+
+    /// Removes a range that was added.
+    pub fn remove(&mut self, owner: Owner, range: &LockRange) {
+        let class = class(range);
+        let same = self.classes.get_mut(&class).expect("the range was added");
+        same.remove(&(range.start, owner)).expect("the range was added");
+        if same.is_empty() {
+            self.classes.remove(&class);
+        }
+    }
+
+    /// The owners of ranges that conflict with this one, once for each range.
+    pub fn conflicts(&self, range: &LockRange) -> impl Iterator<Item = Owner> + '_ {
+        let LockRange { start, end, mode } = *range;
+        let others = match mode {
+            LockMode::Shared => LockMode::Exclusive,
+            LockMode::Exclusive => LockMode::Shared,
+        };
+        self.classes.range((others, 0)..).flat_map(move |((_, log), same)| {
+            let len_max = u64::MAX >> (u64::BITS - 1 - log);
+            let near = same.range((start.saturating_sub(len_max - 1), Owner::FIRST)..(end, Owner::FIRST));
+            near.filter(move |(_, other_end)| **other_end > start).map(|((_, owner), _)| *owner)
+        })
+    }
+
+    /// Whether there are no ranges.
+    pub fn is_empty(&self) -> bool {
+        self.classes.is_empty()
+    }
+}
+
+fn class(range: &LockRange) -> (LockMode, u32) {
+    (range.mode, (range.end - range.start).ilog2())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rank;
+    use crate::file_locks::AskName;
+    use alloc::vec::Vec;
+
+    fn random_range(random: &mut fastrand::Rng) -> LockRange {
+        let mode = if random.bool() { LockMode::Shared } else { LockMode::Exclusive };
+        let (at, len_max) = ([0, 1 << 20, u64::MAX - 100][random.usize(0..3)], 1 << random.u32(0..64));
+        let start = at + random.u64(0..100);
+        LockRange { start, end: start.saturating_add(random.u64(1..=len_max)).max(start + 1), mode }
+    }
+
+    #[test]
+    fn searches_find_what_a_look_at_all_ranges_finds() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let (mut index, mut all) = (Index::default(), Vec::new());
+        for number in 0..if cfg!(miri) { 100 } else { 3000 } {
+            let owner = Owner { rank: Rank(random.u32(0..3)), name: AskName { number, waits: random.bool() } };
+            let range = random_range(&mut random);
+            index.insert(owner, &range);
+            all.push((owner, range));
+            if all.len() > 60 {
+                let (owner, range) = all.swap_remove(random.usize(0..all.len()));
+                index.remove(owner, &range);
+            }
+            let asked = random_range(&mut random);
+            let mut found: Vec<Owner> = index.conflicts(&asked).collect();
+            let mut expected: Vec<Owner> =
+                all.iter().filter(|(_, range)| range.conflicts_with(&asked)).map(|(owner, _)| *owner).collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{asked:?}");
+        }
+        all.iter().for_each(|(owner, range)| index.remove(*owner, range));
+        assert!(index.is_empty());
+    }
+}
