@@ -36,6 +36,7 @@ typedef struct vgasnet_file *vgasnet_file_t;
 #define VGASNET_FILE_CREATE 4 /* the file is made if there is none, with the permissions mode less the process's mask */
 #define VGASNET_FILE_EXCLUSIVE 8 /* it is an error if there is one */
 #define VGASNET_FILE_TRUNCATE 16 /* the file is emptied */
+#define VGASNET_FILE_ATOMIC 32 /* each read and write, lists included, is one step to all others */
 
 /* 0 in a field, or no structure, stands for the default. */
 typedef struct {
@@ -84,6 +85,13 @@ int vgasnet_file_writev_at(vgasnet_file_t file, size_t runs, const vgasnet_file_
  * file could not be read or written, vgasnet_file_error tells; arguments that make no sense are fatal. */
 vgasnet_handle_t vgasnet_file_read_at_nb(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
+
+/* Locks bytes, which the file need not have, and waits until no other lock of any of them is in the way: a shared lock is in the way of
+ * exclusive ones, an exclusive lock of all. Locks are for those who ask for them: reads and writes do not look at them. Who waits gets
+ * its turn in order. A lock is given back by unlock with the same offset and len, or by close. Locks of one rank are in each other's
+ * way, too: a thread that locks bytes which it has locked may wait for ever. */
+int vgasnet_file_lock(vgasnet_file_t file, uint64_t offset, uint64_t len, int exclusive);
+int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
 
 /* What this rank has written has reached the file system. Its size may be that of whole blocks until sync or close. */
 int vgasnet_file_flush(vgasnet_file_t file);

@@ -10,6 +10,7 @@ use crate::files::{Access, Bytes, FileError, Lists, OpenArguments, Place};
 use crate::ops::Region;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use vgasnet_protocol::collectives::TEAM_ALL;
+use vgasnet_protocol::file_locks::LockMode;
 
 /// `VGASNET_FILE_READ`, and so on.
 const READ: c_int = 1;
@@ -17,6 +18,7 @@ const WRITE: c_int = 1 << 1;
 const CREATE: c_int = 1 << 2;
 const EXCLUSIVE: c_int = 1 << 3;
 const TRUNCATE: c_int = 1 << 4;
+const ATOMIC: c_int = 1 << 5;
 
 /// `struct vgasnet_file`, which is never defined: its pointers point nowhere, and are the number of a file.
 #[repr(C)]
@@ -96,6 +98,19 @@ entry_points! {
         Ok(OK)
     }
 
+    fn vgasnet_file_lock(file: FilePointer, offset: u64, len: u64, exclusive: c_int) -> c_int {
+        let files = attached()?.files();
+        let mode = if exclusive != 0 { LockMode::Exclusive } else { LockMode::Shared };
+        files.lock(&*files.get(number(file)?)?, offset, len, mode)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_unlock(file: FilePointer, offset: u64, len: u64) -> c_int {
+        let files = attached()?.files();
+        files.unlock(&*files.get(number(file)?)?, offset, len)?;
+        Ok(OK)
+    }
+
     fn vgasnet_file_set_size(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
         files.set_size(&*files.get(number(file)?)?, size_bytes)?;
@@ -107,7 +122,7 @@ entry_points! {
     unsafe fn vgasnet_file_open(
         team: *mut TeamType, path: *const c_char, flags: c_int, mode: c_uint, given: *const Options, file: *mut FilePointer,
     ) -> c_int {
-        const ALL: c_int = READ | WRITE | CREATE | EXCLUSIVE | TRUNCATE;
+        const ALL: c_int = READ | WRITE | CREATE | EXCLUSIVE | TRUNCATE | ATOMIC;
         if flags & !ALL != 0 {
             return Err(Refusal::bad_argument(format!("flags {flags:#x}; give a combination of VGASNET_FILE_ flags")));
         }
@@ -118,7 +133,7 @@ entry_points! {
         let arguments = OpenArguments {
             team: if team.is_null() { TEAM_ALL } else { team.addr() as u64 },
             path: CStr::from_ptr(path).to_bytes(),
-            access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
+            access: Access { read: flags & READ != 0, write: flags & WRITE != 0, atomic: flags & ATOMIC != 0 },
             create: (flags & CREATE != 0).then_some(mode),
             exclusive: flags & EXCLUSIVE != 0,
             truncate: flags & TRUNCATE != 0,

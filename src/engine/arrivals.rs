@@ -8,6 +8,7 @@ use vgasnet_conduit::{Arrival, Token};
 use vgasnet_protocol::barrier::BarrierMessage;
 use vgasnet_protocol::byte_message::{TAG_ANSWER, TAG_REQUEST};
 use vgasnet_protocol::coherence::{CoherenceMessage, Event};
+use vgasnet_protocol::file_locks::TAG_FILE_LOCKS;
 use vgasnet_protocol::file_message::TAG_FILE;
 use vgasnet_protocol::writes::TAG_WRITES;
 use vgasnet_protocol::{LoanMessage, Nonsense, Rank};
@@ -50,6 +51,8 @@ pub(super) enum Arrived {
     Writes(Rank, Vec<u8>),
     /// A question about a file, or the answer to one.
     File(Rank, Vec<u8>),
+    /// A message about locks of files.
+    Locks(Rank, Vec<u8>),
     Complete(Token),
     /// An event of the rooms above, which have taken its message.
     Event,
@@ -108,6 +111,7 @@ impl Engine {
             Writes(from, bytes) => {
                 self.on_writes_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
+            Arrived::Locks(from, bytes) => self.on_lock_message(from, &bytes).map_err(refused)?,
             Arrived::File(from, bytes) => {
                 self.on_file_message(from, &bytes).map_err(|what| refused(Nonsense::new(from, what)))?;
             }
@@ -144,6 +148,7 @@ fn note(arrival: Arrival<'_>, receiver: &dyn Receiver) -> Option<Arrived> {
         TAG_WORDS => last_words::decode(bytes).map(|part| Arrived::Words(from, part)),
         TAG_REQUEST => Some(Arrived::ByteRequest(from, bytes.to_vec())),
         TAG_ANSWER => Some(Arrived::ByteAnswer(from, bytes.to_vec())),
+        TAG_FILE_LOCKS => Some(Arrived::Locks(from, bytes.to_vec())),
         TAG_FILE => Some(Arrived::File(from, bytes.to_vec())),
         TAG_WRITES => Some(Arrived::Writes(from, bytes.to_vec())),
         TAG_HEARD => (bytes.len() == 1).then_some(Arrived::Heard),

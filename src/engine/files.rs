@@ -2,6 +2,7 @@
 //! who asked, and the job goes on.
 
 use super::{Driver, Engine, Work};
+use crate::error::UserError;
 use crate::memory::Closing;
 use crate::storage::NamedFile;
 use std::cell::RefCell;
@@ -93,6 +94,9 @@ impl Engine {
         self.forget_pages(space, 0);
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
+        if let Err(nonsense) = self.locks.forget_file(space) {
+            self.broken = Some(UserError::new(nonsense.to_string()));
+        }
         self.files.open.remove(&space);
     }
 

@@ -15,6 +15,7 @@ mod files;
 mod job_barrier;
 mod last_words;
 mod loans;
+mod locks;
 mod outbox;
 mod page_statistics;
 mod performing;
@@ -63,6 +64,7 @@ use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::barrier::Barrier;
 use vgasnet_protocol::coherence::{Access, Action, CoherenceBody, Event, Outgoing, PageId, Protocol, ToCache, Waiter};
+use vgasnet_protocol::file_locks::FileLocks;
 use vgasnet_protocol::replacement::{BlockFrames, PolicyKind, Reserve};
 use vgasnet_protocol::shipping::Meters;
 use write_behind::WriteBehind;
@@ -112,6 +114,7 @@ pub struct Engine {
     writes: KnownWrites,
     files: OpenFiles,
     write_behind: WriteBehind,
+    locks: FileLocks,
     work: VecDeque<Work>,
     /// Transfers for which the conduit had no room, until the next drive.
     refused: Vec<Work>,
@@ -188,6 +191,7 @@ impl Engine {
             served: Slab::new(),
             held: BTreeMap::new(),
             page_statistics: PageStatistics::new(Arc::clone(&conduit), Arc::clone(&space), frames),
+            locks: FileLocks::new(conduit.ranks(), conduit.message_bytes_max()),
             conduit,
             space,
             protocol,

@@ -27,7 +27,7 @@ impl SharedFile {
     }
 
     fn is_home(&self) -> bool {
-        self.homes.contains(&Rank(self.members[self.me as usize]))
+        self.stripes.homes.contains(&Rank(self.members[self.me as usize]))
     }
 }
 
@@ -51,6 +51,7 @@ impl Files {
     /// Something could not be written, and is lost. The file is closed.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
         let file = self.get(number)?;
+        self.unlock_all(&file);
         let written = if file.access.write { self.write_all(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
@@ -69,7 +70,7 @@ impl Files {
         }
         self.driver().flush_file(file.space);
         let own = file.members[file.me as usize];
-        let others = file.homes.iter().copied().filter(|home| home.0 != own);
+        let others = file.stripes.homes.iter().copied().filter(|home| home.0 != own);
         let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush);
         let causes = answers.iter().filter(|answer| answer.cause != 0).map(|answer| Cause(u32::from(answer.cause)));
         let cause = self.driver().engine().refusal(file.space).or_else(|| causes.into_iter().next());
@@ -100,7 +101,7 @@ impl Files {
         what: &str,
         work: impl FnOnce(&NamedFile) -> io::Result<()>,
     ) -> Result<(), FileError> {
-        let is_first = file.homes[0].0 == file.members[file.me as usize];
+        let is_first = file.stripes.homes[0].0 == file.members[file.me as usize];
         let done = file.file.as_ref().filter(|_| is_first).map_or(Ok(()), |named| work(named));
         self.agree(file, what, done.err().map(|error| errno_of(&error)))
     }

@@ -4,6 +4,7 @@ use super::{Bytes, FileError, Files, SharedFile};
 use crate::ops::{Operation, Region, Run, runs};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_locks::LockMode;
 
 /// Places of a file, and memory: the bytes of both, one behind the other, are the same.
 #[derive(Clone, Copy, Debug)]
@@ -46,20 +47,22 @@ impl Files {
     pub unsafe fn read_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<usize, FileError> {
         file.check_readable()?;
         let end = self.check_lists(file, lists)?;
-        let known = file.known_bytes();
-        let size = if end > known { self.size(file) } else { known };
-        let (mut read, mut has_ended) = (0, false);
-        let readable = lists.runs().map_while(|run| {
-            let len_bytes =
-                if has_ended { 0 } else { run.len_bytes.min(size.saturating_sub(run.remote as u64) as usize) };
-            has_ended |= len_bytes < run.len_bytes;
-            read += len_bytes;
-            (len_bytes > 0).then_some(Run { len_bytes, ..run })
-        });
-        // SAFETY: the memory is valid, and this asks for no others of its bytes.
-        let done = unsafe { self.transfer_runs(file, &|run| Operation::Get(memory(run)), readable) };
-        done.map_err(|cause| file.failed("be read", cause))?;
-        Ok(read)
+        self.in_one_step(file, LockMode::Shared, lists.runs().map(|run| bytes(&run)), || {
+            let known = file.known_bytes();
+            let size = if end > known { self.size(file) } else { known };
+            let (mut read, mut has_ended) = (0, false);
+            let readable = lists.runs().map_while(|run| {
+                let len_bytes =
+                    if has_ended { 0 } else { run.len_bytes.min(size.saturating_sub(run.remote as u64) as usize) };
+                has_ended |= len_bytes < run.len_bytes;
+                read += len_bytes;
+                (len_bytes > 0).then_some(Run { len_bytes, ..run })
+            });
+            // SAFETY: the memory is valid, and this asks for no others of its bytes.
+            let done = unsafe { self.transfer_runs(file, &|run| Operation::Get(memory(run)), readable) };
+            done.map_err(|cause| file.failed("be read", cause))?;
+            Ok(read)
+        })
     }
 
     /// Writes bytes to many places.
@@ -76,11 +79,14 @@ impl Files {
         if refusal != 0 {
             return Err(file.failed("be written: something before could not be", Cause(refusal)));
         }
-        // SAFETY: the memory is valid, and this asks for no others of its bytes.
-        let done = unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
-        done.map_err(|cause| file.failed("be written", cause))?;
-        file.note_written(end);
-        Ok(())
+        self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
+            // SAFETY: the memory is valid, and this asks for no others of its bytes.
+            let done =
+                unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
+            done.map_err(|cause| file.failed("be written", cause))?;
+            file.note_written(end);
+            Ok(())
+        })
     }
 
     /// Checks all runs. Returns the end of the last one in the file.

@@ -9,6 +9,7 @@
 mod close;
 mod error;
 mod lists;
+mod locks;
 mod open;
 mod size;
 mod transfer;
@@ -22,11 +23,12 @@ use crate::coll::Coll;
 use crate::engine::{Driver, FileState};
 use crate::ops::Ops;
 use crate::storage::{NamedFile, Warn};
+use locks::Held;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64};
-use std::sync::{Arc, PoisonError, RwLock};
-use vgasnet_protocol::{Rank, Space};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use vgasnet_protocol::{Space, Stripes};
 
 /// The shared files of a rank that has attached.
 pub struct Files {
@@ -50,12 +52,14 @@ pub struct SharedFile {
     members: Box<[u32]>,
     /// This rank's place among them.
     me: u32,
-    homes: Arc<[Rank]>,
+    stripes: Stripes,
     /// The file, for a rank that sees it.
     file: Option<Arc<NamedFile>>,
     /// Bytes of the file, as far as this rank knows: not more than it has.
     known_bytes: AtomicU64,
     state: Arc<FileState>,
+    /// The locks that the program has.
+    held: Mutex<Vec<Held>>,
 }
 
 impl Files {

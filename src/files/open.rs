@@ -9,7 +9,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -26,6 +26,8 @@ pub struct Access {
     pub read: bool,
     /// It may be written.
     pub write: bool,
+    /// Each call is one step to all others.
+    pub atomic: bool,
 }
 
 /// What a team opens, and how. All ranks give the same.
@@ -108,17 +110,22 @@ impl Files {
             file: file.filter(|_| sees(&found)).map(Arc::new),
             known_bytes: AtomicU64::new(told.size_bytes),
             state: Arc::new(FileState::default()),
-            homes,
+            held: Mutex::default(),
+            stripes: self.stripes(homes, arguments.stripe_bytes),
             members,
         };
-        self.begin(file, arguments.stripe_bytes, told.size_bytes)
+        self.begin(file, told.size_bytes)
+    }
+
+    fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {
+        let page_bytes = self.ops.space().page_bytes() as u64;
+        let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
+        Stripes { homes, pages: (stripe_bytes / page_bytes).max(1) as u32 }
     }
 
     /// Has the engines of all ranks know the file.
-    fn begin(&self, file: SharedFile, stripe_bytes: u64, size_bytes: u64) -> Result<u32, FileError> {
-        let page_bytes = self.ops.space().page_bytes() as u64;
-        let stripe_bytes = if stripe_bytes == 0 { STRIPE_BYTES.max(page_bytes) } else { stripe_bytes };
-        let stripes = Stripes { homes: Arc::clone(&file.homes), pages: (stripe_bytes / page_bytes).max(1) as u32 };
+    fn begin(&self, file: SharedFile, size_bytes: u64) -> Result<u32, FileError> {
+        let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
         self.driver().engine().open_file(file.space, stripes, pages, named, state);
@@ -206,5 +213,7 @@ fn hash_of(arguments: &OpenArguments<'_>) -> u64 {
     // The same on all ranks.
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     // 0 stands for arguments that make no sense.
-    hasher.hash_one((path, access.read, access.write, create, exclusive, truncate, stripe_bytes, io_ranks)).max(1)
+    hasher
+        .hash_one((path, access.read, access.write, access.atomic, create, exclusive, truncate, stripe_bytes, io_ranks))
+        .max(1)
 }

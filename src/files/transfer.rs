@@ -6,6 +6,7 @@ use crate::ops::{Operation, Remote};
 use crate::request::Handle;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, PageId};
+use vgasnet_protocol::file_locks::LockMode;
 
 /// Bytes that go through a buffer at a time, where the client's memory lies in its own segment.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -31,12 +32,15 @@ impl Files {
     /// # Safety
     /// `to` is valid for as many bytes.
     pub unsafe fn read(&self, file: &SharedFile, bytes: Bytes, to: *mut u8) -> Result<usize, FileError> {
-        let len = self.readable(file, bytes, to.is_null())?;
-        let bytes = Bytes { len, ..bytes };
-        // SAFETY: the memory is valid for as many bytes, and no others are asked for.
-        let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
-        read.map_err(|cause| file.failed("be read", cause))?;
-        Ok(len)
+        self.end(file, bytes, to.is_null())?;
+        self.in_one_step(file, LockMode::Shared, std::iter::once(bytes), || {
+            let len = self.readable(file, bytes, to.is_null())?;
+            let bytes = Bytes { len, ..bytes };
+            // SAFETY: the memory is valid for as many bytes, and no others are asked for.
+            let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
+            read.map_err(|cause| file.failed("be read", cause))?;
+            Ok(len)
+        })
     }
 
     /// Writes bytes. When it returns, every rank reads them.
@@ -48,11 +52,13 @@ impl Files {
     /// `from` is valid for as many bytes.
     pub unsafe fn write(&self, file: &SharedFile, bytes: Bytes, from: *const u8) -> Result<(), FileError> {
         self.writable(file, bytes, from.is_null())?;
-        // SAFETY: the memory is valid for as many bytes.
-        let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
-        written.map_err(|cause| file.failed("be written", cause))?;
-        file.note_written(bytes.offset + bytes.len as u64);
-        Ok(())
+        self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
+            // SAFETY: the memory is valid for as many bytes.
+            let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
+            written.map_err(|cause| file.failed("be written", cause))?;
+            file.note_written(bytes.offset + bytes.len as u64);
+            Ok(())
+        })
     }
 
     /// Starts to read bytes. Returns how many it will, and the handle unless that is done. If the file cannot be read, it is the
@@ -69,6 +75,10 @@ impl Files {
         bytes: Bytes,
         to: *mut u8,
     ) -> Result<(usize, Option<Handle>), FileError> {
+        if file.access.atomic {
+            // SAFETY: as the caller promises.
+            return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
+        }
         let len = self.readable(file, bytes, to.is_null())?;
         let bytes = Bytes { len, ..bytes };
         // SAFETY: as the caller promises.
@@ -89,6 +99,10 @@ impl Files {
         bytes: Bytes,
         from: *const u8,
     ) -> Result<Option<Handle>, FileError> {
+        if file.access.atomic {
+            // SAFETY: as the caller promises.
+            return unsafe { self.write(file, bytes, from) }.map(|()| None);
+        }
         self.writable(file, bytes, from.is_null())?;
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };

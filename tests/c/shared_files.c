@@ -3,6 +3,8 @@
  *   misuse   what is refused, with a line each
  *   ends     a file that grows is read to its end by who did not write it
  *   segment  a segment is written to a file and read back
+ *   steps    in mode atomic all ranks write the same bytes, each with its own mark, and none reads two marks
+ *   locks    all ranks add to numbers under locks
  *   unread   the disk fails some reads (VGASNET_TEST_IO_ERROR): who reads is told, and the job goes on
  *   unwritten   the same for writes: sync and close tell, what was written stays, and the next sync writes it */
 #include <errno.h>
@@ -168,6 +170,74 @@ static void ends(void) {
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
 }
 
+/* Ranges of a few pages, and lists of pieces of many: whoever reads finds one writer's mark. */
+static void steps(void) {
+    const int flags = VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE | VGASNET_FILE_ATOMIC;
+    size_t len = 5 * page_len / 2, nread;
+    unsigned char *bytes = (unsigned char *)allocate(len);
+    vgasnet_file_run_t run[8];
+    vgasnet_memvec_t piece = {bytes, 8 * 100};
+    vgasnet_file_t file = opened(flags);
+    if (me == 0) CHECK_EQ(vgasnet_file_write_at(file, 0, bytes, len), VGASNET_OK);
+    for (unsigned i = 0; i < 8; ++i) {
+        run[i].offset = 4 * page_len + i * (3 * page_len / 2);
+        run[i].len = 100;
+    }
+    if (me == 0) CHECK_EQ(vgasnet_file_writev_at(file, 8, run, 1, &piece), VGASNET_OK);
+    barrier();
+    for (uint64_t i = 0; i < 60; ++i) {
+        int is_list = below(60 + me, 1, i, 2) == 0, is_write = below(61 + me, 1, i, 2) == 0;
+        size_t all = is_list ? piece.len : len;
+        memset(bytes, (int)(1 + i % 20 * ranks + me), all);
+        if (is_write) {
+            CHECK_EQ(is_list ? vgasnet_file_writev_at(file, 8, run, 1, &piece) : vgasnet_file_write_at(file, 0, bytes, len), VGASNET_OK);
+        } else {
+            CHECK_EQ(is_list ? vgasnet_file_readv_at(file, 8, run, 1, &piece, &nread) : vgasnet_file_read_at(file, 0, bytes, len, &nread), VGASNET_OK);
+            CHECK_EQ(nread, all);
+            for (size_t at = 1; at < all; ++at) CHECK_EQ(bytes[at], bytes[0]);
+        }
+    }
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(bytes);
+}
+
+/* Each number is changed under a lock of its own bytes, or of all. */
+static void locks(void) {
+    const uint64_t numbers = 5, times = 40;
+    uint64_t sum = 0, number = 0, added = 0;
+    vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
+    if (me == 0)
+        for (uint64_t i = 0; i < numbers; ++i) CHECK_EQ(vgasnet_file_write_at(file, i * 3 * page_len, &number, sizeof number), VGASNET_OK);
+    barrier();
+    for (uint64_t i = 0; i < times; ++i) {
+        uint64_t at = below(70 + me, 1, i, numbers) * 3 * page_len, more = below(71 + me, 1, i, 9);
+        int is_all = i % 8 == 7;
+        uint64_t from = is_all ? 0 : at, len = is_all ? 100 * page_len : sizeof number;
+        CHECK_EQ(vgasnet_file_lock(file, from, len, 1), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_read_at(file, at, &number, sizeof number, NULL), VGASNET_OK);
+        number += more;
+        CHECK_EQ(vgasnet_file_write_at(file, at, &number, sizeof number), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_unlock(file, from, len), VGASNET_OK);
+        if (i % 5 == 0) {
+            CHECK_EQ(vgasnet_file_lock(file, at, 7, 0), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_unlock(file, at, 7), VGASNET_OK);
+        }
+    }
+    barrier();
+    for (uint64_t i = 0; i < numbers; ++i) {
+        CHECK_EQ(vgasnet_file_read_at(file, i * 3 * page_len, &number, sizeof number, NULL), VGASNET_OK);
+        sum += number;
+    }
+    for (vgasnet_node_t rank = 0; rank < ranks; ++rank)
+        for (uint64_t i = 0; i < times; ++i) added += below(71 + rank, 1, i, 9);
+    CHECK_EQ(sum, added);
+    CHECK_EQ(vgasnet_file_unlock(file, 1, 2), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_lock(file, 1, 0, 0), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_lock(file, 1, UINT64_MAX, 0), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_lock(file, 5, 5, 0), VGASNET_OK); /* close gives it back */
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
 static void segment(void) {
     vgasnet_seginfo_t info[64];
     vgasnet_file_t file = opened(VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE);
@@ -319,6 +389,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "misuse") == 0) misuse();
     if (strcmp(argv[1], "ends") == 0) ends();
     if (strcmp(argv[1], "segment") == 0) segment();
+    if (strcmp(argv[1], "steps") == 0) steps();
+    if (strcmp(argv[1], "locks") == 0) locks();
     if (strcmp(argv[1], "unread") == 0) unread();
     if (strcmp(argv[1], "unwritten") == 0) unwritten();
     return finish();

@@ -49,6 +49,20 @@ fn who_reads_finds_the_end_that_others_write() {
 }
 
 #[test]
+fn in_mode_atomic_each_call_is_one_step() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        run_part("steps", setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
+fn locks_keep_others_out() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        run_part("locks", setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
 fn a_segment_is_written_to_a_file_and_read_back() {
     for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {
         run_part("segment", setup(of), &[]).expect(0);

@@ -2,7 +2,7 @@
 //! here with a reason. The library itself is built without; `scripts/asan` checks it.
 
 use crate::support::compile::{library, source_dir};
-use crate::support::run::{Setup, run_with, say_not_run};
+use crate::support::run::{Setup, fresh_dir, run_with, say_not_run};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,7 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 15] = [
+const ARGUMENTS: [(&str, &[&str]); 16] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("exits", &["main", "0"]),
@@ -62,6 +62,8 @@ const ARGUMENTS: [(&str, &[&str]); 15] = [
     ("partly", &["all"]),
     ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
+    // And a directory.
+    ("shared_files", &["rounds"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
     ("traffic", &["1", "2"]),
@@ -109,7 +111,9 @@ fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<Pa
 impl Checker {
     fn run(&self, name: &str) {
         let args = ARGUMENTS.iter().chain(&EXAMPLES).find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
-        let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let mut args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let dir = (name == "shared_files").then(fresh_dir);
+        args.extend(dir.iter().map(|dir| dir.to_string_lossy().into_owned()));
         let (program, args) = if name == "dlopened" {
             let plugin = compiled("dlopened_plugin", self.sanitizers, Some(&["-shared", "-fPIC"]));
             let [library, plugin] = [Some(library("libvgasnet.so")), plugin]
@@ -125,6 +129,7 @@ impl Checker {
         let statistics = if LOOK_AT_STATISTICS.contains(&name) { "1" } else { "0" };
         let ended = run_with(&program, &args, SETUP, &[(self.variable, &options), ("VGASNET_STATS", statistics)]);
         ended.expect(i32::from(name == "fatal"));
+        dir.into_iter().for_each(|dir| std::fs::remove_dir_all(dir).expect("a directory of ours"));
         // Checkers write to stderr, also where a program goes on.
         assert!(!ended.stderr.contains("Sanitizer"), "{ended}");
     }

@@ -1,0 +1,71 @@
+//! Locks of bytes of shared files: takes what their state machine says to other ranks, and back.
+
+use super::{Driver, Engine};
+use crate::error::UserError;
+use std::collections::VecDeque;
+use vgasnet_protocol::file_locks::{Action, LockId, LockRequest};
+use vgasnet_protocol::{Nonsense, Rank};
+
+impl Engine {
+    /// Asks for a lock.
+    pub fn lock(&mut self, request: LockRequest<'_>) -> LockId {
+        let mut actions = Vec::new();
+        let id = self.locks.lock(request, &mut actions);
+        self.act_on_locks(actions);
+        id
+    }
+
+    /// Whether a lock is granted.
+    pub fn is_locked(&self, id: LockId) -> bool {
+        self.locks.is_granted(id)
+    }
+
+    /// Gives a lock back that is granted.
+    pub fn unlock(&mut self, id: LockId) {
+        let mut actions = Vec::new();
+        self.locks.unlock(id, &mut actions);
+        self.act_on_locks(actions);
+    }
+
+    /// A message about locks.
+    pub(super) fn on_lock_message(&mut self, from: Rank, bytes: &[u8]) -> Result<(), Nonsense> {
+        let mut actions = Vec::new();
+        self.locks.on_message(from, bytes, &mut actions)?;
+        self.act_on_locks(actions);
+        Ok(())
+    }
+
+    fn act_on_locks(&mut self, actions: Vec<Action>) {
+        let mut actions: VecDeque<Action> = actions.into();
+        while let Some(action) = actions.pop_front() {
+            match action {
+                Action::Send { to, bytes } if to == self.space.rank => {
+                    let mut more = Vec::new();
+                    if let Err(nonsense) = self.locks.on_message(to, &bytes, &mut more) {
+                        self.broken = Some(UserError::new(nonsense.to_string()));
+                        return;
+                    }
+                    actions.extend(more);
+                }
+                Action::Send { to, bytes } => self.outbox.send(to, &bytes),
+                Action::Granted(_) => self.has_event = true,
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// Asks for a lock, and waits until it is granted.
+    pub fn lock_bytes(&self, request: LockRequest<'_>) -> LockId {
+        let id = self.engine().lock(request);
+        self.step();
+        self.wait_until(&|| self.engine().is_locked(id));
+        id
+    }
+
+    /// Gives a lock back.
+    pub fn unlock_bytes(&self, id: LockId) {
+        self.engine().unlock(id);
+        self.step();
+    }
+}

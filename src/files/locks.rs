@@ -1,0 +1,79 @@
+//! Locks: those that a program asks for, and those that make a call one step to all others.
+
+use super::{Bytes, FileError, Files, SharedFile};
+use std::sync::PoisonError;
+use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
+
+/// A lock that a program has: what it has locked, and which lock that is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    offset: u64,
+    len: u64,
+    id: LockId,
+}
+
+impl Files {
+    /// Locks bytes, which the file need not have, and waits until that is granted.
+    ///
+    /// # Errors
+    /// The range is none.
+    pub fn lock(&self, file: &SharedFile, offset: u64, len: u64, mode: LockMode) -> Result<(), FileError> {
+        let path = file.path.display();
+        let Some(end) = offset.checked_add(len).filter(|_| len > 0) else {
+            return Err(FileError::argument(format!(
+                "{path}: a lock of {len} bytes from {offset} on; give at least one byte, and an end below 2^64"
+            )));
+        };
+        let id = self.wait_for_lock(file, LockPurpose::Program, &[LockRange { start: offset, end, mode }]);
+        file.held.lock().unwrap_or_else(PoisonError::into_inner).push(Held { offset, len, id });
+        Ok(())
+    }
+
+    /// Gives back a lock of these bytes that this rank has.
+    ///
+    /// # Errors
+    /// It has none of just these.
+    pub fn unlock(&self, file: &SharedFile, offset: u64, len: u64) -> Result<(), FileError> {
+        let mut held = file.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(at) = held.iter().position(|held| (held.offset, held.len) == (offset, len)) else {
+            let path = file.path.display();
+            return Err(FileError::argument(format!(
+                "{path}: {len} bytes from {offset} on are not locked by this rank; unlock what was locked, with the same bytes"
+            )));
+        };
+        let id = held.swap_remove(at).id;
+        drop(held);
+        self.driver().unlock_bytes(id);
+        Ok(())
+    }
+
+    /// Gives all locks of a program back: its file is closed.
+    pub(super) fn unlock_all(&self, file: &SharedFile) {
+        let held = std::mem::take(&mut *file.held.lock().unwrap_or_else(PoisonError::into_inner));
+        held.into_iter().for_each(|held| self.driver().unlock_bytes(held.id));
+    }
+
+    /// Does something with bytes of a file as one step to all others, if the file is open so.
+    pub(super) fn in_one_step<R>(
+        &self,
+        file: &SharedFile,
+        mode: LockMode,
+        bytes: impl Iterator<Item = Bytes>,
+        body: impl FnOnce() -> R,
+    ) -> R {
+        if !file.access.atomic {
+            return body();
+        }
+        let range = |bytes: Bytes| LockRange { start: bytes.offset, end: bytes.offset + bytes.len as u64, mode };
+        let ranges: Vec<LockRange> = bytes.map(range).collect();
+        let id = self.wait_for_lock(file, LockPurpose::Atomicity, &ranges);
+        let result = body();
+        self.driver().unlock_bytes(id);
+        result
+    }
+
+    fn wait_for_lock(&self, file: &SharedFile, purpose: LockPurpose, ranges: &[LockRange]) -> LockId {
+        let page_bytes = self.ops.space().page_bytes() as u64;
+        self.driver().lock_bytes(LockRequest { file: file.space, purpose, stripes: &file.stripes, page_bytes, ranges })
+    }
+}
