@@ -4,7 +4,7 @@ use super::error::errno_of;
 use super::{FileError, Files, SharedFile};
 use crate::storage::NamedFile;
 use std::io;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_message::FileAsk;
@@ -51,12 +51,17 @@ impl Files {
     /// Something could not be written, and is lost. The file is closed.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
         let file = self.get(number)?;
+        self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
+        // Other threads may still be in calls about it.
+        while Arc::strong_count(&file) > 1 {
+            self.driver().poll();
+            std::thread::yield_now();
+        }
         self.unlock_all(&file);
         let written = if file.access.write { self.write_all(&file) } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().engine().close_file(file.space);
-        self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
         written
     }
 

@@ -165,9 +165,8 @@ impl Files {
 
     /// Opens the file as this rank sees it.
     fn try_open(&self, path: &Path, arguments: &OpenArguments<'_>) -> (Option<NamedFile>, Found) {
-        // Of what is written in part the rest is read.
         let options = NamedOptions {
-            read: true,
+            read: arguments.access.read,
             write: arguments.access.write,
             create: arguments.create.is_some(),
             mode: arguments.create.unwrap_or_default(),
