@@ -96,6 +96,9 @@ int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
 /* What this rank has written has reached the file system. Its size may be that of whole blocks until sync or close. */
 int vgasnet_file_flush(vgasnet_file_t file);
 
+/* A hint about bytes of the file, one of VGASNET_ADVISE_ (residency.h). */
+int vgasnet_file_advise(vgasnet_file_t file, uint64_t offset, uint64_t len, int advice);
+
 /* The size of the file in bytes, with all that any rank has written. Asks the other ranks. */
 int vgasnet_file_size(vgasnet_file_t file, uint64_t *size);
 

@@ -6,6 +6,20 @@ use crate::ops::{Advice, PinError};
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::coherence::Access;
 
+/// The hint of a number of `VGASNET_ADVISE_`.
+pub(super) fn hint(advice: c_int) -> Result<Advice, Refusal> {
+    match advice {
+        1 => Ok(Advice::WillNeed),
+        2 => Ok(Advice::DontNeed),
+        3 => Ok(Advice::Sequential),
+        4 => Ok(Advice::ReadMostly),
+        _ => {
+            let line = format!("advice {advice}; give one of the VGASNET_ADVISE_ constants, 1 to 4");
+            Err(Refusal::bad_argument(line))
+        }
+    }
+}
+
 entry_points! {
     fn vgasnet_pin(address: *mut c_void, len_bytes: usize, mode: c_int) -> c_int {
         let access = match mode {
@@ -28,16 +42,7 @@ entry_points! {
     }
 
     fn vgasnet_advise(address: *mut c_void, len_bytes: usize, advice: c_int) -> c_int {
-        let advice = match advice {
-            1 => Advice::WillNeed,
-            2 => Advice::DontNeed,
-            3 => Advice::Sequential,
-            4 => Advice::ReadMostly,
-            _ => {
-                let line = format!("advice {advice}; give one of the VGASNET_ADVISE_ constants, 1 to 4");
-                return Err(Refusal::bad_argument(line));
-            }
-        };
+        let advice = hint(advice)?;
         attached()?.ops().advise(address.addr(), len_bytes, advice).map(|()| OK).map_err(Refusal::bad_argument)
     }
 }

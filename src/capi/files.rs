@@ -1,5 +1,6 @@
 //! Shared files.
 
+use super::advice::hint;
 use super::boundary::{Refusal, attached, entry_points};
 use super::coll::TeamType;
 use super::lists::{MemoryVector, entries};
@@ -108,6 +109,13 @@ entry_points! {
     fn vgasnet_file_unlock(file: FilePointer, offset: u64, len: u64) -> c_int {
         let files = attached()?.files();
         files.unlock(&*files.get(number(file)?)?, offset, len)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_advise(file: FilePointer, offset: u64, len: u64, advice: c_int) -> c_int {
+        let (files, advice) = (attached()?.files(), hint(advice)?);
+        let bytes = Bytes { offset, len: usize::try_from(len).unwrap_or(usize::MAX) };
+        files.advise(&*files.get(number(file)?)?, bytes, advice)?;
         Ok(OK)
     }
 

@@ -3,6 +3,7 @@
 use super::{Engine, Work};
 use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
+use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::{Event, FrameId, PageId};
 use vgasnet_protocol::replacement::Need;
 
@@ -56,11 +57,11 @@ impl Engine {
         }
     }
 
-    /// Evicts pages of the own segment, which will not be needed, unless they are in use.
-    pub fn discard(&mut self, pages: &RangeInclusive<u32>) {
-        for (_, frame) in self.own_copies(pages) {
+    /// Evicts pages of the own segment, or of a file, which will not be needed, unless they are in use.
+    pub fn discard(&mut self, space: Space, pages: &RangeInclusive<u32>) {
+        for (page, frame) in self.own_copies(space, pages) {
             let in_use = self.space.own.table.is_pinned(frame);
-            if !in_use && self.protocol.cache.evictable(frame) {
+            if !in_use && self.protocol.cache.evictable(frame) && !self.files.is_unwritten(page) {
                 self.handle(Event::Evict(frame));
             }
         }
@@ -79,16 +80,16 @@ impl Engine {
         self.protocol.cache.is_empty() && has_no_blocks
     }
 
-    /// Writes dirty pages of the own segment back and keeps them: they will hardly be written.
-    pub fn clean(&mut self, pages: &RangeInclusive<u32>) {
-        for (page, _) in self.own_copies(pages) {
+    /// Writes dirty pages of the own segment, or of a file, back and keeps them: they will hardly be written.
+    pub fn clean(&mut self, space: Space, pages: &RangeInclusive<u32>) {
+        for (page, _) in self.own_copies(space, pages) {
             self.handle(Event::WriteBack(page));
         }
     }
 
-    /// The pages of a range of the own segment that are in the own pool.
-    fn own_copies(&self, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
-        let [first, last] = [pages.start(), pages.end()].map(|index| self.space.own_page(*index));
+    /// The pages of a range of a space that are in the own pool.
+    fn own_copies(&self, space: Space, pages: &RangeInclusive<u32>) -> Vec<(PageId, FrameId)> {
+        let [first, last] = [pages.start(), pages.end()].map(|index| PageId { space, index: *index });
         self.protocol.cache.copies_among(first..=last).collect()
     }
 }

@@ -62,16 +62,16 @@ impl Engine {
         self.prefetch(page.space, range);
     }
 
-    /// Fetches the first of these pages of the own segment, up to half of the pool: they will be needed.
-    pub fn fetch(&mut self, pages: RangeInclusive<u32>) {
+    /// Fetches the first of these pages of the own segment, or of a file, up to half of the pool: they will be needed.
+    pub fn fetch(&mut self, space: Space, pages: RangeInclusive<u32>) {
         let most = (self.protocol.cache.frames() / 2).max(1);
         let last = (*pages.end()).min(pages.start().saturating_add(most - 1));
-        self.prefetch(Space::of_segment(self.space.rank), Some(*pages.start()..=last));
+        self.prefetch(space, Some(*pages.start()..=last));
     }
 
-    /// Expects a stream through these pages of the own segment.
-    pub fn expect_in_order(&mut self, pages: &RangeInclusive<u32>) {
-        self.prefetch.streams.expect(self.space.own_page(*pages.start()));
+    /// Expects a stream through these pages of the own segment, or of a file.
+    pub fn expect_in_order(&mut self, space: Space, pages: &RangeInclusive<u32>) {
+        self.prefetch.streams.expect(PageId { space, index: *pages.start() });
     }
 
     fn prefetch(&mut self, space: Space, range: Option<RangeInclusive<u32>>) {

@@ -2,7 +2,7 @@
 
 use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
-use crate::ops::{Operation, Remote};
+use crate::ops::{Advice, Operation, Remote};
 use crate::request::Handle;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, PageId};
@@ -108,6 +108,20 @@ impl Files {
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         file.note_written(bytes.offset + bytes.len as u64);
         handle.map_err(|cause| file.failed("be written", cause))
+    }
+
+    /// Takes a hint about bytes of a file.
+    ///
+    /// # Errors
+    /// The range is none.
+    pub fn advise(&self, file: &SharedFile, bytes: Bytes, advice: Advice) -> Result<(), FileError> {
+        let end = self.end(file, bytes, false)?.min(file.known_bytes());
+        if bytes.offset < end {
+            let page_bytes = self.ops.space().page_bytes() as u64;
+            let pages = (bytes.offset / page_bytes) as u32..=((end - 1) / page_bytes) as u32;
+            self.ops.advise_pages(file.space, &pages, advice);
+        }
+        Ok(())
     }
 
     /// How many of these bytes a read finds.

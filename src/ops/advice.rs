@@ -7,6 +7,7 @@ use crate::memory::Piece;
 use crate::request::Copy;
 use crate::stats::{self, Row};
 use std::ops::RangeInclusive;
+use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Access;
 
 /// A hint.
@@ -46,7 +47,7 @@ impl Ops {
         let added = self.driver.engine().add_pins(pages.clone());
         let added = added.and_then(|()| self.driver.await_loans(pages.clone()));
         added.map_err(|error| PinError::Resource(self.too_many(error)))?;
-        self.driver.engine().fetch(pages.clone());
+        self.driver.engine().fetch(Space::of_segment(self.space.rank), pages.clone());
         // In ascending order, so that threads that pin overlapping ranges do not wait for each other.
         for index in pages {
             if self.driver.engine().pin_now(index, access) {
@@ -87,16 +88,21 @@ impl Ops {
     /// The range is not inside the own segment.
     pub fn advise(&self, address: usize, len_bytes: usize, advice: Advice) -> Result<(), UserError> {
         let Some(pages) = self.own_pages(address, len_bytes)? else { return Ok(()) };
+        self.advise_pages(Space::of_segment(self.space.rank), &pages, advice);
+        Ok(())
+    }
+
+    /// Takes a hint about pages of the own segment, or of a file.
+    pub fn advise_pages(&self, space: Space, pages: &RangeInclusive<u32>, advice: Advice) {
         let mut engine = self.driver.engine();
         match advice {
-            Advice::WillNeed => engine.fetch(pages),
-            Advice::DontNeed => engine.discard(&pages),
-            Advice::Sequential => engine.expect_in_order(&pages),
-            Advice::ReadMostly => engine.clean(&pages),
+            Advice::WillNeed => engine.fetch(space, pages.clone()),
+            Advice::DontNeed => engine.discard(space, pages),
+            Advice::Sequential => engine.expect_in_order(space, pages),
+            Advice::ReadMostly => engine.clean(space, pages),
         }
         drop(engine);
         self.driver.step();
-        Ok(())
     }
 
     /// The pages of a range of the own segment; `None` if it has no bytes.

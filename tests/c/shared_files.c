@@ -127,6 +127,10 @@ static void rounds(void) {
         barrier();
     }
     CHECK_EQ(vgasnet_file_flush(file), VGASNET_OK);
+    for (int advice = 1; advice <= 4; ++advice)
+        CHECK_EQ(vgasnet_file_advise(file, me * page_len, (me + 2) * page_len + 5, advice), VGASNET_OK);
+    check_reads(file, 49);
+    barrier();
     model_bytes = model_bytes / 2 + 17;
     CHECK_EQ(vgasnet_file_set_size(file, model_bytes), VGASNET_OK);
     check_reads(file, 50);
@@ -364,6 +368,8 @@ static void misuse(void) {
     CHECK_EQ(nread, 0);
     CHECK_EQ(vgasnet_file_write_at(file, 0, NULL, 0), VGASNET_OK);
     CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_advise(file, 0, 10, 9), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_advise(file, 5, UINT64_MAX, 1), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_set_size(file, 10 + me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     CHECK_EQ(vgasnet_file_close(file), VGASNET_ERR_BAD_ARG);

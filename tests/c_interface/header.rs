@@ -187,6 +187,7 @@ fn gasnets_clients_have_every_function() {
         "atomic_u64_nb",
         "atomic_u64_nbi",
         "get_weighted",
+        "file_advise",
         "file_close",
         "file_error",
         "file_flush",

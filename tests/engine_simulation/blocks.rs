@@ -10,6 +10,7 @@ use vgasnet::memory;
 use vgasnet::storage::BLOCK_BYTES;
 use vgasnet_protocol::coherence::Access;
 use vgasnet_protocol::replacement::PolicyKind;
+use vgasnet_protocol::{Rank, Space};
 use vgasnet_sim::Settings;
 
 const PAGES: u32 = 4;
@@ -85,7 +86,7 @@ fn a_page_from_the_disk_is_clean() {
         cost(&mut job, 0, What::Set(1), Range { home: 0, start_bytes: 0, len_bytes: PAGE_BYTES });
         assert_eq!(written_back(&mut job, 0), [(0, 4)], "it was overwritten whole");
         cost_of(&mut job, |job| {
-            job.nodes[0].engine.discard(&(0..=0));
+            job.nodes[0].engine.discard(Space::of_segment(Rank(0)), &(0..=0));
             job.rouse(0);
         });
         cost(&mut job, reader, What::Put, block(0, 2));

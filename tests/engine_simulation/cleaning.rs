@@ -3,6 +3,7 @@
 use crate::client::{Range, What};
 use crate::directed::{cost, cost_of, far_apart};
 use crate::job::{Job, PAGE_BYTES};
+use vgasnet_protocol::{Rank, Space};
 
 const FRAMES: u32 = 32;
 
@@ -61,11 +62,11 @@ fn the_put_that_waits_for_the_right_to_write_is_the_first_use_of_a_page() {
         job.rouse(0);
     });
     cost_of(&mut job, |job| {
-        job.nodes[0].engine.discard(&(1..=1));
+        job.nodes[0].engine.discard(Space::of_segment(Rank(0)), &(1..=1));
         job.rouse(0);
     });
     cost_of(&mut job, |job| {
-        job.nodes[0].engine.fetch(1..=1);
+        job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 1..=1);
         job.rouse(0);
     });
     let is_ahead = |job: &Job| {

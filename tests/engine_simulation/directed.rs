@@ -11,7 +11,7 @@ use vgasnet_protocol::coherence::{
     Action, CoherenceBody, CoherenceMessage, Event, FrameId, PageId, Priority, Protocol, ToCache, ToHome,
 };
 use vgasnet_protocol::replacement::PolicyKind;
-use vgasnet_protocol::{Limits, Rank, RankSizes};
+use vgasnet_protocol::{Limits, Rank, RankSizes, Space};
 use vgasnet_sim::{Settings, Traffic};
 
 pub const LINE: Range = Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: 64 };
@@ -213,7 +213,7 @@ fn leave_to_the_disk(job: &mut Job, index: u32) {
     job.nodes[0].engine.flush();
     job.rouse(0);
     settle(job).expect("the disk is whole");
-    job.nodes[0].engine.discard(&(index..=index));
+    job.nodes[0].engine.discard(Space::of_segment(Rank(0)), &(index..=index));
     job.rouse(0);
     settle(job).expect("the disk is whole");
 }
@@ -224,7 +224,7 @@ fn a_page_that_cannot_be_read_ahead_fails_only_who_wants_it() {
     cost(&mut job, 0, What::Put, LINE);
     leave_to_the_disk(&mut job, 1);
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
-    job.nodes[0].engine.fetch(1..=1);
+    job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 1..=1);
     job.rouse(0);
     settle(&mut job).expect("nobody waits for the page");
     assert_eq!((job.nodes[0].engine.storage().forgotten(), job.nodes[0].engine.pending().ahead), (1, 0));
@@ -242,7 +242,7 @@ fn a_page_of_zeros_is_zeros_in_a_frame_into_which_a_read_has_failed() {
     // This one takes the frame that has held a page, so the next one comes to a frame of zeros.
     cost(&mut job, 0, What::Get, page(2));
     job.nodes[0].disk.configure(|storage| storage.fail_reads_after(0));
-    job.nodes[0].engine.fetch(1..=1);
+    job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 1..=1);
     job.rouse(0);
     settle(&mut job).expect("nobody waits for the page");
     assert_eq!(job.nodes[0].engine.storage().forgotten(), 1);
@@ -260,11 +260,11 @@ fn what_somebody_waits_for_is_read_before_what_is_read_ahead() {
     job.nodes[0].engine.flush();
     job.rouse(0);
     settle(&mut job).expect("the disk is whole");
-    job.nodes[0].engine.discard(&(0..=pages - 1));
+    job.nodes[0].engine.discard(Space::of_segment(Rank(0)), &(0..=pages - 1));
     job.rouse(0);
     settle(&mut job).expect("the disk is whole");
     let before = job.nodes[0].disk.reads().len();
-    job.nodes[0].engine.fetch(0..=ahead);
+    job.nodes[0].engine.fetch(Space::of_segment(Rank(0)), 0..=ahead);
     // A page that is not being fetched, and the last of those that are.
     for index in [wanted, ahead] {
         job.start(0, What::Get, page(index), &mut Rng::with_seed(3));

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use vgasnet::memory::Piece;
 use vgasnet::request::{Completion, CompletionId, Copy, Part};
 use vgasnet_protocol::coherence::{Access, PageId};
+use vgasnet_protocol::{Rank, Space};
 
 /// A thread that pins a range, uses it, and unpins it.
 pub struct Pinner {
@@ -56,7 +57,7 @@ impl Job {
         match pinner.stage {
             Stage::Counted => {
                 pinner.stage = Stage::Next;
-                node.engine.fetch(pinner.pages.clone());
+                node.engine.fetch(Space::of_segment(Rank(rank as u32)), pinner.pages.clone());
                 self.rouse(rank);
             }
             Stage::Next if pinner.next() > *pinner.pages.end() => pinner.stage = Stage::Pinned,
@@ -141,12 +142,12 @@ impl Job {
 
     /// The client of `rank` gives a hint about pages of its segment.
     pub fn advise(&mut self, rank: usize, pages: &RangeInclusive<u32>, random: &mut Rng) {
-        let engine = &mut self.nodes[rank].engine;
+        let (engine, space) = (&mut self.nodes[rank].engine, Space::of_segment(Rank(rank as u32)));
         match random.u32(0..4) {
-            0 => engine.fetch(pages.clone()),
-            1 => engine.discard(pages),
-            2 => engine.expect_in_order(pages),
-            _ => engine.clean(pages),
+            0 => engine.fetch(space, pages.clone()),
+            1 => engine.discard(space, pages),
+            2 => engine.expect_in_order(space, pages),
+            _ => engine.clean(space, pages),
         }
         self.rouse(rank);
     }

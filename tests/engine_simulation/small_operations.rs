@@ -5,9 +5,9 @@ use crate::directed::{cost, cost_of, far_apart_with, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Shape};
 use fastrand::Rng;
 use vgasnet::storage::BLOCK_BYTES;
-use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::{Rank, Space};
 use vgasnet_sim::Traffic;
 
 /// A request and its answer.
@@ -166,7 +166,7 @@ fn a_page_that_is_written_frees_its_blocks_for_who_waits() {
     cost(&mut job, 0, What::Set(5), Range { home: 0, start_bytes: PAGE_BYTES, len_bytes: PAGE_BYTES });
     let two_blocks = Range { len_bytes: 8, start_bytes: 2 * PAGE_BYTES + BLOCK_BYTES - 4, home: 0 };
     cost_of(&mut job, |job| {
-        job.nodes[0].engine.discard(&(1..=1));
+        job.nodes[0].engine.discard(Space::of_segment(Rank(0)), &(1..=1));
         job.start(1, What::Get, two_blocks, &mut Rng::with_seed(2));
     });
     assert_eq!(holders(&job, 1), []);
