@@ -96,15 +96,16 @@ impl Blocks {
         self.files.flushing.insert(file);
     }
 
-    /// Whether all blocks of a file are written, or cannot be. Then why.
+    /// Whether all blocks of a file are written that were dirty when that was asked for last, or cannot be; then why. Others may have
+    /// become dirty since.
     pub(in super::super) fn is_flushed(&self, file: u32) -> Option<Result<(), Cause>> {
         if let Some(cause) = self.files.refusing.get(&file) {
             return Some(Err(*cause));
         }
-        let is_written = |(_, slot): (&Block, &usize)| {
-            !matches!(self.slots[*slot].state, State::Dirty | State::Writing | State::Filling)
-        };
-        self.of_block.range(self.blocks_of_file(file)).all(is_written).then_some(Ok(()))
+        let is_moving = |(_, slot): (&Block, &usize)| self.slots[*slot].state == State::Writing;
+        let is_through =
+            !self.files.flushing.contains(&file) && !self.of_block.range(self.blocks_of_file(file)).any(is_moving);
+        is_through.then_some(Ok(()))
     }
 
     /// Forgets all blocks of a file from a page on, dirty or not. No job uses them, and none is being read or written.
