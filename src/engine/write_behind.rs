@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// How many parts wait until fewer pages are dirty.
-    pub(super) fn held_parts(&self) -> usize {
+    pub fn held_parts(&self) -> usize {
         self.write_behind.held.len()
     }
 }

@@ -76,6 +76,11 @@ impl MemoryFile {
         bytes
     }
 
+    /// Whether the file has these bytes in a block. It has zeros where it was not written, and behind its end.
+    pub fn has_block(&self, index: u64, bytes: &[u8; BLOCK_BYTES]) -> bool {
+        self.state().blocks.get(&index).map_or(&[0; BLOCK_BYTES], |block| &**block) == bytes
+    }
+
     pub(super) fn identity(&self) -> (u64, u64) {
         (0, self.state().number)
     }

@@ -1,7 +1,6 @@
 //! The invariants: those that hold after every step, and those that hold when nothing is under way.
 
 use crate::job::{COPIES_BYTES, Job, PAGE_BYTES, Task};
-use crate::model::home_of;
 use std::collections::BTreeMap;
 use vgasnet::engine::Pending;
 use vgasnet::storage::BLOCK_BYTES;
@@ -38,7 +37,9 @@ impl Job {
                 *copies += 1;
                 *writers += u32::from(access == Access::Write);
                 self.check_frame(rank, frame, page);
-                self.check_blocks(rank, frame, page);
+                if !self.is_closing(page) {
+                    self.check_blocks(rank, frame, page);
+                }
             }
         }
         for (page, (copies, writers)) in seen {
@@ -179,7 +180,7 @@ impl Job {
         let most = self.total_frames() + notices;
         assert!(entries <= most, "{entries} directory entries, {most} frames and notices");
         for page in self.pages() {
-            let directory = &self.nodes[home_of(page)].engine.protocol().home;
+            let directory = &self.nodes[self.model.home_of(page)].engine.protocol().home;
             if directory.is_writing(page) {
                 continue;
             }
@@ -202,11 +203,16 @@ impl Job {
 
     /// Whether the home's storage has these bytes: in memory, or else in the file.
     fn is_stored(&self, page: PageId, block: usize, bytes: &[u8]) -> bool {
-        let home = &self.nodes[home_of(page)];
+        let home = &self.nodes[self.model.home_of(page)];
         match home.engine.storage().block_in_memory(page, block) {
             // SAFETY: a block in memory has so many bytes, and no other thread writes there.
             Some(memory) => (unsafe { std::slice::from_raw_parts(memory, BLOCK_BYTES) }) == bytes,
-            None => home.disk.has_block(page.index, block, bytes),
+            // It is filled, and the block cache does not know yet.
+            None if home.tasks.iter().any(|task| fills(task, page, block)) => true,
+            None => match &self.file {
+                Some(file) if file.space == page.space => file.has_block(page.index, block, bytes),
+                _ => home.disk.has_block(page.index, block, bytes),
+            },
         }
     }
 
@@ -222,7 +228,7 @@ impl Job {
             assert!(node.threads.is_empty() && node.pinners.is_empty(), "threads of r{rank} wait forever");
             assert!(node.copies.take(COPIES_BYTES).is_some(), "r{rank} has not given back room for copies");
             for (page, _, _) in protocol.cache.copies() {
-                let home = &self.nodes[home_of(page)].engine.protocol().home;
+                let home = &self.nodes[self.model.home_of(page)].engine.protocol().home;
                 let dirty_owner = home.dirty_owner(page) == Some(Rank(rank as u32));
                 assert!(home.holders(page).any(|holder| holder.rank.index() == rank), "{page:?} is not r{rank}'s");
                 assert_eq!(protocol.cache.dirty_frame(page).is_some(), dirty_owner, "who accounts for {page:?}");
@@ -232,7 +238,7 @@ impl Job {
         self.check_unpinned();
         // Ranks had time to tell homes of their evictions.
         for page in self.pages() {
-            for holder in self.nodes[home_of(page)].engine.protocol().home.holders(page) {
+            for holder in self.nodes[self.model.home_of(page)].engine.protocol().home.holders(page) {
                 let mut copies = self.nodes[holder.rank.index()].engine.protocol().cache.copies();
                 assert!(copies.any(|copy| copy.0 == page), "{holder:?} has no copy of {page:?}");
             }
@@ -242,8 +248,8 @@ impl Job {
 
     /// Checks, after a flush of every rank, that the disks have the newest bytes.
     pub fn check_disks(&self) {
-        for page in self.pages() {
-            let home = &self.nodes[home_of(page)];
+        for page in self.pages().filter(|page| page.space.segment().is_some()) {
+            let home = &self.nodes[self.model.home_of(page)];
             assert_eq!(home.engine.protocol().home.dirty_owner(page), None, "{page:?} is dirty after a flush");
             assert!(self.is_on_disk(page), "the disk's {page:?} is old");
             let blocks = (0..PAGE_BYTES / BLOCK_BYTES).map(|at| home.engine.storage().block_in_memory(page, at));
@@ -252,4 +258,11 @@ impl Job {
             }
         }
     }
+}
+
+/// Whether the copies of a job that fills a block of a page are done.
+fn fills(task: &Task, page: PageId, block: usize) -> bool {
+    let Task::EndBlocks { part, failed: None, .. } = task else { return false };
+    let (start, end) = (part.piece.offset_bytes, part.piece.offset_bytes + part.piece.len_bytes);
+    part.copy.is_put() && part.piece.page == page && start <= block * BLOCK_BYTES && (block + 1) * BLOCK_BYTES <= end
 }

@@ -1,9 +1,11 @@
 //! Operations of client threads, one step at a time, as `Ops::start` does them: each piece is a hit here or at a
 //! neighbour, or is left to the engine.
 
-use crate::job::{Job, PAGE_BYTES};
+use crate::files::Call;
+use crate::job::{Job, PAGE_BYTES, Task};
 use fastrand::Rng;
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use vgasnet::memory::{AddressSpace, Piece, Pinned};
 use vgasnet::request::{Atomic, Completion, CompletionId, Copy, Part};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
@@ -39,6 +41,8 @@ pub struct Operation {
     missing: Vec<Piece>,
     stage: Stage,
     completion: CompletionId,
+    /// What it is of the shared file, if it is.
+    pub call: Option<Call>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +77,11 @@ impl Operation {
         }
     }
 
+    /// The client's memory.
+    pub fn memory(&self) -> &[u8] {
+        &self.memory
+    }
+
     /// How many of its parts the engine may have.
     pub fn submitted(&self) -> usize {
         if matches!(self.stage, Stage::Waits) { self.missing.len() } else { 0 }
@@ -103,14 +112,16 @@ impl Job {
         let pieces: VecDeque<Piece> = pieces.collect();
         check_pieces(range, &pieces);
         let memory = contents(range, random);
-        node.operations.push(Operation {
-            what,
-            memory,
-            pieces,
-            missing: Vec::new(),
-            stage: Stage::Next,
-            completion: node.completions.begin(),
-        });
+        self.begin(rank, what, pieces, memory, None);
+    }
+
+    /// A client thread of `rank` starts an operation on these pieces.
+    pub fn begin(&mut self, rank: usize, what: What, pieces: VecDeque<Piece>, memory: Vec<u8>, call: Option<Call>) {
+        let node = &mut self.nodes[rank];
+        let completion = node.completions.begin();
+        node.completions.fail(completion, 0);
+        let (missing, stage) = (Vec::new(), Stage::Next);
+        node.operations.push(Operation { what, memory, pieces, missing, stage, completion, call });
     }
 
     /// The thread of this operation goes on. Returns `false` where it has to wait.
@@ -121,7 +132,9 @@ impl Job {
         match operation.stage.clone() {
             Stage::Next => match operation.pieces.pop_front() {
                 Some(piece) => {
-                    operation.stage = Stage::Look(piece, candidates(&node.space, self.shape.cooperative, &piece));
+                    let home = self.model.home_of(piece.page);
+                    let all = self.shape.cooperative || piece.page.space.segment().is_none();
+                    operation.stage = Stage::Look(piece, candidates(&node.space, all, home, &piece));
                 }
                 None => self.submit(rank, at),
             },
@@ -151,8 +164,10 @@ impl Job {
                 if !node.completions.is_done(completion) {
                     return false;
                 }
+                let cause = node.completions.value(completion).load(Ordering::Relaxed) as u32;
                 node.completions.end(completion);
-                drop(node.operations.swap_remove(at));
+                let operation = node.operations.swap_remove(at);
+                self.on_called(rank, operation, cause);
             }
         }
         true
@@ -187,15 +202,20 @@ impl Job {
             }
             let completion = operation.completion;
             node.completions.add(completion);
-            node.engine.submit(Part { piece, copy, completion: Completion::Counted(completion) });
+            let part = Part { piece, copy, completion: Completion::Counted(completion) };
+            if operation.call.is_some() && operation.missing.len() == 1 {
+                // The thread waits for this part only, and may have to read the page itself.
+                node.tasks.extend(node.engine.submit_or_read(part).map(Task::Read));
+            } else {
+                node.engine.submit(part);
+            }
         }
         self.rouse(rank);
     }
 }
 
 /// The ranks in whose pool a page may be open: this one, its home, any other neighbour.
-fn candidates(space: &AddressSpace, cooperative: bool, piece: &Piece) -> VecDeque<usize> {
-    let home = piece.page.space.segment().expect("all pages are of segments").index();
+fn candidates(space: &AddressSpace, cooperative: bool, home: usize, piece: &Piece) -> VecDeque<usize> {
     let neighbours = space.elsewhere(piece.page).map(|(pool, _)| space.pool(pool).0);
     [space.rank.index()].into_iter().chain(neighbours.filter(|rank| cooperative || *rank == home)).collect()
 }

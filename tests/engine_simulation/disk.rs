@@ -19,6 +19,12 @@ struct State {
     /// The blocks that were written, by offset. Blocks of pages that were not are zeros.
     written: HashMap<u64, Vec<u8>>,
     failed: Vec<(&'static str, u64)>,
+    files: HashMap<FileSlot, Arc<NamedFile>>,
+    /// How many writes to named files were started.
+    file_writes: u64,
+    /// Threads may read named files themselves; one in so many of those reads fails, if any does.
+    thread_reads: Option<u64>,
+    thread_reads_begun: u64,
     /// The offsets of all reads that were started.
     reads: Vec<u64>,
     /// The offsets and lengths of all writes that were started.
@@ -31,6 +37,7 @@ struct State {
 
 /// An operation in flight.
 struct Pending {
+    file: FileSlot,
     verb: &'static str,
     offset_bytes: u64,
     /// The address of the bytes of a write, and what they were when it was started.
@@ -48,6 +55,10 @@ impl Disk {
             pending,
             written,
             failed,
+            files: HashMap::new(),
+            file_writes: 0,
+            thread_reads: None,
+            thread_reads_begun: 0,
             reads: Vec::new(),
             writes: Vec::new(),
             is_full: false,
@@ -86,6 +97,16 @@ impl Disk {
     /// The offsets and lengths of all writes that were started, in order.
     pub fn writes(&self) -> Vec<(u64, usize)> {
         self.state().writes.clone()
+    }
+
+    /// How many writes to named files were started.
+    pub fn file_writes(&self) -> u64 {
+        self.state().file_writes
+    }
+
+    /// Threads may read named files themselves from now on. One in `one_in` of those reads fails.
+    pub fn let_threads_read(&self, one_in: u64) {
+        self.state().thread_reads = Some(one_in);
     }
 
     /// How many writes were started that are not whole pages.
@@ -141,34 +162,37 @@ fn offset_of(index: u32) -> u64 {
 impl Storage for Disk {
     unsafe fn start(&mut self, operation: IoOperation) -> Result<(), Busy> {
         let mut state = self.state();
-        if operation.file != FileSlot::BACKING {
-            // SAFETY: as below.
-            return unsafe { state.storage.start(operation) };
-        }
-        if state.is_full && operation.direction == IoDirection::Write {
+        let is_named = operation.file != FileSlot::BACKING;
+        if state.is_full && !is_named && operation.direction == IoDirection::Write {
             state.waiting.push(operation);
             return Ok(());
         }
         // SAFETY: the memory is valid, and left to the operation until the token comes back, which the inner storage
         // hands out.
         unsafe { state.storage.start(operation)? };
-        let IoOperation { direction, offset_bytes, memory, len_bytes, token, .. } = operation;
+        let IoOperation { file, direction, offset_bytes, memory, len_bytes, token, .. } = operation;
         let page_bytes = PAGE_BYTES as u64;
         let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
         assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");
         let (verb, source) = match direction {
             IoDirection::Read => {
-                state.reads.push(offset_bytes);
+                if !is_named {
+                    state.reads.push(offset_bytes);
+                }
                 ("read", None)
             }
             IoDirection::Write => {
-                state.writes.push((offset_bytes, len_bytes));
+                if is_named {
+                    state.file_writes += 1;
+                } else {
+                    state.writes.push((offset_bytes, len_bytes));
+                }
                 // SAFETY: the memory is valid, and nobody writes to it until the token comes back.
                 let bytes = unsafe { std::slice::from_raw_parts(memory, len_bytes) };
                 ("write", Some((memory.expose_provenance(), bytes.to_vec())))
             }
         };
-        let before = state.pending.insert(token, Pending { verb, offset_bytes, source });
+        let before = state.pending.insert(token, Pending { file, verb, offset_bytes, source });
         assert!(before.is_none(), "a token is used twice");
         Ok(())
     }
@@ -177,10 +201,11 @@ impl Storage for Disk {
         let mut state = self.state();
         let State { storage, pending, written, failed, .. } = &mut *state;
         storage.poll(&mut |token, result| {
-            // Of named files the tests see the bytes themselves.
-            let Some(Pending { verb, offset_bytes, source }) = pending.remove(&token) else {
+            let Pending { file, verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
+            let is_named = file != FileSlot::BACKING;
+            if result.is_err() && is_named {
                 return sink(token, result);
-            };
+            }
             if result.is_err() {
                 failed.push((verb, offset_bytes / PAGE_BYTES as u64 * PAGE_BYTES as u64));
             } else if let Some((source, before)) = source {
@@ -188,7 +213,8 @@ impl Storage for Disk {
                 // SAFETY: the write's memory is so long and is left alone until the sink below has the token.
                 let bytes = unsafe { std::slice::from_raw_parts(source, before.len()) };
                 assert!(bytes == before, "the bytes at {offset_bytes} change while they are being written");
-                for (at, block) in bytes.chunks(BLOCK_BYTES).enumerate() {
+                // Of named files the tests see the bytes themselves.
+                for (at, block) in bytes.chunks(BLOCK_BYTES).enumerate().filter(|_| !is_named) {
                     written.insert(offset_bytes + (at * BLOCK_BYTES) as u64, block.to_vec());
                 }
             }
@@ -201,11 +227,16 @@ impl Storage for Disk {
     }
 
     fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
-        self.state().storage.add_file(file)
+        let mut state = self.state();
+        let slot = state.storage.add_file(Arc::clone(&file));
+        state.files.insert(slot, file);
+        slot
     }
 
     fn remove_file(&mut self, slot: FileSlot) {
-        self.state().storage.remove_file(slot);
+        let mut state = self.state();
+        state.storage.remove_file(slot);
+        state.files.remove(&slot);
     }
 
     fn doorbell(&self) -> Option<BorrowedFd<'_>> {
@@ -213,7 +244,12 @@ impl Storage for Disk {
     }
 
     fn reader(&self, file: FileSlot) -> Option<Arc<dyn BlockingReader>> {
-        if file == FileSlot::BACKING { Some(Arc::new(self.clone())) } else { None }
+        if file == FileSlot::BACKING {
+            return Some(Arc::new(self.clone()));
+        }
+        let state = self.state();
+        state.thread_reads?;
+        Some(Arc::new(NamedReader { disk: self.clone(), file: Arc::clone(&state.files[&file]) }))
     }
 }
 
@@ -230,5 +266,26 @@ impl BlockingReader for Disk {
             unsafe { memory.wrapping_add(at).copy_from_nonoverlapping(source.as_ptr(), BLOCK_BYTES) };
         }
         Ok(())
+    }
+}
+
+/// What threads read a named file with.
+struct NamedReader {
+    disk: Disk,
+    file: Arc<NamedFile>,
+}
+
+impl BlockingReader for NamedReader {
+    unsafe fn read(&self, operation: &IoOperation) -> io::Result<()> {
+        let fails = {
+            let mut state = self.disk.state();
+            state.thread_reads_begun += 1;
+            state.thread_reads.is_some_and(|one_in| state.thread_reads_begun % one_in == 0)
+        };
+        if fails {
+            return Err(io::Error::from_raw_os_error(libc::EIO));
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.file.read(operation) }
     }
 }

@@ -16,6 +16,7 @@ mod client;
 mod crowd;
 mod directed;
 mod disk;
+mod files;
 mod forged;
 mod job;
 mod mapped;

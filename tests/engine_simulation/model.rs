@@ -1,31 +1,51 @@
-//! The model: the newest bytes of every segment.
+//! The model: the newest bytes of every segment, and of the shared file.
 
 use crate::job::PAGE_BYTES;
+use std::collections::BTreeMap;
 use vgasnet::memory::{Piece, RankMemory};
 use vgasnet::request::Copy;
 use vgasnet_protocol::coherence::{FrameId, PageId};
+use vgasnet_protocol::{Rank, Space, Stripes};
 
-/// The newest bytes of every page, one list a rank.
+/// The newest bytes of every page.
 pub struct Model {
-    pages: Vec<Vec<Box<[u8; PAGE_BYTES]>>>,
+    spaces: BTreeMap<Space, Vec<Box<[u8; PAGE_BYTES]>>>,
+    /// Which ranks are homes of the file that is open.
+    stripes: Option<Stripes>,
     /// Some rank does not keep the protocol: bytes may be any.
     pub is_tainted: bool,
-}
-
-/// The rank whose segment has the page.
-pub fn home_of(page: PageId) -> usize {
-    page.space.segment().expect("all pages are of segments").index()
 }
 
 impl Model {
     /// Segments with these numbers of pages, all zeros.
     pub fn new(pages: impl Iterator<Item = u32>) -> Model {
-        let segment = |pages| (0..pages).map(|_| Box::new([0; PAGE_BYTES])).collect();
-        Model { pages: pages.map(segment).collect(), is_tainted: false }
+        let segment = |(rank, pages)| (Space::of_segment(Rank(rank)), zeros(pages));
+        Model { spaces: (0..).zip(pages).map(segment).collect(), stripes: None, is_tainted: false }
+    }
+
+    /// A file is open, with these bytes and zeros behind them, of which the ranks use so many pages.
+    pub fn add_file(&mut self, space: Space, stripes: Stripes, bytes: &[u8], pages: u32) {
+        let mut its = zeros(pages);
+        its.iter_mut()
+            .zip(bytes.chunks(PAGE_BYTES))
+            .for_each(|(page, bytes)| page[..bytes.len()].copy_from_slice(bytes));
+        self.spaces.insert(space, its);
+        self.stripes = Some(stripes);
+    }
+
+    /// The home of a page.
+    pub fn home_of(&self, page: PageId) -> usize {
+        let in_file = || self.stripes.as_ref().expect("the file is known").home(page.index);
+        page.space.segment().unwrap_or_else(in_file).index()
+    }
+
+    /// All bytes of a space.
+    pub fn bytes(&self, space: Space) -> Vec<u8> {
+        self.spaces[&space].iter().flat_map(|page| page.iter().copied()).collect()
     }
 
     pub fn page(&self, page: PageId) -> &[u8; PAGE_BYTES] {
-        &self.pages[home_of(page)][page.index as usize]
+        &self.spaces[&page.space][page.index as usize]
     }
 
     /// Carries a copy out in a frame, compares the bytes that it read, and notes those that it wrote.
@@ -47,7 +67,8 @@ impl Model {
     /// The client's memory is valid for as many bytes as the piece has.
     pub unsafe fn note(&mut self, copy: &Copy, piece: &Piece) {
         let range = piece.offset_bytes..piece.offset_bytes + piece.len_bytes;
-        let newest = &mut self.pages[home_of(piece.page)][piece.page.index as usize][range];
+        let space = self.spaces.get_mut(&piece.page.space).expect("the space is known");
+        let newest = &mut space[piece.page.index as usize][range];
         // SAFETY: the client's memory is as long as the piece, and no other thread uses it.
         let client = |memory: *const u8| unsafe { std::slice::from_raw_parts(memory, piece.len_bytes) };
         match copy {
@@ -72,4 +93,8 @@ impl Model {
             Copy::MakeResident(_) | Copy::Pin(_) => {}
         }
     }
+}
+
+fn zeros(pages: u32) -> Vec<Box<[u8; PAGE_BYTES]>> {
+    (0..pages).map(|_| Box::new([0; PAGE_BYTES])).collect()
 }

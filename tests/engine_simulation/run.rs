@@ -3,7 +3,6 @@
 use crate::client::{Range, What, random_range};
 use crate::job::{Job, PAGE_BYTES, Phase, Shape};
 use crate::mapper;
-use crate::model::home_of;
 use crate::seen::Seen;
 use crate::touch::Instruction;
 use fastrand::Rng;
@@ -243,7 +242,7 @@ impl Fate {
         for page in job.pages() {
             let rank = self.random.usize(0..job.nodes.len());
             let start_bytes = page.index as usize * PAGE_BYTES;
-            let range = Range { home: home_of(page), start_bytes, len_bytes: PAGE_BYTES };
+            let range = Range { home: job.model.home_of(page), start_bytes, len_bytes: PAGE_BYTES };
             if self.random.bool() && loads_and_stores(job, range.home) {
                 job.spawn(range.home, vec![Instruction::load(range)]);
             } else {

@@ -1,0 +1,136 @@
+//! What calls have written to the file, and when: what a read may return.
+
+use crate::job::PAGE_BYTES;
+
+/// The writes of a file since it was opened. Moments are counted.
+pub struct History {
+    now: u64,
+    /// The bytes when the file was opened.
+    first: Vec<u8>,
+    /// A write is named by its place.
+    writes: Vec<Write>,
+}
+
+struct Write {
+    rank: usize,
+    start_bytes: usize,
+    bytes: Vec<u8>,
+    begun: u64,
+    ended: Option<u64>,
+    /// Any of its bytes may have been written, or not.
+    has_failed: bool,
+}
+
+impl Write {
+    fn end_bytes(&self) -> usize {
+        self.start_bytes + self.bytes.len()
+    }
+
+    /// Whether it has replaced what was there before `begun`.
+    fn has_replaced(&self, begun: u64) -> bool {
+        !self.has_failed && self.ended.is_some_and(|ended| ended < begun)
+    }
+
+    fn touches(&self, start_bytes: usize, end_bytes: usize) -> bool {
+        self.start_bytes < end_bytes && start_bytes < self.end_bytes()
+    }
+}
+
+impl History {
+    pub fn new(first: Vec<u8>) -> History {
+        History { now: 0, first, writes: Vec::new() }
+    }
+
+    fn tick(&mut self) -> u64 {
+        self.now += 1;
+        self.now
+    }
+
+    /// Returns the moment.
+    pub fn begin_read(&mut self) -> u64 {
+        self.tick()
+    }
+
+    /// Returns the number of the write.
+    pub fn begin_write(&mut self, rank: usize, start_bytes: usize, bytes: Vec<u8>) -> u64 {
+        let begun = self.tick();
+        self.writes.push(Write { rank, start_bytes, bytes, begun, ended: None, has_failed: false });
+        self.writes.len() as u64 - 1
+    }
+
+    pub fn end_write(&mut self, number: u64, has_failed: bool) {
+        let ended = Some(self.tick());
+        let write = &mut self.writes[number as usize];
+        (write.ended, write.has_failed) = (ended, has_failed);
+    }
+
+    /// Checks what a read has returned that began at a moment: each byte is that of the last write that was complete before, or of one
+    /// that overlaps the read in time.
+    pub fn check_read(&self, begun: u64, start_bytes: usize, read: &[u8]) {
+        for (start, end) in self.runs(start_bytes, start_bytes + read.len()) {
+            let touching = || self.writes.iter().filter(move |write| write.touches(start, end));
+            let is_replaced = |before: u64| touching().any(|write| write.has_replaced(begun) && write.begun > before);
+            let candidates: Vec<&[u8]> = touching()
+                .filter(|write| !write.ended.is_some_and(&is_replaced))
+                .map(|write| &write.bytes[start - write.start_bytes..end - write.start_bytes])
+                .chain((!is_replaced(0)).then(|| &self.first[start..end]))
+                .collect();
+            for (at, byte) in read[start - start_bytes..end - start_bytes].iter().enumerate() {
+                let is_right = candidates.iter().any(|bytes| bytes[at] == *byte);
+                assert!(is_right, "a read returned {byte} at {}, none of {} writes", start + at, candidates.len());
+            }
+        }
+    }
+
+    /// Checks that a file has what a rank had written before a moment, where nobody has written since that began. Returns how many parts
+    /// it lacks that are `elsewhere`, given where it is and when it was written.
+    pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8], elsewhere: impl Fn(usize, u64) -> bool) -> u64 {
+        let mut lacking = 0;
+        let its = |write: &&Write| write.rank == rank && write.has_replaced(before);
+        for write in self.writes.iter().filter(its) {
+            for (start, end) in self.runs(write.start_bytes, write.end_bytes()) {
+                let is_later =
+                    |other: &Write| !std::ptr::eq(other, write) && other.ended.is_none_or(|ended| ended > write.begun);
+                if self.writes.iter().any(|other| other.touches(start, end) && is_later(other)) {
+                    continue;
+                }
+                let mut at = start;
+                while at < end {
+                    let next = (at + 1).next_multiple_of(PAGE_BYTES).min(end);
+                    let bytes = &write.bytes[at - write.start_bytes..next - write.start_bytes];
+                    let is_there = file.get(at..next).is_some_and(|there| there == bytes);
+                    let is_excused = !is_there && elsewhere(at, write.begun);
+                    lacking += u64::from(is_excused);
+                    assert!(
+                        is_there || is_excused,
+                        "r{rank} has flushed the file, which lacks what it wrote at {at}..{next}"
+                    );
+                    at = next;
+                }
+            }
+        }
+        lacking
+    }
+
+    /// Whether a rank has not been the only one to write to the page of a byte since a moment.
+    pub fn has_others(&self, rank: usize, since: u64, at: usize) -> bool {
+        let start = at / PAGE_BYTES * PAGE_BYTES;
+        let is_other = |write: &Write| write.rank != rank && write.ended.is_none_or(|ended| ended > since);
+        self.writes.iter().any(|write| write.touches(start, start + PAGE_BYTES) && is_other(write))
+    }
+
+    /// The parts of a range with the same writes.
+    fn runs(&self, start_bytes: usize, end_bytes: usize) -> Vec<(usize, usize)> {
+        let borders = self.writes.iter().flat_map(|write| [write.start_bytes, write.end_bytes()]);
+        let mut borders: Vec<usize> = borders.filter(|at| start_bytes < *at && *at < end_bytes).collect();
+        borders.extend([start_bytes, end_bytes]);
+        borders.sort_unstable();
+        borders.dedup();
+        borders.windows(2).map(|pair| (pair[0], pair[1])).collect()
+    }
+
+    /// The moment now.
+    pub fn moment(&mut self) -> u64 {
+        self.tick()
+    }
+}
