@@ -415,7 +415,7 @@ impl Engine {
             self.shipping.add(Target { rank, is_direct: true }, part, tries + 1);
             return None;
         }
-        if part.piece.len_bytes > self.storage.block_part_bytes_max() {
+        if !self.storage.takes_on_blocks(&part) {
             return Some(part);
         }
         if self.writes.are_noted() && self.space.is_own(page) {

@@ -121,6 +121,8 @@ pub(super) struct Blocks {
     dirty: BTreeSet<Block>,
     /// How many of those are of files.
     dirty_of_files: usize,
+    /// The blocks of puts to files that have them, and may make them dirty.
+    soiling: usize,
     files: Files,
     jobs: Slab<Job>,
     /// How many jobs each page has.
@@ -162,6 +164,7 @@ impl Blocks {
             of_block: BTreeMap::new(),
             dirty: BTreeSet::new(),
             dirty_of_files: 0,
+            soiling: 0,
             files: Files::default(),
             jobs: Slab::new(),
             of_page: HashMap::new(),
@@ -295,6 +298,7 @@ impl Blocks {
             self.is_cleaning = true;
             return false;
         }
+        self.soiling += if is_put && !page.is_of_segment() { count as usize } else { 0 };
         for block in blocks {
             let found = self.of_block.get(&block).copied();
             let slot = found.unwrap_or_else(|| self.fill_slot(block, id));
@@ -433,6 +437,7 @@ impl Blocks {
     /// The copies of a job are done. Returns the copies that waited for that, and its page if the page has no other job.
     pub(super) fn end(&mut self, id: usize) -> (Vec<BlockCopies>, Option<HomePage>) {
         let Job { page, first, count, is_put, maps, failed, .. } = self.jobs.remove(id);
+        self.soiling -= if is_put && !page.is_of_segment() { count as usize } else { 0 };
         let mut ready = Vec::new();
         for block in first..first + count {
             let at = self.of_block[&block];

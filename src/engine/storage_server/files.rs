@@ -3,6 +3,7 @@
 use super::StorageServer;
 use super::home_page::HomePage;
 use super::page_read::READ_BYTES_MAX;
+use crate::request::Part;
 use crate::storage::{BlockingReader, FileSlot, NamedFile};
 use std::sync::Arc;
 use vgasnet_protocol::Space;
@@ -21,6 +22,13 @@ impl StorageServer {
         self.blocks.forget_from(HomePage::of_file(slot, 0));
         self.blocks.forget_file(slot);
         self.storage.remove_file(FileSlot(slot));
+    }
+
+    /// Whether a part may become a job on blocks: so many are there for it, whatever cannot be written.
+    pub(in crate::engine) fn takes_on_blocks(&self, part: &Part) -> bool {
+        let page = self.files.number(part.piece.page);
+        part.piece.len_bytes <= self.blocks.part_bytes_max()
+            && (self.files.is_empty() || self.blocks.fits_beside_files(page, &part.piece, part.copy.is_put()))
     }
 
     /// Whether no operation is under way about the file.

@@ -77,6 +77,11 @@ impl HomeFiles {
         Some(slot)
     }
 
+    /// Whether this home does I/O on no file but its own.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// The slot of a file, if this home does I/O on it.
     pub(super) fn slot(&self, file: Space) -> Option<u32> {
         self.slots.get(&file).copied()

@@ -3,6 +3,7 @@
 use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
 use super::{Block, Blocks, State};
+use crate::memory::Piece;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
@@ -17,10 +18,18 @@ pub(super) struct Files {
 }
 
 impl Blocks {
-    /// Whether a put may make so many more blocks dirty. Those of files take half of the slots at most, so that segments have room
-    /// where no file can be written.
+    /// Whether a put may make so many more blocks dirty. Those of files take half of the slots at most, so that others have room where
+    /// no file can be written.
     pub(super) fn may_soil(&self, page: HomePage, blocks: usize) -> bool {
-        page.is_of_segment() || self.dirty_of_files == 0 || self.dirty_of_files + blocks <= self.here() / 2
+        page.is_of_segment() || self.dirty_of_files + self.soiling + blocks <= self.here() / 2
+    }
+
+    /// Whether a job on a piece of a page finds so many slots, though one half of them may be dirty for good with blocks of files; a put
+    /// to a file finds them in that half.
+    pub(in super::super) fn fits_beside_files(&self, page: HomePage, piece: &Piece, is_put: bool) -> bool {
+        let half = self.own_slots / 2;
+        let most = if is_put && !page.is_of_segment() { half } else { self.own_slots - half };
+        self.range(page, piece).1 <= most as u64
     }
 
     /// Notes that a block is dirty.
