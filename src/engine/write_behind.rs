@@ -76,7 +76,7 @@ impl Engine {
     /// Lets parts go on that have waited until fewer pages are dirty. Where nothing can be written, they fail.
     pub(super) fn retry_held(&mut self) {
         for _ in 0..self.write_behind.held.len() {
-            let Some(part) = self.write_behind.held.pop_front() else { return };
+            let Some(part) = self.write_behind.held.pop_front() else { break };
             let is_first = self.write_behind.held.len();
             if let Some(part) = self.pass_or_hold(part) {
                 self.fetch_for(part);
@@ -86,6 +86,10 @@ impl Engine {
             if self.write_behind.held.len() > is_first {
                 self.fail_held();
             }
+        }
+        // What is to be written behind must reach the storage in this drive: there may be no other.
+        if !self.events.is_empty() {
+            self.handle_events();
         }
     }
 
