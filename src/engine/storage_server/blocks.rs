@@ -119,7 +119,7 @@ pub(super) struct Blocks {
     slots: Vec<Slot>,
     of_block: BTreeMap<Block, usize>,
     dirty: BTreeSet<Block>,
-    /// How many of those are of files.
+    /// How many of those are of files, with those that are being written: they are dirty again if that fails.
     dirty_of_files: usize,
     /// The blocks of puts to files that have them, and may make them dirty.
     soiling: usize,

@@ -68,7 +68,7 @@ impl Blocks {
         if self.slots[slot].state == State::Writing {
             self.writing -= 1;
             self.slots[slot].state = State::Dirty;
-            self.soil(block);
+            self.dirty.insert(block);
             self.files.refusing.insert(page.slot(), cause);
             self.files.flushing.remove(&page.slot());
             let mut ready = self.served(waiting);

@@ -61,7 +61,7 @@ impl Blocks {
         let begun = self.submit(storage, IoDirection::Write, &run);
         for slot in &run[..begun] {
             self.slots[*slot].state = State::Writing;
-            self.clean(self.slots[*slot].block);
+            self.dirty.remove(&self.slots[*slot].block);
         }
         self.writing += begun;
         if let Some(next) = run.get(begun).filter(|_| is_in_order) {
@@ -146,6 +146,7 @@ impl Blocks {
             stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
             stats::count(Row::BlockWrites);
             self.writing -= 1;
+            self.dirty_of_files -= usize::from(!page.is_of_segment());
             self.cleaned += u32::from(self.is_cleaning);
             self.slots[slot].state = State::Clean;
             let writers = std::mem::take(&mut self.slots[slot].readers);
