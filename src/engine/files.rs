@@ -5,7 +5,7 @@ use super::{Driver, Engine, Work};
 use crate::error::UserError;
 use crate::memory::Closing;
 use crate::storage::NamedFile;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -262,11 +262,21 @@ impl Driver {
         answers.into_inner().expect("they have come")
     }
 
-    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible.
-    pub fn flush_file(&self, space: Space) {
+    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns why some of it is not, if so.
+    pub fn flush_file(&self, space: Space) -> Option<Cause> {
         self.engine().flush_file(space);
         self.step();
-        self.wait_until(&|| self.engine().is_flushed_file(space));
+        let refusal = Cell::new(None);
+        self.wait_until(&|| {
+            // Soon another rank's flush may have it forgotten here, and tried again.
+            let engine = self.engine();
+            let is_flushed = engine.is_flushed_file(space);
+            if is_flushed {
+                refusal.set(engine.refusal(space));
+            }
+            is_flushed
+        });
+        refusal.get()
     }
 
     /// Waits until nothing is under way about a file here.

@@ -73,12 +73,12 @@ impl Files {
         if !file.access.write {
             return Ok(());
         }
-        self.driver().flush_file(file.space);
+        let refusal = self.driver().flush_file(file.space);
         let own = file.members[file.me as usize];
         let others = file.stripes.homes.iter().copied().filter(|home| home.0 != own);
         let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush);
         let causes = answers.iter().filter(|answer| answer.cause != 0).map(|answer| Cause(u32::from(answer.cause)));
-        let cause = self.driver().engine().refusal(file.space).or_else(|| causes.into_iter().next());
+        let cause = refusal.or_else(|| causes.into_iter().next());
         cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }
 
@@ -87,8 +87,7 @@ impl Files {
         // Until all have come, some may still ship bytes to the blocks of a home.
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
-        self.driver().flush_file(file.space);
-        let refusal = self.driver().engine().refusal(file.space);
+        let refusal = self.driver().flush_file(file.space);
         self.agree(file, "be written", refusal.map(|Cause(errno)| errno as i32))?;
         self.note_size(file, size);
         // Whole blocks are written, so the file may be longer.

@@ -6,7 +6,7 @@ use crate::job::{Job, Node, PAGE_BYTES};
 use fastrand::Rng;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_message::FileAsk;
 
 /// How far a rank has come with closing the file.
@@ -31,7 +31,7 @@ enum Waits {
     /// A flush of its own, begun at a moment.
     Flush(u64),
     /// The homes flush, too.
-    Homes(u64, Vec<u32>),
+    Homes(u64, Vec<u32>, Option<Cause>),
     /// Others tell how long the file is.
     Ends(Vec<u32>),
 }
@@ -41,11 +41,13 @@ pub struct Member {
     pub step: Step,
     waits: Waits,
     known_bytes: u64,
+    /// Why its flush, with all others, could not write something.
+    refusal: Option<Cause>,
 }
 
 impl Member {
     pub fn new(known_bytes: u64) -> Member {
-        Member { step: Step::Using, waits: Waits::Nothing, known_bytes }
+        Member { step: Step::Using, waits: Waits::Nothing, known_bytes, refusal: None }
     }
 }
 
@@ -108,6 +110,7 @@ impl Job {
         file.members[rank].step = step;
         match step {
             Step::Flushing => self.nodes[rank].engine.flush_file(file.space),
+            Step::Flushed => file.members[rank].refusal = self.nodes[rank].engine.refusal(file.space),
             Step::Closed => {
                 file.seen.overtaken += if was_open { in_flight } else { 0 };
                 self.nodes[rank].engine.close_file(file.space);
@@ -120,8 +123,7 @@ impl Job {
     /// All have flushed. The file is whole, or it is tried again if it was healed before, or some of it is lost.
     fn agree(&mut self, heals: bool) -> bool {
         let file = self.file.as_mut().expect("it is open");
-        let refusals = self.nodes.iter().filter_map(|node| node.engine.refusal(file.space));
-        let is_refused = refusals.count() > 0;
+        let is_refused = file.members.iter().any(|member| member.refusal.is_some());
         assert!(!is_refused || file.is_faulty, "nothing is wrong with the file");
         let next = if is_refused && heals { Step::Came } else { Step::Settling };
         file.members.iter_mut().for_each(|member| member.step = next);
@@ -153,15 +155,15 @@ impl Job {
             Waits::Flush(begun) if engine.is_flushed_file(space) => {
                 let others = file.stripes.homes.iter().copied().filter(|home| home.index() != rank);
                 let ids = others.map(|home| engine.ask_of_file(home, space, FileAsk::Flush)).collect();
-                member.waits = Waits::Homes(begun, ids);
+                member.waits = Waits::Homes(begun, ids, engine.refusal(space));
             }
-            Waits::Homes(begun, ids) => {
+            Waits::Homes(begun, ids, refusal) => {
                 let Some(answers) = engine.take_answers_of_file(&ids) else {
-                    member.waits = Waits::Homes(begun, ids);
+                    member.waits = Waits::Homes(begun, ids, refusal);
                     return false;
                 };
                 file.seen.flushes += 1;
-                if engine.refusal(space).is_some() || answers.iter().any(|answer| answer.cause != 0) {
+                if refusal.is_some() || answers.iter().any(|answer| answer.cause != 0) {
                     assert!(file.is_faulty, "nothing is wrong with the file");
                     file.seen.failed_flushes += 1;
                 } else {
