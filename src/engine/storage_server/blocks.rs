@@ -288,7 +288,8 @@ impl Blocks {
         }
         let blocks = first..first + count;
         let here: Vec<usize> = blocks.clone().filter_map(|block| self.of_block.get(&block).copied()).collect();
-        if here.iter().any(|slot| self.is_leaving(*slot) || self.slots[*slot].state == State::Failed) {
+        let is_going = |slot: usize| self.is_leaving(slot) && !self.is_stuck(slot);
+        if here.iter().any(|slot| is_going(*slot) || self.slots[*slot].state == State::Failed) {
             return false;
         }
         self.chances = SECOND_CHANCES;

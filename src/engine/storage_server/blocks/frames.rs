@@ -112,6 +112,12 @@ impl Blocks {
         at.is_some_and(|at| self.serving.frames[at].is_leaving)
     }
 
+    /// Whether a slot has a block that cannot be written for now: it stays though its frame leaves, so jobs may use it.
+    pub(super) fn is_stuck(&self, slot: usize) -> bool {
+        let Slot { state, block, .. } = self.slots[slot];
+        state == State::Dirty && self.refusal(self.page_of(block)).is_some()
+    }
+
     /// Whether some frame leaves.
     pub(super) fn some_leaves(&self) -> bool {
         self.serving.leaving.is_some()
