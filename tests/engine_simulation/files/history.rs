@@ -83,8 +83,8 @@ impl History {
     }
 
     /// Checks that a file has what a rank had written before a moment, where nobody has written since that began. Returns how many parts
-    /// it lacks that are `elsewhere`, given where it is and when it was written.
-    pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8], elsewhere: impl Fn(usize, u64) -> bool) -> u64 {
+    /// it lacks that are `elsewhere`.
+    pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8], elsewhere: impl Fn(usize) -> bool) -> u64 {
         let mut lacking = 0;
         let its = |write: &&Write| write.rank == rank && write.has_replaced(before);
         for write in self.writes.iter().filter(its) {
@@ -99,7 +99,7 @@ impl History {
                     let next = (at + 1).next_multiple_of(PAGE_BYTES).min(end);
                     let bytes = &write.bytes[at - write.start_bytes..next - write.start_bytes];
                     let is_there = file.get(at..next).is_some_and(|there| there == bytes);
-                    let is_excused = !is_there && elsewhere(at, write.begun);
+                    let is_excused = !is_there && elsewhere(at);
                     lacking += u64::from(is_excused);
                     assert!(
                         is_there || is_excused,
@@ -112,11 +112,10 @@ impl History {
         lacking
     }
 
-    /// Whether a rank has not been the only one to write to the page of a byte since a moment.
-    pub fn has_others(&self, rank: usize, since: u64, at: usize) -> bool {
+    /// Whether a rank is not the only one that has written to the page of a byte, so that another may have had the page.
+    pub fn has_others(&self, rank: usize, at: usize) -> bool {
         let start = at / PAGE_BYTES * PAGE_BYTES;
-        let is_other = |write: &Write| write.rank != rank && write.ended.is_none_or(|ended| ended > since);
-        self.writes.iter().any(|write| write.touches(start, start + PAGE_BYTES) && is_other(write))
+        self.writes.iter().any(|write| write.rank != rank && write.touches(start, start + PAGE_BYTES))
     }
 
     /// The parts of a range with the same writes.

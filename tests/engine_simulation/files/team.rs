@@ -169,11 +169,10 @@ impl Job {
                 } else {
                     // What another rank has taken meanwhile, or had in its pool, is its to write.
                     let home = |page: PageId| &self.nodes[file.stripes.home(page.index).index()].engine.protocol().home;
-                    let is_elsewhere = |at: usize, since| {
+                    let is_elsewhere = |at: usize| {
                         let page = PageId { space, index: (at / PAGE_BYTES) as u32 };
                         let owner = home(page).dirty_owner(page);
-                        let was_elsewhere =
-                            |owner: Rank| owner.index() != rank || file.history.has_others(rank, since, at);
+                        let was_elsewhere = |owner: Rank| owner.index() != rank || file.history.has_others(rank, at);
                         home(page).is_writing(page) || owner.is_some_and(was_elsewhere)
                     };
                     let there = file.memory.bytes();
