@@ -49,7 +49,7 @@ typedef struct {
 /* These four are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls.
  *
- * open: opens a regular file. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
+ * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
  * opened.
  * sync: all that was written is on the disk, and the file has its size. After VGASNET_ERR_IO it may be called again.
  * set_size: cuts the file, or adds zeros.
@@ -93,7 +93,8 @@ vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, 
 int vgasnet_file_lock(vgasnet_file_t file, uint64_t offset, uint64_t len, int exclusive);
 int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
 
-/* What this rank has written has reached the file system. Its size may be that of whole blocks until sync or close. */
+/* What this rank has written has reached the file system, but for pages that another rank has written to since, or this one in another
+ * rank's pool: those follow at sync or close. The file's size may be that of whole blocks until then. */
 int vgasnet_file_flush(vgasnet_file_t file);
 
 /* A hint about bytes of the file, one of VGASNET_ADVISE_ (residency.h). */

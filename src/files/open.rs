@@ -16,6 +16,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// The longest path, in bytes.
 const PATH_BYTES_MAX: usize = 4095;
 
+/// What of a file cannot be written may keep a frame, and others need one.
+const FRAMES_MIN: u32 = 2;
+
 /// Bytes of a stripe by default, where a page has fewer.
 const STRIPE_BYTES: u64 = 4 << 20;
 
@@ -144,6 +147,9 @@ impl Files {
         }
         let shown = path_of(path);
         let bad = |line: &str| Err(FileError::argument(format!("{}: {line}", shown.display())));
+        if self.driver().engine().protocol().cache.frames() < FRAMES_MIN {
+            return bad("this rank's pool has room for one page; raise VGASNET_POOL_SIZE, or lower VGASNET_PAGE_SIZE");
+        }
         if path.is_empty() {
             return bad("the path is empty; give that of a file");
         }

@@ -1,5 +1,6 @@
 /* Shared files. shared_files PART DIRECTORY
  *   rounds   all ranks write pieces of a file and read what others wrote, then sync, cut and open it again
+ *   tiny     a pool of one page is too small
  *   misuse   what is refused, with a line each
  *   ends     a file that grows is read to its end by who did not write it
  *   segment  a segment is written to a file and read back
@@ -328,6 +329,13 @@ static void unwritten(void) {
     check_on_disk();
 }
 
+static void tiny(void) {
+    vgasnet_file_t file;
+    int flags = VGASNET_FILE_WRITE | VGASNET_FILE_CREATE;
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0600, NULL, &file), VGASNET_ERR_BAD_ARG);
+    CHECK(access(path, F_OK) != 0);
+}
+
 static void misuse(void) {
     vgasnet_file_t file = NULL;
     vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
@@ -393,6 +401,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/shared", argv[2]);
     if (strcmp(argv[1], "rounds") == 0) rounds();
     if (strcmp(argv[1], "misuse") == 0) misuse();
+    if (strcmp(argv[1], "tiny") == 0) tiny();
     if (strcmp(argv[1], "ends") == 0) ends();
     if (strcmp(argv[1], "segment") == 0) segment();
     if (strcmp(argv[1], "steps") == 0) steps();

@@ -56,6 +56,12 @@ fn in_mode_atomic_each_call_is_one_step() {
 }
 
 #[test]
+fn a_pool_of_one_page_is_too_small() {
+    let ended = run_part("tiny", setup((2, 64, 1, true)), &[]);
+    assert!(ended.expect(0).stderr.contains("raise VGASNET_POOL_SIZE"), "{ended}");
+}
+
+#[test]
 fn locks_keep_others_out() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
         run_part("locks", setup(of), &[]).expect(0);
