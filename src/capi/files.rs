@@ -6,7 +6,6 @@ use super::coll::TeamType;
 use super::lists::{MemoryVector, entries};
 use super::sync::{OperationPointer, to_pointer};
 use super::{ERR_IO, OK};
-use crate::error::UserError;
 use crate::files::{Access, Bytes, FileError, Lists, OpenArguments, Place};
 use crate::ops::Region;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -193,11 +192,10 @@ entry_points! {
 
     unsafe fn vgasnet_file_size(file: FilePointer, size_bytes: *mut u64) -> c_int {
         let files = attached()?.files();
-        let size = files.size(&*files.get(number(file)?)?);
         if size_bytes.is_null() {
             return Err(Refusal::bad_argument("a null pointer; give the address for the size"));
         }
-        size_bytes.write(size);
+        size_bytes.write(files.size(&*files.get(number(file)?)?));
         Ok(OK)
     }
 
@@ -211,14 +209,14 @@ entry_points! {
     }
 }
 
-/// The code of a call that has no code: its handle is invalid, and the file has the error.
-fn or_noted<T>(result: Result<T, FileError>, nothing: T) -> Result<T, Refusal> {
+/// The answer of a call without a code where the file system has refused: nothing, and a line. The file has the error.
+fn or_noted<T>(call: &str, result: Result<T, FileError>, nothing: T) -> Result<T, Refusal> {
     match result {
         Err(FileError::Io(_, line)) => {
-            crate::job::report("shared file", &line);
+            crate::job::report(call, &line);
             Ok(nothing)
         }
-        Err(FileError::Argument(line)) => Err(Refusal::from(UserError::new(line.to_string()))),
+        Err(FileError::Argument(line)) => Err(Refusal::from(line)),
         Ok(value) => Ok(value),
     }
 }
@@ -229,7 +227,8 @@ entry_points! {
     ) -> OperationPointer {
         let files = attached()?.files();
         let file = files.get(number(file)?)?;
-        let (read, handle) = or_noted(files.start_read(&file, Bytes { offset, len: nbytes }, dest.cast()), (0, None))?;
+        let started = files.start_read(&file, Bytes { offset, len: nbytes }, dest.cast());
+        let (read, handle) = or_noted("vgasnet_file_read_at_nb", started, (0, None))?;
         if !nread.is_null() {
             nread.write(read);
         }
@@ -241,7 +240,8 @@ entry_points! {
     ) -> OperationPointer {
         let files = attached()?.files();
         let file = files.get(number(file)?)?;
-        let handle = or_noted(files.start_write(&file, Bytes { offset, len: nbytes }, src.cast()), None)?;
+        let started = files.start_write(&file, Bytes { offset, len: nbytes }, src.cast());
+        let handle = or_noted("vgasnet_file_write_at_nb", started, None)?;
         Ok(to_pointer(handle))
     }
 }

@@ -55,11 +55,9 @@ struct OpenFile {
 impl OpenFiles {
     /// Whether a page could not be written when that was tried last.
     pub(super) fn is_unwritten(&self, page: PageId) -> bool {
-        self.open.get(&page.space).is_some_and(|file| file.unwritten.contains(&page))
+        self.unwritten_because(page).is_some()
     }
-}
 
-impl OpenFiles {
     /// Why a page could not be written, if it could not.
     pub(super) fn unwritten_because(&self, page: PageId) -> Option<Cause> {
         let file = self.open.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
@@ -178,9 +176,7 @@ impl Engine {
         file.unwritten.insert(page);
         self.has_event = true;
     }
-}
 
-impl Engine {
     /// Asks a rank about a file. Returns the number of the question.
     pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk) -> u32 {
         self.files.last_id = self.files.last_id.wrapping_add(1);
@@ -234,7 +230,7 @@ impl Engine {
             match self.storage.is_flushed(message.space) {
                 None => self.files.flushing.push((from, message)),
                 Some(flushed) => {
-                    let cause = flushed.err().map_or(0, |cause| u8::try_from(cause.0).unwrap_or(u8::MAX));
+                    let cause = flushed.err().map_or(0, Cause::to_byte);
                     let answer = FileMessage { is_answer: true, cause, ..message };
                     self.outbox.send(from, answer.as_bytes());
                 }

@@ -118,7 +118,7 @@ impl Engine {
     pub fn on_served_failed(&mut self, id: ServedId, cause: Cause) {
         let answer = &mut self.served[id.request as usize].answer;
         let (head, _) = AnswerHead::mut_from_prefix(answer).expect("an answer has its head");
-        head.cause = u8::try_from(cause.0).unwrap_or(u8::MAX);
+        head.cause = cause.to_byte();
         self.set_status(id.request as usize, usize::from(id.piece), Status::Failed);
         self.on_served(id);
     }

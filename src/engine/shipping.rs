@@ -286,7 +286,7 @@ impl Shipping {
             shipped.is_refused |= status == Status::Refused;
             shipped.is_contended |= status == Status::DoneContended;
             if status == Status::Failed {
-                shipped.cause = Some(Cause(u32::from(head.cause)));
+                shipped.cause = Cause::of_byte(head.cause);
             }
             shipped.left_bytes -= chunk.len_bytes;
             if shipped.left_bytes == 0 {

@@ -26,7 +26,7 @@ use super::work::Work;
 use crate::error::UserError;
 use crate::memory::{AddressSpace, DIRTY_BLOCK_BYTES, Extent};
 use crate::stats::{self, Row};
-use crate::storage::{BLOCK_BYTES, BlockingReader, FileSlot, IoDirection, Storage};
+use crate::storage::{BLOCK_BYTES, BlockingReader, FileSlot, IoDirection, Storage, errno_of};
 use blocks::{BLOCK_TOKEN, Blocks};
 use home_page::{HomeFiles, HomePage};
 use page_read::READ_BYTES_MAX;
@@ -401,7 +401,7 @@ impl StorageServer {
 
 /// Why I/O on a file has failed.
 fn cause_of(error: &io::Error) -> Cause {
-    Cause(error.raw_os_error().unwrap_or(libc::EIO).unsigned_abs())
+    Cause(errno_of(error).unsigned_abs())
 }
 
 /// Tokens of this server are odd; those of page transfers are even.

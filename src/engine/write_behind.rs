@@ -10,7 +10,7 @@ use vgasnet_protocol::coherence::{Event, PageId};
 const BEHIND_PART: u32 = 4;
 const HELD_PART: u32 = 2;
 
-/// Dirty pages that a search for one to write passes over, because they could not be written.
+/// Dirty pages that a search for one to write passes over, because they are in use, or could not be written.
 const LOOKS_MAX: usize = 64;
 
 /// Where writing goes on, and the parts that wait for it.
@@ -42,13 +42,16 @@ impl Engine {
     #[inline(never)]
     fn pass_or_hold_of_file(&mut self, part: Part) -> Option<Part> {
         let cache = &self.protocol.cache;
-        let most = (cache.frames() / HELD_PART).max(1);
-        if cache.will_be_dirty(part.piece.page) || cache.dirty_of_files() < most {
+        if cache.will_be_dirty(part.piece.page) || cache.dirty_of_files() < self.dirty_pages_max() {
             return Some(part);
         }
         self.write_behind.held.push_back(part);
         self.write_one_behind();
         None
+    }
+
+    fn dirty_pages_max(&self) -> u32 {
+        (self.protocol.cache.frames() / HELD_PART).max(1)
     }
 
     /// A page of a file may be dirty from now on: another one is written, if many are dirty.
@@ -59,32 +62,27 @@ impl Engine {
         }
     }
 
-    /// Begins to write the next dirty page that is not in use. Returns whether there is one.
-    fn write_one_behind(&mut self) -> bool {
+    /// Begins to write the next dirty page that is not in use.
+    fn write_one_behind(&mut self) {
         let (cache, files, table) = (&self.protocol.cache, &self.files, &self.space.own.table);
         let is_idle = |page: &PageId| {
             let frame = cache.dirty_frame(*page).filter(|frame| cache.evictable(*frame) && !table.is_pinned(*frame));
             frame.is_some() && !files.is_unwritten(*page)
         };
         let from = |page| cache.dirty_from(page).take(LOOKS_MAX).find(is_idle);
-        let Some(page) = from(self.write_behind.next).or_else(|| from(FIRST)) else { return false };
+        let Some(page) = from(self.write_behind.next).or_else(|| from(FIRST)) else { return };
         self.write_behind.next = PageId { index: page.index + 1, ..page };
         self.events.push_back(Event::WriteBack(page));
-        true
     }
 
     /// Lets parts go on that have waited until fewer pages are dirty. Where nothing can be written, they fail.
     pub(super) fn retry_held(&mut self) {
         for _ in 0..self.write_behind.held.len() {
             let Some(part) = self.write_behind.held.pop_front() else { break };
-            let is_first = self.write_behind.held.len();
-            if let Some(part) = self.pass_or_hold(part) {
-                self.fetch_for(part);
-                continue;
-            }
-            // It is the last again.
-            if self.write_behind.held.len() > is_first {
-                self.fail_held();
+            match self.pass_or_hold(part) {
+                Some(part) => self.fetch_for(part),
+                // It is the last again.
+                None => self.fail_held(),
             }
         }
         // What is to be written behind must reach the storage in this drive: there may be no other.
@@ -98,7 +96,7 @@ impl Engine {
         let (cache, files) = (&self.protocol.cache, &self.files);
         let stuck = cache.dirty_from(FIRST).filter(|page| files.is_unwritten(*page)).count() as u32;
         let cause = cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page));
-        if let Some(cause) = cause.filter(|_| stuck >= (cache.frames() / HELD_PART).max(1)) {
+        if let Some(cause) = cause.filter(|_| stuck >= self.dirty_pages_max()) {
             let parts = self.write_behind.held.pop_back().into_iter().collect();
             self.work.push_back(Work::Fail { parts, cause });
         }

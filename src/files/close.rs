@@ -1,8 +1,7 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
-use super::error::errno_of;
 use super::{FileError, Files, SharedFile};
-use crate::storage::NamedFile;
+use crate::storage::{NamedFile, errno_of};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
@@ -65,7 +64,7 @@ impl Files {
         written
     }
 
-    /// What this rank has written has reached the file system.
+    /// What this rank has written has reached the file system, but for pages that are dirty at another rank by now.
     ///
     /// # Errors
     /// Some of it could not be written.
@@ -77,8 +76,7 @@ impl Files {
         let own = file.members[file.me as usize];
         let others = file.stripes.homes.iter().copied().filter(|home| home.0 != own);
         let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush);
-        let causes = answers.iter().filter(|answer| answer.cause != 0).map(|answer| Cause(u32::from(answer.cause)));
-        let cause = refusal.or_else(|| causes.into_iter().next());
+        let cause = refusal.or_else(|| answers.iter().find_map(|answer| Cause::of_byte(answer.cause)));
         cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }
 

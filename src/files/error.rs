@@ -43,6 +43,14 @@ impl SharedFile {
         errors.into_iter().find(|errno| *errno != 0).map(|errno| errno as i32)
     }
 
+    /// Fails if something that was to be written could not be.
+    pub(super) fn check_not_refused(&self) -> Result<(), FileError> {
+        match self.state.refusal.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            errno => Err(self.failed("be written: something before could not be", Cause(errno))),
+        }
+    }
+
     pub(super) fn failed(&self, what: &str, Cause(errno): Cause) -> FileError {
         FileError::io(&self.path, what, errno as i32)
     }
@@ -61,9 +69,4 @@ fn hint(errno: i32) -> &'static str {
         libc::EINVAL | libc::EOPNOTSUPP => "give the path of a regular file",
         _ => "check the file system that it is on",
     }
-}
-
-/// The error number of an error of the system.
-pub(super) fn errno_of(error: &io::Error) -> i32 {
-    error.raw_os_error().unwrap_or(libc::EIO)
 }

@@ -2,7 +2,6 @@
 
 use super::{Bytes, FileError, Files, SharedFile};
 use crate::ops::{Operation, Region, Run, runs};
-use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
 use vgasnet_protocol::file_locks::LockMode;
 
@@ -48,8 +47,7 @@ impl Files {
         file.check_readable()?;
         let end = self.check_lists(file, lists)?;
         self.in_one_step(file, LockMode::Shared, lists.runs().map(|run| bytes(&run)), || {
-            let known = file.known_bytes();
-            let size = if end > known { self.size(file) } else { known };
+            let size = self.size_up_to(file, end);
             let (mut read, mut has_ended) = (0, false);
             let readable = lists.runs().map_while(|run| {
                 let len_bytes =
@@ -75,16 +73,13 @@ impl Files {
     pub unsafe fn write_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<(), FileError> {
         file.check_writable()?;
         let end = self.check_lists(file, lists)?;
-        let refusal = file.state.refusal.load(Ordering::Relaxed);
-        if refusal != 0 {
-            return Err(file.failed("be written: something before could not be", Cause(refusal)));
-        }
+        file.check_not_refused()?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
             // SAFETY: the memory is valid, and this asks for no others of its bytes.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
             done.map_err(|cause| file.failed("be written", cause))?;
-            file.note_written(end);
+            file.note_written(Bytes { offset: 0, len: end as usize });
             Ok(())
         })
     }

@@ -1,9 +1,8 @@
 //! Opening: all ranks of a team together, on all of them or on none.
 
-use super::error::errno_of;
 use super::{FileError, Files, SharedFile};
 use crate::engine::FileState;
-use crate::storage::{NamedFile, NamedOptions};
+use crate::storage::{NamedFile, NamedOptions, errno_of};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::os::unix::ffi::OsStrExt;

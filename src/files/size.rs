@@ -1,6 +1,6 @@
 //! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
 
-use super::{FileError, Files, SharedFile};
+use super::{Bytes, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::file_message::FileAsk;
@@ -11,9 +11,9 @@ impl SharedFile {
         self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
     }
 
-    /// This rank has written up to here.
-    pub(super) fn note_written(&self, end_bytes: u64) {
-        self.state.written_end.fetch_max(end_bytes, Ordering::AcqRel);
+    /// This rank has written these bytes.
+    pub(super) fn note_written(&self, Bytes { offset, len }: Bytes) {
+        self.state.written_end.fetch_max(offset + len as u64, Ordering::AcqRel);
     }
 
     /// The other ranks that have the file open.
@@ -33,6 +33,12 @@ impl Files {
         let end = answers.iter().map(|answer| answer.end_bytes).fold(file.known_bytes(), u64::max);
         self.note_size(file, end);
         end
+    }
+
+    /// The size of the file, as far as it matters for a read that ends there.
+    pub(super) fn size_up_to(&self, file: &SharedFile, end: u64) -> u64 {
+        let known = file.known_bytes();
+        if end > known { self.size(file) } else { known }
     }
 
     /// The file has at least so many bytes.

@@ -4,7 +4,6 @@ use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
 use crate::request::Handle;
-use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
@@ -32,9 +31,10 @@ impl Files {
     /// # Safety
     /// `to` is valid for as many bytes.
     pub unsafe fn read(&self, file: &SharedFile, bytes: Bytes, to: *mut u8) -> Result<usize, FileError> {
-        self.end(file, bytes, to.is_null())?;
+        file.check_readable()?;
+        let end = self.end(file, bytes, to.is_null())?;
         self.in_one_step(file, LockMode::Shared, std::iter::once(bytes), || {
-            let len = self.readable(file, bytes, to.is_null())?;
+            let len = self.found(file, bytes, end);
             let bytes = Bytes { len, ..bytes };
             // SAFETY: the memory is valid for as many bytes, and no others are asked for.
             let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
@@ -56,7 +56,7 @@ impl Files {
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             written.map_err(|cause| file.failed("be written", cause))?;
-            file.note_written(bytes.offset + bytes.len as u64);
+            file.note_written(bytes);
             Ok(())
         })
     }
@@ -79,7 +79,8 @@ impl Files {
             // SAFETY: as the caller promises.
             return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
         }
-        let len = self.readable(file, bytes, to.is_null())?;
+        file.check_readable()?;
+        let len = self.found(file, bytes, self.end(file, bytes, to.is_null())?);
         let bytes = Bytes { len, ..bytes };
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Get(to), bytes) };
@@ -106,7 +107,7 @@ impl Files {
         self.writable(file, bytes, from.is_null())?;
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
-        file.note_written(bytes.offset + bytes.len as u64);
+        file.note_written(bytes);
         handle.map_err(|cause| file.failed("be written", cause))
     }
 
@@ -124,22 +125,15 @@ impl Files {
         Ok(())
     }
 
-    /// How many of these bytes a read finds.
-    fn readable(&self, file: &SharedFile, bytes: Bytes, is_null: bool) -> Result<usize, FileError> {
-        file.check_readable()?;
-        let end = self.end(file, bytes, is_null)?;
-        let known = file.known_bytes();
-        let size = if end > known { self.size(file) } else { known };
-        Ok((size.min(end).saturating_sub(bytes.offset)) as usize)
+    /// How many of these bytes, which end there, a read finds.
+    fn found(&self, file: &SharedFile, bytes: Bytes, end: u64) -> usize {
+        self.size_up_to(file, end).min(end).saturating_sub(bytes.offset) as usize
     }
 
     fn writable(&self, file: &SharedFile, bytes: Bytes, is_null: bool) -> Result<(), FileError> {
         file.check_writable()?;
         self.end(file, bytes, is_null)?;
-        match file.state.refusal.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            errno => Err(file.failed("be written: something before could not be", Cause(errno))),
-        }
+        file.check_not_refused()
     }
 
     /// The end of a range.
@@ -182,7 +176,7 @@ impl Files {
         let completion = self.ops.begin_pieces();
         // SAFETY: as the caller promises; the memory is none of the own segment.
         unsafe { self.ops.start_pieces(&operation, self.pieces(file, bytes), completion) };
-        Ok(self.ops.handle_of_pieces(completion))
+        Ok(self.ops.handle_unless_done(completion))
     }
 
     /// Does a get or put whose client memory lies in the own segment, and so in pages too.

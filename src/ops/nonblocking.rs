@@ -74,7 +74,7 @@ impl Ops {
     }
 
     /// The handle of a completion; `None` if nothing is pending there, which ends it.
-    pub(super) fn handle_unless_done(&self, completion: CompletionId) -> Option<Handle> {
+    pub fn handle_unless_done(&self, completion: CompletionId) -> Option<Handle> {
         if self.completions().is_done(completion) {
             self.completions().end(completion);
             return None;

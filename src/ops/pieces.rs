@@ -2,7 +2,8 @@
 
 use super::{Operation, Ops};
 use crate::memory::Piece;
-use crate::request::{Completion, CompletionId, Handle, Part};
+use crate::request::{Completion, CompletionId, Part};
+use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
 
 impl Ops {
@@ -28,7 +29,7 @@ impl Ops {
     /// Takes a completion into use for gets and puts of pieces.
     pub fn begin_pieces(&self) -> CompletionId {
         let completion = self.completions().begin();
-        self.completions().fail(completion, 0);
+        self.completions().value(completion).store(0, Ordering::Relaxed);
         completion
     }
 
@@ -55,14 +56,9 @@ impl Ops {
     /// Some of it could not be done, for this reason.
     pub fn end_pieces(&self, completion: CompletionId) -> Result<(), Cause> {
         self.driver.wait(completion);
-        let cause = self.completions().value(completion).load(std::sync::atomic::Ordering::Relaxed) as u32;
+        let failure = self.completions().failure(completion);
         self.completions().end(completion);
-        if cause == 0 { Ok(()) } else { Err(Cause(cause)) }
-    }
-
-    /// The handle of such a completion; `None` if nothing is pending there, which ends it.
-    pub fn handle_of_pieces(&self, completion: CompletionId) -> Option<Handle> {
-        self.handle_unless_done(completion)
+        failure.map_or(Ok(()), |cause| Err(Cause(cause)))
     }
 
     /// Whether any of so many bytes at an address lies in the own segment.

@@ -132,6 +132,12 @@ impl Completions {
         self.at(id.0).value.store(u64::from(cause), Ordering::Relaxed);
     }
 
+    /// Why a part could not be done, if so: of a completion whose value was set to 0 before.
+    pub fn failure(&self, id: CompletionId) -> Option<u32> {
+        let cause = self.at(id.0).value.load(Ordering::Relaxed) as u32;
+        (cause != 0).then_some(cause)
+    }
+
     /// The handle of a completion.
     pub fn handle(&self, id: CompletionId) -> Handle {
         let generation = self.at(id.0).generation.load(Ordering::Relaxed);

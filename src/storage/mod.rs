@@ -43,6 +43,11 @@ pub use ring::{Refused, RingStorage};
 pub use threads::ThreadStorage;
 
 pub use crate::settings::IoDirection;
+/// The error number of an error of the system.
+pub fn errno_of(error: &io::Error) -> i32 {
+    error.raw_os_error().unwrap_or(libc::EIO)
+}
+
 /// As many operations are in flight as were agreed on. Nothing was started: poll, then try again.
 pub use vgasnet_conduit::Busy;
 

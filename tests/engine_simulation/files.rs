@@ -16,14 +16,13 @@ mod team;
 
 use crate::client::{Operation, What};
 use crate::job::{Job, PAGE_BYTES};
+use crate::seeds::Seeds;
 use crate::seen::counters;
 use fastrand::Rng;
 use history::History;
-use run::Summary;
 use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use team::Member;
 use vgasnet::engine::FileState;
 use vgasnet::memory::Piece;
@@ -228,50 +227,12 @@ fn pieces(space: Space, start_bytes: usize, len_bytes: usize) -> VecDeque<Piece>
     starts.map(piece).collect()
 }
 
-/// Runs a seed. When it fails, says how to run it again, and calls `on_failure` before it panics.
-fn run_seed(seed: u64, on_failure: impl FnOnce()) -> Summary {
-    match catch_unwind(AssertUnwindSafe(|| run::run(seed))) {
-        Ok(summary) => summary,
-        Err(cause) => {
-            eprintln!(
-                "replay: FILE_SIM_SEED={seed} cargo test --release --test engine_simulation shared_file -- --nocapture"
-            );
-            on_failure();
-            resume_unwind(cause)
-        }
-    }
-}
-
 #[test]
 fn random_jobs_with_a_shared_file_keep_every_invariant() {
-    if let Some(seed) = crate::number("FILE_SIM_SEED") {
-        println!("{:?}", run_seed(seed, || ()));
-        return;
+    const SEEDS: Seeds = Seeds { variable: "FILE_SIM", filter: "shared_file_keep", default: run::SEEDS };
+    if let Some((total, seeds)) = SEEDS.run(run::run) {
+        total.assert_covers(seeds);
     }
-    let first = crate::number("FILE_SIM_FIRST").unwrap_or(0);
-    let end = first + crate::number("FILE_SIM_SEEDS").unwrap_or(run::SEEDS);
-    let next = AtomicU64::new(first);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let total = std::thread::scope(|scope| {
-        let worker = || {
-            let mut total = Summary::default();
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= end {
-                    return total;
-                }
-                total += run_seed(seed, || next.store(end, Ordering::Relaxed));
-            }
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut total = Summary::default();
-        for worker in workers {
-            total += worker.join().unwrap_or_else(|cause| resume_unwind(cause));
-        }
-        total
-    });
-    println!("seeds {first}..{end}: {total:?}");
-    total.assert_covers(end - first);
 }
 
 #[test]

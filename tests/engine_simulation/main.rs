@@ -27,64 +27,21 @@ mod pinned;
 mod pins;
 mod run;
 mod runtimes;
+mod seeds;
 mod seen;
 mod small_operations;
 mod threads;
 mod touch;
 mod uncooperative;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable}={text} is not a number")))
-}
-
-/// Runs a seed. When it fails, says how to run it again, and calls `on_failure` before it panics.
-fn run_seed(seed: u64, on_failure: impl FnOnce()) -> run::Summary {
-    match catch_unwind(AssertUnwindSafe(|| run::run(seed))) {
-        Ok(summary) => summary,
-        Err(cause) => {
-            eprintln!(
-                "replay: ENGINE_SIM_SEED={seed} cargo test --release --test engine_simulation random -- --nocapture"
-            );
-            on_failure();
-            resume_unwind(cause)
-        }
-    }
-}
+use seeds::Seeds;
 
 #[test]
 fn random_jobs_keep_every_invariant() {
-    if let Some(seed) = number("ENGINE_SIM_SEED") {
-        println!("{:?}", run_seed(seed, || ()));
-        return;
+    const SEEDS: Seeds = Seeds { variable: "ENGINE_SIM", filter: "random_jobs_keep", default: 300 };
+    if let Some((total, seeds)) = SEEDS.run(run::run) {
+        total.assert_covers(seeds);
     }
-    let first = number("ENGINE_SIM_FIRST").unwrap_or(0);
-    let end = first + number("ENGINE_SIM_SEEDS").unwrap_or(300);
-    let next = AtomicU64::new(first);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let total = std::thread::scope(|scope| {
-        let worker = || {
-            let mut total = run::Summary::default();
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= end {
-                    return total;
-                }
-                total += run_seed(seed, || next.store(end, Ordering::Relaxed));
-            }
-        };
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        let mut total = run::Summary::default();
-        for worker in workers {
-            total += worker.join().unwrap_or_else(|cause| resume_unwind(cause));
-        }
-        total
-    });
-    println!("seeds {first}..{end}: {total:?}");
-    total.assert_covers(end - first);
 }
 
 #[test]

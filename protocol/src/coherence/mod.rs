@@ -88,6 +88,18 @@ impl fmt::Debug for CopyVersion {
 #[repr(transparent)]
 pub struct Cause(pub u32);
 
+impl Cause {
+    /// The number in messages that have a byte for it, where 0 stands for none.
+    pub fn to_byte(self) -> u8 {
+        u8::try_from(self.0).unwrap_or(u8::MAX)
+    }
+
+    /// The number of such a byte.
+    pub fn of_byte(byte: u8) -> Option<Cause> {
+        (byte != 0).then_some(Cause(u32::from(byte)))
+    }
+}
+
 /// Names an operation that waits for a page. The driver chooses the number; the protocol only hands it back.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Waiter(pub u32);

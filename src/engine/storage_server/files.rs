@@ -33,9 +33,10 @@ impl StorageServer {
 
     /// Whether no operation is under way about the file.
     pub(in crate::engine) fn is_quiet_about(&self, space: Space) -> bool {
-        let is_its = |place: &HomePage, slot| place.slot() == slot;
-        let has_none = |slot| !self.of_page.keys().any(|place| is_its(place, slot)) && self.blocks.is_quiet_about(slot);
-        self.files.slot(space).is_none_or(has_none)
+        self.files.slot(space).is_none_or(|slot| {
+            let has_operation = self.of_page.keys().any(|place| place.slot() == slot);
+            !has_operation && self.blocks.is_quiet_about(slot)
+        })
     }
 
     /// Has all dirty blocks of a file written.

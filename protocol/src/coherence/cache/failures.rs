@@ -1,6 +1,6 @@
 //! I/O of a home that has failed.
 
-use super::super::{Access, Action, Cause, CopyVersion, PageId, Priority, send_home};
+use super::super::{Access, Action, Cause, CopyVersion, PageId, send_home};
 use super::page::{AccessState, FetchedData, Phase};
 use super::{Cache, Refusable};
 use alloc::vec::Vec;
@@ -69,13 +69,8 @@ impl Cache {
         }
         cached.flushing = false;
         self.flushes -= u32::from(cached.deferred.flush.take().is_some());
-        if let Some(priority) = cached.deferred.evict.take() {
-            self.evictions -= 1;
-            if priority != Priority::Now {
-                self.unhurried.remove(page);
-            }
-        }
-        let is_closed = cached.access_state == AccessState::Closed;
+        let (evicted, is_closed) = (cached.deferred.evict.take(), cached.access_state == AccessState::Closed);
+        self.end_eviction(page, evicted);
         actions.push(Action::Unwritten { page, cause });
         if is_closed {
             self.run_deferred(page, actions);

@@ -2,7 +2,7 @@
 
 use super::super::{Action, FrameId, PageId, Priority};
 use super::Cache;
-use super::page::{CachedPage, Phase};
+use super::page::CachedPage;
 use crate::{Space, Spaces};
 use alloc::vec::Vec;
 
@@ -25,9 +25,7 @@ impl Cache {
     /// How many pages of files are dirty here, or about to be.
     pub fn dirty_of_files(&self) -> u32 {
         let is_wanted = |page: PageId, cached: &CachedPage| {
-            page.space.segment().is_none()
-                && !cached.dirty
-                && (!cached.writers.is_empty() || cached.overwriter.is_some())
+            page.space.segment().is_none() && !cached.dirty && cached.will_be_dirty()
         };
         let wanted = self.pages.moving().filter(|(page, cached)| is_wanted(*page, cached)).count();
         self.dirty_of_files + wanted as u32
@@ -35,8 +33,7 @@ impl Cache {
 
     /// Whether a page is dirty here, or about to be.
     pub fn will_be_dirty(&self, page: PageId) -> bool {
-        let will_be = |cached: &CachedPage| cached.dirty || !cached.writers.is_empty() || cached.overwriter.is_some();
-        self.pages.get(page).is_some_and(|cached| will_be(&cached))
+        self.pages.get(page).is_some_and(|cached| cached.will_be_dirty())
     }
 
     /// The dirty pages of files from this one on, in order.
@@ -46,18 +43,12 @@ impl Cache {
 
     /// Whether nothing is under way about the pages of a space, as far as this rank has to wait for it.
     pub fn is_quiet_about(&self, space: Space) -> bool {
-        let is_at_rest = |page| {
-            self.pages.get(page).is_none_or(|cached| {
-                matches!(cached.phase, Phase::Shared | Phase::Owned)
-                    && cached.is_evictable()
-                    && !cached.flushing
-                    && cached.deferred.flush.is_none()
-            })
-        };
-        self.pages_of(space).all(is_at_rest)
+        let is_quiet =
+            |cached: &CachedPage| cached.is_evictable() && !cached.flushing && cached.deferred.flush.is_none();
+        self.pages.moving().filter(|(page, _)| page.space == space).all(|(_, cached)| is_quiet(cached))
     }
 
-    /// Whether the write-back of a page of the space is under way or waits.
+    /// Whether no write-back of a page of the space is under way or waits.
     pub fn is_flushed_of(&self, space: Space) -> bool {
         self.flushed() || self.unflushed().all(|page| page.space != space)
     }

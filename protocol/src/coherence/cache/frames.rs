@@ -61,18 +61,22 @@ impl Cache {
         assert_eq!(cached.outgoing, 0, "{page:?} is still being read");
         let frame = cached.frame();
         self.free.push(frame);
-        if let Some(priority) = cached.deferred.evict {
-            self.evictions -= 1;
-            if priority != Priority::Now {
-                self.unhurried.remove(page);
-            }
-        }
+        self.end_eviction(page, cached.deferred.evict);
         if !cached.readers.is_empty() || !cached.writers.is_empty() {
             let again = CachedPage { readers: cached.readers, writers: cached.writers, ..CachedPage::default() };
             self.pages.insert(page, again);
             self.await_frame(page, actions);
         } else {
             self.hand_out_frames(actions);
+        }
+    }
+
+    /// The eviction of a page is over, if there was one: it was so urgent.
+    pub(super) fn end_eviction(&mut self, page: PageId, evicted: Option<Priority>) {
+        let Some(priority) = evicted else { return };
+        self.evictions -= 1;
+        if priority != Priority::Now {
+            self.unhurried.remove(page);
         }
     }
 

@@ -127,6 +127,11 @@ impl CachedPage {
         self.outgoing > 0 || !self.deferred.serve_readers.is_empty()
     }
 
+    /// Whether this rank accounts for bytes that the file lacks, or is to.
+    pub fn will_be_dirty(&self) -> bool {
+        self.dirty || !self.writers.is_empty() || self.overwriter.is_some()
+    }
+
     pub fn is_evictable(&self) -> bool {
         matches!(self.phase, Phase::Shared | Phase::Owned)
             && matches!(self.access_state, AccessState::Open(_))
