@@ -11,9 +11,11 @@ impl SharedFile {
         self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
     }
 
-    /// This rank has written these bytes.
+    /// This rank has written these bytes. None make no file longer.
     pub(super) fn note_written(&self, Bytes { offset, len }: Bytes) {
-        self.state.written_end.fetch_max(offset + len as u64, Ordering::AcqRel);
+        if len > 0 {
+            self.state.written_end.fetch_max(offset + len as u64, Ordering::AcqRel);
+        }
     }
 
     /// The other ranks that have the file open.

@@ -342,6 +342,7 @@ static void misuse(void) {
     const int write = VGASNET_FILE_READ | VGASNET_FILE_WRITE;
     char byte = 0, name[5000];
     size_t nread;
+    uint64_t size;
 #define REFUSED(code, flags, where, given) \
     CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, where, flags, 0600, given, &file), code)
     REFUSED(VGASNET_ERR_IO, VGASNET_FILE_READ, path, NULL);
@@ -374,7 +375,11 @@ static void misuse(void) {
     CHECK_EQ(vgasnet_file_read_at(file, 0, NULL, 1, &nread), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_read_at(file, 5, &byte, 1, &nread), VGASNET_OK);
     CHECK_EQ(nread, 0);
-    CHECK_EQ(vgasnet_file_write_at(file, 0, NULL, 0), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_write_at(file, 1000, NULL, 0), VGASNET_OK);
+    vgasnet_wait_syncnb(vgasnet_file_write_at_nb(file, 1000, NULL, 0));
+    CHECK_EQ(vgasnet_file_writev_at(file, 0, NULL, 0, NULL), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+    CHECK_EQ(size, 0); /* bytes that are none make no file longer */
     CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_advise(file, 0, 10, 9), VGASNET_ERR_BAD_ARG);
     CHECK_EQ(vgasnet_file_advise(file, 5, UINT64_MAX, 1), VGASNET_ERR_BAD_ARG);
