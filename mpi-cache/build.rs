@@ -1,12 +1,8 @@
-//! Compiles the C layer with the headers of the site's MPI. It is not linked against that: the process that loads it has one.
-
-use std::path::Path;
-use std::process::Command;
+//! Compiles the C layer with the headers of the site's MPI, as `mpi-front` does.
 
 fn main() {
-    println!("cargo::rerun-if-env-changed=MPICC");
-    for name in ["MPI_4", "OPEN_MPI"] {
-        println!("cargo::rustc-check-cfg=cfg({})", name.to_lowercase());
+    for name in ["mpi_4", "open_mpi"] {
+        println!("cargo::rustc-check-cfg=cfg({name})");
     }
     if std::env::var_os("CARGO_FEATURE_LINK").is_none() {
         return;
@@ -14,47 +10,15 @@ fn main() {
     for file in ["src/layer.c", "src/layer.h", "src/handles.c", "src/words.c"] {
         println!("cargo::rerun-if-changed={file}");
     }
-    let mpicc = std::env::var("MPICC").unwrap_or_else(|_| "mpicc".to_owned());
-    let flags = flags_of(&mpicc);
+    let told =
+        |what: &str| std::env::var(format!("DEP_VGASNET_MPI_FRONT_{what}")).expect("mpi-front's build script says it");
     let mut build = cc::Build::new();
     build.files(["src/layer.c", "src/handles.c", "src/words.c"]);
     build.std("c11").define("_GNU_SOURCE", None).warnings(true).extra_warnings(true);
-    build.flags(&flags).compile("vgasnet_mpi_cache_layer");
-    for name in found_in_headers(&flags) {
+    build.include(told("INCLUDE")).flags(told("FLAGS").split_whitespace()).compile("vgasnet_mpi_cache_layer");
+    for name in told("NAMES").split_whitespace() {
         println!("cargo::rustc-cfg={name}");
     }
     println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libvgasnet-mpi-cache.so");
-    println!("cargo::rustc-env=VGASNET_MPICC={mpicc}");
-}
-
-/// Which of the names that the code asks for hold of this MPI.
-fn found_in_headers(flags: &[String]) -> Vec<String> {
-    let source = Path::new(&std::env::var_os("OUT_DIR").expect("cargo sets it")).join("version.c");
-    let text = "#include <mpi.h>\nversion MPI_VERSION\n#ifdef OPEN_MPI\nfound open_mpi\n#endif\n";
-    std::fs::write(&source, text).expect("a directory of ours");
-    let expanded = cc::Build::new().file(source).flags(flags).expand();
-    let expanded = String::from_utf8_lossy(&expanded).into_owned();
-    let mut names: Vec<_> =
-        expanded.lines().filter_map(|line| line.strip_prefix("found ")).map(str::to_owned).collect();
-    let version = expanded.lines().find_map(|line| line.strip_prefix("version ")).expect("the line is there");
-    if version.trim().parse::<u32>().is_ok_and(|version| version >= 4) {
-        names.push("mpi_4".to_owned());
-    }
-    names
-}
-
-/// The flags for the preprocessor that an MPI's compiler wrapper passes on. MPICH, Open MPI and their kin understand `-show`.
-fn flags_of(mpicc: &str) -> Vec<String> {
-    let advice = "install MPI (Debian: libmpich-dev or libopenmpi-dev), or set MPICC to the C compiler wrapper of the site's MPI";
-    let text = match Command::new(mpicc).arg("-show").output() {
-        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).into_owned(),
-        Ok(output) => fail(&format!("`{mpicc} -show` failed with {}; {advice}", output.status)),
-        Err(error) => fail(&format!("cannot run `{mpicc} -show`: {error}; {advice}")),
-    };
-    text.split_whitespace().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")).map(str::to_owned).collect()
-}
-
-fn fail(line: &str) -> ! {
-    println!("cargo::error=the cache of MPI's gets: {line}");
-    std::process::exit(1)
+    println!("cargo::rustc-env=VGASNET_MPICC={}", told("MPICC"));
 }

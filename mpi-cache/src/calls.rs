@@ -1,57 +1,12 @@
 //! The functions of MPI's that the library defines, as C calls them.
-//!
-//! Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or stack slot,
-//! which holds any of them on 64-bit systems. What an `int` has beyond its half means nothing, so [`int`] cuts it.
 
 use crate::creation::Creation;
-use crate::ffi::{self, HANDLE_BYTES, handle, handle_at};
+use crate::ffi;
 use crate::gets::Get;
-use crate::next::Next;
 use crate::writers::Write;
 use crate::{completion, creation, gets, report, requests, writers};
-use std::ffi::{CStr, c_int};
-
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("the arguments of MPI's functions are passed on as 64-bit registers and stack slots");
-
-/// A string for C.
-pub const fn c_string(text: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(text.as_bytes()) {
-        Ok(text) => text,
-        Err(_) => panic!("one zero, at the end"),
-    }
-}
-
-/// Defines functions with these arguments. `|next|` is a call of the next definition with the same ones.
-macro_rules! calls {
-    ($($name:ident ($($argument:ident)*) |$next:ident| $body:expr;)+) => {
-        $(
-            /// See the MPI standard.
-            ///
-            /// # Safety
-            ///
-            /// As for MPI's.
-            #[unsafe(no_mangle)]
-            #[allow(non_snake_case, reason = "MPI's name")]
-            pub unsafe extern "C" fn $name($($argument: usize),*) -> c_int {
-                static NEXT: Next = Next::new(
-                    c_string(concat!(stringify!($name), "\0")),
-                    c_string(concat!("P", stringify!($name), "\0")),
-                );
-                let $next = || -> c_int {
-                    // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
-                    unsafe {
-                        let function: unsafe extern "C" fn($(calls!(@word $argument)),*) -> c_int =
-                            std::mem::transmute(NEXT.address());
-                        function($($argument),*)
-                    }
-                };
-                $body
-            }
-        )+
-    };
-    (@word $argument:ident) => { usize };
-}
+use std::ffi::c_int;
+use vgasnet_mpi_front::{HANDLE_BYTES, calls, handle, handle_at};
 
 /// An `int`.
 #[inline]

@@ -60,7 +60,7 @@ pub fn create(creation: &Creation, next: impl Fn() -> c_int, handle: impl FnOnce
 /// Whether the library was built for the MPI of this process. If not, that is told once.
 fn is_its_mpi(call: &str) -> bool {
     static TOLD: Once = Once::new();
-    let is_it = ffi::is_its_mpi();
+    let is_it = vgasnet_mpi_front::is_its_mpi();
     if !is_it {
         let built_for = if cfg!(open_mpi) { "Open MPI" } else { "another MPI than Open MPI" };
         TOLD.call_once(|| {

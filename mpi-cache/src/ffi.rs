@@ -4,8 +4,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-/// MPI's success, by the standard.
-pub const SUCCESS: c_int = 0;
+pub use vgasnet_mpi_front::SUCCESS;
 
 /// MPI's constants.
 #[repr(C)]
@@ -18,7 +17,6 @@ pub struct Constants {
 }
 
 unsafe extern "C" {
-    fn vgasnet_mpi_cache_find(name: *const c_char, profiling_name: *const c_char) -> *mut c_void;
     fn vgasnet_mpi_cache_resolve() -> *const c_char;
     fn vgasnet_mpi_cache_constants(constants: *mut Constants);
     fn vgasnet_mpi_cache_prepare_types() -> c_int;
@@ -40,53 +38,14 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_completed(place: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_is_complete(request: u64) -> c_int;
     fn vgasnet_mpi_cache_is_thread_multiple() -> c_int;
-    fn vgasnet_mpi_cache_is_its_mpi() -> c_int;
     fn vgasnet_mpi_cache_element(handle: u64, is_named: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_span(handle: u64, count: i64, low: *mut i64, bytes: *mut i64) -> c_int;
     fn vgasnet_mpi_cache_is_no_op(op: u64) -> c_int;
-    fn vgasnet_mpi_cache_win_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_comm_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_info_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_group_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_request_of(handle: c_int) -> u64;
     fn vgasnet_mpi_cache_words_create(comm: u64, words: *mut *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_words_free(words: *mut c_void) -> c_int;
     fn vgasnet_mpi_cache_words_read(words: *mut c_void, target: c_int, word: *mut u64) -> c_int;
     fn vgasnet_mpi_cache_words_raise(words: *mut c_void, target: c_int) -> c_int;
     fn vgasnet_mpi_cache_words_reduce(words: *mut c_void, bits: *mut u64, count: c_int) -> c_int;
-}
-
-#[cfg(open_mpi)]
-unsafe extern "C" {
-    fn vgasnet_mpi_cache_type_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_op_of(handle: c_int) -> u64;
-    fn vgasnet_mpi_cache_request_to(place: *const c_void) -> c_int;
-}
-
-/// A handle from an argument: where MPI's are shorter than a register, the rest of that means nothing.
-#[inline]
-pub fn handle(argument: usize) -> u64 {
-    if cfg!(open_mpi) { argument as u64 } else { u64::from(argument as u32) }
-}
-
-/// A handle that lies somewhere.
-///
-/// # Safety
-///
-/// There is one of MPI's.
-#[inline]
-pub unsafe fn handle_at(place: usize) -> u64 {
-    // SAFETY: as the caller says; MPI's handles are pointers in Open MPI and integers elsewhere (checked in `layer.c`).
-    unsafe { if cfg!(open_mpi) { *(place as *const u64) } else { u64::from(*(place as *const u32)) } }
-}
-
-/// The distance of handles in an array.
-pub const HANDLE_BYTES: usize = if cfg!(open_mpi) { 8 } else { 4 };
-
-/// The next definition of a function, or 0.
-pub fn find(name: &CStr, profiling_name: &CStr) -> usize {
-    // SAFETY: both are strings.
-    unsafe { vgasnet_mpi_cache_find(name.as_ptr(), profiling_name.as_ptr()) as usize }
 }
 
 /// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
@@ -106,13 +65,6 @@ pub fn constants() -> &'static Constants {
         unsafe { vgasnet_mpi_cache_constants(&mut constants) };
         constants
     })
-}
-
-/// Whether the process has the MPI that the library was built for, as far as can be told.
-pub fn is_its_mpi() -> bool {
-    static IS: OnceLock<bool> = OnceLock::new();
-    // SAFETY: it asks MPI for its name, by a function that has the same arguments in all of them.
-    *IS.get_or_init(|| unsafe { vgasnet_mpi_cache_is_its_mpi() != 0 })
 }
 
 /// What types need that are not MPI's own. Once, while MPI runs.
@@ -232,40 +184,6 @@ pub fn span(datatype: u64, count: i64) -> Option<(i64, i64)> {
 pub fn is_no_op(op: u64) -> bool {
     // SAFETY: it compares.
     unsafe { vgasnet_mpi_cache_is_no_op(op) != 0 }
-}
-
-macro_rules! of_fortran {
-    ($($name:ident $function:ident;)+) => {
-        $(/// The handle that Fortran has as this integer.
-        pub fn $name(handle: c_int) -> u64 {
-            // SAFETY: MPI looks the number up.
-            unsafe { $function(handle) }
-        })+
-    };
-}
-
-of_fortran! {
-    win_of vgasnet_mpi_cache_win_of;
-    comm_of vgasnet_mpi_cache_comm_of;
-    info_of vgasnet_mpi_cache_info_of;
-    group_of vgasnet_mpi_cache_group_of;
-    request_of vgasnet_mpi_cache_request_of;
-}
-#[cfg(open_mpi)]
-of_fortran! {
-    type_of vgasnet_mpi_cache_type_of;
-    op_of vgasnet_mpi_cache_op_of;
-}
-
-/// Fortran's integer for a request that lies somewhere.
-///
-/// # Safety
-///
-/// There is one.
-#[cfg(open_mpi)]
-pub unsafe fn request_to_fortran(place: usize) -> c_int {
-    // SAFETY: as the caller says.
-    unsafe { vgasnet_mpi_cache_request_to(place as *const c_void) }
 }
 
 /// The hidden window of mode checked.

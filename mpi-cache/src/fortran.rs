@@ -1,55 +1,11 @@
 //! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
 //! `mpi_f08` without buffers.
-//!
-//! Every argument is an address. Handles are integers; `mpi_f08` has them in structs of one integer. The next definition gets the caller's
-//! own arguments, so what Fortran has of its own, its `MPI_BOTTOM` and its statuses, is left to MPI.
 
-use crate::calls::c_string;
 use crate::creation::Creation;
-use crate::next::Next;
 use crate::{completion, creation, ffi, report, requests};
 use std::ffi::c_int;
+use vgasnet_mpi_front::{comm_of, fortran, group_of, info_of, request_of, win_of};
 
-/// Defines functions with these arguments, all by the same body: that of mpif.h and `use mpi` before the comma, that of `mpi_f08` after it.
-macro_rules! fortran {
-    ($($($plain:ident)*, $($new:ident)* => $arguments:tt |$next:ident| $body:expr;)+) => {
-        $(
-            $(#[cfg(open_mpi)] fortran!(@one $plain $arguments |$next| $body);)*
-            $(fortran!(@one $new $arguments |$next| $body);)*
-        )+
-    };
-    (@one $name:ident ($($argument:ident)*) |$next:ident| $body:expr) => {
-        /// See the MPI standard.
-        ///
-        /// # Safety
-        ///
-        /// As for MPI's.
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: usize,)* error: *mut c_int) {
-            static NEXT: Next = Next::new(
-                c_string(concat!(stringify!($name), "\0")),
-                c_string(concat!("p", stringify!($name), "\0")),
-            );
-            let $next = || -> c_int {
-                let mut code: c_int = 0;
-                // SAFETY: the function has this name, so it takes these arguments, which are those of the caller, who calls MPI.
-                unsafe {
-                    let function: unsafe extern "C" fn($(fortran!(@word $argument),)* *mut c_int) =
-                        std::mem::transmute(NEXT.address());
-                    function($($argument,)* &mut code);
-                }
-                code
-            };
-            let code = $body;
-            // `mpi_f08` may leave it out.
-            if !error.is_null() {
-                // SAFETY: the caller has an integer there.
-                unsafe { *error = code };
-            }
-        }
-    };
-    (@word $argument:ident) => { usize };
-}
 #[cfg(open_mpi)]
 #[path = "fortran_buffers.rs"]
 mod buffers;
@@ -61,11 +17,11 @@ fn int(place: usize) -> c_int {
 }
 
 fn win(place: usize) -> u64 {
-    ffi::win_of(int(place))
+    win_of(int(place))
 }
 
 fn request(array: usize) -> impl Fn(usize) -> u64 {
-    move |index| ffi::request_of(int(array + index * size_of::<c_int>()))
+    move |index| request_of(int(array + index * size_of::<c_int>()))
 }
 
 fn is_null(array: usize) -> impl Fn(usize) -> bool {
@@ -77,8 +33,7 @@ fn some(count: usize, array: usize, next: impl Fn() -> c_int) -> c_int {
 }
 
 fn make(call: &'static str, [unit, info, comm, place]: [usize; 4], next: impl Fn() -> c_int) -> c_int {
-    let creation =
-        Creation { call, unit: i64::from(int(unit)), info: ffi::info_of(int(info)), comm: ffi::comm_of(int(comm)) };
+    let creation = Creation { call, unit: i64::from(int(unit)), info: info_of(int(info)), comm: comm_of(int(comm)) };
     creation::create(&creation, next, || win(place))
 }
 
@@ -90,7 +45,7 @@ fortran! {
     mpi_win_create_dynamic_, mpi_win_create_dynamic_f08_ => (info comm place) |next| creation::create_other(next);
     mpi_win_free_, mpi_win_free_f08_ => (place) |next| creation::free(win(place), next);
     mpi_win_set_info_, mpi_win_set_info_f08_ => (place info) |next|
-        creation::set_info(win(place), ffi::info_of(int(info)), next);
+        creation::set_info(win(place), info_of(int(info)), next);
 
     mpi_win_flush_, mpi_win_flush_f08_ => (rank place) |next| completion::flush(win(place), int(rank), true, next);
     mpi_win_flush_local_, mpi_win_flush_local_f08_ => (rank place) |next|
@@ -103,7 +58,7 @@ fortran! {
     mpi_win_lock_all_, mpi_win_lock_all_f08_ => (assert place) |next| completion::lock_all(win(place), next);
     mpi_win_unlock_all_, mpi_win_unlock_all_f08_ => (place) |next| completion::unlock_all(win(place), next);
     mpi_win_start_, mpi_win_start_f08_ => (group assert place) |next|
-        completion::start(win(place), ffi::group_of(int(group)), next);
+        completion::start(win(place), group_of(int(group)), next);
     mpi_win_complete_, mpi_win_complete_f08_ => (place) |next| completion::complete(win(place), next);
     mpi_win_post_, mpi_win_post_f08_ => (group assert place) |next| completion::post(win(place), int(assert), next);
     mpi_win_wait_, mpi_win_wait_f08_ => (place) |next| completion::wait(win(place), next, || true);

@@ -1,12 +1,11 @@
 //! Those of Open MPI that have buffers. MPICH's call the C functions.
 
 use super::{int, make, win};
-use crate::calls::c_string;
 use crate::ffi;
 use crate::gets::{self, Get};
-use crate::next::Next;
 use crate::writers::{self, Write};
 use std::ffi::c_int;
+use vgasnet_mpi_front::{fortran, op_of, request_of, request_to_fortran, type_of};
 
 /// The address-sized integer at an address.
 fn long(place: usize) -> i64 {
@@ -20,11 +19,11 @@ fn get_of(arguments: [usize; 8]) -> Get {
     Get {
         origin,
         origin_count: i64::from(int(origin_count)),
-        origin_type: ffi::type_of(int(origin_type)),
+        origin_type: type_of(int(origin_type)),
         target: int(target),
         displacement: long(displacement),
         target_count: i64::from(int(target_count)),
-        target_type: ffi::type_of(int(target_type)),
+        target_type: type_of(int(target_type)),
         win: win(place),
     }
 }
@@ -39,13 +38,13 @@ fn get_by_request(arguments: [usize; 8], request: usize, next: impl Fn() -> c_in
         let mut place: u64 = 0;
         let place = &raw mut place as usize;
         // SAFETY: there is room for a handle, which is 8 bytes in Open MPI.
-        let (code, number) = unsafe { (ffi::completed_request(place), ffi::request_to_fortran(place)) };
+        let (code, number) = unsafe { (ffi::completed_request(place), request_to_fortran(place)) };
         // SAFETY: the caller has an integer there.
         unsafe { *(request as *mut c_int) = number };
         code
     };
     // SAFETY: as above.
-    unsafe { gets::rget(&get_of(arguments), next, complete, || ffi::request_of(int(request))) }
+    unsafe { gets::rget(&get_of(arguments), next, complete, || request_of(int(request))) }
 }
 
 fn write(arguments: [usize; 5], next: impl Fn() -> c_int) -> c_int {
@@ -53,7 +52,7 @@ fn write(arguments: [usize; 5], next: impl Fn() -> c_int) -> c_int {
 }
 
 fn update(arguments: [usize; 5], op: usize, next: impl Fn() -> c_int) -> c_int {
-    writers::update(&write_of(arguments), ffi::op_of(int(op)), next)
+    writers::update(&write_of(arguments), op_of(int(op)), next)
 }
 
 fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write {
@@ -61,7 +60,7 @@ fn write_of([target, displacement, count, datatype, place]: [usize; 5]) -> Write
         target: int(target),
         displacement: long(displacement),
         count: i64::from(int(count)),
-        datatype: ffi::type_of(int(datatype)),
+        datatype: type_of(int(datatype)),
         win: win(place),
     }
 }

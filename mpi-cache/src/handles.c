@@ -1,20 +1,6 @@
-/* What types have in memory, and handles of Fortran. */
+/* What types have in memory. */
 #include "layer.h"
 #include <stdlib.h>
-
-#ifdef OPEN_MPI
-/* A process without MPI that loads the library lacks them, and does not call them. */
-#pragma weak PMPI_Comm_f2c
-#pragma weak PMPI_Group_f2c
-#pragma weak PMPI_Info_f2c
-#pragma weak PMPI_Op_f2c
-#pragma weak PMPI_Request_c2f
-#pragma weak PMPI_Request_f2c
-#pragma weak PMPI_Type_f2c
-#pragma weak PMPI_Win_f2c
-#pragma weak ompi_mpi_datatype_null
-#pragma weak ompi_mpi_op_no_op
-#endif
 
 /* The attribute of a type that says how many bytes an element has that lies in one piece; 0: it does not. */
 static int keyval = MPI_KEYVAL_INVALID;
@@ -94,13 +80,3 @@ int vgasnet_mpi_cache_span(uint64_t handle, int64_t count, int64_t *low, int64_t
 int vgasnet_mpi_cache_is_no_op(uint64_t op) {
     return TO_HANDLE(MPI_Op, op) == MPI_NO_OP;
 }
-
-/* Handles of Fortran are integers. */
-uint64_t vgasnet_mpi_cache_win_of(int handle) { return FROM_HANDLE(PMPI_Win_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_type_of(int handle) { return FROM_HANDLE(PMPI_Type_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_comm_of(int handle) { return FROM_HANDLE(PMPI_Comm_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_info_of(int handle) { return FROM_HANDLE(PMPI_Info_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_group_of(int handle) { return FROM_HANDLE(PMPI_Group_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_op_of(int handle) { return FROM_HANDLE(PMPI_Op_f2c(handle)); }
-uint64_t vgasnet_mpi_cache_request_of(int handle) { return FROM_HANDLE(PMPI_Request_f2c(handle)); }
-int vgasnet_mpi_cache_request_to(const void *place) { return PMPI_Request_c2f(*(const MPI_Request *)place); }

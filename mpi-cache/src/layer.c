@@ -1,31 +1,9 @@
 /* MPI for Rust, which cannot call it by itself: handles, constants and types differ from one implementation to the next.
  * Functions that return an int return MPI's error code, unless it says otherwise. */
 #include "layer.h"
-#include <dlfcn.h>
-#include <link.h>
-#include <pthread.h>
 #include <string.h>
 
-/* As ffi.rs has it. */
 #ifdef OPEN_MPI
-_Static_assert(sizeof(MPI_Win) == 8 && sizeof(MPI_Request) == 8 && sizeof(MPI_Datatype) == 8, "handles are pointers");
-#else
-_Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Datatype) == 4, "handles are integers");
-#endif
-
-#ifdef OPEN_MPI
-/* Handles are addresses of MPI's variables. A process without MPI that loads the library lacks them, and does not use them. */
-#pragma weak ompi_mpi_byte
-#pragma weak ompi_mpi_uint64_t
-#pragma weak ompi_mpi_op_sum
-#pragma weak ompi_mpi_op_bor
-#pragma weak ompi_mpi_op_no_op
-#pragma weak ompi_mpi_comm_world
-#pragma weak ompi_mpi_comm_null
-#pragma weak ompi_mpi_info_null
-#pragma weak ompi_request_null
-#pragma weak ompi_mpi_win_null
-#pragma weak ompi_mpi_errors_return
 /* The request of operations that are complete when they begin. It is in no header. */
 extern char ompi_request_empty[];
 #pragma weak ompi_request_empty
@@ -33,67 +11,10 @@ extern char ompi_request_empty[];
 
 struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
 
-/* A function by its name, or NULL. */
-/* Libraries of MPI's that are loaded, by their paths. */
-enum { PATHS = 8 };
-struct paths {
-    int count;
-    char of[PATHS][4096];
-};
-
-static int note_path(struct dl_phdr_info *info, size_t size, void *argument) {
-    struct paths *paths = argument;
-    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash == NULL ? info->dlpi_name : slash + 1;
-    (void)size;
-    if (strncmp(file, "libmpi", 6) == 0 && paths->count < PATHS && strlen(info->dlpi_name) < sizeof paths->of[0])
-        strcpy(paths->of[paths->count++], info->dlpi_name);
-    return 0;
-}
-
-/* Looks in libraries that somebody has loaded for himself alone, as Python does. */
-static void *find_in_libraries(const char *name, const char *profiling_name) {
-    static struct paths paths;
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    void *function = NULL;
-    pthread_mutex_lock(&mutex);
-    paths.count = 0;
-    dl_iterate_phdr(note_path, &paths);
-    for (int i = 0; i < paths.count && function == NULL; ++i) {
-        void *library = dlopen(paths.of[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library == NULL) continue;
-        function = dlsym(library, name);
-        if (function == NULL) function = dlsym(library, profiling_name);
-        dlclose(library);
-    }
-    pthread_mutex_unlock(&mutex);
-    return function;
-}
-
-void *vgasnet_mpi_cache_find(const char *name, const char *profiling_name) {
-    void *function = dlsym(RTLD_NEXT, name);
-    if (function == NULL) function = dlsym(RTLD_NEXT, profiling_name);
-    return function != NULL ? function : find_in_libraries(name, profiling_name);
-}
-
-/* Whether the process has the MPI that the library was built for: others have other handles. */
-int vgasnet_mpi_cache_is_its_mpi(void) {
-    /* Enough for any of them. */
-    static char text[16384];
-    int bytes;
-    int (*version)(char *, int *) =
-        (int (*)(char *, int *))vgasnet_mpi_cache_find("MPI_Get_library_version", "PMPI_Get_library_version");
-    if (version == NULL || version(text, &bytes) != 0) return 1;
-#ifdef OPEN_MPI
-    return strstr(text, "Open MPI") != NULL;
-#else
-    return strstr(text, "Open MPI") == NULL;
-#endif
-}
-
 /* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
 const char *vgasnet_mpi_cache_resolve(void) {
 #define FIND(name)                                                                                  \
-    if ((NEXT(name) = vgasnet_mpi_cache_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
+    if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
     NEXT_FUNCTIONS(FIND)
     return NULL;
 }

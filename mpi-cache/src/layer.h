@@ -1,9 +1,7 @@
 /* What the C files share. MPI's functions are called by the next definition of their names, as Rust calls them. */
 #ifndef VGASNET_MPI_CACHE_LAYER_H
 #define VGASNET_MPI_CACHE_LAYER_H
-#include <mpi.h>
-#include <stddef.h>
-#include <stdint.h>
+#include <front.h>
 
 /* The functions that the layer calls itself. */
 #define NEXT_FUNCTIONS(X)                                                                                                          \
@@ -14,7 +12,6 @@
     X(Type_get_true_extent) X(Type_set_attr) X(Type_size) X(Win_allocate) X(Win_flush) X(Win_flush_local) X(Win_free)              \
     X(Win_get_group) X(Win_lock_all) X(Win_set_errhandler) X(Win_unlock_all)
 
-#define DECLARE_NEXT(name) __typeof__(MPI_##name) *name;
 struct vgasnet_mpi_cache_next {
     NEXT_FUNCTIONS(DECLARE_NEXT)
 };
@@ -23,9 +20,5 @@ extern struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
 
 /* MPI_Allreduce as the next library has it. */
 #define NEXT(name) (vgasnet_mpi_cache_next.name)
-
-/* Handles are integers or pointers. Rust has them as 8 bytes, the upper ones 0 where MPI's are shorter. */
-#define FROM_HANDLE(handle) (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
-#define TO_HANDLE(type, word) ((type)(uintptr_t)(word))
 
 #endif

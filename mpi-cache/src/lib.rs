@@ -18,7 +18,6 @@ mod creation;
 mod ffi;
 mod fortran;
 mod gets;
-mod next;
 mod origins;
 mod pending;
 mod progress;
@@ -31,3 +30,6 @@ mod windows;
 mod words;
 mod worth;
 mod writers;
+
+/// The name by which lines for the user begin.
+const LIBRARY: &str = "vgasnet-mpi-cache";

@@ -3,17 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef OPEN_MPI
-/* As in layer.c. */
-#pragma weak ompi_mpi_errors_return
-#pragma weak ompi_mpi_info_null
-#pragma weak ompi_mpi_int
-#pragma weak ompi_mpi_uint64_t
-#pragma weak ompi_mpi_op_bor
-#pragma weak ompi_mpi_op_no_op
-#pragma weak ompi_mpi_op_sum
-#endif
-
 struct words {
     MPI_Win win;
     MPI_Comm comm;

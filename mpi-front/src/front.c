@@ -1,0 +1,89 @@
+/* Finds next definitions, and converts Fortran's handles. */
+#include "front.h"
+#include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+
+#ifdef OPEN_MPI
+_Static_assert(sizeof(MPI_Win) == 8 && sizeof(MPI_Request) == 8 && sizeof(MPI_Datatype) == 8, "handles are pointers");
+#pragma weak PMPI_Comm_f2c
+#pragma weak PMPI_Group_f2c
+#pragma weak PMPI_Info_f2c
+#pragma weak PMPI_Op_f2c
+#pragma weak PMPI_Request_c2f
+#pragma weak PMPI_Request_f2c
+#pragma weak PMPI_Type_f2c
+#pragma weak PMPI_Win_f2c
+#else
+_Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Datatype) == 4, "handles are integers");
+#endif
+#pragma weak PMPI_File_f2c
+_Static_assert(sizeof(MPI_File) == 8, "the handle of a file is a pointer");
+
+/* Libraries of MPI's that are loaded, by their paths. */
+enum { PATHS = 8 };
+struct paths {
+    int count;
+    char of[PATHS][4096];
+};
+
+static int note_path(struct dl_phdr_info *info, size_t size, void *argument) {
+    struct paths *paths = argument;
+    const char *slash = strrchr(info->dlpi_name, '/'), *file = slash == NULL ? info->dlpi_name : slash + 1;
+    (void)size;
+    if (strncmp(file, "libmpi", 6) == 0 && paths->count < PATHS && strlen(info->dlpi_name) < sizeof paths->of[0])
+        strcpy(paths->of[paths->count++], info->dlpi_name);
+    return 0;
+}
+
+/* Looks in libraries that somebody has loaded for himself alone, as Python does. */
+static void *find_in_libraries(const char *name, const char *profiling_name) {
+    static struct paths paths;
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    void *function = NULL;
+    pthread_mutex_lock(&mutex);
+    paths.count = 0;
+    dl_iterate_phdr(note_path, &paths);
+    for (int i = 0; i < paths.count && function == NULL; ++i) {
+        void *library = dlopen(paths.of[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library == NULL) continue;
+        function = dlsym(library, name);
+        if (function == NULL) function = dlsym(library, profiling_name);
+        dlclose(library);
+    }
+    pthread_mutex_unlock(&mutex);
+    return function;
+}
+
+void *vgasnet_mpi_front_find(const char *name, const char *profiling_name) {
+    void *function = dlsym(RTLD_NEXT, name);
+    if (function == NULL) function = dlsym(RTLD_NEXT, profiling_name);
+    return function != NULL ? function : find_in_libraries(name, profiling_name);
+}
+
+/* Whether the process has the MPI that the library was built for: others have other handles. */
+int vgasnet_mpi_front_is_its_mpi(void) {
+    /* Enough for any of them. */
+    static char text[16384];
+    int bytes;
+    int (*version)(char *, int *) =
+        (int (*)(char *, int *))vgasnet_mpi_front_find("MPI_Get_library_version", "PMPI_Get_library_version");
+    if (version == NULL || version(text, &bytes) != 0) return 1;
+#ifdef OPEN_MPI
+    return strstr(text, "Open MPI") != NULL;
+#else
+    return strstr(text, "Open MPI") == NULL;
+#endif
+}
+
+/* Handles of Fortran are integers. */
+uint64_t vgasnet_mpi_front_win_of(int handle) { return FROM_HANDLE(PMPI_Win_f2c(handle)); }
+uint64_t vgasnet_mpi_front_file_of(int handle) { return FROM_HANDLE(PMPI_File_f2c(handle)); }
+uint64_t vgasnet_mpi_front_type_of(int handle) { return FROM_HANDLE(PMPI_Type_f2c(handle)); }
+uint64_t vgasnet_mpi_front_comm_of(int handle) { return FROM_HANDLE(PMPI_Comm_f2c(handle)); }
+uint64_t vgasnet_mpi_front_info_of(int handle) { return FROM_HANDLE(PMPI_Info_f2c(handle)); }
+uint64_t vgasnet_mpi_front_group_of(int handle) { return FROM_HANDLE(PMPI_Group_f2c(handle)); }
+uint64_t vgasnet_mpi_front_op_of(int handle) { return FROM_HANDLE(PMPI_Op_f2c(handle)); }
+uint64_t vgasnet_mpi_front_request_of(int handle) { return FROM_HANDLE(PMPI_Request_f2c(handle)); }
+int vgasnet_mpi_front_request_to(const void *place) { return PMPI_Request_c2f(*(const MPI_Request *)place); }

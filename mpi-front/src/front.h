@@ -1,0 +1,39 @@
+/* What the C files of libraries before MPI share. MPI's functions are called by the next definition of their names, as Rust calls them. */
+#ifndef VGASNET_MPI_FRONT_H
+#define VGASNET_MPI_FRONT_H
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The next definition of a function by its name, or NULL. */
+void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
+
+/* Handles are integers or pointers. Rust has them as 8 bytes, the upper ones 0 where MPI's are shorter. */
+#define FROM_HANDLE(handle) (sizeof(handle) == 4 ? (uint64_t)(uint32_t)(uintptr_t)(handle) : (uint64_t)(uintptr_t)(handle))
+#define TO_HANDLE(type, word) ((type)(uintptr_t)(word))
+
+/* A table of next definitions: FUNCTIONS(X) lists names without MPI_. */
+#define DECLARE_NEXT(name) __typeof__(MPI_##name) *name;
+
+#ifdef OPEN_MPI
+/* Handles are addresses of MPI's variables. A process without MPI that loads a library lacks them, and does not use them. */
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_comm_self
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_errors_return
+#pragma weak ompi_mpi_file_null
+#pragma weak ompi_mpi_info_null
+#pragma weak ompi_mpi_int
+#pragma weak ompi_mpi_op_bor
+#pragma weak ompi_mpi_op_max
+#pragma weak ompi_mpi_op_no_op
+#pragma weak ompi_mpi_op_sum
+#pragma weak ompi_mpi_short
+#pragma weak ompi_mpi_uint64_t
+#pragma weak ompi_mpi_win_null
+#pragma weak ompi_request_null
+#endif
+
+#endif

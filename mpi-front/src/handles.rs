@@ -1,0 +1,70 @@
+//! MPI's handles, which are integers or pointers, as 8 bytes.
+
+use std::ffi::c_int;
+#[cfg(open_mpi)]
+use std::ffi::c_void;
+
+unsafe extern "C" {
+    fn vgasnet_mpi_front_win_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_file_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_comm_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_info_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_group_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_request_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_type_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_op_of(handle: c_int) -> u64;
+    #[cfg(open_mpi)]
+    fn vgasnet_mpi_front_request_to(place: *const c_void) -> c_int;
+}
+
+/// A handle from an argument: where MPI's are shorter than a register, the rest of that means nothing.
+#[inline]
+pub fn handle(argument: usize) -> u64 {
+    if cfg!(open_mpi) { argument as u64 } else { u64::from(argument as u32) }
+}
+
+/// A handle that lies somewhere; none of a file.
+///
+/// # Safety
+///
+/// There is one of MPI's.
+#[inline]
+pub unsafe fn handle_at(place: usize) -> u64 {
+    // SAFETY: as the caller says; MPI's handles are pointers in Open MPI and integers elsewhere (checked in `front.c`).
+    unsafe { if cfg!(open_mpi) { *(place as *const u64) } else { u64::from(*(place as *const u32)) } }
+}
+
+/// The distance of handles in an array.
+pub const HANDLE_BYTES: usize = if cfg!(open_mpi) { 8 } else { 4 };
+
+macro_rules! of_fortran {
+    ($($name:ident $function:ident;)+) => {
+        $(/// The handle that Fortran has as this integer.
+        pub fn $name(handle: c_int) -> u64 {
+            // SAFETY: MPI looks the number up.
+            unsafe { $function(handle) }
+        })+
+    };
+}
+
+of_fortran! {
+    win_of vgasnet_mpi_front_win_of;
+    file_of vgasnet_mpi_front_file_of;
+    comm_of vgasnet_mpi_front_comm_of;
+    info_of vgasnet_mpi_front_info_of;
+    group_of vgasnet_mpi_front_group_of;
+    request_of vgasnet_mpi_front_request_of;
+    type_of vgasnet_mpi_front_type_of;
+    op_of vgasnet_mpi_front_op_of;
+}
+
+/// Fortran's integer for a request that lies somewhere.
+///
+/// # Safety
+///
+/// There is one.
+#[cfg(open_mpi)]
+pub unsafe fn request_to_fortran(place: usize) -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { vgasnet_mpi_front_request_to(place as *const c_void) }
+}

@@ -1,0 +1,22 @@
+//! What libraries that stand before MPI have in common: they define functions of MPI's by their names, and go on to the next definition of
+//! each, MPI's own or another library's.
+//!
+//! A handle is 8 bytes here. A library that uses this has a constant `LIBRARY` at its root, the name by which lines for the user begin.
+
+#![cfg(feature = "link")]
+
+mod calls;
+mod fortran;
+mod handles;
+mod next;
+
+pub use calls::c_string;
+#[cfg(open_mpi)]
+pub use handles::request_to_fortran;
+pub use handles::{
+    HANDLE_BYTES, comm_of, file_of, group_of, handle, handle_at, info_of, op_of, request_of, type_of, win_of,
+};
+pub use next::{Next, is_its_mpi};
+
+/// MPI's success, by the standard.
+pub const SUCCESS: std::ffi::c_int = 0;
