@@ -171,6 +171,11 @@ int vgasnet_coll_barrier_result(vgasnet_team_handle_t team, int *id);
 vgasnet_team_handle_t vgasnet_coll_team_split(vgasnet_team_handle_t parent, vgasnet_node_t color, vgasnet_node_t relrank,
                                               void *clientdata);
 
+/* Makes a team of these ranks of the job, in this order. Only they call, one thread of each, with the same arguments; none waits for
+ * another. Teams that exist at the same time and have the same first rank have different tags, up to 2147483647. Fatal: a rank that does
+ * not exist or is there twice; a list without the calling rank. */
+vgasnet_team_handle_t vgasnet_coll_team_of(size_t ranks, const vgasnet_node_t rank[], uint32_t tag);
+
 /* Forgets a team at this rank. Its collectives and barriers must be complete here. Fatal: VGASNET_TEAM_ALL. */
 void vgasnet_coll_team_free(vgasnet_team_handle_t team);
 

@@ -370,3 +370,13 @@ mod tests {
         assert!([1 << 9, 1 << 12, -1, SINGLE | LOCAL].into_iter().all(|flags| syncs(flags).is_err()));
     }
 }
+
+entry_points! {
+    unsafe fn vgasnet_coll_team_of(ranks: usize, rank: *const u32, tag: u32) -> TeamPointer {
+        if rank.is_null() || ranks == 0 {
+            return Err(UserError::new("a team of no ranks; give the address of their numbers, and how many there are").into());
+        }
+        let members = std::slice::from_raw_parts(rank, ranks);
+        Ok(std::ptr::without_provenance_mut(attached()?.coll().team_of(members, tag)? as usize))
+    }
+}

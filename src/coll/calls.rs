@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
-use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, split};
+use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, named_team, split};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// When a collective may begin to move bytes, and when it is complete on a rank.
@@ -200,6 +200,21 @@ impl Coll {
         let votes = self.gather_all(parent, Vote { color, order, splits })?;
         let (id, members, me) = split(&members, &votes, me);
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
+        added.map_err(|Misfit| UserError::new(MISFIT))?;
+        self.driver().poll();
+        Ok(id)
+    }
+
+    /// Makes a team of these ranks of the job, in this order. Collective over them alone; `tag` is another one for each team that has the
+    /// same first rank.
+    ///
+    /// # Errors
+    /// There is no such rank, this rank is none of them, one is there twice, or the tag is too large.
+    pub fn team_of(&self, members: &[u32], tag: u32) -> Result<u64, UserError> {
+        let (all, me) = self.team(TEAM_ALL)?;
+        let own = all[me as usize];
+        let (id, me) = named_team(members, own, all.len() as u32, tag).map_err(UserError::new)?;
+        let added = self.with(|machine| machine.add_team(id, Team::new(members.into(), me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
         self.driver().poll();
         Ok(id)

@@ -6,6 +6,8 @@ use crate::Rank;
 use crate::barrier::Barrier;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -73,6 +75,33 @@ pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) 
     (id, chosen.into_iter().map(|at| parent[at]).collect(), place as u32)
 }
 
+/// The largest tag of a team.
+pub const TEAM_TAG_MAX: u32 = u32::MAX >> 1;
+
+/// The team that these ranks of a job make by themselves: its name, and the place of rank `own` among them. A team of the same first rank
+/// and tag has the same name, one that came of a split has not.
+///
+/// # Errors
+/// Why these make no team.
+pub fn named_team(members: &[u32], own: u32, ranks: u32, tag: u32) -> Result<(u64, u32), String> {
+    if tag > TEAM_TAG_MAX {
+        return Err(format!("tag {tag} is too large; give at most {TEAM_TAG_MAX}"));
+    }
+    if let Some(rank) = members.iter().find(|rank| **rank >= ranks) {
+        return Err(format!("there is no rank {rank} in this job; its ranks are 0 to {}", ranks - 1));
+    }
+    let mut sorted = Vec::from(members);
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(format!("rank {} is named twice; give each rank of the team once", pair[0]));
+    }
+    let place = members.iter().position(|rank| *rank == own);
+    let place = place.ok_or_else(|| format!("this rank, {own}, is not named; only ranks of the team make it"))?;
+    // Splits count from 0, and never so far.
+    let id = (u64::from(members[0]) + 1) << 32 | u64::from(tag) | 1 << 31;
+    Ok((id, place as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +118,16 @@ mod tests {
         assert!(teams.iter().all(|team| *team.1 == [6, 4, 7]));
         assert_eq!(split(&parent, &votes, 4), (9 << 32 | 7, [8].into(), 0));
         assert_ne!(split(&parent, &votes, 1).0, TEAM_ALL);
+    }
+
+    #[test]
+    fn ranks_that_name_each_other_make_a_team() {
+        let team = |own| named_team(&[5, 0, 2], own, 6, 9);
+        assert_eq!([team(5), team(0), team(2)].map(Result::unwrap), [0, 1, 2].map(|me| (6 << 32 | 1 << 31 | 9, me)));
+        assert_eq!(named_team(&[0], 0, 1, TEAM_TAG_MAX), Ok((1 << 32 | u64::from(u32::MAX), 0)));
+        let refused =
+            [team(1), named_team(&[], 0, 6, 0), named_team(&[0, 6], 0, 6, 0), named_team(&[0, 1, 0], 0, 6, 0)];
+        assert!(refused.iter().all(Result::is_err));
+        assert!(named_team(&[0], 0, 6, TEAM_TAG_MAX + 1).is_err());
     }
 }
