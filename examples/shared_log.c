@@ -1,4 +1,4 @@
-/* A log that all ranks write and one follows: each record has the place that an atomic counter gives, so none waits for another, and
+/* A log that all ranks write and one follows: each record has the place that the shared pointer gives, so none waits for another, and
  * rank 0 reads the file from begin to end as it grows.
  *
  *   cc -O2 -Iinclude examples/shared_log.c -o shared_log -Ltarget/release -lvgasnet -Wl,-rpath,$PWD/target/release
@@ -45,13 +45,13 @@ static int has_read(vgasnet_file_t file, uint64_t place, record_t *record) {
     return nread == sizeof *record && record->mark == MARK;
 }
 
-/* Writes a record behind all others. `next` is the counter of records, in rank 0's segment. */
-static void append(vgasnet_file_t file, uint64_t *next, uint32_t number) {
+/* Writes a record behind all others. The file's shared pointer counts records. */
+static void append(vgasnet_file_t file, uint32_t number) {
     record_t record = {vgasnet_mynode(), number, "", 0};
     const uint32_t mark = MARK;
     uint64_t place;
     snprintf(record.text, sizeof record.text, "record %" PRIu32 " of rank %" PRIu32, number, record.writer);
-    place = vgasnet_atomic_fetch_add_u64(0, next, 1);
+    if (vgasnet_file_take(file, 1, &place) != VGASNET_OK) vgasnet_exit(1);
     write_or_end(file, place * sizeof record, &record, sizeof record);
     write_or_end(file, place * sizeof record + offsetof(record_t, mark), &mark, sizeof mark);
 }
@@ -76,21 +76,18 @@ static uint64_t follow(vgasnet_file_t file, uint64_t records) {
 
 int main(int argc, char **argv) {
     const int flags = VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE;
-    vgasnet_seginfo_t *segments;
     vgasnet_file_t file;
     unsigned long long records;
     char *end = (char *)"";
     uint64_t wrong = 0;
     if (vgasnet_init(&argc, &argv) != VGASNET_OK) return 1;
-    if (vgasnet_attach(NULL, 0, VGASNET_PAGESIZE, 0) != VGASNET_OK) return 1;
+    if (vgasnet_attach(NULL, 0, 0, 0) != VGASNET_OK) return 1;
     if (argc == 2 && strcmp(argv[1], "--help") == 0) vgasnet_exit(usage(0));
     records = argc > 2 ? strtoull(argv[2], &end, 10) : 1000;
     if (argc < 2 || argc > 3 || *end != '\0' || records == 0 || records > UINT32_MAX) vgasnet_exit(usage(2));
-    segments = (vgasnet_seginfo_t *)malloc(vgasnet_nodes() * sizeof *segments);
-    vgasnet_getSegmentInfo(segments, (int)vgasnet_nodes());
     if (vgasnet_file_open(VGASNET_TEAM_ALL, argv[1], flags, 0644, NULL, &file) != VGASNET_OK) vgasnet_exit(1);
     barrier();
-    for (uint32_t number = 0; number < records; ++number) append(file, (uint64_t *)segments[0].addr, number);
+    for (uint32_t number = 0; number < records; ++number) append(file, number);
     if (vgasnet_mynode() == 0) wrong = follow(file, records * vgasnet_nodes());
     if (vgasnet_file_close(file) != VGASNET_OK) vgasnet_exit(1);
     if (vgasnet_mynode() == 0) printf("%llu records of %u ranks, %" PRIu64 " wrong\n", records, vgasnet_nodes(), wrong);

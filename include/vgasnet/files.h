@@ -46,19 +46,23 @@ typedef struct {
     unsigned flags; /* 0 */
 } vgasnet_file_options_t;
 
-/* These four are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
+/* These six are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
  * opened.
  * sync: all that was written is on the disk, and the file has its size. After VGASNET_ERR_IO it may be called again.
  * set_size: cuts the file, or adds zeros.
+ * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not.
+ * set_pointer: sets the file's shared pointer (vgasnet_file_take).
  * close: other programs see all that was written, and the file has its size. The file is closed in any case; after VGASNET_ERR_IO
  * what could not be written is lost. Operations are synced before. */
 int vgasnet_file_open(vgasnet_team_handle_t team, const char *path, int flags, unsigned mode,
     const vgasnet_file_options_t *options, vgasnet_file_t *file);
 int vgasnet_file_sync(vgasnet_file_t file);
 int vgasnet_file_set_size(vgasnet_file_t file, uint64_t size);
+int vgasnet_file_set_atomic(vgasnet_file_t file, int atomic);
+int vgasnet_file_set_pointer(vgasnet_file_t file, uint64_t value);
 int vgasnet_file_close(vgasnet_file_t file);
 
 /* All others are of the calling rank alone, from any thread.
@@ -92,6 +96,11 @@ vgasnet_handle_t vgasnet_file_write_at_nb(vgasnet_file_t file, uint64_t offset, 
  * way, too: a thread that locks bytes which it has locked may wait for ever. */
 int vgasnet_file_lock(vgasnet_file_t file, uint64_t offset, uint64_t len, int exclusive);
 int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
+
+/* An open file has a shared pointer, a number that is 0 at first and is in no file. take adds to it, and *before, unless it is NULL, gets
+ * what it was: ranks that take as many bytes as they write append to the file in any order, and none writes over another. One message to
+ * the team's first rank, and its answer. */
+int vgasnet_file_take(vgasnet_file_t file, uint64_t amount, uint64_t *before);
 
 /* What this rank has written has reached the file system, but for pages that another rank has written to since, or this one in another
  * rank's pool: those follow at sync or close. The file's size may be that of whole blocks until then. */

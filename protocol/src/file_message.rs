@@ -15,6 +15,8 @@ pub enum FileAsk {
     End,
     /// That the receiver, as a home, writes all blocks that it has of the file.
     Flush,
+    /// That the receiver, the first member of the file's team, adds to the file's shared pointer, and says what it was.
+    Take,
 }
 
 /// A question, or its answer.
@@ -35,8 +37,8 @@ pub struct FileMessage {
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Of an answer to [`FileAsk::End`]: that, in bytes.
-    pub end_bytes: u64,
+    /// Of an answer to [`FileAsk::End`]: that, in bytes. Of [`FileAsk::Take`]: how much is added; of its answer: what the pointer was.
+    pub value: u64,
 }
 
 layout_as_in_memory!(FileAsk, FileMessage);
@@ -56,16 +58,8 @@ mod tests {
     #[test]
     fn a_message_survives_and_others_are_none() {
         let (ask, space) = (FileAsk::Flush, Space::of_file(4));
-        let message = FileMessage {
-            tag: TAG_FILE,
-            is_answer: true,
-            ask,
-            cause: 28,
-            id: 3,
-            space,
-            padding: 0,
-            end_bytes: 1 << 40,
-        };
+        let message =
+            FileMessage { tag: TAG_FILE, is_answer: true, ask, cause: 28, id: 3, space, padding: 0, value: 1 << 40 };
         let bytes = message.as_bytes();
         assert_eq!(FileMessage::read(bytes), Some(message));
         assert!((0..bytes.len()).all(|end| FileMessage::read(&bytes[..end]).is_none()));

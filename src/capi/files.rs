@@ -118,6 +118,18 @@ entry_points! {
         Ok(OK)
     }
 
+    fn vgasnet_file_set_atomic(file: FilePointer, atomic: c_int) -> c_int {
+        let files = attached()?.files();
+        files.set_atomic(&*files.get(number(file)?)?, atomic != 0)?;
+        Ok(OK)
+    }
+
+    fn vgasnet_file_set_pointer(file: FilePointer, value: u64) -> c_int {
+        let files = attached()?.files();
+        files.set_pointer(&*files.get(number(file)?)?, value)?;
+        Ok(OK)
+    }
+
     fn vgasnet_file_set_size(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
         files.set_size(&*files.get(number(file)?)?, size_bytes)?;
@@ -140,7 +152,8 @@ entry_points! {
         let arguments = OpenArguments {
             team: if team.is_null() { TEAM_ALL } else { team.addr() as u64 },
             path: CStr::from_ptr(path).to_bytes(),
-            access: Access { read: flags & READ != 0, write: flags & WRITE != 0, atomic: flags & ATOMIC != 0 },
+            access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
+            atomic: flags & ATOMIC != 0,
             create: (flags & CREATE != 0).then_some(mode),
             exclusive: flags & EXCLUSIVE != 0,
             truncate: flags & TRUNCATE != 0,
@@ -187,6 +200,15 @@ entry_points! {
         let (files, memory) = (attached()?.files(), memory(pieces, piece)?);
         let lists = Lists { places: entries("run", run, runs)?, memory: &memory };
         files.write_lists(&*files.get(number(file)?)?, &lists)?;
+        Ok(OK)
+    }
+
+    unsafe fn vgasnet_file_take(file: FilePointer, amount: u64, before: *mut u64) -> c_int {
+        let files = attached()?.files();
+        let was = files.take(&*files.get(number(file)?)?, amount);
+        if !before.is_null() {
+            before.write(was);
+        }
         Ok(OK)
     }
 

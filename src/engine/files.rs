@@ -23,6 +23,8 @@ pub struct FileState {
     pub first_error: AtomicU32,
     /// Why nothing more is to be written: something could not be. An error number.
     pub refusal: AtomicU32,
+    /// The file's shared pointer, at the first member of its team.
+    pub pointer: AtomicU64,
 }
 
 impl FileState {
@@ -178,12 +180,11 @@ impl Engine {
     }
 
     /// Asks a rank about a file. Returns the number of the question.
-    pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk) -> u32 {
+    pub fn ask_of_file(&mut self, to: Rank, space: Space, ask: FileAsk, value: u64) -> u32 {
         self.files.last_id = self.files.last_id.wrapping_add(1);
         let id = self.files.last_id;
         self.files.answers.insert(id, None);
-        let question =
-            FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, end_bytes: 0 };
+        let question = FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value };
         self.outbox.send(to, question.as_bytes());
         id
     }
@@ -211,9 +212,12 @@ impl Engine {
         };
         match message.ask {
             FileAsk::End => {
-                let end_bytes = file.state.written_end.load(Ordering::Relaxed);
-                let answer = FileMessage { is_answer: true, end_bytes, ..message };
-                self.outbox.send(from, answer.as_bytes());
+                let value = file.state.written_end.load(Ordering::Relaxed);
+                self.outbox.send(from, FileMessage { is_answer: true, value, ..message }.as_bytes());
+            }
+            FileAsk::Take => {
+                let value = file.state.pointer.fetch_add(message.value, Ordering::Relaxed);
+                self.outbox.send(from, FileMessage { is_answer: true, value, ..message }.as_bytes());
             }
             FileAsk::Flush => {
                 self.storage.flush_file(message.space);
@@ -241,10 +245,16 @@ impl Engine {
 
 impl Driver {
     /// Asks other ranks about a file, and waits for their answers.
-    pub fn ask_of_file(&self, ranks: impl Iterator<Item = Rank>, space: Space, ask: FileAsk) -> Vec<FileMessage> {
+    pub fn ask_of_file(
+        &self,
+        ranks: impl Iterator<Item = Rank>,
+        space: Space,
+        ask: FileAsk,
+        value: u64,
+    ) -> Vec<FileMessage> {
         let ids: Vec<u32> = {
             let mut engine = self.engine();
-            ranks.map(|rank| engine.ask_of_file(rank, space, ask)).collect()
+            ranks.map(|rank| engine.ask_of_file(rank, space, ask, value)).collect()
         };
         self.step();
         let answers = RefCell::new(None);

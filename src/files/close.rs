@@ -75,7 +75,7 @@ impl Files {
         let refusal = self.driver().flush_file(file.space);
         let own = file.members[file.me as usize];
         let others = file.stripes.homes.iter().copied().filter(|home| home.0 != own);
-        let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush);
+        let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush, 0);
         let cause = refusal.or_else(|| answers.iter().find_map(|answer| Cause::of_byte(answer.cause)));
         cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }

@@ -2,6 +2,7 @@
 
 use super::{Bytes, FileError, Files, SharedFile};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
 
 /// A lock that a program has: what it has locked, and which lock that is.
@@ -12,7 +13,32 @@ pub(super) struct Held {
     id: LockId,
 }
 
+impl SharedFile {
+    /// Whether each call is one step to all others.
+    pub(super) fn is_atomic(&self) -> bool {
+        self.is_atomic.load(Ordering::Relaxed)
+    }
+}
+
 impl Files {
+    /// From now on each call is one step to all others, or it is not. Collective over the file's team.
+    ///
+    /// # Errors
+    /// The ranks do not want the same.
+    pub fn set_atomic(&self, file: &SharedFile, is_atomic: bool) -> Result<(), FileError> {
+        // No rank begins a call of the new kind while another may be in one of the old.
+        let all = self.coll.gather_all(file.team, u32::from(is_atomic))?;
+        if all.iter().any(|wanted| *wanted != u32::from(is_atomic)) {
+            let path = file.path.display();
+            return Err(FileError::argument(format!(
+                "{path}: some ranks of the team want each call to be one step, others do not; give the same on all of them"
+            )));
+        }
+        file.is_atomic.store(is_atomic, Ordering::Relaxed);
+        self.coll.gather_all(file.team, 0_u32)?;
+        Ok(())
+    }
+
     /// Locks bytes, which the file need not have, and waits until that is granted.
     ///
     /// # Errors
@@ -61,7 +87,7 @@ impl Files {
         bytes: impl Iterator<Item = Bytes>,
         body: impl FnOnce() -> R,
     ) -> R {
-        if !file.access.atomic {
+        if !file.is_atomic() {
             return body();
         }
         let range = |bytes: Bytes| LockRange { start: bytes.offset, end: bytes.offset + bytes.len as u64, mode };

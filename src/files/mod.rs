@@ -11,6 +11,7 @@ mod error;
 mod lists;
 mod locks;
 mod open;
+mod pointer;
 mod size;
 mod transfer;
 
@@ -26,7 +27,7 @@ use crate::storage::{NamedFile, Warn};
 use locks::Held;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use vgasnet_protocol::{Space, Stripes};
 
@@ -48,6 +49,8 @@ pub struct SharedFile {
     space: Space,
     path: PathBuf,
     access: Access,
+    /// Each call is one step to all others.
+    is_atomic: AtomicBool,
     team: u64,
     members: Box<[u32]>,
     /// This rank's place among them.

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -28,8 +28,6 @@ pub struct Access {
     pub read: bool,
     /// It may be written.
     pub write: bool,
-    /// Each call is one step to all others.
-    pub atomic: bool,
 }
 
 /// What a team opens, and how. All ranks give the same.
@@ -41,6 +39,8 @@ pub struct OpenArguments<'a> {
     pub path: &'a [u8],
     /// What may be done with the file.
     pub access: Access,
+    /// Each call is one step to all others.
+    pub atomic: bool,
     /// The file is made if there is none, with these permissions.
     pub create: Option<u32>,
     /// It is an error if there is one.
@@ -107,6 +107,7 @@ impl Files {
             space: Space::of_file(told.number),
             path,
             access: arguments.access,
+            is_atomic: AtomicBool::new(arguments.atomic),
             team: arguments.team,
             me,
             file: file.filter(|_| sees(&found)).map(Arc::new),
@@ -213,11 +214,11 @@ impl Files {
 }
 
 fn hash_of(arguments: &OpenArguments<'_>) -> u64 {
-    let OpenArguments { path, access, create, exclusive, truncate, stripe_bytes, io_ranks, .. } = *arguments;
+    let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks, .. } = *arguments;
     // The same on all ranks.
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     // 0 stands for arguments that make no sense.
     hasher
-        .hash_one((path, access.read, access.write, access.atomic, create, exclusive, truncate, stripe_bytes, io_ranks))
+        .hash_one((path, access.read, access.write, atomic, create, exclusive, truncate, stripe_bytes, io_ranks))
         .max(1)
 }

@@ -31,8 +31,8 @@ impl Files {
         if !file.access.write {
             return file.known_bytes();
         }
-        let answers = self.driver().ask_of_file(file.others(), file.space, FileAsk::End);
-        let end = answers.iter().map(|answer| answer.end_bytes).fold(file.known_bytes(), u64::max);
+        let answers = self.driver().ask_of_file(file.others(), file.space, FileAsk::End, 0);
+        let end = answers.iter().map(|answer| answer.value).fold(file.known_bytes(), u64::max);
         self.note_size(file, end);
         end
     }

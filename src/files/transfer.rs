@@ -75,7 +75,7 @@ impl Files {
         bytes: Bytes,
         to: *mut u8,
     ) -> Result<(usize, Option<Handle>), FileError> {
-        if file.access.atomic {
+        if file.is_atomic() {
             // SAFETY: as the caller promises.
             return unsafe { self.read(file, bytes, to) }.map(|read| (read, None));
         }
@@ -100,7 +100,7 @@ impl Files {
         bytes: Bytes,
         from: *const u8,
     ) -> Result<Option<Handle>, FileError> {
-        if file.access.atomic {
+        if file.is_atomic() {
             // SAFETY: as the caller promises.
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }

@@ -6,6 +6,7 @@
  *   segment  a segment is written to a file and read back
  *   steps    in mode atomic all ranks write the same bytes, each with its own mark, and none reads two marks
  *   locks    all ranks add to numbers under locks
+ *   append   teams that ranks name by themselves append records by the shared pointer; mode atomic is turned on and off
  *   unread   the disk fails some reads (VGASNET_TEST_IO_ERROR): who reads is told, and the job goes on
  *   unwritten   the same for writes: sync and close tell, what was written stays, and the next sync writes it */
 #include <errno.h>
@@ -207,6 +208,56 @@ static void steps(void) {
 }
 
 /* Each number is changed under a lock of its own bytes, or of all. */
+/* Every second rank, from the last one down. */
+static vgasnet_team_handle_t half_of(vgasnet_node_t *members, uint32_t tag) {
+    vgasnet_node_t rank[64], count = 0;
+    vgasnet_team_handle_t team;
+    for (vgasnet_node_t i = ranks; i-- > 0;)
+        if (i % 2 == me % 2) rank[count++] = i;
+    team = vgasnet_coll_team_of(count, rank, tag);
+    CHECK_EQ(vgasnet_coll_team_size(team), count);
+    CHECK_EQ(rank[vgasnet_coll_team_node2rank(team, me)], me);
+    *members = count;
+    return team;
+}
+
+static void append(void) {
+    const int flags = VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE;
+    const uint64_t records = 100, from = 3;
+    snprintf(path + strlen(path), 10, "%u", me % 2);
+    for (uint32_t tag = 0; tag < 3; ++tag) {
+        vgasnet_node_t members;
+        vgasnet_team_handle_t team = half_of(&members, tag);
+        vgasnet_file_t file;
+        uint64_t at, sum = 0;
+        CHECK_EQ(vgasnet_file_open(team, path, flags, 0600, NULL, &file), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_set_atomic(file, tag == 1), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_set_pointer(file, from), VGASNET_OK);
+        for (uint64_t i = 0; i < records; ++i) {
+            uint64_t record = me * records + i;
+            CHECK_EQ(vgasnet_file_take(file, 1, &at), VGASNET_OK);
+            CHECK_EQ(vgasnet_file_write_at(file, at * sizeof record, &record, sizeof record), VGASNET_OK);
+        }
+        CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_take(file, 0, &at), VGASNET_OK);
+        CHECK_EQ(at, from + records * members);
+        for (uint64_t i = from; i < at; ++i) {
+            uint64_t record;
+            CHECK_EQ(vgasnet_file_read_at(file, i * sizeof record, &record, sizeof record, NULL), VGASNET_OK);
+            sum += record;
+        }
+        for (vgasnet_node_t i = me % 2; i < ranks; i += 2) sum -= records * (i * records) + records * (records - 1) / 2;
+        CHECK_EQ(sum, 0);
+        CHECK_EQ(vgasnet_file_take(file, 0, NULL), VGASNET_OK);
+        if (members > 1) {
+            CHECK_EQ(vgasnet_file_set_pointer(file, me), VGASNET_ERR_BAD_ARG);
+            CHECK_EQ(vgasnet_file_set_atomic(file, me < 2), VGASNET_ERR_BAD_ARG);
+        }
+        CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+        vgasnet_coll_team_free(team);
+    }
+}
+
 static void locks(void) {
     const uint64_t numbers = 5, times = 40;
     uint64_t sum = 0, number = 0, added = 0;
@@ -411,6 +462,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "segment") == 0) segment();
     if (strcmp(argv[1], "steps") == 0) steps();
     if (strcmp(argv[1], "locks") == 0) locks();
+    if (strcmp(argv[1], "append") == 0) append();
     if (strcmp(argv[1], "unread") == 0) unread();
     if (strcmp(argv[1], "unwritten") == 0) unwritten();
     return finish();

@@ -69,6 +69,13 @@ fn locks_keep_others_out() {
 }
 
 #[test]
+fn teams_that_name_themselves_append_by_the_shared_pointer() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        run_part("append", setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
 fn a_segment_is_written_to_a_file_and_read_back() {
     for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {
         run_part("segment", setup(of), &[]).expect(0);

@@ -1,0 +1,37 @@
+//! The shared pointer of a file: a number that its first rank has.
+
+use super::{FileError, Files, SharedFile};
+use std::sync::atomic::Ordering;
+use vgasnet_protocol::Rank;
+use vgasnet_protocol::file_message::FileAsk;
+
+impl Files {
+    /// Adds to the shared pointer. Returns what it was. It wraps.
+    pub fn take(&self, file: &SharedFile, amount: u64) -> u64 {
+        if file.me == 0 {
+            return file.state.pointer.fetch_add(amount, Ordering::Relaxed);
+        }
+        let first = Rank(file.members[0]);
+        self.driver().ask_of_file(std::iter::once(first), file.space, FileAsk::Take, amount)[0].value
+    }
+
+    /// Sets the shared pointer. Collective over the file's team.
+    ///
+    /// # Errors
+    /// The ranks do not give the same.
+    pub fn set_pointer(&self, file: &SharedFile, value: u64) -> Result<(), FileError> {
+        // What others took before has been taken when all have come.
+        let all = self.coll.gather_all(file.team, value)?;
+        if all.iter().any(|wanted| *wanted != value) {
+            let path = file.path.display();
+            return Err(FileError::argument(format!(
+                "{path}: ranks of the team set the shared pointer to different values; give the same on all of them"
+            )));
+        }
+        if file.me == 0 {
+            file.state.pointer.store(value, Ordering::Relaxed);
+        }
+        self.coll.gather_all(file.team, 0_u32)?;
+        Ok(())
+    }
+}
