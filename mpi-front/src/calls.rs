@@ -18,6 +18,7 @@ pub const fn c_string(text: &'static str) -> &'static CStr {
 /// Every argument is an integer or a pointer, which differ from one MPI to the next. Each is passed on as a whole register or stack slot,
 /// which holds any of them on 64-bit systems. What an `int` has beyond its half means nothing.
 #[macro_export]
+#[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! calls {
     ($($name:ident ($($argument:ident)*) |$next:ident| $body:expr;)+) => {
         $(

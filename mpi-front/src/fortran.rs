@@ -7,6 +7,7 @@
 /// Defines functions with these arguments, all by the same body: that of mpif.h and `use mpi` before the comma, that of `mpi_f08` after it.
 /// Arguments behind a semicolon are lengths of strings, which come last.
 #[macro_export]
+#[allow(clippy::crate_in_macro_def, reason = "the constant is that of the library that calls this")]
 macro_rules! fortran {
     ($($($plain:ident)*, $($new:ident)* => $arguments:tt |$next:ident| $body:expr;)+) => {
         $(

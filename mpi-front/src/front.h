@@ -27,7 +27,7 @@ void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
 #pragma weak ompi_mpi_info_null
 #pragma weak ompi_mpi_int
 #pragma weak ompi_mpi_op_bor
-#pragma weak ompi_mpi_op_max
+#pragma weak ompi_mpi_op_min
 #pragma weak ompi_mpi_op_no_op
 #pragma weak ompi_mpi_op_sum
 #pragma weak ompi_mpi_short

@@ -1,0 +1,176 @@
+//! Reads and writes: MPI's 40 of them differ in where they begin, and in when they are done.
+
+use crate::LIBRARY;
+use crate::ffi::{self, Status, constants};
+use crate::files::{self, CachedFile};
+use crate::queue::{Operation, Outcome, Split};
+use crate::transfer::{Memory, Transfer};
+use crate::types::layout_of;
+use crate::vgasnet::Failed;
+use crate::view::View;
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, PoisonError};
+use vgasnet_mpi_front::SUCCESS;
+
+/// Where an access begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// At an offset in elementary types.
+    Offset(i64),
+    /// At the individual pointer, which it moves.
+    Individual,
+    /// At the shared pointer, which it moves.
+    Shared,
+    /// The same, rank by rank. Collective.
+    Ordered,
+}
+
+/// What a program asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    pub file: u64,
+    pub at: At,
+    pub is_write: bool,
+    pub buffer: usize,
+    pub count: i64,
+    pub datatype: u64,
+}
+
+/// An access that may begin: its file, and what it moves.
+struct Ready {
+    file: Arc<CachedFile>,
+    transfer: Transfer,
+}
+
+/// Why an access does not begin.
+enum Refusal {
+    /// MPI is to say what is wrong, or to do it: the file is not cached.
+    Next,
+    /// MPI's code.
+    Code(c_int),
+}
+
+impl Access {
+    /// Takes the place where it begins. What makes no sense is left to MPI, whose errors are the program's.
+    fn prepare(&self) -> Result<Ready, Refusal> {
+        let file = files::find(self.file).ok_or(Refusal::Next)?;
+        let count = u64::try_from(self.count).map_err(|_| Refusal::Next)?;
+        let is_allowed = if self.is_write { file.may_write } else { file.may_read };
+        let layout = layout_of(self.datatype).filter(|_| is_allowed).ok_or(Refusal::Next)?;
+        let view = file.view();
+        let memory = Memory { base: self.buffer, count, layout };
+        if memory.bytes() % view.unit != 0 || matches!(self.at, At::Offset(offset) if offset < 0) {
+            return Err(Refusal::Next);
+        }
+        let position = self.take_position(&file, &view, memory.bytes());
+        let position = position.map_err(|Failed| Refusal::Code(file.raise(constants().err_other)))?;
+        Ok(Ready { file, transfer: Transfer { view, position, memory, is_write: self.is_write } })
+    }
+
+    /// Where it begins in the view. Moves the pointer behind what it asks for (MPI 4.0, section 14.4.3).
+    fn take_position(&self, file: &CachedFile, view: &View, bytes: u64) -> Result<u64, Failed> {
+        let units = bytes / view.unit;
+        match self.at {
+            At::Offset(offset) => Ok(offset as u64 * view.unit),
+            At::Individual => {
+                let mut position = file.position();
+                let before = *position;
+                *position += bytes;
+                Ok(before)
+            }
+            At::Shared => Ok(file.library.take(file.file, units)? * view.unit),
+            At::Ordered => {
+                let (before, all) = file.comm.sums(units).map_err(|_| Failed)?;
+                let first = if file.comm.rank == 0 { file.library.take(file.file, all)? } else { 0 };
+                let first = file.comm.of_first(first).map_err(|_| Failed)?;
+                Ok((first + before) * view.unit)
+            }
+        }
+    }
+}
+
+impl Ready {
+    /// Does it.
+    ///
+    /// # Safety
+    /// The memory is valid.
+    unsafe fn run(&self) -> Outcome {
+        // SAFETY: as the caller says.
+        match unsafe { self.transfer.run(&self.file) } {
+            Ok(bytes) => Outcome { code: SUCCESS, bytes },
+            Err(Failed) => Outcome { code: self.file.code(Err::<(), _>(Failed)), bytes: 0 },
+        }
+    }
+}
+
+/// An access that is done when the call returns.
+pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
+    let ready = match access.prepare() {
+        Ok(ready) => ready,
+        Err(Refusal::Next) => return next(),
+        Err(Refusal::Code(code)) => return code,
+    };
+    // SAFETY: the memory is what the program has passed to MPI.
+    let outcome = unsafe { ready.run() };
+    if outcome.code == SUCCESS {
+        status.set(outcome.bytes);
+    }
+    outcome.code
+}
+
+/// An access that a request stands for. There is room for a handle at `place`.
+pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
+    let ready = match access.prepare() {
+        Ok(ready) => ready,
+        Err(Refusal::Next) => return next(),
+        Err(Refusal::Code(code)) => return code,
+    };
+    let (operation, file) = (Arc::new(Operation::default()), Arc::clone(&ready.file));
+    // SAFETY: the program has room for a request there.
+    let request = match unsafe { ffi::request(Arc::clone(&operation), place) } {
+        Ok(request) => request,
+        Err(code) => return code,
+    };
+    // SAFETY: the program leaves the memory alone until the request is complete.
+    file.queue.add(operation, Some(request), Box::new(move || unsafe { ready.run() }));
+    SUCCESS
+}
+
+/// The begin of a split collective of this name.
+pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c_int {
+    if let Some(file) = files::find(access.file) {
+        let split = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(split) = &*split {
+            eprintln!("{LIBRARY}: {name}_begin: {}_begin has begun; call its end before", split.name);
+            return file.raise(constants().err_other);
+        }
+    }
+    let ready = match access.prepare() {
+        Ok(ready) => ready,
+        Err(Refusal::Next) => return next(),
+        Err(Refusal::Code(code)) => return code,
+    };
+    let (operation, file) = (Arc::new(Operation::default()), Arc::clone(&ready.file));
+    let split = Split { operation: Arc::clone(&operation), name };
+    *file.queue.split.lock().unwrap_or_else(PoisonError::into_inner) = Some(split);
+    // SAFETY: the program leaves the memory alone until the end of the split collective.
+    file.queue.add(operation, None, Box::new(move || unsafe { ready.run() }));
+    SUCCESS
+}
+
+/// The end of a split collective of this name.
+pub fn end(file: u64, name: &str, status: Status, next: impl Fn() -> c_int) -> c_int {
+    let Some(file) = files::find(file) else { return next() };
+    let mut begun = file.queue.split.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(split) = begun.take_if(|split| split.name == name) else {
+        drop(begun);
+        eprintln!("{LIBRARY}: {name}_end: {name}_begin was not called before");
+        return file.raise(constants().err_other);
+    };
+    drop(begun);
+    let outcome = split.operation.wait();
+    if outcome.code == SUCCESS {
+        status.set(outcome.bytes);
+    }
+    outcome.code
+}

@@ -1,0 +1,159 @@
+//! What programs do with an open file besides reading and writing it.
+
+use crate::ffi::{self, constants};
+use crate::files::{self, CachedFile};
+use crate::types::layout_of;
+use crate::view::View;
+use std::ffi::c_int;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use vgasnet_mpi_front::SUCCESS;
+
+/// `MPI_File_set_view`. MPI checks the arguments, and has the view as well.
+pub fn set_view(
+    file: u64,
+    displacement: i64,
+    [unit, tile]: [u64; 2],
+    representation: &[u8],
+    next: impl Fn() -> c_int,
+) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    match next() {
+        SUCCESS => {}
+        code => return code,
+    }
+    let view = (|| {
+        let unit = layout_of(unit)?.size;
+        View::new(u64::try_from(displacement).ok()?, unit, layout_of(tile)?)
+    })();
+    let is_native = [&b"native"[..], b"internal"].into_iter().any(|name| representation.eq_ignore_ascii_case(name));
+    // What is served by MPI on one rank has to be on all.
+    if !cached.comm.all(view.is_some() && is_native) {
+        return leave_to_mpi(file, cached);
+    }
+    if let Some(view) = view {
+        *cached.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+    *cached.position() = 0;
+    cached.code(cached.library.set_pointer(cached.file, 0))
+}
+
+/// The file is MPI's from now on; it has the view already.
+fn leave_to_mpi(file: u64, cached: Arc<CachedFile>) -> c_int {
+    let is_atomic = cached.is_atomic();
+    drop(cached);
+    files::give_up(file, is_atomic)
+}
+
+/// `MPI_File_get_size`.
+pub fn size(file: u64, next: impl Fn() -> c_int) -> Result<u64, c_int> {
+    let Some(cached) = files::find(file) else { return Err(next()) };
+    let size = cached.library.size(cached.file);
+    size.map_err(|failed| cached.code(Err::<(), _>(failed)))
+}
+
+/// `MPI_File_set_size`.
+pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    let Ok(bytes) = u64::try_from(bytes) else { return next() };
+    if !cached.may_write {
+        return next();
+    }
+    cached.code(cached.library.set_size(cached.file, bytes))
+}
+
+/// `MPI_File_preallocate`.
+pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    let Ok(bytes) = u64::try_from(bytes) else { return next() };
+    if !cached.may_write {
+        return next();
+    }
+    cached.code(cached.library.preallocate(cached.file, bytes))
+}
+
+/// `MPI_File_sync`.
+pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    cached.code(cached.library.sync(cached.file))
+}
+
+/// `MPI_File_set_atomicity`.
+pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    let code = cached.code(cached.library.set_atomic(cached.file, flag != 0));
+    if code == SUCCESS {
+        cached.is_atomic.store(flag != 0, Ordering::Relaxed);
+    }
+    code
+}
+
+/// `MPI_File_get_atomicity`.
+pub fn atomicity(file: u64, next: impl Fn() -> c_int) -> Result<c_int, c_int> {
+    let Some(cached) = files::find(file) else { return Err(next()) };
+    Ok(c_int::from(cached.is_atomic()))
+}
+
+/// Which pointer of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pointer {
+    Individual,
+    Shared,
+}
+
+/// `MPI_File_seek`, `MPI_File_seek_shared`.
+pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl Fn() -> c_int) -> c_int {
+    let Some(cached) = files::find(file) else { return next() };
+    let view = cached.view();
+    let base = if whence == constants().seek_set {
+        Ok(0)
+    } else if whence == constants().seek_current {
+        units(&cached, &view, pointer)
+    } else if whence == constants().seek_end {
+        let size = cached.library.size(cached.file);
+        size.map(|size| view.position_at(size).div_ceil(view.unit)).map_err(|failed| cached.code(Err::<(), _>(failed)))
+    } else {
+        return next();
+    };
+    let base = match base {
+        Ok(base) => base as i64,
+        Err(code) => return code,
+    };
+    let Some(target) = base.checked_add(offset).and_then(|target| u64::try_from(target).ok()) else {
+        return cached.raise(constants().err_arg);
+    };
+    match pointer {
+        Pointer::Individual => {
+            *cached.position() = target * view.unit;
+            SUCCESS
+        }
+        Pointer::Shared => cached.code(cached.library.set_pointer(cached.file, target)),
+    }
+}
+
+/// `MPI_File_get_position`, `MPI_File_get_position_shared`.
+pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
+    let Some(cached) = files::find(file) else { return Err(next()) };
+    let view = cached.view();
+    units(&cached, &view, pointer)
+}
+
+/// A pointer in elementary types.
+fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_int> {
+    match pointer {
+        Pointer::Individual => Ok(*cached.position() / view.unit),
+        Pointer::Shared => {
+            let taken = cached.library.take(cached.file, 0);
+            taken.map_err(|failed| cached.code(Err::<(), _>(failed)))
+        }
+    }
+}
+
+/// `MPI_File_get_info`: MPI's hints, and that the file is cached. `info` reads the handle that MPI has made.
+pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
+    let code = next();
+    if code == SUCCESS && files::find(file).is_some() {
+        ffi::set_info(info(), c"vgasnet_cache", "enable");
+    }
+    code
+}

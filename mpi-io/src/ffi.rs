@@ -1,0 +1,351 @@
+//! What `layer.c` and `types.c` offer, by safe names where that is possible. Handles are 8 bytes.
+
+use crate::LIBRARY;
+use crate::layout::Layout;
+use crate::queue::{self, Operation};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::{Arc, OnceLock};
+use vgasnet_mpi_front::SUCCESS;
+
+/// MPI's constants.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Constants {
+    pub status_ignore: u64,
+    pub fortran_status_ignore: u64,
+    pub fortran_bottom: u64,
+    pub thread_multiple: c_int,
+    pub mode_read_only: c_int,
+    pub mode_write_only: c_int,
+    pub mode_read_write: c_int,
+    pub mode_append: c_int,
+    pub mode_sequential: c_int,
+    pub seek_set: c_int,
+    pub seek_current: c_int,
+    pub seek_end: c_int,
+    pub order_fortran: c_int,
+    pub distribute_none: c_int,
+    pub distribute_block: c_int,
+    pub distribute_default: c_int,
+    pub err_access: c_int,
+    pub err_amode: c_int,
+    pub err_arg: c_int,
+    pub err_bad_file: c_int,
+    pub err_file_exists: c_int,
+    pub err_io: c_int,
+    pub err_no_space: c_int,
+    pub err_no_such_file: c_int,
+    pub err_quota: c_int,
+    pub err_read_only: c_int,
+    pub err_other: c_int,
+}
+
+/// What MPI says of a datatype: `struct about` of `types.c`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About {
+    pub size: i64,
+    pub low: i64,
+    pub extent: i64,
+    pub true_low: i64,
+    pub true_extent: i64,
+    pub kind: i32,
+    pub is_short_int: i32,
+    pub integers: i32,
+    pub addresses: i32,
+    pub counts: i32,
+    pub types: i32,
+}
+
+unsafe extern "C" {
+    fn vgasnet_mpi_io_resolve() -> *const c_char;
+    fn vgasnet_mpi_io_constants(constants: *mut Constants);
+    fn vgasnet_mpi_io_init(argc: *mut c_void, argv: *mut c_void, provided: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_thread_level(level: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_comm_dup(comm: u64, own: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_comm_free(comm: u64) -> c_int;
+    fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_least(comm: u64, number: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
+    fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
+    fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
+    fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
+    fn vgasnet_mpi_io_status(place: u64, bytes: i64);
+    fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_complete(request: u64) -> c_int;
+    fn vgasnet_mpi_io_type_about(handle: u64, about: *mut About) -> c_int;
+    fn vgasnet_mpi_io_type_contents(handle: u64, about: *const About, numbers: *mut i64, types: *mut u64) -> c_int;
+    fn vgasnet_mpi_io_type_done(handle: u64);
+    fn vgasnet_mpi_io_prepare_types() -> c_int;
+    fn vgasnet_mpi_io_known_layout(handle: u64) -> *mut c_void;
+    fn vgasnet_mpi_io_keep_layout(handle: u64, layout: *mut c_void) -> c_int;
+}
+
+#[cfg(open_mpi)]
+unsafe extern "C" {
+    fn vgasnet_mpi_io_fortran_status(place: *mut c_void, bytes: i64);
+}
+
+/// MPI's constants. All other functions here want them asked for before: the layer finds the functions that it calls then.
+pub fn constants() -> &'static Constants {
+    static CONSTANTS: OnceLock<Constants> = OnceLock::new();
+    CONSTANTS.get_or_init(|| {
+        // SAFETY: nobody calls what the layer finds before this has ended.
+        let missing = unsafe { vgasnet_mpi_io_resolve() };
+        if !missing.is_null() {
+            // SAFETY: it is a name.
+            let name = unsafe { CStr::from_ptr(missing) }.to_string_lossy();
+            eprintln!("{LIBRARY}: {name}: no library of this process has it");
+            std::process::abort();
+        }
+        let mut constants = Constants::default();
+        // SAFETY: the struct is that of `layer.c`.
+        unsafe { vgasnet_mpi_io_constants(&mut constants) };
+        constants
+    })
+}
+
+/// Initialises MPI with its highest thread level. `provided` is null, or an integer.
+///
+/// # Safety
+/// As for `MPI_Init_thread`.
+pub unsafe fn init(argc: usize, argv: usize, provided: *mut c_int) -> c_int {
+    let mut level = 0;
+    constants();
+    // SAFETY: as the caller says.
+    let code = unsafe { vgasnet_mpi_io_init(argc as *mut c_void, argv as *mut c_void, &mut level) };
+    if !provided.is_null() {
+        // SAFETY: as the caller says.
+        unsafe { *provided = level };
+    }
+    code
+}
+
+/// Whether several threads may call MPI at a time. MPI has been initialised.
+pub fn is_thread_multiple() -> bool {
+    let mut level = 0;
+    let multiple = constants().thread_multiple;
+    // SAFETY: MPI has been initialised.
+    (unsafe { vgasnet_mpi_io_thread_level(&mut level) }) == SUCCESS && level == multiple
+}
+
+/// A communicator of the library's own.
+#[derive(Debug)]
+pub struct Comm {
+    handle: u64,
+    pub rank: u32,
+    pub ranks: u32,
+}
+
+impl Comm {
+    /// One with the ranks of a communicator. Collective.
+    pub fn dup(comm: u64) -> Option<Comm> {
+        let (mut handle, mut rank, mut ranks) = (0, 0, 0);
+        // SAFETY: the program passes the communicator to MPI.
+        let is_made = unsafe { vgasnet_mpi_io_comm_dup(comm, &mut handle) } == SUCCESS;
+        // SAFETY: it was made.
+        let is_made = is_made && unsafe { vgasnet_mpi_io_place(handle, &mut rank, &mut ranks) } == SUCCESS;
+        is_made.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
+    }
+
+    /// Its ranks as those of `MPI_COMM_WORLD`, if all are there.
+    pub fn world_ranks(&self) -> Option<Vec<u32>> {
+        let mut members = vec![0; self.ranks as usize];
+        // SAFETY: there is room for all of them.
+        let found = unsafe { vgasnet_mpi_io_world_ranks(self.handle, self.ranks as c_int, members.as_mut_ptr()) };
+        (found != 0).then(|| members.into_iter().map(|rank| rank as u32).collect())
+    }
+
+    /// Whether this holds on all ranks. Collective.
+    pub fn all(&self, holds: bool) -> bool {
+        let mut number = c_int::from(holds);
+        // SAFETY: the communicator is there.
+        let error = unsafe { vgasnet_mpi_io_least(self.handle, &mut number) };
+        error == SUCCESS && number != 0
+    }
+
+    /// The first rank's number. Collective.
+    pub fn of_first(&self, mut number: u64) -> Result<u64, c_int> {
+        // SAFETY: the communicator is there.
+        let error = unsafe { vgasnet_mpi_io_of_first(self.handle, &mut number) };
+        if error == SUCCESS { Ok(number) } else { Err(error) }
+    }
+
+    /// The sum of the numbers of lower ranks, and of all. Collective.
+    pub fn sums(&self, mine: u64) -> Result<(u64, u64), c_int> {
+        let (mut before, mut all) = (0, 0);
+        // SAFETY: the communicator is there.
+        let error = unsafe { vgasnet_mpi_io_sums(self.handle, mine, &mut before, &mut all) };
+        if error == SUCCESS { Ok((before, all)) } else { Err(error) }
+    }
+
+    /// Collective.
+    pub fn free(&self) {
+        // SAFETY: the communicator is there, and nobody uses it any more.
+        let _freed = unsafe { vgasnet_mpi_io_comm_free(self.handle) };
+    }
+}
+
+/// The value of an info's key.
+pub fn info(info: u64, key: &CStr) -> Option<String> {
+    let mut value: [c_char; 256] = [0; 256];
+    // SAFETY: the info is the program's; the value has so many bytes.
+    let found = unsafe { vgasnet_mpi_io_info(info, key.as_ptr(), value.as_mut_ptr(), 256) } != 0;
+    // SAFETY: the layer ends it.
+    found.then(|| unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned())
+}
+
+/// Sets an info's key.
+pub fn set_info(info: u64, key: &CStr, value: &str) {
+    let value = CString::new(value).expect("values of ours have no zeros");
+    // SAFETY: the info is one that MPI has just made.
+    let _set = unsafe { vgasnet_mpi_io_info_set(info, key.as_ptr(), value.as_ptr()) };
+}
+
+/// Has a file's error handler look at an error. Returns its code.
+pub fn raise(file: u64, code: c_int) -> c_int {
+    // SAFETY: the file is open.
+    unsafe { vgasnet_mpi_io_raise(file, code) }
+}
+
+/// Has MPI's own file in mode atomic. Collective.
+pub fn set_atomicity(file: u64) -> c_int {
+    // SAFETY: the file is open.
+    unsafe { vgasnet_mpi_io_set_atomicity(file) }
+}
+
+/// Where a call says how much it has moved.
+#[derive(Clone, Copy, Debug)]
+pub enum Status {
+    /// A status of C, or its constant for none.
+    C(usize),
+    /// One of Fortran.
+    #[cfg(open_mpi)]
+    Fortran(usize),
+}
+
+impl Status {
+    /// So many bytes were moved.
+    pub fn set(self, bytes: u64) {
+        match self {
+            // SAFETY: the caller has a status there, or MPI's constant.
+            Status::C(place) => unsafe { vgasnet_mpi_io_status(place as u64, bytes as i64) },
+            #[cfg(open_mpi)]
+            Status::Fortran(place) if place as u64 == constants().fortran_status_ignore => {}
+            #[cfg(open_mpi)]
+            // SAFETY: the caller has a status there.
+            Status::Fortran(place) => unsafe { vgasnet_mpi_io_fortran_status(place as *mut c_void, bytes as i64) },
+        }
+    }
+}
+
+/// Makes the request of an operation, which may have room for 8 bytes there. Returns its handle.
+///
+/// # Safety
+/// There is room for a request.
+pub unsafe fn request(operation: Arc<Operation>, place: *mut c_void) -> Result<u64, c_int> {
+    let mut handle = 0;
+    let state = Arc::into_raw(operation).cast_mut().cast();
+    // SAFETY: there is room for the request; the state stays until `vgasnet_mpi_io_drop`.
+    let error = unsafe { vgasnet_mpi_io_request(state, place, &mut handle) };
+    if error == SUCCESS {
+        return Ok(handle);
+    }
+    // SAFETY: MPI has refused it, so nobody has the state.
+    drop(unsafe { Arc::from_raw(state.cast_const().cast::<Operation>()) });
+    Err(error)
+}
+
+/// The operation of a request is done.
+pub fn complete(request: u64) {
+    // SAFETY: the request is one of ours, and is completed once.
+    let _done = unsafe { vgasnet_mpi_io_complete(request) };
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn vgasnet_mpi_io_outcome(operation: *mut c_void, bytes: *mut i64) -> c_int {
+    // SAFETY: `request` gave it to MPI, and it has not been dropped.
+    let outcome = queue::outcome(unsafe { &*operation.cast::<Operation>() });
+    // SAFETY: the layer has room for it.
+    unsafe { *bytes = outcome.bytes as i64 };
+    outcome.code
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn vgasnet_mpi_io_drop(operation: *mut c_void) {
+    // SAFETY: `request` gave it to MPI, which frees it once.
+    drop(unsafe { Arc::from_raw(operation.cast_const().cast::<Operation>()) });
+}
+
+/// What MPI says of a datatype.
+pub fn type_about(datatype: u64) -> Option<About> {
+    let mut about = About::default();
+    // SAFETY: the type is one that the program passes to MPI.
+    (unsafe { vgasnet_mpi_io_type_about(datatype, &mut about) } == SUCCESS).then_some(about)
+}
+
+/// What a datatype was made of.
+#[derive(Debug)]
+pub struct Contents {
+    pub numbers: Vec<i64>,
+    pub types: Vec<u64>,
+}
+
+impl Drop for Contents {
+    fn drop(&mut self) {
+        // SAFETY: MPI has given these types.
+        self.types.iter().for_each(|inner| unsafe { vgasnet_mpi_io_type_done(*inner) });
+    }
+}
+
+/// What a derived datatype was made of.
+pub fn type_contents(datatype: u64, about: &About) -> Option<Contents> {
+    let numbers = (about.integers + about.addresses + about.counts) as usize;
+    let mut contents = Contents { numbers: vec![0; numbers], types: Vec::new() };
+    let mut types = vec![0; about.types as usize];
+    // SAFETY: there is room for as many as MPI has said.
+    let error =
+        unsafe { vgasnet_mpi_io_type_contents(datatype, about, contents.numbers.as_mut_ptr(), types.as_mut_ptr()) };
+    (error == SUCCESS).then(|| {
+        contents.types = types;
+        contents
+    })
+}
+
+/// What layouts need that is not MPI's own. Once, while MPI runs.
+pub fn prepare_types() -> bool {
+    // SAFETY: MPI runs.
+    unsafe { vgasnet_mpi_io_prepare_types() == SUCCESS }
+}
+
+/// The layout that a type keeps.
+pub fn known_layout(datatype: u64) -> Option<Arc<Layout>> {
+    // SAFETY: the type is one that the program passes to MPI.
+    let layout = unsafe { vgasnet_mpi_io_known_layout(datatype) }.cast_const().cast::<Layout>();
+    if layout.is_null() {
+        return None;
+    }
+    // SAFETY: `keep_layout` has made it of an `Arc`, which is dropped when the type is freed, and the caller still has that.
+    unsafe {
+        Arc::increment_strong_count(layout);
+        Some(Arc::from_raw(layout))
+    }
+}
+
+/// Has a type keep its layout.
+pub fn keep_layout(datatype: u64, layout: &Arc<Layout>) {
+    let kept = Arc::into_raw(Arc::clone(layout)).cast_mut().cast();
+    // SAFETY: the type is the program's; `vgasnet_mpi_io_drop_layout` takes the layout back.
+    if unsafe { vgasnet_mpi_io_keep_layout(datatype, kept) } != SUCCESS {
+        vgasnet_mpi_io_drop_layout(kept);
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn vgasnet_mpi_io_drop_layout(layout: *mut c_void) {
+    // SAFETY: it came of `keep_layout`, and is dropped once.
+    drop(unsafe { Arc::from_raw(layout.cast_const().cast::<Layout>()) });
+}

@@ -1,0 +1,193 @@
+//! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
+
+use crate::ffi::{self, Comm, constants};
+use crate::queue::Queue;
+use crate::settings::{Hints, Patterns, path_of};
+use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
+use crate::view::View;
+use crate::{errors, job};
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use vgasnet_mpi_front::SUCCESS;
+
+/// A file that is cached.
+#[derive(Debug)]
+pub struct CachedFile {
+    /// MPI's handle.
+    pub handle: u64,
+    pub library: &'static Library,
+    pub file: File,
+    team: Team,
+    pub comm: Comm,
+    pub may_read: bool,
+    pub may_write: bool,
+    pub is_atomic: AtomicBool,
+    pub view: RwLock<Arc<View>>,
+    /// The individual pointer: a position in the view.
+    pub position: Mutex<u64>,
+    /// What does non-blocking operations and split ones.
+    pub queue: Queue,
+}
+
+static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new());
+
+/// How many there are: where there is none, calls cost one load.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Teams that this rank is the first of.
+static TEAMS: AtomicU64 = AtomicU64::new(0);
+
+/// The cached file of a handle.
+#[inline]
+pub fn find(handle: u64) -> Option<Arc<CachedFile>> {
+    if COUNT.load(Ordering::Acquire) == 0 {
+        return None;
+    }
+    FILES.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+}
+
+fn add(file: CachedFile) {
+    let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
+    files.insert(file.handle, Arc::new(file));
+    COUNT.store(files.len(), Ordering::Release);
+}
+
+fn remove(handle: u64) -> Option<Arc<CachedFile>> {
+    let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
+    let file = files.remove(&handle);
+    COUNT.store(files.len(), Ordering::Release);
+    file
+}
+
+/// What a program asks `MPI_File_open` for.
+#[derive(Debug)]
+pub struct Wanted<'a> {
+    pub comm: u64,
+    /// Its name, without the zero.
+    pub name: &'a [u8],
+    pub mode: c_int,
+    pub hints: Hints,
+}
+
+impl Wanted<'_> {
+    fn has(&self, mode: c_int) -> bool {
+        self.mode & mode != 0
+    }
+}
+
+/// Opens a file by MPI, and has it cached if that is wanted on all ranks. `handle` reads MPI's handle.
+pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
+    let Some(library) = job::library() else { return next() };
+    let code = next();
+    if code == SUCCESS {
+        cache(library, &wanted(), handle());
+    }
+    code
+}
+
+fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) {
+    let Some(comm) = Comm::dup(wanted.comm) else { return };
+    let path = CString::new(path_of(wanted.name)).ok();
+    let is_meant = || {
+        let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
+        !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern)
+    };
+    let members = comm.world_ranks();
+    if !comm.all(members.is_some() && is_meant()) {
+        return comm.free();
+    }
+    let (Some(path), Some(members)) = (path, members) else { return };
+    // One job's ranks only make teams, so the first rank's count names this one.
+    let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else { return };
+    let team = library.team_of(&members, tag as u32);
+    let (may_read, may_write) = (!wanted.has(constants().mode_write_only), !wanted.has(constants().mode_read_only));
+    let flags = if may_read { vgasnet::READ } else { 0 } | if may_write { vgasnet::WRITE } else { 0 };
+    let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
+    let Ok(file) = library.open(team, &Opening { path: &path, flags, stripe_bytes, io_ranks }) else {
+        library.free_team(team);
+        return comm.free();
+    };
+    let cached = CachedFile {
+        handle,
+        library,
+        file,
+        team,
+        comm,
+        may_read,
+        may_write,
+        is_atomic: AtomicBool::new(false),
+        view: RwLock::new(Arc::new(View::of_bytes())),
+        position: Mutex::new(0),
+        queue: Queue::default(),
+    };
+    if wanted.has(constants().mode_append) {
+        cached.append();
+    }
+    add(cached);
+}
+
+impl CachedFile {
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn is_atomic(&self) -> bool {
+        self.is_atomic.load(Ordering::Relaxed)
+    }
+
+    pub fn position(&self) -> MutexGuard<'_, u64> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Both pointers are at the end of the file. Collective.
+    fn append(&self) {
+        let size = self.library.size(self.file).unwrap_or(0);
+        *self.position() = size;
+        let _set = self.library.set_pointer(self.file, size);
+    }
+
+    /// MPI's code for an answer of vgasnet's, after the file's error handler has looked at it.
+    pub fn code<T>(&self, answer: Result<T, Failed>) -> c_int {
+        match answer {
+            Ok(_) => SUCCESS,
+            Err(Failed) => self.raise(errors::class_of(self.library.error(self.file))),
+        }
+    }
+
+    pub fn raise(&self, code: c_int) -> c_int {
+        ffi::raise(self.handle, code)
+    }
+
+    /// Ends caching: other programs see what was written. Collective.
+    fn end(&self) -> Result<(), Failed> {
+        self.queue.wait_until_idle();
+        let closed = self.library.close(self.file);
+        self.library.free_team(self.team);
+        self.comm.free();
+        closed
+    }
+}
+
+/// Closes a file: first here, so that MPI may delete it then.
+pub fn close(handle: u64, next: impl Fn() -> c_int) -> c_int {
+    let Some(file) = remove(handle) else { return next() };
+    let answer = file.end();
+    // The error handler is still there.
+    let code = file.code(answer);
+    match next() {
+        SUCCESS => code,
+        failed => failed,
+    }
+}
+
+/// Leaves a file to MPI from now on. Collective.
+pub fn give_up(handle: u64, is_atomic: bool) -> c_int {
+    let Some(file) = remove(handle) else { return SUCCESS };
+    let answer = file.end();
+    match file.code(answer) {
+        SUCCESS if is_atomic => ffi::set_atomicity(handle),
+        code => code,
+    }
+}

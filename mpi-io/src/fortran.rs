@@ -1,0 +1,92 @@
+//! The functions as Fortran calls them, where its calls do not come by the C functions: all of them in Open MPI, and in MPICH those of
+//! `mpi_f08` without buffers.
+
+use crate::control::{self, Pointer};
+use crate::ffi;
+use crate::files::{self, Wanted};
+use crate::{job, settings};
+use std::ffi::c_int;
+use vgasnet_mpi_front::{SUCCESS, comm_of, file_of, fortran, info_of, type_of};
+
+/// The integer at an address.
+pub(super) fn int(place: usize) -> c_int {
+    // SAFETY: Fortran passes an integer.
+    unsafe { *(place as *const c_int) }
+}
+
+/// The integer of kind `MPI_OFFSET_KIND` at an address.
+pub(super) fn long(place: usize) -> i64 {
+    // SAFETY: Fortran passes one.
+    unsafe { *(place as *const i64) }
+}
+
+/// The file whose handle is at an address.
+pub(super) fn file(place: usize) -> u64 {
+    file_of(int(place))
+}
+
+/// A string without the blanks at its end.
+fn string<'a>(place: usize, len: usize) -> &'a [u8] {
+    // SAFETY: Fortran passes a string, and how long it is.
+    unsafe { std::slice::from_raw_parts(place as *const u8, len) }.trim_ascii_end()
+}
+
+/// Puts a number where the caller has room for one, and returns MPI's code.
+fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
+    match value {
+        Ok(value) => {
+            // SAFETY: the caller has room for it: MPI's functions put it there, too.
+            unsafe { *(place as *mut T) = value };
+            SUCCESS
+        }
+        Err(code) => code,
+    }
+}
+
+fn started(provided: *mut c_int) -> c_int {
+    // SAFETY: null pointers stand for a program that does not show its arguments; the level is null, or an integer of the caller's.
+    let code = unsafe { ffi::init(0, 0, provided) };
+    if code == SUCCESS {
+        job::start();
+    }
+    code
+}
+
+fortran! {
+    mpi_init_, mpi_init_f08_ => () |_next| started(std::ptr::null_mut());
+    mpi_init_thread_, mpi_init_thread_f08_ => (required provided) |_next| started(provided as *mut c_int);
+
+    mpi_file_open_, mpi_file_open_f08_ => (comm name mode info place; len) |next| {
+        let wanted = || Wanted {
+            comm: comm_of(int(comm)),
+            name: string(name, len),
+            mode: int(mode),
+            hints: settings::hints_of(info_of(int(info))),
+        };
+        files::open(wanted, next, || file(place))
+    };
+    mpi_file_close_, mpi_file_close_f08_ => (place) |next| files::close(file(place), next);
+    mpi_file_set_view_, mpi_file_set_view_f08_ => (place displacement unit tile representation info; len) |next| {
+        let types = [type_of(int(unit)), type_of(int(tile))];
+        control::set_view(file(place), long(displacement), types, string(representation, len), next)
+    };
+    mpi_file_get_info_, mpi_file_get_info_f08_ => (place info) |next|
+        control::info(file(place), next, || info_of(int(info)));
+    mpi_file_get_size_, mpi_file_get_size_f08_ => (place size) |next| put(size, control::size(file(place), next));
+    mpi_file_set_size_, mpi_file_set_size_f08_ => (place size) |next| control::set_size(file(place), long(size), next);
+    mpi_file_preallocate_, mpi_file_preallocate_f08_ => (place size) |next|
+        control::preallocate(file(place), long(size), next);
+    mpi_file_sync_, mpi_file_sync_f08_ => (place) |next| control::sync(file(place), next);
+    mpi_file_set_atomicity_, mpi_file_set_atomicity_f08_ => (place flag) |next|
+        control::set_atomicity(file(place), int(flag), next);
+    mpi_file_get_atomicity_, mpi_file_get_atomicity_f08_ => (place flag) |next|
+        put(flag, control::atomicity(file(place), next));
+    mpi_file_seek_, mpi_file_seek_f08_ => (place offset whence) |next|
+        control::seek(file(place), long(offset), int(whence), Pointer::Individual, next);
+    mpi_file_seek_shared_, mpi_file_seek_shared_f08_ => (place offset whence) |next|
+        control::seek(file(place), long(offset), int(whence), Pointer::Shared, next);
+    mpi_file_get_position_, mpi_file_get_position_f08_ => (place offset) |next|
+        put(offset, control::position(file(place), Pointer::Individual, next));
+    mpi_file_get_position_shared_, mpi_file_get_position_shared_f08_ => (place offset) |next|
+        put(offset, control::position(file(place), Pointer::Shared, next));
+}

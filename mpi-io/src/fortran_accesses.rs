@@ -1,0 +1,104 @@
+//! Reads and writes as Fortran calls them in Open MPI. MPICH's call the C functions.
+
+use crate::access::{self, Access, At};
+use crate::ffi::{self, Status};
+use crate::fortran::{file, int, long};
+use std::ffi::c_int;
+use vgasnet_mpi_front::{SUCCESS, fortran, request_to_fortran, type_of};
+
+/// Memory, elements, and their datatype.
+fn buffer([buffer, count, datatype]: [usize; 3], place: usize, at: At, is_write: bool) -> Access {
+    let is_bottom = buffer as u64 == ffi::constants().fortran_bottom;
+    Access {
+        file: file(place),
+        at,
+        is_write,
+        buffer: if is_bottom { 0 } else { buffer },
+        count: i64::from(int(count)),
+        datatype: type_of(int(datatype)),
+    }
+}
+
+fn at(place: usize) -> At {
+    At::Offset(long(place))
+}
+
+/// Puts the handle of a request where Fortran has room for an integer. MPI is asked by `next`, which puts it there itself.
+fn later(access: &Access, place: usize, next: impl Fn() -> c_int) -> c_int {
+    let mut made: u64 = 0;
+    let code = access::later(access, (&raw mut made).cast(), next);
+    if code == SUCCESS && made != 0 {
+        // SAFETY: there is a request.
+        let number = unsafe { request_to_fortran(&raw const made as usize) };
+        // SAFETY: the caller has an integer there.
+        unsafe { *(place as *mut c_int) = number };
+    }
+    code
+}
+
+fortran! {
+    mpi_file_read_at_, mpi_file_read_at_f08_ => (place offset buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, at(offset), false), Status::Fortran(status), next);
+    mpi_file_read_at_all_, mpi_file_read_at_all_f08_ => (place offset buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, at(offset), false), Status::Fortran(status), next);
+    mpi_file_read_, mpi_file_read_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Individual, false), Status::Fortran(status), next);
+    mpi_file_read_all_, mpi_file_read_all_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Individual, false), Status::Fortran(status), next);
+    mpi_file_read_shared_, mpi_file_read_shared_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Shared, false), Status::Fortran(status), next);
+    mpi_file_read_ordered_, mpi_file_read_ordered_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Ordered, false), Status::Fortran(status), next);
+    mpi_file_write_at_, mpi_file_write_at_f08_ => (place offset buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, at(offset), true), Status::Fortran(status), next);
+    mpi_file_write_at_all_, mpi_file_write_at_all_f08_ => (place offset buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, at(offset), true), Status::Fortran(status), next);
+    mpi_file_write_, mpi_file_write_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Individual, true), Status::Fortran(status), next);
+    mpi_file_write_all_, mpi_file_write_all_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Individual, true), Status::Fortran(status), next);
+    mpi_file_write_shared_, mpi_file_write_shared_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Shared, true), Status::Fortran(status), next);
+    mpi_file_write_ordered_, mpi_file_write_ordered_f08_ => (place buf count kind status) |next|
+        access::now(&buffer([buf, count, kind], place, At::Ordered, true), Status::Fortran(status), next);
+}
+
+fortran! {
+    mpi_file_iread_at_, mpi_file_iread_at_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), false), request, next);
+    mpi_file_iread_at_all_, mpi_file_iread_at_all_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), false), request, next);
+    mpi_file_iread_, mpi_file_iread_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, false), request, next);
+    mpi_file_iread_all_, mpi_file_iread_all_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, false), request, next);
+    mpi_file_iread_shared_, mpi_file_iread_shared_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Shared, false), request, next);
+    mpi_file_iwrite_at_, mpi_file_iwrite_at_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), true), request, next);
+    mpi_file_iwrite_at_all_, mpi_file_iwrite_at_all_f08_ => (place offset buf count kind request) |next| later(&buffer([buf, count, kind], place, at(offset), true), request, next);
+    mpi_file_iwrite_, mpi_file_iwrite_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, true), request, next);
+    mpi_file_iwrite_all_, mpi_file_iwrite_all_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Individual, true), request, next);
+    mpi_file_iwrite_shared_, mpi_file_iwrite_shared_f08_ => (place buf count kind request) |next| later(&buffer([buf, count, kind], place, At::Shared, true), request, next);
+}
+
+fortran! {
+    mpi_file_read_at_all_begin_, mpi_file_read_at_all_begin_f08_ => (place offset buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, at(offset), false), "MPI_File_read_at_all", next);
+    mpi_file_read_at_all_end_, mpi_file_read_at_all_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_read_at_all", Status::Fortran(status), next);
+    mpi_file_read_all_begin_, mpi_file_read_all_begin_f08_ => (place buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, At::Individual, false), "MPI_File_read_all", next);
+    mpi_file_read_all_end_, mpi_file_read_all_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_read_all", Status::Fortran(status), next);
+    mpi_file_read_ordered_begin_, mpi_file_read_ordered_begin_f08_ => (place buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, At::Ordered, false), "MPI_File_read_ordered", next);
+    mpi_file_read_ordered_end_, mpi_file_read_ordered_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_read_ordered", Status::Fortran(status), next);
+    mpi_file_write_at_all_begin_, mpi_file_write_at_all_begin_f08_ => (place offset buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, at(offset), true), "MPI_File_write_at_all", next);
+    mpi_file_write_at_all_end_, mpi_file_write_at_all_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_write_at_all", Status::Fortran(status), next);
+    mpi_file_write_all_begin_, mpi_file_write_all_begin_f08_ => (place buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, At::Individual, true), "MPI_File_write_all", next);
+    mpi_file_write_all_end_, mpi_file_write_all_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_write_all", Status::Fortran(status), next);
+    mpi_file_write_ordered_begin_, mpi_file_write_ordered_begin_f08_ => (place buf count kind) |next|
+        access::begin(&buffer([buf, count, kind], place, At::Ordered, true), "MPI_File_write_ordered", next);
+    mpi_file_write_ordered_end_, mpi_file_write_ordered_end_f08_ => (place buf status) |next|
+        access::end(file(place), "MPI_File_write_ordered", Status::Fortran(status), next);
+}

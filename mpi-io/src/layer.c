@@ -1,0 +1,219 @@
+/* MPI for Rust, which cannot call it by itself: handles, constants and types differ from one implementation to the next.
+ * Functions that return an int return MPI's error code, unless it says otherwise. */
+#include "layer.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
+
+/* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
+const char *vgasnet_mpi_io_resolve(void) {
+#define FIND(name)                                                                                  \
+    if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
+    NEXT_FUNCTIONS(FIND)
+    return NULL;
+}
+
+/* As ffi.rs has them. */
+struct constants {
+    uint64_t status_ignore;
+    uint64_t fortran_status_ignore;
+    uint64_t fortran_bottom;
+    int32_t thread_multiple;
+    int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
+    int32_t seek_set, seek_current, seek_end;
+    int32_t order_fortran, distribute_none, distribute_block, distribute_default;
+    int32_t err_access, err_amode, err_arg, err_bad_file, err_file_exists, err_io, err_no_space, err_no_such_file, err_quota,
+        err_read_only, err_other;
+};
+
+#ifdef OPEN_MPI
+extern MPI_Fint *MPI_F_STATUS_IGNORE;
+extern int mpi_fortran_bottom_;
+#pragma weak MPI_F_STATUS_IGNORE
+#pragma weak mpi_fortran_bottom_
+#endif
+
+void vgasnet_mpi_io_constants(struct constants *constants) {
+    memset(constants, 0, sizeof *constants);
+    constants->status_ignore = (uint64_t)(uintptr_t)MPI_STATUS_IGNORE;
+#ifdef OPEN_MPI
+    constants->fortran_status_ignore = &MPI_F_STATUS_IGNORE == NULL ? 0 : (uint64_t)(uintptr_t)MPI_F_STATUS_IGNORE;
+    constants->fortran_bottom = (uint64_t)(uintptr_t)&mpi_fortran_bottom_;
+#endif
+    constants->thread_multiple = MPI_THREAD_MULTIPLE;
+    constants->mode_read_only = MPI_MODE_RDONLY;
+    constants->mode_write_only = MPI_MODE_WRONLY;
+    constants->mode_read_write = MPI_MODE_RDWR;
+    constants->mode_append = MPI_MODE_APPEND;
+    constants->mode_sequential = MPI_MODE_SEQUENTIAL;
+    constants->seek_set = MPI_SEEK_SET;
+    constants->seek_current = MPI_SEEK_CUR;
+    constants->seek_end = MPI_SEEK_END;
+    constants->order_fortran = MPI_ORDER_FORTRAN;
+    constants->distribute_none = MPI_DISTRIBUTE_NONE;
+    constants->distribute_block = MPI_DISTRIBUTE_BLOCK;
+    constants->distribute_default = MPI_DISTRIBUTE_DFLT_DARG;
+    constants->err_access = MPI_ERR_ACCESS;
+    constants->err_amode = MPI_ERR_AMODE;
+    constants->err_arg = MPI_ERR_ARG;
+    constants->err_bad_file = MPI_ERR_BAD_FILE;
+    constants->err_file_exists = MPI_ERR_FILE_EXISTS;
+    constants->err_io = MPI_ERR_IO;
+    constants->err_no_space = MPI_ERR_NO_SPACE;
+    constants->err_no_such_file = MPI_ERR_NO_SUCH_FILE;
+    constants->err_quota = MPI_ERR_QUOTA;
+    constants->err_read_only = MPI_ERR_READ_ONLY;
+    constants->err_other = MPI_ERR_OTHER;
+}
+
+int vgasnet_mpi_io_init(void *argc, void *argv, int *provided) {
+    return NEXT(Init_thread)(argc, argv, MPI_THREAD_MULTIPLE, provided);
+}
+
+int vgasnet_mpi_io_thread_level(int *level) {
+    return NEXT(Query_thread)(level);
+}
+
+/* A communicator of the library's own with the same ranks. Its errors are returned. */
+int vgasnet_mpi_io_comm_dup(uint64_t comm, uint64_t *own) {
+    MPI_Comm made;
+    int error = NEXT(Comm_dup)(TO_HANDLE(MPI_Comm, comm), &made);
+    if (error) return error;
+    *own = FROM_HANDLE(made);
+    return NEXT(Comm_set_errhandler)(made, MPI_ERRORS_RETURN);
+}
+
+int vgasnet_mpi_io_comm_free(uint64_t comm) {
+    MPI_Comm its = TO_HANDLE(MPI_Comm, comm);
+    return NEXT(Comm_free)(&its);
+}
+
+int vgasnet_mpi_io_place(uint64_t comm, int *rank, int *ranks) {
+    int error = NEXT(Comm_rank)(TO_HANDLE(MPI_Comm, comm), rank);
+    return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
+}
+
+/* The ranks of a communicator as those of MPI_COMM_WORLD. Returns 0 if one of them is not there. */
+int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
+    MPI_Group group, world;
+    int i, *places = malloc((size_t)ranks * sizeof *places), is_found = 0;
+    if (places == NULL) return 0;
+    for (i = 0; i < ranks; ++i) places[i] = i;
+    if (NEXT(Comm_group)(TO_HANDLE(MPI_Comm, comm), &group) == MPI_SUCCESS) {
+        if (NEXT(Comm_group)(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+            is_found = NEXT(Group_translate_ranks)(group, ranks, places, world, members) == MPI_SUCCESS;
+            NEXT(Group_free)(&world);
+        }
+        NEXT(Group_free)(&group);
+    }
+    for (i = 0; i < ranks && is_found; ++i) is_found = members[i] != MPI_UNDEFINED;
+    free(places);
+    return is_found;
+}
+
+/* Collective: the smallest of the ranks' numbers. */
+int vgasnet_mpi_io_least(uint64_t comm, int *number) {
+    return NEXT(Allreduce)(MPI_IN_PLACE, number, 1, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
+}
+
+/* Collective: the first rank's number. */
+int vgasnet_mpi_io_of_first(uint64_t comm, uint64_t *number) {
+    return NEXT(Bcast)(number, 1, MPI_UINT64_T, 0, TO_HANDLE(MPI_Comm, comm));
+}
+
+/* Collective: the sum of the numbers of lower ranks, and of all. */
+int vgasnet_mpi_io_sums(uint64_t comm, uint64_t mine, uint64_t *before, uint64_t *all) {
+    int error;
+    *before = 0;
+    if ((error = NEXT(Exscan)(&mine, before, 1, MPI_UINT64_T, MPI_SUM, TO_HANDLE(MPI_Comm, comm)))) return error;
+    return NEXT(Allreduce)(&mine, all, 1, MPI_UINT64_T, MPI_SUM, TO_HANDLE(MPI_Comm, comm));
+}
+
+/* Returns whether the info has the key; its value is cut to `bytes`. */
+int vgasnet_mpi_io_info(uint64_t info, const char *key, char *value, int bytes) {
+    int found = 0;
+    char whole[MPI_MAX_INFO_VAL + 1];
+    if (TO_HANDLE(MPI_Info, info) == MPI_INFO_NULL) return 0;
+    if (NEXT(Info_get)(TO_HANDLE(MPI_Info, info), key, MPI_MAX_INFO_VAL, whole, &found) || !found) return 0;
+    strncpy(value, whole, bytes - 1);
+    value[bytes - 1] = '\0';
+    return 1;
+}
+
+int vgasnet_mpi_io_info_set(uint64_t info, const char *key, const char *value) {
+    return NEXT(Info_set)(TO_HANDLE(MPI_Info, info), key, value);
+}
+
+/* What the file's error handler makes of an error. */
+int vgasnet_mpi_io_raise(uint64_t file, int code) {
+    NEXT(File_call_errhandler)(TO_HANDLE(MPI_File, file), code);
+    return code;
+}
+
+int vgasnet_mpi_io_set_atomicity(uint64_t file) {
+    return NEXT(File_set_atomicity)(TO_HANDLE(MPI_File, file), 1);
+}
+
+static int set_status(MPI_Status *status, int64_t bytes) {
+    status->MPI_ERROR = MPI_SUCCESS;
+    NEXT(Status_set_cancelled)(status, 0);
+    return NEXT(Status_set_elements_x)(status, MPI_BYTE, bytes);
+}
+
+/* So many bytes were moved. */
+void vgasnet_mpi_io_status(uint64_t place, int64_t bytes) {
+    MPI_Status *status = (MPI_Status *)(uintptr_t)place, made;
+    if (status == MPI_STATUS_IGNORE) return;
+    /* Calls that complete one operation leave the field of the error alone. */
+    made = *status;
+    set_status(&made, bytes);
+    made.MPI_ERROR = status->MPI_ERROR;
+    *status = made;
+}
+
+#ifdef OPEN_MPI
+#pragma weak PMPI_Status_c2f
+void vgasnet_mpi_io_fortran_status(void *place, int64_t bytes) {
+    MPI_Status status;
+    memset(&status, 0, sizeof status);
+    set_status(&status, bytes);
+    PMPI_Status_c2f(&status, place);
+}
+#endif
+
+/* A request whose end is told by Rust: vgasnet_mpi_io_outcome says how it ended, vgasnet_mpi_io_drop forgets it. */
+int vgasnet_mpi_io_outcome(void *operation, int64_t *bytes);
+void vgasnet_mpi_io_drop(void *operation);
+
+static int on_query(void *operation, MPI_Status *status) {
+    int64_t bytes;
+    int code = vgasnet_mpi_io_outcome(operation, &bytes);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    set_status(status, bytes);
+    return code;
+}
+
+static int on_free(void *operation) {
+    vgasnet_mpi_io_drop(operation);
+    return MPI_SUCCESS;
+}
+
+static int on_cancel(void *operation, int is_complete) {
+    (void)operation, (void)is_complete;
+    return MPI_SUCCESS;
+}
+
+int vgasnet_mpi_io_request(void *operation, void *place, uint64_t *handle) {
+    MPI_Request request;
+    int error = NEXT(Grequest_start)(on_query, on_free, on_cancel, operation, &request);
+    if (error) return error;
+    memcpy(place, &request, sizeof request);
+    *handle = FROM_HANDLE(request);
+    return MPI_SUCCESS;
+}
+
+int vgasnet_mpi_io_complete(uint64_t request) {
+    return NEXT(Grequest_complete)(TO_HANDLE(MPI_Request, request));
+}

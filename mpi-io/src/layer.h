@@ -1,0 +1,30 @@
+/* What the C files share. MPI's functions are called by the next definition of their names, as Rust calls them. */
+#ifndef VGASNET_MPI_IO_LAYER_H
+#define VGASNET_MPI_IO_LAYER_H
+#include <front.h>
+
+/* The functions that the layer calls itself. */
+#define NEXT_FUNCTIONS(X)                                                                                                   \
+    X(Allreduce) X(Bcast) X(Comm_dup) X(Comm_free) X(Comm_group) X(Comm_rank) X(Comm_set_errhandler)             \
+    X(Comm_size) X(Exscan) X(File_call_errhandler) X(File_set_atomicity) X(Grequest_complete) X(Grequest_start)                  \
+    X(Group_free) X(Group_translate_ranks) X(Info_get) X(Info_set) X(Init_thread) X(Query_thread) X(Status_set_cancelled)   \
+    X(Status_set_elements_x) X(Type_create_keyval) X(Type_free) X(Type_get_attr) X(Type_get_contents)                       \
+    X(Type_get_envelope) X(Type_get_extent_x) X(Type_get_true_extent_x) X(Type_set_attr) X(Type_size_x)                     \
+    NEXT_FUNCTIONS_4(X)
+
+#if MPI_VERSION >= 4
+#define NEXT_FUNCTIONS_4(X) X(Type_get_contents_c) X(Type_get_envelope_c)
+#else
+#define NEXT_FUNCTIONS_4(X)
+#endif
+
+struct vgasnet_mpi_io_next {
+    NEXT_FUNCTIONS(DECLARE_NEXT)
+};
+
+extern struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
+
+/* MPI_Allreduce as the next library has it. */
+#define NEXT(name) (vgasnet_mpi_io_next.name)
+
+#endif

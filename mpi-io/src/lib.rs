@@ -1,0 +1,36 @@
+//! `libvgasnet-mpi-io.so`: shared files under MPI programs that know nothing of vgasnet.
+//!
+//! It is loaded before MPI, and defines functions of MPI's by their names ([`calls`], [`fortran`]). Those about files that a hint or
+//! `VGASNET_MPI_FILES` names are served by vgasnet, which starts in `MPI_Init`; all others go on to the next definition of their name.
+//! What the user sees of it is in `docs/files.md`.
+//!
+//! - [`files`] knows the files that are cached; [`access`] reads and writes, [`control`] does all else.
+//! - [`view`] says where the bytes of a view are, [`layout`] and [`types`] where those of a datatype; [`transfer`] brings the two together.
+//! - [`queue`] does what a program does not wait for.
+//!
+//! MPI's handles and macros stay in C (`layer.c`, `types.c`); [`ffi`] has them as integers. [`vgasnet`] is vgasnet's C interface.
+
+#![cfg(feature = "link")]
+
+mod access;
+mod calls;
+#[cfg(mpi_4)]
+mod calls_4;
+mod control;
+mod errors;
+mod ffi;
+mod files;
+mod fortran;
+#[cfg(open_mpi)]
+mod fortran_accesses;
+mod job;
+mod layout;
+mod queue;
+mod settings;
+mod transfer;
+mod types;
+mod vgasnet;
+mod view;
+
+/// The name by which lines for the user begin.
+const LIBRARY: &str = "vgasnet-mpi-io";

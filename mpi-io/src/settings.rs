@@ -1,0 +1,138 @@
+//! Which files are cached, and what vgasnet gets for them.
+
+use crate::LIBRARY;
+use crate::ffi;
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// What vgasnet has where the user says nothing: pages as large as blocks of parallel file systems are, and a pool that a program leaves
+/// room for which knows nothing of it.
+const DEFAULTS: [(&str, &str); 3] =
+    [("VGASNET_PAGE_SIZE", "256K"), ("VGASNET_POOL_SIZE", "128M"), ("VGASNET_CONDUIT", "mpi")];
+
+/// What ROMIO lets stand before a path, with a colon.
+const FILE_SYSTEMS: [&str; 8] = ["ufs", "nfs", "xfs", "gpfs", "lustre", "panfs", "daos", "pvfs2"];
+
+/// Sets environment variables that the user has not set.
+///
+/// # Safety
+/// No other thread looks at the environment.
+pub unsafe fn set_defaults() {
+    for (name, value) in DEFAULTS {
+        if std::env::var_os(name).is_none_or(|value| value.is_empty()) {
+            // SAFETY: as the caller says.
+            unsafe { std::env::set_var(name, value) };
+        }
+    }
+}
+
+/// A path without the name of a file system before it.
+pub fn path_of(name: &[u8]) -> &[u8] {
+    let at = name.iter().position(|byte| *byte == b':');
+    match at {
+        Some(at) if FILE_SYSTEMS.iter().any(|known| known.as_bytes() == &name[..at]) => &name[at + 1..],
+        _ => name,
+    }
+}
+
+/// What infos say about a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Whether it is cached, if they say.
+    pub is_cached: Option<bool>,
+    /// Bytes side by side for one rank; 0 if they do not say.
+    pub stripe_bytes: usize,
+    /// How many ranks read and write it; 0 if they do not say.
+    pub io_ranks: u32,
+}
+
+/// Reads a file's hints by the keys of an info.
+pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
+    let number = |key: &CStr| value(key).and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
+    let is_cached = [c"vgasnet_cache", c"romio_caching"].into_iter().find_map(|key| {
+        let text = value(key)?;
+        match text.as_str() {
+            "enable" | "true" => Some(true),
+            "disable" | "false" => Some(false),
+            _ => {
+                eprintln!("{LIBRARY}: {}={text}: enable and disable are allowed; ignored", key.to_string_lossy());
+                None
+            }
+        }
+    });
+    Hints { is_cached, stripe_bytes: number(c"striping_unit") as usize, io_ranks: number(c"cb_nodes") }
+}
+
+/// The hints of an info.
+pub fn hints_of(info: u64) -> Hints {
+    hints(|key| ffi::info(info, key))
+}
+
+/// Patterns, with colons between them. Those without a slash are for the last part of a path.
+#[derive(Debug)]
+pub struct Patterns(Vec<CString>);
+
+impl Patterns {
+    fn new(text: &OsString) -> Patterns {
+        let parts = text.as_bytes().split(|byte| *byte == b':').filter(|part| !part.is_empty());
+        Patterns(parts.filter_map(|part| CString::new(part).ok()).collect())
+    }
+
+    /// Those of `VGASNET_MPI_FILES`.
+    pub fn of_environment() -> &'static Patterns {
+        static PATTERNS: OnceLock<Patterns> = OnceLock::new();
+        PATTERNS.get_or_init(|| Patterns::new(&std::env::var_os("VGASNET_MPI_FILES").unwrap_or_default()))
+    }
+
+    /// Whether a path is meant.
+    pub fn match_path(&self, path: &CStr) -> bool {
+        let last = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes())).file_name();
+        let last = last.and_then(|last| CString::new(last.as_bytes()).ok());
+        let matches = |pattern: &CStr, text: &CStr| {
+            // SAFETY: both are strings.
+            unsafe { libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 }
+        };
+        self.0.iter().any(|pattern| {
+            let is_path = pattern.to_bytes().contains(&b'/');
+            let text = if is_path { Some(path) } else { last.as_deref() };
+            text.is_some_and(|text| matches(pattern, text))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_for_names_and_for_paths() {
+        let patterns = Patterns::new(&OsString::from("*.nc::check?:/data/*.h5"));
+        let is = |path: &CStr| patterns.match_path(path);
+        assert!(is(c"a.nc") && is(c"/x/y/a.nc") && is(c"dir/check1") && is(c"/data/deep/a.h5"));
+        assert!(!is(c"a.ncx") && !is(c"check") && !is(c"data/a.h5") && !is(c"a.h5") && !is(c""));
+        assert!(!Patterns::new(&OsString::new()).match_path(c"a"));
+    }
+
+    #[test]
+    fn the_name_of_a_file_system_is_no_part_of_a_path() {
+        assert_eq!(path_of(b"ufs:/a/b"), b"/a/b");
+        assert_eq!(path_of(b"nfs:x:y"), b"x:y");
+        assert_eq!(path_of(b"c:x"), b"c:x");
+        assert_eq!(path_of(b"plain"), b"plain");
+    }
+
+    #[test]
+    fn hints_say_what_is_cached() {
+        let of = |pairs: &'static [(&CStr, &str)]| {
+            hints(|key| pairs.iter().find(|(its, _)| *its == key).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(of(&[]), Hints::default());
+        assert_eq!(of(&[(c"romio_caching", "enable")]).is_cached, Some(true));
+        assert_eq!(of(&[(c"vgasnet_cache", "disable"), (c"romio_caching", "enable")]).is_cached, Some(false));
+        assert_eq!(of(&[(c"vgasnet_cache", "x")]).is_cached, None);
+        let numbers = of(&[(c"striping_unit", "1048576"), (c"cb_nodes", "2")]);
+        assert_eq!((numbers.stripe_bytes, numbers.io_ranks), (1 << 20, 2));
+    }
+}

@@ -1,0 +1,170 @@
+//! Moving bytes between a program's memory and a file as its view shows it.
+
+use crate::files::CachedFile;
+use crate::layout::Layout;
+use crate::vgasnet::{Failed, Piece};
+use crate::view::{Place, View};
+use std::sync::Arc;
+
+/// Places and pieces that one call of vgasnet's gets, unless all have to be one step.
+const ENTRIES_MAX: usize = 1 << 14;
+
+/// A program's memory: elements of a datatype.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Where the elements begin.
+    pub base: usize,
+    pub count: u64,
+    pub layout: Arc<Layout>,
+}
+
+impl Memory {
+    /// Bytes of data.
+    pub fn bytes(&self) -> u64 {
+        self.count * self.layout.size
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = Piece> + '_ {
+        let piece =
+            |address: i64, len: u64| Piece { address: self.base.wrapping_add(address as usize), len: len as usize };
+        self.layout.elements(self.count).map(move |run| piece(run.at, run.len))
+    }
+}
+
+/// Bytes of a file, as a view shows them, and of memory.
+#[derive(Clone, Debug)]
+pub struct Transfer {
+    pub view: Arc<View>,
+    pub position: u64,
+    pub memory: Memory,
+    pub is_write: bool,
+}
+
+impl Transfer {
+    /// Does it. Returns how many bytes there were.
+    ///
+    /// # Safety
+    /// The memory is valid until this returns.
+    pub unsafe fn run(&self, file: &CachedFile) -> Result<u64, Failed> {
+        let bytes = self.memory.bytes();
+        let entries_max = if file.is_atomic() { usize::MAX } else { ENTRIES_MAX };
+        let mut batches = Batches {
+            places: self.view.places(self.position, bytes),
+            pieces: self.memory.pieces(),
+            place: None,
+            piece: None,
+            entries_max,
+        };
+        let (mut places, mut pieces) = (Vec::new(), Vec::new());
+        let mut moved = 0;
+        while let Some(wanted) = batches.next(&mut places, &mut pieces) {
+            // SAFETY: as the caller says.
+            let done = unsafe {
+                if self.is_write {
+                    file.library.write(file.file, &places, &pieces).map(|()| wanted)?
+                } else {
+                    file.library.read(file.file, &places, &pieces)?
+                }
+            };
+            moved += done;
+            if done < wanted {
+                break;
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// Splits both lists into batches: a batch's places have as many bytes as its pieces.
+struct Batches<P, M> {
+    places: P,
+    pieces: M,
+    /// What is left of those that were split.
+    place: Option<Place>,
+    piece: Option<Piece>,
+    entries_max: usize,
+}
+
+impl<P: Iterator<Item = Place>, M: Iterator<Item = Piece>> Batches<P, M> {
+    /// Fills both lists with what comes next. Returns how many bytes that is.
+    fn next(&mut self, places: &mut Vec<Place>, pieces: &mut Vec<Piece>) -> Option<u64> {
+        places.clear();
+        pieces.clear();
+        let mut bytes = 0;
+        // Whether what is left follows on the last entry.
+        let (mut goes_on, mut goes_on_here) = (false, false);
+        while places.len().max(pieces.len()) < self.entries_max {
+            let (Some(place), Some(piece)) =
+                (self.place.take().or_else(|| self.places.next()), self.piece.take().or_else(|| self.pieces.next()))
+            else {
+                break;
+            };
+            let len = place.len.min(piece.len as u64);
+            match places.last_mut() {
+                Some(last) if goes_on => last.len += len,
+                _ => places.push(Place { len, ..place }),
+            }
+            match pieces.last_mut() {
+                Some(last) if goes_on_here => last.len += len as usize,
+                _ => pieces.push(Piece { len: len as usize, ..piece }),
+            }
+            (goes_on, goes_on_here) = (len < place.len, len < piece.len as u64);
+            self.place = goes_on.then(|| Place { offset: place.offset + len, len: place.len - len });
+            let rest = |piece: Piece| Piece { address: piece.address + len as usize, len: piece.len - len as usize };
+            self.piece = goes_on_here.then(|| rest(piece));
+            bytes += len;
+        }
+        (bytes > 0).then_some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which byte of the file goes to which of memory, as all batches say.
+    fn pairs(places: &[(u64, u64)], pieces: &[(usize, usize)], entries_max: usize) -> Vec<(u64, usize)> {
+        let mut batches = Batches {
+            places: places.iter().map(|(offset, len)| Place { offset: *offset, len: *len }),
+            pieces: pieces.iter().map(|(address, len)| Piece { address: *address, len: *len }),
+            place: None,
+            piece: None,
+            entries_max,
+        };
+        let (mut all, mut of_file, mut of_memory) = (Vec::new(), Vec::new(), Vec::new());
+        while let Some(bytes) = batches.next(&mut of_file, &mut of_memory) {
+            assert!(of_file.len().max(of_memory.len()) <= entries_max);
+            let file: Vec<u64> = of_file.iter().flat_map(|place| place.offset..place.offset + place.len).collect();
+            let memory: Vec<usize> =
+                of_memory.iter().flat_map(|piece| piece.address..piece.address + piece.len).collect();
+            assert_eq!((file.len(), memory.len()), (bytes as usize, bytes as usize));
+            all.extend(file.into_iter().zip(memory));
+        }
+        all
+    }
+
+    #[test]
+    fn batches_have_all_bytes_in_order() {
+        let (places, pieces) = ([(0, 10), (20, 1), (30, 9), (50, 4)], [(1000, 3), (2000, 14), (3000, 1), (4000, 6)]);
+        let whole = pairs(&places, &pieces, usize::MAX);
+        assert_eq!(whole.len(), 24);
+        assert_eq!((whole[3], whole[10], whole[23]), ((3, 2000), (20, 2007), (53, 4005)));
+        for entries_max in 1..6 {
+            assert_eq!(pairs(&places, &pieces, entries_max), whole);
+        }
+    }
+
+    #[test]
+    fn entries_that_go_on_are_one() {
+        let mut batches = Batches {
+            places: [Place { offset: 0, len: 8 }].into_iter(),
+            pieces: (0..8).map(|at| Piece { address: 16 * at, len: 1 }),
+            place: None,
+            piece: None,
+            entries_max: 100,
+        };
+        let (mut places, mut pieces) = (Vec::new(), Vec::new());
+        assert_eq!(batches.next(&mut places, &mut pieces), Some(8));
+        assert_eq!((places, pieces.len()), (vec![Place { offset: 0, len: 8 }], 8));
+    }
+}

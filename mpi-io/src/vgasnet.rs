@@ -1,0 +1,276 @@
+//! vgasnet by its C interface. The library is loaded when MPI has started, so a program without MPI does not pay for it.
+//!
+//! It is loaded for this library alone: none of its names come before those of the program's other libraries.
+
+use crate::view::Place;
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+/// `VGASNET_OK`, as in types.h.
+const OK: c_int = 0;
+
+/// `VGASNET_FILE_READ` and `VGASNET_FILE_WRITE`, as in files.h.
+pub const READ: c_int = 1;
+/// See [`READ`].
+pub const WRITE: c_int = 2;
+
+/// `vgasnet_memvec_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Piece {
+    pub address: usize,
+    pub len: usize,
+}
+
+/// `vgasnet_file_options_t`.
+#[repr(C)]
+struct Options {
+    struct_bytes: usize,
+    stripe_bytes: usize,
+    io_ranks: u32,
+    flags: c_uint,
+}
+
+/// A team, and a file, as C has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Team(usize);
+/// See [`Team`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct File(usize);
+
+macro_rules! functions {
+    ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
+        /// vgasnet's functions.
+        #[derive(Debug)]
+        #[allow(clippy::type_complexity, reason = "C's own signatures")]
+        pub struct Library {
+            $($name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)+
+        }
+
+        impl Library {
+            /// Finds the functions in a library that was loaded.
+            ///
+            /// # Errors
+            /// The name of one that is not there.
+            fn find(library: *mut c_void) -> Result<Library, &'static str> {
+                Ok(Library {
+                    $($name: {
+                        const NAME: &str = concat!("vgasnet_", stringify!($name), "\0");
+                        // SAFETY: the library was loaded, and the name ends with a zero.
+                        let found = unsafe { libc::dlsym(library, NAME.as_ptr().cast()) };
+                        if found.is_null() {
+                            return Err(NAME.trim_end_matches('\0'));
+                        }
+                        // SAFETY: the function of this name has these arguments: vgasnet.h.
+                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(found) }
+                    },)+
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    init: fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
+    attach: fn(*mut c_void, c_int, usize, usize) -> c_int;
+    coll_team_of: fn(usize, *const u32, u32) -> Team;
+    coll_team_free: fn(Team);
+    file_open: fn(Team, *const c_char, c_int, c_uint, *const Options, *mut File) -> c_int;
+    file_close: fn(File) -> c_int;
+    file_sync: fn(File) -> c_int;
+    file_set_size: fn(File, u64) -> c_int;
+    file_size: fn(File, *mut u64) -> c_int;
+    file_set_atomic: fn(File, c_int) -> c_int;
+    file_set_pointer: fn(File, u64) -> c_int;
+    file_take: fn(File, u64, *mut u64) -> c_int;
+    file_read_at: fn(File, u64, *mut c_void, usize, *mut usize) -> c_int;
+    file_write_at: fn(File, u64, *const c_void, usize) -> c_int;
+    file_readv_at: fn(File, usize, *const Place, usize, *const Piece, *mut usize) -> c_int;
+    file_writev_at: fn(File, usize, *const Place, usize, *const Piece) -> c_int;
+    file_error: fn(File, *mut c_int) -> c_int;
+}
+
+/// A call has failed. vgasnet has told the user why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed;
+
+fn check(code: c_int) -> Result<(), Failed> {
+    if code == OK { Ok(()) } else { Err(Failed) }
+}
+
+/// The directory of this library.
+fn own_dir() -> Option<PathBuf> {
+    // SAFETY: all fields may be 0.
+    let mut about: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: the address is one of this library.
+    if unsafe { libc::dladdr(own_dir as *const c_void, &mut about) } == 0 || about.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: it is a string of the loader's.
+    let path = unsafe { CStr::from_ptr(about.dli_fname) }.to_bytes().to_vec();
+    Path::new(&OsString::from_vec(path)).canonicalize().ok()?.parent().map(Path::to_path_buf)
+}
+
+/// Loads the library that lies beside this one, else one that the loader finds.
+///
+/// # Errors
+/// Why there is none, as a line.
+pub fn load() -> Result<Library, String> {
+    let beside = own_dir().map(|dir| dir.join("libvgasnet.so")).filter(|path| path.exists());
+    let path = beside.unwrap_or_else(|| PathBuf::from("libvgasnet.so"));
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|_| "a path with a zero".to_owned())?;
+    // SAFETY: the name is a string. The library's initialisers are vgasnet's.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        // SAFETY: the loader has just failed, so there is a line, which stays until it is called again.
+        let line = unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned();
+        return Err(format!("{line}; install it beside this library, or set LD_LIBRARY_PATH"));
+    }
+    Library::find(library).map_err(|name| format!("{} has no {name}; install the two of one version", path.display()))
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'a> {
+    pub path: &'a CStr,
+    pub flags: c_int,
+    /// Bytes side by side that one rank reads and writes; 0 for the default.
+    pub stripe_bytes: usize,
+    /// Ranks that do so; 0 for all.
+    pub io_ranks: u32,
+}
+
+impl Library {
+    /// Starts vgasnet with an empty segment, in a program that has started MPI. Collective over all ranks.
+    pub fn start(&self) -> Result<(), Failed> {
+        // SAFETY: null pointers stand for the process's own arguments, and for no handlers.
+        check(unsafe { (self.init)(ptr::null_mut(), ptr::null_mut()) })?;
+        // SAFETY: as above.
+        check(unsafe { (self.attach)(ptr::null_mut(), 0, 0, 0) })
+    }
+
+    /// A team of these ranks. Collective over them.
+    pub fn team_of(&self, members: &[u32], tag: u32) -> Team {
+        // SAFETY: the list has as many numbers.
+        unsafe { (self.coll_team_of)(members.len(), members.as_ptr(), tag) }
+    }
+
+    /// Forgets a team.
+    pub fn free_team(&self, team: Team) {
+        // SAFETY: the team came of `team_of`.
+        unsafe { (self.coll_team_free)(team) }
+    }
+
+    /// Collective over the team, as are close, sync and what sets something.
+    pub fn open(&self, team: Team, opening: &Opening<'_>) -> Result<File, Failed> {
+        let &Opening { path, flags, stripe_bytes, io_ranks } = opening;
+        let options = Options { struct_bytes: size_of::<Options>(), stripe_bytes, io_ranks, flags: 0 };
+        let mut file = File(0);
+        // SAFETY: the path is a string, and there is room for a file.
+        check(unsafe { (self.file_open)(team, path.as_ptr(), flags, 0, &options, &mut file) })?;
+        Ok(file)
+    }
+
+    /// Closes a file.
+    pub fn close(&self, file: File) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_close)(file) })
+    }
+
+    /// All that was written is on the disk.
+    pub fn sync(&self, file: File) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_sync)(file) })
+    }
+
+    /// Cuts the file, or adds zeros.
+    pub fn set_size(&self, file: File, bytes: u64) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_set_size)(file, bytes) })
+    }
+
+    /// Reserves space for so many bytes, and has the file at least so long.
+    pub fn preallocate(&self, file: File, bytes: u64) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_set_size)(file, bytes) })
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self, file: File) -> Result<u64, Failed> {
+        let mut bytes = 0;
+        // SAFETY: there is room for the size.
+        check(unsafe { (self.file_size)(file, &mut bytes) })?;
+        Ok(bytes)
+    }
+
+    /// Turns mode atomic on or off.
+    pub fn set_atomic(&self, file: File, is_atomic: bool) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_set_atomic)(file, c_int::from(is_atomic)) })
+    }
+
+    /// Sets the shared pointer.
+    pub fn set_pointer(&self, file: File, value: u64) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_set_pointer)(file, value) })
+    }
+
+    /// Adds to the shared pointer. Returns what it was. Of this rank alone, as are reads and writes.
+    pub fn take(&self, file: File, amount: u64) -> Result<u64, Failed> {
+        let mut before = 0;
+        // SAFETY: there is room for the number.
+        check(unsafe { (self.file_take)(file, amount, &mut before) })?;
+        Ok(before)
+    }
+
+    /// Reads bytes of places to pieces. Returns how many there were before the end of the file.
+    ///
+    /// # Safety
+    /// The memory may be written.
+    pub unsafe fn read(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<u64, Failed> {
+        let mut read = 0;
+        // SAFETY: as the caller says; the lists are as long as they are.
+        check(unsafe {
+            match (places, pieces) {
+                ([place], [piece]) => {
+                    let (to, len) = (piece.address as *mut c_void, piece.len.min(place.len as usize));
+                    (self.file_read_at)(file, place.offset, to, len, &mut read)
+                }
+                _ => {
+                    let (runs, to) = (places.len(), pieces.len());
+                    (self.file_readv_at)(file, runs, places.as_ptr(), to, pieces.as_ptr(), &mut read)
+                }
+            }
+        })?;
+        Ok(read as u64)
+    }
+
+    /// Writes bytes of pieces to places.
+    ///
+    /// # Safety
+    /// The memory may be read.
+    pub unsafe fn write(&self, file: File, places: &[Place], pieces: &[Piece]) -> Result<(), Failed> {
+        // SAFETY: as the caller says; the lists are as long as they are.
+        check(unsafe {
+            match (places, pieces) {
+                ([place], [piece]) => {
+                    let (from, len) = (piece.address as *const c_void, piece.len.min(place.len as usize));
+                    (self.file_write_at)(file, place.offset, from, len)
+                }
+                _ => (self.file_writev_at)(file, places.len(), places.as_ptr(), pieces.len(), pieces.as_ptr()),
+            }
+        })
+    }
+
+    /// The first error of the file on this rank, as a number of the system's.
+    pub fn error(&self, file: File) -> Option<c_int> {
+        let mut errno = 0;
+        // SAFETY: there is room for the number.
+        let code = unsafe { (self.file_error)(file, &mut errno) };
+        (code != OK && errno != 0).then_some(errno)
+    }
+}

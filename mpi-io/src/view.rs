@@ -1,0 +1,179 @@
+//! What a process sees of a file: the bytes of its view, one behind the other, and where they are in the file. Pure.
+//!
+//! A view is a displacement and a file type that repeats from there on (MPI 4.0, section 14.3). Positions here count the bytes that the
+//! view shows; MPI's offsets count elementary types.
+
+use crate::layout::{Layout, Run};
+use std::sync::Arc;
+
+/// A run of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Place {
+    pub offset: u64,
+    pub len: u64,
+}
+
+/// A view.
+#[derive(Clone, Debug)]
+pub struct View {
+    displacement: u64,
+    /// Bytes of an elementary type.
+    pub unit: u64,
+    tile: Arc<Layout>,
+    /// The position in its tile at which each run begins.
+    starts: Box<[u64]>,
+}
+
+impl View {
+    /// A view; `None` for one that shows nothing or goes back, as MPI forbids.
+    pub fn new(displacement: u64, unit: u64, tile: Arc<Layout>) -> Option<View> {
+        if unit == 0 || tile.size == 0 || tile.extent < 0 || !tile.is_rising() {
+            return None;
+        }
+        let mut starts = Vec::with_capacity(tile.runs.len());
+        let mut at = 0;
+        for run in &tile.runs {
+            starts.push(at);
+            at += run.len;
+        }
+        Some(View { displacement, unit, tile, starts: starts.into() })
+    }
+
+    /// The view of a file that was opened: its bytes.
+    pub fn of_bytes() -> View {
+        let byte = Layout { runs: [Run { at: 0, len: 1 }].into(), size: 1, extent: 1 };
+        View::new(0, 1, Arc::new(byte)).expect("a byte is a type")
+    }
+
+    /// Where so many bytes from a position on are in the file, in order.
+    pub fn places(&self, position: u64, bytes: u64) -> Places<'_> {
+        let (tile, within) = (position / self.tile.size, position % self.tile.size);
+        let run = self.starts.partition_point(|start| *start <= within) - 1;
+        Places { view: self, tile, run, skipped: within - self.starts[run], left: bytes }
+    }
+
+    /// How many bytes of the view lie before this place of the file.
+    pub fn position_at(&self, offset: u64) -> u64 {
+        let Some(beyond) = offset.checked_sub(self.displacement) else { return 0 };
+        let extent = self.tile.extent as u64;
+        // A tile may be longer than its extent, so those before may reach beyond, too; MPI forbids that they overlap.
+        let tile = beyond.checked_div(extent).unwrap_or(0);
+        let within = (beyond - tile * extent) as i64;
+        let shown = |run: &Run| (within - run.at).clamp(0, run.len as i64) as u64;
+        tile * self.tile.size + self.tile.runs.iter().map(shown).sum::<u64>()
+    }
+
+    fn run_of(&self, tile: u64, run: usize) -> Place {
+        let Run { at, len } = self.tile.runs[run];
+        Place { offset: self.displacement + tile * self.tile.extent as u64 + at as u64, len }
+    }
+
+    /// Whether what the view shows lies side by side.
+    fn is_block(&self) -> bool {
+        self.tile.runs.len() == 1 && self.tile.runs[0].len as i64 == self.tile.extent
+    }
+}
+
+/// Runs of a file, in order; those side by side are one.
+#[derive(Clone, Debug)]
+pub struct Places<'a> {
+    view: &'a View,
+    tile: u64,
+    run: usize,
+    /// Bytes of the run that are not meant.
+    skipped: u64,
+    left: u64,
+}
+
+impl Places<'_> {
+    fn piece(&mut self) -> Option<Place> {
+        if self.left == 0 {
+            return None;
+        }
+        let whole = self.view.run_of(self.tile, self.run);
+        let rest = if self.view.is_block() { self.left } else { whole.len - self.skipped };
+        let piece = Place { offset: whole.offset + self.skipped, len: rest.min(self.left) };
+        self.left -= piece.len;
+        self.skipped = 0;
+        self.run += 1;
+        if self.run == self.view.tile.runs.len() {
+            (self.run, self.tile) = (0, self.tile + 1);
+        }
+        Some(piece)
+    }
+}
+
+impl Iterator for Places<'_> {
+    type Item = Place;
+
+    fn next(&mut self) -> Option<Place> {
+        let mut place = self.piece()?;
+        loop {
+            let before = self.clone();
+            match self.piece() {
+                Some(next) if place.offset + place.len == next.offset => place.len += next.len,
+                Some(_) => {
+                    *self = before;
+                    return Some(place);
+                }
+                None => return Some(place),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::Shape;
+
+    /// Bytes of a file that a view shows, as a list of offsets.
+    fn shown(view: &View, position: u64, bytes: u64) -> Vec<u64> {
+        view.places(position, bytes).flat_map(|place| place.offset..place.offset + place.len).collect()
+    }
+
+    fn view(displacement: u64, runs: &[(i64, u64)], extent: i64) -> View {
+        let byte = Layout::new(&Shape::Bytes(1), 1);
+        View::new(displacement, 2, Arc::new(Layout::new(&Shape::Blocks(runs.to_vec(), byte), extent))).expect("a view")
+    }
+
+    #[test]
+    fn positions_are_counted_in_tiles() {
+        let view = view(100, &[(2, 4), (8, 2)], 12);
+        let all: Vec<u64> = vec![102, 103, 104, 105, 108, 109, 114, 115, 116, 117, 120, 121];
+        assert_eq!(shown(&view, 0, 12), all);
+        for from in 0..12 {
+            for to in from..12 {
+                assert_eq!(shown(&view, from as u64, (to - from) as u64), all[from..to]);
+            }
+        }
+        assert_eq!(view.places(0, 12).count(), 4);
+    }
+
+    #[test]
+    fn tiles_side_by_side_are_one_run() {
+        let view = view(4, &[(0, 6), (8, 2)], 10);
+        let runs: Vec<Place> = view.places(6, 10).collect();
+        assert_eq!(runs, [Place { offset: 12, len: 8 }, Place { offset: 22, len: 2 }]);
+        let bytes = View::of_bytes();
+        assert_eq!(bytes.places(7, 1 << 40).collect::<Vec<_>>(), [Place { offset: 7, len: 1 << 40 }]);
+    }
+
+    #[test]
+    fn the_position_of_the_end() {
+        let view = view(100, &[(2, 4), (8, 2)], 12);
+        let positions = [0, 100, 102, 103, 106, 107, 109, 110, 112, 115].map(|offset| view.position_at(offset));
+        assert_eq!(positions, [0, 0, 0, 1, 4, 4, 5, 6, 6, 7]);
+        assert_eq!(View::of_bytes().position_at(77), 77);
+    }
+
+    #[test]
+    fn what_shows_nothing_or_goes_back_is_no_view() {
+        let byte = || Layout::new(&Shape::Bytes(1), 1);
+        let made =
+            |runs: &[(i64, u64)]| View::new(0, 1, Arc::new(Layout::new(&Shape::Blocks(runs.to_vec(), byte()), 12)));
+        assert!(made(&[]).is_none() && made(&[(4, 1), (2, 1)]).is_none() && made(&[(-1, 1)]).is_none());
+        assert!(made(&[(4, 1), (5, 1)]).is_some());
+    }
+}
