@@ -1,8 +1,16 @@
 //! Programs that use one-sided MPI and know nothing of the library, compiled and started as MPI's users do it.
 
-mod support;
+use vgasnet_preloaded::{Ended, Language, Program, Suite};
 
-use support::{Ended, Language, Program, others_than_openmpi};
+static SUITE: Suite = Suite {
+    mpicc: env!("VGASNET_MPICC"),
+    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
+    scratch: env!("CARGO_TARGET_TMPDIR"),
+    library: ("libvgasnet_mpi_cache.so", "libvgasnet-mpi-cache.so"),
+    beside: None,
+    tool: Some("tool"),
+    variables: &["VGASNET_MPI_CACHE", "VGASNET_MPI_CACHE_SIZE", "VGASNET_MPI_CACHE_STATS"],
+};
 
 /// Runs a program in a mode on so many ranks, with the library, and expects that all ranks say that they are done.
 fn passes(program: &Program, ranks: u32, arguments: &[&str]) -> Ended {
@@ -12,7 +20,7 @@ fn passes(program: &Program, ranks: u32, arguments: &[&str]) -> Ended {
 }
 
 fn c(name: &str) -> Program {
-    Program::compile(name, Language::C)
+    SUITE.compile(name, Language::C)
 }
 
 #[test]
@@ -248,8 +256,8 @@ fn check_statistics(text: &str, ended: &Ended) {
 #[test]
 fn tools_stand_before_and_behind() {
     let program = c("hits");
-    let tool = program.front_tool();
-    let ended = program.run_behind(&tool, 2, &["always"]);
+    let tool = SUITE.shared("front");
+    let ended = program.run_behind(&tool, 2, &["always"], &[]);
     // All gets of the program pass the one before; some reach the one behind (the program checks which).
     assert_eq!(ended.expect_done().stderr.lines().filter(|line| line.starts_with("front: ")).count(), 2, "{ended}");
 }
@@ -263,27 +271,27 @@ fn the_library_may_be_linked() {
 /// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
 #[test]
 fn programs_without_mpi_do_not_mind() {
-    support::run_shell_with_library();
+    SUITE.run_shell_with_library();
 }
 
 #[test]
 fn fortran_by_mpif_h() {
-    passes(&Program::compile("mpifh", Language::Fortran), 2, &[]);
+    passes(&SUITE.compile("mpifh", Language::Fortran), 2, &[]);
 }
 
 #[test]
 fn fortran_by_use_mpi() {
-    passes(&Program::compile("usempi", Language::Fortran), 2, &[]);
+    passes(&SUITE.compile("usempi", Language::Fortran), 2, &[]);
 }
 
 #[test]
 fn fortran_by_use_mpi_f08() {
-    passes(&Program::compile("usempif08", Language::Fortran), 2, &[]);
+    passes(&SUITE.compile("usempif08", Language::Fortran), 2, &[]);
 }
 
 #[test]
 fn counts_of_mpi_4() {
-    if others_than_openmpi() {
+    if SUITE.is_of_others_than_openmpi() {
         passes(&c("large"), 2, &["always"]);
     }
 }

@@ -30,7 +30,7 @@ void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
 #pragma weak ompi_mpi_op_min
 #pragma weak ompi_mpi_op_no_op
 #pragma weak ompi_mpi_op_sum
-#pragma weak ompi_mpi_short
+#pragma weak ompi_mpi_short_int
 #pragma weak ompi_mpi_uint64_t
 #pragma weak ompi_mpi_win_null
 #pragma weak ompi_request_null

@@ -2,6 +2,7 @@
 
 use crate::ffi::{self, constants};
 use crate::files::{self, CachedFile};
+use crate::job;
 use crate::types::layout_of;
 use crate::view::View;
 use std::ffi::c_int;
@@ -149,11 +150,12 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
     }
 }
 
-/// `MPI_File_get_info`: MPI's hints, and that the file is cached. `info` reads the handle that MPI has made.
+/// `MPI_File_get_info`: MPI's hints, and whether the file is cached. `info` reads the handle that MPI has made.
 pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
     let code = next();
-    if code == SUCCESS && files::find(file).is_some() {
-        ffi::set_info(info(), c"vgasnet_cache", "enable");
+    if code == SUCCESS && job::library().is_some() {
+        let is_cached = files::find(file).is_some();
+        ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });
     }
     code
 }

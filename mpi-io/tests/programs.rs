@@ -1,1 +1,215 @@
+//! Programs that use files by MPI and know nothing of the library, compiled and started as MPI's users do it.
 
+use std::path::PathBuf;
+use vgasnet_preloaded::{Ended, Language, Program, Suite};
+
+static SUITE: Suite = Suite {
+    mpicc: env!("VGASNET_MPICC"),
+    programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
+    scratch: env!("CARGO_TARGET_TMPDIR"),
+    library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
+    beside: Some("libvgasnet.so"),
+    tool: None,
+    variables: &[
+        "VGASNET_MPI_FILES",
+        "VGASNET_PAGE_SIZE",
+        "VGASNET_POOL_SIZE",
+        "VGASNET_CONDUIT",
+        "EXPECT_CACHED",
+        "VGASNET_MPICC",
+    ],
+};
+
+const ALL_FILES: (&str, &str) = ("VGASNET_MPI_FILES", "*");
+const EXPECTED: (&str, &str) = ("EXPECT_CACHED", "1");
+
+/// A file that is not there, and the text of its path. It goes when this does.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(program: &Program, name: &str) -> Scratch {
+        let path = program.scratch(name);
+        let _gone = std::fs::remove_file(&path);
+        Scratch { path }
+    }
+
+    fn text(&self) -> &str {
+        self.path.to_str().expect("a path of ours")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(&self.path).unwrap_or_else(|error| panic!("{}: {error}", self.path.display()))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _gone = std::fs::remove_file(&self.path);
+    }
+}
+
+fn c(name: &str) -> Program {
+    SUITE.compile(name, Language::C)
+}
+
+/// Runs a program with a file that the library serves.
+fn passes(program: &Program, ranks: u32, file: &Scratch, arguments: &[&str], more: &[(&str, &str)]) -> Ended {
+    let variables = [&[ALL_FILES, EXPECTED], more].concat();
+    let ended = program.run(ranks, &[&[file.text()], arguments].concat(), &variables);
+    ended.expect_done();
+    ended
+}
+
+/// The lines of the ranks.
+fn of_ranks(ended: &Ended) -> Vec<String> {
+    let mut lines: Vec<String> =
+        ended.stdout.lines().filter(|line| line.starts_with("rank ")).map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+/// Seeds of `mix.c`, the numbers that its ranks print, and sizes of pages.
+const MIXES: [(u32, &[u64], &str); 4] = [
+    (2, &[0xbf37417936b9e3d4, 0x5579ced2baa41d81, 0x2731610e74c17520], "256K"),
+    (3, &[0xd15f23050fe49c46, 0x522c3652679c8366, 0x88c2ef70789b3dc1, 0xf531fa41da70a8c8], "256K"),
+    (8, &[0x64f233f72dca8fe6], "256K"),
+    (11, &[0x3487f243fb5adec7, 0x23bdd056c3b31a73, 0x05b880be61d37f30, 0x9bb167c85e624955], "4K"),
+];
+
+/// Random views, datatypes and ways give what Open MPI gives without the library: those that MPICH's ROMIO refuses or gets wrong, too.
+/// The numbers are what Open MPI 4.1 prints without it; there the test runs that as well.
+#[test]
+fn random_accesses_read_and_write_what_mpi_does() {
+    let program = c("mix");
+    for (seed, expected, page_bytes) in MIXES {
+        let ranks = expected.len() as u32;
+        let arguments = [&*seed.to_string(), "6"];
+        let file = Scratch::new(&program, "file");
+        let ended = passes(&program, ranks, &file, &arguments, &[("VGASNET_PAGE_SIZE", page_bytes)]);
+        let replay = format!("mpi-io/tests/programs/mix.c, seed {seed}, {ranks} ranks\n{ended}");
+        let lines: Vec<_> =
+            expected.iter().enumerate().map(|(rank, hash)| format!("rank {rank}: {hash:016x}")).collect();
+        assert_eq!(of_ranks(&ended), lines, "{replay}");
+        if SUITE.is_of_others_than_openmpi() {
+            continue;
+        }
+        let plain = Scratch::new(&program, "plain");
+        let without = program.run_without(ranks, &[plain.text(), arguments[0], arguments[1]], &[]);
+        assert_eq!(of_ranks(without.expect_done()), lines, "without: {replay}");
+        assert!(file.bytes() == plain.bytes(), "the files differ: {replay}");
+    }
+}
+
+#[test]
+fn sizes_and_the_end_of_files() {
+    of_ways("sizes", 3);
+}
+
+#[test]
+fn individual_and_shared_pointers() {
+    of_ways("pointers", 3);
+}
+
+#[test]
+fn in_mode_atomic_each_call_is_one_step() {
+    of_ways("atomicity", 4);
+}
+
+#[test]
+fn files_of_some_ranks() {
+    of_ways("groups", 4);
+}
+
+#[test]
+fn other_programs_see_what_was_synced() {
+    of_ways("others", 2);
+}
+
+#[test]
+fn representations_that_are_not_native_are_left_to_mpi() {
+    of_ways("representations", 2);
+}
+
+fn of_ways(part: &str, ranks: u32) {
+    let program = c("ways");
+    let file = Scratch::new(&program, part);
+    passes(&program, ranks, &file, &[part], &[]);
+    if part != "atomicity" {
+        passes(&program, 1, &file, &[part], &[("VGASNET_PAGE_SIZE", "4K")]);
+    }
+}
+
+#[test]
+fn errors_are_those_of_mpi() {
+    let program = c("errors");
+    let file = Scratch::new(&program, "file");
+    let ended = passes(&program, 2, &file, &[], &[]);
+    let plain = Scratch::new(&program, "plain");
+    let without = program.run_without(2, &[plain.text()], &[]);
+    assert!(without.expect_done().stdout.lines().count() > 10, "{without}");
+    assert_eq!(ended.stdout, without.stdout, "{ended}");
+}
+
+#[test]
+fn what_the_disk_refuses_is_an_answer_of_mpi() {
+    let program = c("full");
+    for (class, fault) in [("space", "file-full:3:4"), ("io", "file-write:3:4")] {
+        let file = Scratch::new(&program, class);
+        passes(&program, 2, &file, &[class], &[("VGASNET_TEST_IO_ERROR", fault)]);
+    }
+}
+
+#[test]
+fn hints_and_patterns_say_what_is_cached() {
+    let program = c("hints");
+    let file = Scratch::new(&program, "name.dat");
+    let cases = [
+        (["-", "-", "0"], ""),
+        (["vgasnet_cache", "enable", "1"], ""),
+        (["romio_caching", "enable", "1"], ""),
+        (["vgasnet_cache", "disable", "0"], "*"),
+        (["-", "-", "1"], "*.nc:*.dat"),
+        (["-", "-", "0"], "*.nc:*.da"),
+        (["striping_unit", "1048576", "1"], "*/hints-name.dat"),
+        (["cb_nodes", "1", "1"], "*"),
+        (["striping_unit", "1000", "1"], "*"),
+    ];
+    for (arguments, patterns) in cases {
+        let variables: &[(&str, &str)] = if patterns.is_empty() { &[] } else { &[("VGASNET_MPI_FILES", patterns)] };
+        let arguments = [&[file.text()], &arguments[..]].concat();
+        program.run(2, &arguments, variables).expect_done().expect_silence();
+    }
+}
+
+#[test]
+fn the_library_may_be_linked() {
+    let program = c("hints").linked();
+    let file = Scratch::new(&program, "linked.dat");
+    program.run_without(2, &[file.text(), "vgasnet_cache", "enable", "1"], &[]).expect_done().expect_silence();
+}
+
+#[test]
+fn counts_of_mpi_4() {
+    if SUITE.is_of_others_than_openmpi() {
+        let program = c("large");
+        let file = Scratch::new(&program, "file");
+        passes(&program, 2, &file, &[], &[]);
+    }
+}
+
+#[test]
+fn fortran() {
+    for name in ["mpifh", "usempi", "usempif08"] {
+        let program = SUITE.compile(name, Language::Fortran);
+        let file = Scratch::new(&program, "file");
+        program.run(3, &[file.text()], &[ALL_FILES]).expect_done();
+    }
+}
+
+/// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
+#[test]
+fn programs_without_mpi_do_not_mind() {
+    SUITE.run_shell_with_library();
+}

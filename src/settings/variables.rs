@@ -55,6 +55,9 @@ pub(super) const PEER_MEMORY_VARIABLE: &str = "VGASNET_PEER_MEMORY";
 
 pub(super) const PREFIX: &str = "VGASNET_";
 
+/// Names of the libraries that stand before MPI.
+const OF_LIBRARIES: [&str; 4] = ["MPI_FILES", "MPI_CACHE", "MPI_CACHE_SIZE", "MPI_CACHE_STATS"];
+
 /// Names that module systems and package managers set for what is installed.
 const OF_INSTALLATION: [&str; 11] =
     ["ROOT", "DIR", "HOME", "BASE", "PREFIX", "BIN", "INC", "INCLUDE", "LIB", "LIBRARY", "VERSION"];
@@ -244,7 +247,7 @@ pub(super) fn set(settings: &mut Settings, name: &str, value: &str) -> Result<()
 fn note_unknown(settings: &mut Settings, name: &str) -> Result<(), UserError> {
     const TYPING_ERRORS: usize = 2;
     let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    if OF_INSTALLATION.contains(&rest) {
+    if OF_INSTALLATION.contains(&rest) || OF_LIBRARIES.contains(&rest) {
         return Ok(());
     }
     let upper = name.to_uppercase();

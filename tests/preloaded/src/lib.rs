@@ -1,0 +1,249 @@
+//! Compiles MPI programs with the compilers of the MPI that a library was built for, and runs them with its launcher and the library before
+//! MPI, as users do.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+/// Tests whose programs spin as they wait take turns: there may be fewer processors than ranks.
+static TURN: Mutex<()> = Mutex::new(());
+
+static COPYING: Mutex<()> = Mutex::new(());
+
+/// No program takes a tenth of that.
+const SECONDS_MAX: &str = "120";
+
+/// What the programs of a library's tests have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct Suite {
+    /// The compiler wrapper that the library was built with.
+    pub mpicc: &'static str,
+    /// The directory with the sources of the programs.
+    pub programs: &'static str,
+    /// A directory for what is built.
+    pub scratch: &'static str,
+    /// The library as cargo calls it, and as users do.
+    pub library: (&'static str, &'static str),
+    /// A library that has to lie beside it.
+    pub beside: Option<&'static str>,
+    /// A source there that all programs in C are linked with as a library of its own, if any.
+    pub tool: Option<&'static str>,
+    /// Variables that programs do not inherit.
+    pub variables: &'static [&'static str],
+}
+
+/// What a program is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// C, by `mpicc`.
+    C,
+    /// Fortran, by `mpif90`.
+    Fortran,
+}
+
+/// A program that has ended on all ranks.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit status, unless a signal ended it.
+    pub status: Option<i32>,
+    /// What it wrote.
+    pub stdout: String,
+    /// What it wrote as errors.
+    pub stderr: String,
+    /// How lines of the library begin.
+    name: &'static str,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "status {:?}\nstdout:\n{}\nstderr:\n{}", self.status, self.stdout, self.stderr)
+    }
+}
+
+impl Ended {
+    /// It has gone through all that it tests.
+    pub fn expect_done(&self) -> &Ended {
+        assert!(self.status == Some(0) && self.stdout.contains("done"), "{self}");
+        self
+    }
+
+    /// The library has told nothing.
+    pub fn expect_silence(&self) -> &Ended {
+        assert!(!self.stderr.contains(self.name), "{self}");
+        self
+    }
+}
+
+fn must(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn modified(path: &Path) -> std::time::SystemTime {
+    let time = std::fs::metadata(path).and_then(|data| data.modified());
+    time.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+impl Suite {
+    /// The wrapper or launcher beside the C compiler, with the same ending.
+    fn mpi(&self, name: &str) -> String {
+        let (before, after) = self.mpicc.rsplit_once("mpicc").unwrap_or(("", ""));
+        format!("{before}{name}{after}")
+    }
+
+    /// Whether the MPI is not Open MPI, which has no counts of MPI 4.
+    pub fn is_of_others_than_openmpi(&self) -> bool {
+        let output = Command::new(self.mpi("mpiexec")).arg("--version").output().expect("the launcher starts");
+        !["Open MPI", "OpenRTE"].iter().any(|name| String::from_utf8_lossy(&output.stdout).contains(name))
+    }
+
+    fn scratch_dir(&self) -> PathBuf {
+        let name = self.library.1.trim_start_matches("lib").trim_end_matches(".so");
+        let dir = Path::new(self.scratch).join(self.mpi(&format!("{name}-")).replace('/', "_"));
+        std::fs::create_dir_all(&dir).expect("cargo's own directory");
+        dir
+    }
+
+    /// A file that cargo has built, by the name that it is installed by.
+    fn installed(&self, built: &str, name: &str) -> PathBuf {
+        let test = std::env::current_exe().expect("this program has a path");
+        let deps = test.parent().expect("a program is in a directory");
+        let built = [deps.parent().expect("deps is in a directory").join(built), deps.join(built)]
+            .into_iter()
+            .filter(|path| path.exists())
+            .max_by_key(|path| modified(path))
+            .unwrap_or_else(|| panic!("{}: there is no {built}; build it before, for the same MPI", deps.display()));
+        let installed = self.scratch_dir().join(name);
+        // Several tests may find at once that there is none yet.
+        let _copying = COPYING.lock().unwrap_or_else(PoisonError::into_inner);
+        if !installed.exists() || modified(&installed) < modified(&built) {
+            let unfinished = installed.with_extension(std::process::id().to_string());
+            std::fs::copy(&built, &unfinished).expect("a file that cargo has built");
+            std::fs::rename(&unfinished, &installed).expect("a file of ours");
+        }
+        installed
+    }
+
+    /// The library by the name that it is installed by.
+    pub fn library(&self) -> PathBuf {
+        if let Some(beside) = self.beside {
+            self.installed(beside, beside);
+        }
+        self.installed(self.library.0, self.library.1)
+    }
+
+    /// Compiles a program. `name` is that of its source, without the end.
+    pub fn compile(&'static self, name: &str, language: Language) -> Program {
+        Program { suite: self, name: name.to_owned(), path: self.build(name, name, language, &[]) }
+    }
+
+    /// The source `name` as a shared library.
+    pub fn shared(&self, name: &str) -> PathBuf {
+        let file = self.scratch_dir().join(format!("lib{name}.so"));
+        let unfinished = self.scratch_dir().join(format!("lib{name}.{:?}", std::thread::current().id()));
+        let mut command = Command::new(self.mpicc);
+        command.args(["-shared", "-fPIC", "-O1", "-D_GNU_SOURCE"]);
+        command.arg(Path::new(self.programs).join(name).with_extension("c"));
+        must(command.arg("-o").arg(&unfinished));
+        std::fs::rename(&unfinished, &file).expect("a file of ours");
+        file
+    }
+
+    fn build(&self, source: &str, name: &str, language: Language, flags: &[String]) -> PathBuf {
+        let dir = self.scratch_dir();
+        let program = dir.join(name);
+        let unfinished = dir.join(format!("{name}.{:?}", std::thread::current().id()));
+        let (compiler, end) = match language {
+            Language::C => (self.mpicc.to_owned(), "c"),
+            Language::Fortran => (self.mpi("mpif90"), "f90"),
+        };
+        let mut command = Command::new(compiler);
+        command.args(["-O1", "-g"]).arg("-I").arg(self.programs);
+        if language == Language::C {
+            command.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread"]);
+        } else {
+            // Modules of one compilation are none of another's.
+            let modules = dir.join(format!("modules-{name}-{:?}", std::thread::current().id()));
+            std::fs::create_dir_all(&modules).expect("a directory of ours");
+            command.arg("-J").arg(modules);
+        }
+        command.arg(Path::new(self.programs).join(source).with_extension(end)).args(flags);
+        if let Some(tool) = self.tool.filter(|_| language == Language::C) {
+            self.shared(tool);
+            command.arg("-L").arg(&dir).arg(format!("-l{tool}")).arg(format!("-Wl,-rpath,{}", dir.display()));
+        }
+        must(command.arg("-o").arg(&unfinished));
+        std::fs::rename(&unfinished, &program).expect("a file of ours");
+        program
+    }
+
+    /// Runs a shell with the library.
+    pub fn run_shell_with_library(&self) {
+        let output =
+            Command::new("sh").args(["-c", "echo fine"]).env("LD_PRELOAD", self.library()).output().expect("a shell");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "fine\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    }
+}
+
+/// A program of a suite.
+#[derive(Debug)]
+pub struct Program {
+    suite: &'static Suite,
+    name: String,
+    path: PathBuf,
+}
+
+impl Program {
+    /// The same, linked with the library before MPI.
+    pub fn linked(&self) -> Program {
+        let library = self.suite.library();
+        let dir = library.parent().expect("it is in a directory").display().to_string();
+        let name = self.suite.library.1.trim_start_matches("lib").trim_end_matches(".so");
+        let flags = [format!("-L{dir}"), "-Wl,--no-as-needed".into(), format!("-l{name}"), format!("-Wl,-rpath,{dir}")];
+        let path = self.suite.build(&self.name, &format!("{}-linked", self.name), Language::C, &flags);
+        Program { suite: self.suite, name: self.name.clone(), path }
+    }
+
+    /// A path for files of this program's runs.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.suite.scratch_dir().join(format!("{}-{name}", self.name))
+    }
+
+    /// Runs it with the library preloaded.
+    pub fn run(&self, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        self.start(Some(self.suite.library().display().to_string()), ranks, arguments, variables)
+    }
+
+    /// Runs it with this library preloaded before the suite's.
+    pub fn run_behind(&self, before: &Path, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let libraries = format!("{}:{}", before.display(), self.suite.library().display());
+        self.start(Some(libraries), ranks, arguments, variables)
+    }
+
+    /// Runs it as it is.
+    pub fn run_without(&self, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        self.start(None, ranks, arguments, variables)
+    }
+
+    fn start(&self, preload: Option<String>, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut command = Command::new("timeout");
+        command.args(["-k", "5", SECONDS_MAX]).arg(self.suite.mpi("mpiexec")).args(["-n", &ranks.to_string(), "env"]);
+        command
+            .args(variables.iter().filter(|(name, _)| name.len() > 1).map(|(name, value)| format!("{name}={value}")));
+        command.args(preload.map(|libraries| format!("LD_PRELOAD={libraries}")));
+        command.arg(&self.path).args(arguments);
+        // For Open MPI as root, with fewer processors than ranks.
+        command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+        command.envs([("OMPI_MCA_rmaps_base_oversubscribe", "1"), ("OMPI_MCA_mpi_yield_when_idle", "1")]);
+        for name in self.suite.variables {
+            command.env_remove(name);
+        }
+        let output = command.output().expect("timeout is everywhere");
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let name = self.suite.library.1.trim_start_matches("lib").trim_end_matches(".so");
+        Ended { status: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr), name }
+    }
+}
