@@ -1,8 +1,10 @@
 //! Reading and writing many places of a file at once.
 
 use super::{Bytes, FileError, Files, SharedFile};
-use crate::ops::{Operation, Region, Run, runs};
-use vgasnet_protocol::coherence::Cause;
+use crate::memory::Piece;
+use crate::ops::{Operation, Ops, Region, Run, runs};
+use crate::request::CompletionId;
+use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
 /// Places of a file, and memory: the bytes of both, one behind the other, are the same.
@@ -93,7 +95,8 @@ impl Files {
         Ok(end)
     }
 
-    /// Does gets or puts side by side.
+    /// Does gets or puts side by side. Of runs side by side in one page that misses the first is begun, and the others wait for that: most
+    /// often it brings the page.
     ///
     /// # Safety
     /// The memory of all is valid.
@@ -103,19 +106,67 @@ impl Files {
         operation: &dyn Fn(&Run) -> Operation,
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), Cause> {
-        let completion = self.ops.begin_pieces();
+        let mut pass = Pass::new(&self.ops);
         let mut buffered = Ok(());
         for run in runs {
             let (operation, bytes) = (operation(&run), bytes(&run));
             if self.ops.is_in_own_segment(run.local, run.len_bytes) {
                 buffered = buffered.and_then(|()| self.through_buffer(file, operation, bytes));
-            } else {
-                // SAFETY: the memory is valid, none of the own segment, and this function waits for the completion.
-                unsafe { self.ops.start_pieces(&operation, self.pieces(file, bytes), completion) };
+                continue;
+            }
+            for piece in self.pieces(file, bytes) {
+                // SAFETY: the memory is valid, none of the own segment, and this function waits for the end of the pass.
+                unsafe { pass.start(operation, piece) };
             }
         }
-        let done = self.ops.end_pieces(completion);
-        buffered.and(done)
+        let mut left = pass.end();
+        while let Ok(later) = &mut left
+            && !later.is_empty()
+        {
+            let mut pass = Pass::new(&self.ops);
+            for (operation, piece) in later.drain(..) {
+                // SAFETY: as above.
+                unsafe { pass.start(operation, piece) };
+            }
+            left = pass.end();
+        }
+        buffered.and(left.map(drop))
+    }
+}
+
+/// Pieces that are begun side by side, of each page one.
+struct Pass<'a> {
+    ops: &'a Ops,
+    completion: CompletionId,
+    /// The page that missed last.
+    missed: Option<PageId>,
+    /// What waits for pages that missed.
+    later: Vec<(Operation, Piece)>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(ops: &'a Ops) -> Pass<'a> {
+        Pass { ops, completion: ops.begin_pieces(), missed: None, later: Vec::new() }
+    }
+
+    /// Does or begins a piece, or leaves it for later.
+    ///
+    /// # Safety
+    /// The client's memory is valid for the piece until the pass has ended, and none of the own segment.
+    unsafe fn start(&mut self, operation: Operation, piece: Piece) {
+        if self.missed == Some(piece.page) {
+            self.later.push((operation, piece));
+            return;
+        }
+        // SAFETY: as the caller promises.
+        if unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), self.completion) } {
+            self.missed = Some(piece.page);
+        }
+    }
+
+    /// Waits for what was begun. Returns what is left.
+    fn end(self) -> Result<Vec<(Operation, Piece)>, Cause> {
+        self.ops.end_pieces(self.completion).map(|()| self.later)
     }
 }
 

@@ -33,7 +33,7 @@ impl Ops {
         completion
     }
 
-    /// Starts a get or put, which counts in a completion.
+    /// Starts a get or put, which counts in a completion. Returns whether some of it missed.
     ///
     /// # Safety
     /// The client's memory is valid for all pieces until nothing is pending in the completion, and none of the own segment.
@@ -42,12 +42,14 @@ impl Ops {
         operation: &Operation,
         pieces: impl Iterator<Item = Piece>,
         completion: CompletionId,
-    ) {
+    ) -> bool {
         // SAFETY: as the caller promises.
         let missing = unsafe { self.missing_pieces(operation, pieces, completion) };
-        if !missing.is_empty() {
+        let has_missed = !missing.is_empty();
+        if has_missed {
             self.driver.submit(missing.into_iter());
         }
+        has_missed
     }
 
     /// Waits for what counts in a completion, and ends it.
