@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use vgasnet::settings::{MemoryGroup, memory_groups};
 
@@ -66,6 +67,20 @@ impl Drop for MemoryLimit {
 pub fn enter(path: &Path) -> Result<(), String> {
     let file = path.join("cgroup.procs");
     fs::write(&file, "0").map_err(|error| failed("writing", &file, &error))
+}
+
+/// The same command, whose process enters the cgroup at `path` before it begins.
+pub fn within(path: &Path, command: &Command) -> Command {
+    let mut within = Command::new("sh");
+    within.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(path.join("cgroup.procs"));
+    within.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => within.env(name, value),
+            None => within.env_remove(name),
+        };
+    }
+    within
 }
 
 fn failed(what: &str, path: &Path, error: &dyn Display) -> String {

@@ -1,5 +1,6 @@
 //! Runs jobs, one after the other, and shows their results.
 
+mod files;
 mod gets;
 mod programs;
 mod small;
@@ -71,6 +72,7 @@ pub fn run(benchmark: &Benchmark) -> Result<u8, Stop> {
         Benchmark::Gets(options) => gets::run(options),
         Benchmark::Lcc(options) => programs::lcc(options),
         Benchmark::BarnesHut(options) => programs::barnes_hut(options),
+        Benchmark::Files(options) => files::run(options),
         Benchmark::Replacement(options) => replacement::run(options),
     }
 }

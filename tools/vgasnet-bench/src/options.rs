@@ -1,9 +1,11 @@
 //! The command line.
 
 mod cached;
+mod files;
 mod random;
 
 pub use cached::{BarnesHutOptions, GetsOptions, LccOptions, MpiOptions, ProgramOptions, Ranges, Sampling};
+pub use files::FilesOptions;
 pub use random::{Access, SmallOptions, TableOptions};
 
 use crate::Stop;
@@ -77,6 +79,8 @@ pub enum Benchmark {
     Lcc(LccOptions),
     /// Bodies that attract each other: the example barnes_hut, with and without the cache of gets, by vgasnet and by MPI
     BarnesHut(BarnesHutOptions),
+    /// Files that ranks use together, by vgasnet, by MPI-IO and under locks: a sliding window, BT-IO, FLASH I/O
+    Files(Box<FilesOptions>),
     /// Hit ratios of policies that choose the page to give up, on traces, beside the optimum; no ranks are started
     Replacement(ReplacementOptions),
 }

@@ -1,9 +1,11 @@
 //! Charts of the results: bars, and lines where sizes go over orders of magnitude.
 
+mod files;
 mod gets;
 mod programs;
 mod small;
 
+pub use files::files;
 pub use gets::gets;
 pub use programs::programs;
 pub use small::small;

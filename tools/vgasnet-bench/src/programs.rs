@@ -12,7 +12,11 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new() -> Result<Folder, String> {
-        let name = std::env::temp_dir().join("vgasnet-bench-XXXXXX");
+        Folder::in_dir(&std::env::temp_dir())
+    }
+
+    pub fn in_dir(dir: &Path) -> Result<Folder, String> {
+        let name = dir.join("vgasnet-bench-XXXXXX");
         nix::unistd::mkdtemp(&name).map(Folder).map_err(|error| format!("{}: {error}", name.display()))
     }
 
@@ -35,6 +39,24 @@ pub fn compile(cc: &str, source: &Path, args: &[String], folder: &Folder, name: 
     command.args(["-std=c99", "-O2", "-D_POSIX_C_SOURCE=200809L"]).arg(source).arg("-o").arg(&program).args(args);
     said(command.arg("-lm"))?;
     Ok(program)
+}
+
+/// The directory of this program.
+pub fn own_dir() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
+    Ok(own.parent().unwrap_or(Path::new("/")).to_owned())
+}
+
+/// What has a program use the library, which is beside this program or in the directory of libraries beside that.
+pub fn with_vgasnet(include: &Path, dir: &Path) -> [String; 4] {
+    let libraries = if dir.join("libvgasnet.so").is_file() { dir.to_owned() } else { dir.join("../lib") };
+    let libraries = libraries.display();
+    [
+        format!("-I{}", include.display()),
+        format!("-L{libraries}"),
+        "-lvgasnet".to_owned(),
+        format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
+    ]
 }
 
 /// A command of several words.

@@ -2,6 +2,7 @@
 
 mod collectives;
 mod fault;
+mod files;
 mod gets;
 mod hit;
 mod kept;
@@ -19,6 +20,7 @@ mod threads;
 mod triad;
 
 pub use collectives::{CollectiveFigures, CollectiveThroughput};
+pub use files::{CaseFigures, FileRow, FilesReport, RowFigures, SequentialFigures};
 pub use gets::GetsFigures;
 pub use hit::HitReport;
 pub use kept::BlockFigures;

@@ -1,8 +1,10 @@
 //! Targets, and whether a run reaches them.
 
 mod cached;
+mod files;
 
 pub use cached::{judge_barnes_hut, judge_gets, judge_lcc};
+pub use files::judge_files;
 
 use crate::baseline::median;
 use crate::disk::{Buffers, PlainFile};

@@ -2,7 +2,7 @@
 
 use super::hosts::Hosts;
 use super::mpi::{Mpi, Network};
-use super::{Folder, compile, said};
+use super::{Folder, compile, own_dir, said, with_vgasnet};
 use crate::options::ProgramOptions;
 use crate::report::Way;
 use serde::Deserialize;
@@ -43,21 +43,12 @@ pub struct Examples<'a> {
 impl<'a> Examples<'a> {
     /// Compiles the example, and runs it once.
     pub fn new(options: &'a ProgramOptions, name: &str, args: &[String]) -> Result<Examples<'a>, String> {
-        let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
-        let dir = own.parent().unwrap_or(Path::new("/")).to_owned();
+        let dir = own_dir()?;
         let source = source(options, &dir, name)?;
         let folder = Folder::new()?;
         let include = source.join("../include").canonicalize().unwrap_or_else(|_| dir.join("../include"));
-        let libraries = if dir.join("libvgasnet.so").is_file() { dir.clone() } else { dir.join("../lib") };
-        let libraries = libraries.display();
-        let linked = [
-            format!("-I{}", include.display()),
-            format!("-L{libraries}"),
-            "-lvgasnet".to_owned(),
-            format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
-        ];
         let file = source.join(name).with_extension("c");
-        let program = compile("cc", &file, &linked, &folder, name)?;
+        let program = compile("cc", &file, &with_vgasnet(&include, &dir), &folder, name)?;
         let mpi = if options.no_mpi { Err("--no-mpi".to_owned()) } else { Mpi::find(&options.mpi) };
         let mpi = mpi.and_then(|mpi| {
             let program = compile(&mpi.mpicc, &file, &["-DUSE_MPI".to_owned()], &folder, &format!("{name}-mpi"))?;

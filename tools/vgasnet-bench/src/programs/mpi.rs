@@ -1,10 +1,11 @@
 //! An MPI that is there: its compiler, its launcher, and the library that caches its gets.
 
 use super::hosts::Hosts;
-use super::{said, words};
+use super::{own_dir, said, words};
 use crate::options::MpiOptions;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// How ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -23,8 +24,20 @@ impl Network {
     }
 }
 
-/// Names of the library: as cargo builds it, and as it is installed.
-const LIBRARIES: [&str; 2] = ["libvgasnet-mpi-cache.so", "libvgasnet_mpi_cache.so"];
+/// A library that stands before MPI.
+pub struct Preload {
+    /// Its names: as it is installed, and as cargo builds it.
+    names: [&'static str; 2],
+    /// The option that says where it is.
+    option: &'static str,
+}
+
+/// The one that caches gets.
+const CACHE: Preload = Preload { names: ["libvgasnet-mpi-cache.so", "libvgasnet_mpi_cache.so"], option: "--mpi-cache" };
+
+/// The one that serves files.
+pub const FILES: Preload =
+    Preload { names: ["libvgasnet-mpi-io.so", "libvgasnet_mpi_io.so"], option: "--mpi-io-library" };
 
 pub struct Mpi {
     pub mpicc: String,
@@ -36,13 +49,18 @@ pub struct Mpi {
 
 impl Mpi {
     pub fn find(options: &MpiOptions) -> Result<Mpi, String> {
-        let mpicc = options.mpicc.clone();
+        Mpi::with(&options.mpicc, &CACHE, options.mpi_cache.as_deref())
+    }
+
+    /// An MPI and a library before it, which may be named.
+    pub fn with(mpicc: &str, preload: &Preload, named: Option<&Path>) -> Result<Mpi, String> {
+        let mpicc = mpicc.to_owned();
         let (before, after) =
             mpicc.rsplit_once("mpicc").ok_or_else(|| format!("--mpicc {mpicc}: no mpicc is in it"))?;
         let mpiexec = format!("{before}mpiexec{after}");
         said(words(&mpicc).arg("-show"))?;
         let version = said(words(&mpiexec).arg("--version"))?;
-        let preload = library(options.mpi_cache.as_deref());
+        let preload = preload.find(named);
         Ok(Mpi { mpicc, mpiexec, is_hydra: version.to_lowercase().contains("hydra"), preload })
     }
 
@@ -61,6 +79,13 @@ impl Mpi {
         args: &[String],
         cached: Option<(&str, u64)>,
     ) -> Result<String, String> {
+        let vars = cached
+            .map(|(mode, bytes)| [format!("VGASNET_MPI_CACHE={mode}"), format!("VGASNET_MPI_CACHE_SIZE={bytes}")]);
+        said(self.command(hosts, network, ranks, vars.as_ref().map(<[_; 2]>::as_slice)).arg(program).args(args))
+    }
+
+    /// What runs a program, which is to be added. With variables its ranks have these, and the library before MPI.
+    pub fn command(&self, hosts: Option<&Hosts>, network: Network, ranks: u32, vars: Option<&[String]>) -> Command {
         let launcher = hosts.map_or_else(|| self.mpiexec.clone(), |hosts| self.launcher_on(hosts));
         let mut command = words(&match hosts {
             Some(hosts) => format!("{} {launcher} {}", hosts.enter(), hosts.names_for(self.is_hydra, ranks)),
@@ -76,24 +101,24 @@ impl Mpi {
             command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         }
         command.args(["-n", &ranks.to_string()]);
-        if let (Some((mode, bytes)), Ok(library)) = (cached, &self.preload) {
+        if let (Some(vars), Ok(library)) = (vars, &self.preload) {
             // In the ranks alone: the launcher has no use for the library.
-            command.arg("env").arg(format!("LD_PRELOAD={}", library.display()));
-            command.arg(format!("VGASNET_MPI_CACHE={mode}")).arg(format!("VGASNET_MPI_CACHE_SIZE={bytes}"));
+            command.arg("env").arg(format!("LD_PRELOAD={}", library.display())).args(vars);
         }
-        said(command.arg(program).args(args))
+        command
     }
 }
 
-/// The library that is named, or lies beside this program, or in the directory of libraries beside that of this program.
-fn library(named: Option<&Path>) -> Result<PathBuf, String> {
-    if let Some(path) = named {
-        return path.canonicalize().map_err(|error| format!("--mpi-cache {}: {error}", path.display()));
+impl Preload {
+    /// The library that is named, or lies beside this program, or in the directory of libraries beside that of this program.
+    fn find(&self, named: Option<&Path>) -> Result<PathBuf, String> {
+        if let Some(path) = named {
+            return path.canonicalize().map_err(|error| format!("{} {}: {error}", self.option, path.display()));
+        }
+        let dir = own_dir()?;
+        let dirs = [dir.clone(), dir.join("../lib")];
+        let mut places = dirs.iter().flat_map(|dir| self.names.map(|name| dir.join(name)));
+        let found = places.find(|path| path.is_file());
+        found.ok_or_else(|| format!("{} is not beside this program; give {}", self.names[0], self.option))
     }
-    let own = std::env::current_exe().map_err(|error| format!("this program's own path: {error}"))?;
-    let dir = own.parent().unwrap_or(Path::new("."));
-    let dirs = [dir.to_owned(), dir.join("../lib")];
-    let mut places = dirs.iter().flat_map(|dir| LIBRARIES.map(|name| dir.join(name)));
-    let found = places.find(|path| path.is_file());
-    found.ok_or_else(|| format!("{} is not beside this program; give --mpi-cache", LIBRARIES[0]))
 }

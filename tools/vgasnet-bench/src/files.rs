@@ -1,0 +1,194 @@
+//! Files that ranks use together: patterns of access from Liao, Coloma, Choudhary and Ward, "Cooperative Client-Side File Caching
+//! for MPI Applications", IJHPCA 2007, by vgasnet, by MPI-IO, and by plain system calls under locks.
+//!
+//! A pattern is one C source, which does the same by all ways (`files/io.h`). What it leaves is compared with a model of the file.
+
+pub mod model;
+pub mod programs;
+pub mod sequential;
+
+use crate::options::FilesOptions;
+use clap::ValueEnum;
+use serde::Serialize;
+use vgasnet::settings::format_size_about;
+
+/// Bytes of a point of BT-IO.
+const POINT_BYTES: u64 = 40;
+
+/// Pages of a window of the sliding window.
+const WINDOW_PAGES: u64 = 2;
+
+/// The rows of many ranks in a page, as BT-IO of class A has them with so many ranks.
+const ROW_BYTES: u64 = 640;
+const ROW_RANKS: u32 = 16;
+const ROWS_FILE_BYTES: u64 = 4 << 20;
+
+/// The file of one rank, in pools.
+const SEQUENTIAL_POOLS: u64 = 4;
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// All ranks read, modify and write the file in turns
+    SlidingWindow,
+    /// Dumps of a cube in collective calls with file views, and reading them back
+    BtioFull,
+    /// The same in a call for each row
+    BtioSimple,
+    /// A checkpoint and two plot files in collective calls
+    Flash,
+    /// One rank writes and reads a file of four pools, beside O_DIRECT
+    Sequential,
+    /// Rows of 640 bytes of 16 ranks: how many pages move, with and without VGASNET_SHIP=0
+    Rows,
+}
+
+impl Pattern {
+    /// As the program knows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pattern::SlidingWindow => "sliding-window",
+            Pattern::BtioFull => "btio-full",
+            Pattern::BtioSimple => "btio-simple",
+            Pattern::Flash => "flash",
+            Pattern::Sequential => "sequential",
+            Pattern::Rows => "rows",
+        }
+    }
+
+    fn is_btio(self) -> bool {
+        matches!(self, Pattern::BtioFull | Pattern::BtioSimple)
+    }
+}
+
+/// Who does it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    Vgasnet,
+    /// MPI-IO with the library that serves it by vgasnet.
+    MpiIoPreloaded,
+    MpiIo,
+    MpiIoAtomic,
+    /// `pread` and `pwrite`, each under a lock of its bytes by `fcntl`.
+    Locks,
+}
+
+impl Way {
+    pub const ALL: [Way; 5] = [Way::Vgasnet, Way::MpiIoPreloaded, Way::MpiIo, Way::MpiIoAtomic, Way::Locks];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::Vgasnet => "vgasnet",
+            Way::MpiIoPreloaded => "MPI-IO by vgasnet",
+            Way::MpiIo => "MPI-IO",
+            Way::MpiIoAtomic => "MPI-IO, atomic",
+            Way::Locks => "pread, pwrite, locks",
+        }
+    }
+
+    /// Whether a pattern is done this way. Only in the sliding window ranks read what others write meanwhile.
+    pub fn does(self, pattern: Pattern) -> bool {
+        self != Way::MpiIoAtomic || pattern == Pattern::SlidingWindow
+    }
+}
+
+/// A pattern with its sizes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Case {
+    pub pattern: Pattern,
+    pub ranks: u32,
+    /// The bytes of the file, points a side of the cube, or cells a side of the blocks.
+    pub size: u64,
+    /// The bytes of a window, a block or a row, or how many dumps there are.
+    pub unit: u64,
+    /// What it says to people.
+    pub label: String,
+    /// Bytes that all ranks read and write.
+    pub moved_bytes: u64,
+}
+
+impl Case {
+    /// Those that are run by all ways.
+    pub fn all(options: &FilesOptions) -> Result<Vec<Case>, String> {
+        let mut cases = Vec::new();
+        for &pattern in &options.patterns {
+            let ranks: &[u32] = match pattern {
+                Pattern::SlidingWindow if options.ranks.is_empty() => &[2, 4],
+                _ if options.ranks.is_empty() => &[4],
+                _ => &options.ranks,
+            };
+            for &ranks in ranks {
+                cases.extend(Case::of(pattern, ranks, options)?);
+            }
+        }
+        Ok(cases)
+    }
+
+    fn of(pattern: Pattern, ranks: u32, options: &FilesOptions) -> Result<Vec<Case>, String> {
+        if pattern.is_btio() && !ranks.isqrt().pow(2).eq(&ranks) {
+            return Err(format!("-n {ranks}: the patterns of BT-IO need a square"));
+        }
+        let points = options.class.iter().map(|class| class.points());
+        Ok(match pattern {
+            Pattern::SlidingWindow => {
+                let windows = u64::from(ranks) * WINDOW_PAGES * options.page;
+                let sizes = options.size.iter().map(|size| (*size).max(1).next_multiple_of(windows));
+                sizes.map(|size| Case::new(pattern, ranks, size, WINDOW_PAGES * options.page)).collect()
+            }
+            Pattern::BtioFull | Pattern::BtioSimple => {
+                points.map(|n| Case::new(pattern, ranks, n, u64::from(options.dumps))).collect()
+            }
+            Pattern::Flash => options.edge.iter().map(|edge| Case::new(pattern, ranks, u64::from(*edge), 0)).collect(),
+            Pattern::Sequential | Pattern::Rows => Vec::new(),
+        })
+    }
+
+    /// The file of one rank that is read and written in order.
+    pub fn sequential(options: &FilesOptions) -> Case {
+        let unit = crate::plan::BLOCK_BYTES;
+        Case::new(Pattern::Sequential, 1, (SEQUENTIAL_POOLS * options.pool).next_multiple_of(unit), unit)
+    }
+
+    /// Rows of many ranks in a page.
+    pub fn rows() -> Case {
+        Case::new(Pattern::Rows, ROW_RANKS, ROWS_FILE_BYTES, ROW_BYTES)
+    }
+
+    fn new(pattern: Pattern, ranks: u32, size: u64, unit: u64) -> Case {
+        let mut case = Case { pattern, ranks, size, unit, label: String::new(), moved_bytes: 0 };
+        let written_bytes: u64 = case.files().iter().map(|(_, bytes)| bytes).sum();
+        let (label, times) = match pattern {
+            Pattern::SlidingWindow => (format_size_about(size), 2 * u64::from(ranks)),
+            Pattern::BtioFull | Pattern::BtioSimple => (format!("{size} x {size} x {size}, {unit} dumps"), 2),
+            Pattern::Flash => (format!("blocks of {size} x {size} x {size}"), 1),
+            Pattern::Sequential => (format_size_about(size), 2),
+            Pattern::Rows => (format!("rows of {unit} bytes"), 1),
+        };
+        (case.label, case.moved_bytes) = (label, times * written_bytes);
+        case
+    }
+
+    /// What each file's name has besides the path, and its bytes.
+    pub fn files(&self) -> Vec<(&'static str, u64)> {
+        let size = self.size;
+        match self.pattern {
+            Pattern::SlidingWindow | Pattern::Sequential => vec![("", size)],
+            Pattern::BtioFull | Pattern::BtioSimple => vec![("", size.pow(3) * POINT_BYTES * self.unit)],
+            Pattern::Flash => {
+                let blocks: u64 = (0..u64::from(self.ranks)).map(|rank| 80 + rank % 3).sum();
+                let (cells, corners) = (size.pow(3), (size + 1).pow(3));
+                vec![
+                    ("", 24 * blocks * cells * 8),
+                    (".centres", 4 * blocks * cells * 4),
+                    (".corners", 4 * blocks * corners * 4),
+                ]
+            }
+            Pattern::Rows => {
+                let round = u64::from(self.ranks) * self.unit;
+                vec![("", size / round * round)]
+            }
+        }
+    }
+}

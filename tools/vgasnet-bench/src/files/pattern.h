@@ -1,0 +1,38 @@
+/* Patterns of access, and the bytes of their files. */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a pattern is told. */
+struct orders {
+    const char *path;
+    int ends_with_sync, is_atomic;
+    uint64_t size, unit;
+};
+
+/* Seconds from open to close, of files that are written and of those that are read. */
+struct times {
+    double written, read;
+};
+
+struct times sliding_window(const struct orders *orders);
+struct times btio_full(const struct orders *orders);
+struct times btio_simple(const struct orders *orders);
+struct times flash(const struct orders *orders);
+struct times sequential(const struct orders *orders);
+struct times rows(const struct orders *orders);
+
+/* The bytes of a file are those of its words. */
+uint64_t word_of_file(uint64_t index);
+void fill(uint64_t offset, void *to, size_t len);
+void check_filled(uint64_t offset, const void *bytes, size_t len);
+
+/* Opens, and closes after a sync if there is to be one. Both meet, so that what is between them is the time of all ranks. */
+double begin(const char *path, int flags);
+double end(const struct orders *orders, int is_written, double begun);
+
+void *allocate(size_t bytes);
+
+#endif

@@ -1,0 +1,40 @@
+/* Blocks in order, and rows that ranks write in turns. */
+#include "io.h"
+#include "pattern.h"
+#include <stdlib.h>
+
+/* Each rank has the blocks of a part of the file; of one rank the file is written and read from begin to end. */
+struct times sequential(const struct orders *orders) {
+    uint64_t part = orders->size / (uint64_t)io_ranks(), first = part * (uint64_t)io_rank();
+    char *block = (char *)allocate(orders->unit);
+    struct times times;
+    double begun = begin(orders->path, IO_WRITE | IO_NEW);
+    for (uint64_t at = 0; at < part; at += orders->unit) {
+        fill(first + at, block, orders->unit);
+        io_write_at(first + at, block, orders->unit);
+    }
+    times.written = end(orders, 1, begun);
+    begun = begin(orders->path, IO_READ);
+    for (uint64_t at = 0; at < part; at += orders->unit) {
+        io_read_at(first + at, block, orders->unit);
+        check_filled(first + at, block, 8);
+    }
+    times.read = end(orders, 0, begun);
+    free(block);
+    return times;
+}
+
+/* Rank after rank has a row of `unit` bytes, again and again, so that a page has rows of all. */
+struct times rows(const struct orders *orders) {
+    uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank(), count = orders->size / (ranks * orders->unit);
+    char *row = (char *)allocate(orders->unit);
+    double begun = begin(orders->path, IO_WRITE | IO_NEW);
+    for (uint64_t at = 0; at < count; ++at) {
+        uint64_t offset = (at * ranks + me) * orders->unit;
+        fill(offset, row, orders->unit);
+        io_write_at(offset, row, orders->unit);
+    }
+    struct times times = {end(orders, 1, begun), 0};
+    free(row);
+    return times;
+}

@@ -1,0 +1,46 @@
+//! What `O_DIRECT` needs for a file that is written and read from begin to end.
+
+use crate::disk::{Buffers, PlainFile, blocks};
+use serde::Serialize;
+use std::io;
+use std::path::Path;
+
+/// How many blocks are under way at a time. Disks gain nothing from more blocks of 4 MiB.
+const DEPTHS: [usize; 4] = [1, 2, 4, 8];
+
+/// Passes with so many blocks under way, round by round.
+#[derive(Debug, Serialize)]
+pub struct Direct {
+    pub depth: usize,
+    pub written_seconds_each: Vec<f64>,
+    pub read_seconds_each: Vec<f64>,
+}
+
+pub struct Loops {
+    file: PlainFile,
+    pub passes: Vec<Direct>,
+}
+
+impl Loops {
+    pub fn new(dir: &Path, size_bytes: u64) -> Loops {
+        let none = |depth| Direct { depth, written_seconds_each: Vec::new(), read_seconds_each: Vec::new() };
+        Loops { file: PlainFile::new(dir, size_bytes, Buffers::LargePages), passes: DEPTHS.map(none).into() }
+    }
+
+    pub fn is_direct(&self) -> bool {
+        self.file.is_direct
+    }
+
+    /// A round of all depths.
+    pub fn measure(&mut self) -> io::Result<()> {
+        let size_bytes = self.file.size_bytes();
+        for passes in &mut self.passes {
+            for is_write in [true, false] {
+                let seconds = self.file.at_depth(passes.depth, blocks(is_write, 0, size_bytes))?;
+                let each = if is_write { &mut passes.written_seconds_each } else { &mut passes.read_seconds_each };
+                each.push(seconds);
+            }
+        }
+        Ok(())
+    }
+}

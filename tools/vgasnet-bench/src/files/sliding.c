@@ -1,0 +1,48 @@
+/* Liao and others, figure 4: the file is gone through in segments. In a segment each rank has a window of its own at each step, reads
+ * it, modifies it and writes it, and goes on to the next window, so that each rank sees what the others have written.
+ *
+ * The ranks meet after each step. Else it would be chance which writes are lost, since two ranks may have read the same bytes. */
+#include "io.h"
+#include "pattern.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The rank whose turn this window has at a step. */
+static uint64_t visitor(uint64_t window, uint64_t step, uint64_t ranks) {
+    return (window + ranks - step) % ranks;
+}
+
+static uint64_t visited(uint64_t word, uint64_t rank) {
+    return 3 * word + rank + 1;
+}
+
+/* Checks that all earlier visitors have been here, and does as they did. */
+static void modify(uint64_t *words, size_t count, uint64_t first, uint64_t window, uint64_t step) {
+    uint64_t ranks = (uint64_t)io_ranks();
+    for (size_t at = 0; at < count; ++at) {
+        uint64_t wanted = word_of_file(first + at);
+        for (uint64_t earlier = 0; earlier < step; ++earlier) wanted = visited(wanted, visitor(window, earlier, ranks));
+        if (words[at] != wanted) io_fail("a rank does not see what others have written");
+        words[at] = visited(words[at], (uint64_t)io_rank());
+    }
+}
+
+struct times sliding_window(const struct orders *orders) {
+    uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank();
+    uint64_t window_bytes = orders->unit, segments = orders->size / (ranks * window_bytes);
+    uint64_t *words = (uint64_t *)allocate(window_bytes);
+    double begun = begin(orders->path, IO_READ | IO_WRITE | (orders->is_atomic ? IO_ATOMIC : 0));
+    for (uint64_t segment = 0; segment < segments; ++segment) {
+        for (uint64_t step = 0; step < ranks; ++step) {
+            uint64_t window = (me + step) % ranks;
+            uint64_t offset = (segment * ranks + window) * window_bytes;
+            io_read_at(offset, words, window_bytes);
+            modify(words, window_bytes / 8, offset / 8, window, step);
+            io_write_at(offset, words, window_bytes);
+            io_barrier();
+        }
+    }
+    struct times times = {end(orders, 1, begun), 0};
+    free(words);
+    return times;
+}
