@@ -40,7 +40,7 @@ pub enum Pattern {
     Flash,
     /// One rank writes and reads a file of four pools, beside O_DIRECT
     Sequential,
-    /// Rows of 640 bytes of 16 ranks: how many pages move, with and without VGASNET_SHIP=0
+    /// Rows of 640 bytes of 16 ranks, as on several hosts: how many pages move, with and without VGASNET_SHIP=0
     Rows,
 }
 

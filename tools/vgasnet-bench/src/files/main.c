@@ -14,16 +14,14 @@ static const struct {
 };
 
 uint64_t word_of_file(uint64_t index) {
-    return (index + 1) * UINT64_C(0x9E3779B97F4A7C15);
+    return (index + 1) * WORD_STEP;
 }
 
 void fill(uint64_t offset, void *to, size_t len) {
     unsigned char *byte = (unsigned char *)to;
     for (; len > 0 && offset % 8 != 0; --len, ++offset) *byte++ = (unsigned char)(word_of_file(offset / 8) >> offset % 8 * 8);
-    for (; len >= 8; len -= 8, offset += 8, byte += 8) {
-        uint64_t word = word_of_file(offset / 8);
-        memcpy(byte, &word, 8);
-    }
+    uint64_t word = word_of_file(offset / 8);
+    for (; len >= 8; len -= 8, offset += 8, byte += 8, word += WORD_STEP) memcpy(byte, &word, 8);
     for (; len > 0; --len, ++offset) *byte++ = (unsigned char)(word_of_file(offset / 8) >> offset % 8 * 8);
 }
 

@@ -10,6 +10,9 @@ use xxhash_rust::xxh3::Xxh3;
 /// Bytes that are looked at together: whole words.
 const CHUNK_BYTES: usize = 1 << 20;
 
+/// Words from mark to mark, where most are the same in all blocks.
+const MARK_WORDS: u64 = 512;
+
 /// A word of a file before ranks modify it, as `word_of_file` in `main.c`.
 fn word(index: u64) -> u64 {
     (index + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15)
@@ -25,8 +28,11 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 impl Case {
     /// The word in the end. In the sliding window each rank has modified it in its turn, as `modify` in `sliding.c`.
     fn last_word(&self, index: u64) -> u64 {
-        if self.pattern != Pattern::SlidingWindow {
-            return word(index);
+        match self.pattern {
+            Pattern::SlidingWindow => {}
+            // As `sequential` in `plain.c`: only marks differ from block to block.
+            Pattern::Sequential if index % MARK_WORDS > 0 => return word(index % (self.unit / 8)),
+            _ => return word(index),
         }
         let (ranks, window) = (u64::from(self.ranks), index * 8 / self.unit);
         let visitors = (0..ranks).map(|step| (window + ranks - step) % ranks);
@@ -35,7 +41,7 @@ impl Case {
 
     /// Makes the files that a pattern finds, so that nothing of them is in memory.
     pub fn prepare(&self, path: &Path) -> Result<(), String> {
-        if self.pattern != Pattern::SlidingWindow {
+        if !matches!(self.pattern, Pattern::SlidingWindow | Pattern::Sequential) {
             return Ok(());
         }
         let mut file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -3,28 +3,33 @@
 #include "pattern.h"
 #include <stdlib.h>
 
+/* A word of each so many bytes says where it is. All others are those of the first block, so that next to nothing is done but I/O. */
+#define MARK_STRIDE 4096
+
 /* Each rank has the blocks of a part of the file; of one rank the file is written and read from begin to end. */
 struct times sequential(const struct orders *orders) {
     uint64_t part = orders->size / (uint64_t)io_ranks(), first = part * (uint64_t)io_rank();
     char *block = (char *)allocate(orders->unit);
     struct times times;
-    double begun = begin(orders->path, IO_WRITE | IO_NEW);
+    fill(0, block, orders->unit);
+    double begun = begin(orders->path, IO_WRITE);
     for (uint64_t at = 0; at < part; at += orders->unit) {
-        fill(first + at, block, orders->unit);
+        for (uint64_t mark = 0; mark < orders->unit; mark += MARK_STRIDE) fill(first + at + mark, block + mark, 8);
         io_write_at(first + at, block, orders->unit);
     }
     times.written = end(orders, 1, begun);
     begun = begin(orders->path, IO_READ);
     for (uint64_t at = 0; at < part; at += orders->unit) {
         io_read_at(first + at, block, orders->unit);
-        check_filled(first + at, block, 8);
+        for (uint64_t mark = 0; mark < orders->unit; mark += MARK_STRIDE) check_filled(first + at + mark, block + mark, 8);
     }
     times.read = end(orders, 0, begun);
     free(block);
     return times;
 }
 
-/* Rank after rank has a row of `unit` bytes, again and again, so that a page has rows of all. */
+/* Rank after rank has a row of `unit` bytes, again and again, so that a page has rows of all. They meet after each row: else it is
+ * chance how many a rank writes before another one's turn. */
 struct times rows(const struct orders *orders) {
     uint64_t ranks = (uint64_t)io_ranks(), me = (uint64_t)io_rank(), count = orders->size / (ranks * orders->unit);
     char *row = (char *)allocate(orders->unit);
@@ -33,6 +38,7 @@ struct times rows(const struct orders *orders) {
         uint64_t offset = (at * ranks + me) * orders->unit;
         fill(offset, row, orders->unit);
         io_write_at(offset, row, orders->unit);
+        io_barrier();
     }
     struct times times = {end(orders, 1, begun), 0};
     free(row);

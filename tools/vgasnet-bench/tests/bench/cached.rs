@@ -47,7 +47,7 @@ fn check_draws(drawn: &Value, cache_bytes: u64) {
 }
 
 /// The bench runs with the library and the launcher that lie beside it, if they were built.
-fn has_library() -> bool {
+pub fn has_library() -> bool {
     let dir = Path::new(BENCH).parent().unwrap();
     let has = ["libvgasnet.so", "vgasnetrun"].iter().all(|name| dir.join(name).is_file());
     if !has {
