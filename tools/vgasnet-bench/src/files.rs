@@ -15,8 +15,8 @@ use vgasnet::settings::format_size_about;
 /// Bytes of a point of BT-IO.
 const POINT_BYTES: u64 = 40;
 
-/// Pages of a window of the sliding window.
-const WINDOW_PAGES: u64 = 2;
+/// A window of the sliding window: two pages of the paper's.
+const WINDOW_BYTES: u64 = 2 * (256 << 10);
 
 /// The rows of many ranks in a page, as BT-IO of class A has them with so many ranks.
 const ROW_BYTES: u64 = 640;
@@ -133,9 +133,9 @@ impl Case {
         let points = options.class.iter().map(|class| class.points());
         Ok(match pattern {
             Pattern::SlidingWindow => {
-                let windows = u64::from(ranks) * WINDOW_PAGES * options.page;
+                let windows = u64::from(ranks) * WINDOW_BYTES;
                 let sizes = options.size.iter().map(|size| (*size).max(1).next_multiple_of(windows));
-                sizes.map(|size| Case::new(pattern, ranks, size, WINDOW_PAGES * options.page)).collect()
+                sizes.map(|size| Case::new(pattern, ranks, size, WINDOW_BYTES)).collect()
             }
             Pattern::BtioFull | Pattern::BtioSimple => {
                 points.map(|n| Case::new(pattern, ranks, n, u64::from(options.dumps))).collect()
