@@ -84,7 +84,36 @@ impl<'a> Programs<'a> {
         let storage_dir = storage_dir(options)?;
         let files = Folder::in_dir(&storage_dir)?;
         let vgasnetrun = dir.join("vgasnetrun");
-        Ok(Programs { options, by_vgasnet, by_locks, by_mpi, vgasnetrun, storage_dir, files, _sources: sources })
+        let mut programs =
+            Programs { options, by_vgasnet, by_locks, by_mpi, vgasnetrun, storage_dir, files, _sources: sources };
+        let served = programs.is_served();
+        if let (Ok((mpi, _)), Err(why)) = (&mut programs.by_mpi, served) {
+            mpi.preload = Err(why);
+        }
+        Ok(programs)
+    }
+
+    /// Whether the library before MPI serves files, and leaves none to MPI: vgasnet says what it counted then.
+    fn is_served(&self) -> Result<(), String> {
+        let (mpi, program) = self.by_mpi.as_ref().map_err(Clone::clone)?;
+        mpi.preload.as_ref().map_err(Clone::clone)?;
+        let stats = self.files.path().join("stats");
+        let mut vars = self.preloaded_vars();
+        vars.push(format!("VGASNET_STATS_FILE={}", stats.display()));
+        let mut command = mpi.command(None, Network::SharedMemory, 1, Some(&vars));
+        let path = self.files.path().join("file");
+        command.arg(program).args(["rows", &path.display().to_string(), "65536", "1024", "1", "0"]);
+        said(&mut command)?;
+        std::fs::remove_file(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let lines = || format!("{} serves no files of {}", FILES.name(), mpi.mpicc);
+        std::fs::remove_file(&stats).map_err(|_| lines())
+    }
+
+    /// What ranks have in the environment for the library before MPI.
+    fn preloaded_vars(&self) -> Vec<String> {
+        let mut vars = vec![format!("VGASNET_MPI_FILES={}/*", self.files.path().display())];
+        vars.push(format!("VGASNET_STORAGE_DIR={}", self.storage_dir.display()));
+        vars
     }
 
     /// Where the files are.
@@ -149,8 +178,7 @@ impl<'a> Programs<'a> {
             }
             Way::MpiIo | Way::MpiIoAtomic => by_mpi(None),
             Way::MpiIoPreloaded => {
-                let mut vars = vec![format!("VGASNET_MPI_FILES={}/*", self.files.path().display())];
-                vars.push(format!("VGASNET_STORAGE_DIR={}", self.storage_dir.display()));
+                let mut vars = self.preloaded_vars();
                 vars.extend(sizes.iter().map(|(name, value)| format!("{name}={value}")));
                 by_mpi(Some(&vars))
             }

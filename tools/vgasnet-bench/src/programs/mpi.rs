@@ -30,14 +30,23 @@ pub struct Preload {
     names: [&'static str; 2],
     /// The option that says where it is.
     option: &'static str,
+    /// A function of MPI that it has. Cargo builds a library without any where there is no MPI.
+    function: &'static str,
 }
 
 /// The one that caches gets.
-const CACHE: Preload = Preload { names: ["libvgasnet-mpi-cache.so", "libvgasnet_mpi_cache.so"], option: "--mpi-cache" };
+const CACHE: Preload = Preload {
+    names: ["libvgasnet-mpi-cache.so", "libvgasnet_mpi_cache.so"],
+    option: "--mpi-cache",
+    function: "MPI_Get",
+};
 
 /// The one that serves files.
-pub const FILES: Preload =
-    Preload { names: ["libvgasnet-mpi-io.so", "libvgasnet_mpi_io.so"], option: "--mpi-io-library" };
+pub const FILES: Preload = Preload {
+    names: ["libvgasnet-mpi-io.so", "libvgasnet_mpi_io.so"],
+    option: "--mpi-io-library",
+    function: "MPI_File_open",
+};
 
 pub struct Mpi {
     pub mpicc: String,
@@ -110,15 +119,34 @@ impl Mpi {
 }
 
 impl Preload {
+    pub fn name(&self) -> &'static str {
+        self.names[0]
+    }
+
     /// The library that is named, or lies beside this program, or in the directory of libraries beside that of this program.
     fn find(&self, named: Option<&Path>) -> Result<PathBuf, String> {
         if let Some(path) = named {
-            return path.canonicalize().map_err(|error| format!("{} {}: {error}", self.option, path.display()));
+            let path = path.canonicalize().map_err(|error| format!("{} {}: {error}", self.option, path.display()))?;
+            return self.check(&path).map(|()| path);
         }
         let dir = own_dir()?;
         let dirs = [dir.clone(), dir.join("../lib")];
         let mut places = dirs.iter().flat_map(|dir| self.names.map(|name| dir.join(name)));
         let found = places.find(|path| path.is_file());
-        found.ok_or_else(|| format!("{} is not beside this program; give {}", self.names[0], self.option))
+        let found =
+            found.ok_or_else(|| format!("{} is not beside this program; give {}", self.names[0], self.option))?;
+        self.check(&found)?;
+        Ok(found)
+    }
+
+    /// Whether the library has functions of MPI.
+    fn check(&self, library: &Path) -> Result<(), String> {
+        let bytes = std::fs::read(library).map_err(|error| format!("{}: {error}", library.display()))?;
+        let name = format!("\0{}\0", self.function);
+        if bytes.windows(name.len()).any(|window| window == name.as_bytes()) {
+            return Ok(());
+        }
+        let (path, function) = (library.display(), self.function);
+        Err(format!("{path} was built without MPI and has no {function}; build it with the feature link"))
     }
 }
