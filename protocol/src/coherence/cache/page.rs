@@ -129,7 +129,9 @@ impl CachedPage {
 
     /// Whether this rank accounts for bytes that the file lacks, or is to.
     pub fn will_be_dirty(&self) -> bool {
-        self.dirty || !self.writers.is_empty() || self.overwriter.is_some()
+        // Who overwrites a page has been told to, and waits no more, before it is dirty.
+        let is_fetched_to_write = matches!(self.phase, Phase::Fetching { access: Access::Write, .. });
+        self.dirty || is_fetched_to_write || !self.writers.is_empty() || self.overwriter.is_some()
     }
 
     pub fn is_evictable(&self) -> bool {
