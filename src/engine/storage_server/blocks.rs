@@ -480,7 +480,7 @@ impl Blocks {
     pub(super) fn go_on(&mut self) -> Vec<BlockCopies> {
         let mut ready = Vec::new();
         while let Some(id) = self.waiting.front().copied() {
-            if !self.take_blocks(id) {
+            if !self.take_blocks(id) && !self.fail_hopeless(id) {
                 break;
             }
             self.waiting.pop_front();

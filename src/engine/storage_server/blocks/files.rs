@@ -90,6 +90,22 @@ impl Blocks {
         failing.into_iter().filter_map(|id| self.ready(id)).collect()
     }
 
+    /// A put to a file that waits for blocks fails, if those of other files keep them that cannot be written. Returns whether it did.
+    pub(super) fn fail_hopeless(&mut self, id: usize) -> bool {
+        let (is_put, page, count) = (self.jobs[id].is_put, self.jobs[id].page, self.jobs[id].count as usize);
+        if !is_put || page.is_of_segment() {
+            return false;
+        }
+        let Some(cause) = self.files.refusing.values().next().copied() else { return false };
+        let stuck = |file: &u32| self.dirty.range(self.blocks_of_file(*file)).count();
+        let stuck: usize = self.files.refusing.keys().map(stuck).sum();
+        let is_hopeless = stuck + count > self.here() / 2;
+        if is_hopeless {
+            (self.jobs[id].failed, self.jobs[id].count) = (Some(cause), 0);
+        }
+        is_hopeless
+    }
+
     /// Whether no job uses blocks of a file, and none is being read or written.
     pub(in super::super) fn is_quiet_about(&self, file: u32) -> bool {
         let is_idle = |slot: &usize| {
