@@ -10,7 +10,7 @@ use vgasnet_protocol::coherence::{Event, PageId};
 const BEHIND_PART: u32 = 4;
 const HELD_PART: u32 = 2;
 
-/// Dirty pages that a search for one to write passes over, because they are in use, or could not be written.
+/// Dirty pages that a search for one to write passes over, because they are in use, or could not be written, where no part waits.
 const LOOKS_MAX: usize = 64;
 
 /// Where writing goes on, and the parts that wait for it.
@@ -46,7 +46,7 @@ impl Engine {
             return Some(part);
         }
         self.write_behind.held.push_back(part);
-        self.write_one_behind();
+        self.write_one_behind(true);
         None
     }
 
@@ -58,19 +58,22 @@ impl Engine {
     pub(super) fn on_soiled(&mut self, page: PageId) {
         let cache = &self.protocol.cache;
         if page.space.segment().is_none() && cache.dirty_of_files() > cache.frames() / BEHIND_PART {
-            self.write_one_behind();
+            self.write_one_behind(false);
         }
     }
 
-    /// Begins to write the next dirty page that is not in use.
-    fn write_one_behind(&mut self) {
+    /// Begins to write the next dirty page that is not in use. If a part waits for that, and there is none, one that is in use does: it is
+    /// closed, so who uses it tells when it is through. Nobody would, and the part would wait for ever.
+    fn write_one_behind(&mut self, is_awaited: bool) {
         let (cache, files, table) = (&self.protocol.cache, &self.files, &self.space.own.table);
-        let is_idle = |page: &PageId| {
-            let frame = cache.dirty_frame(*page).filter(|frame| cache.evictable(*frame) && !table.is_pinned(*frame));
-            frame.is_some() && !files.is_unwritten(*page)
+        let may_go = |page: PageId, is_in_use: bool| {
+            let frame = cache.dirty_frame(page).filter(|frame| cache.evictable(*frame));
+            frame.is_some_and(|frame| is_in_use || !table.is_pinned(frame)) && !files.is_unwritten(page)
         };
-        let from = |page| cache.dirty_from(page).take(LOOKS_MAX).find(is_idle);
-        let Some(page) = from(self.write_behind.next).or_else(|| from(FIRST)) else { return };
+        let looks = if is_awaited { usize::MAX } else { LOOKS_MAX };
+        let from = |page, is_in_use| cache.dirty_from(page).take(looks).find(|page| may_go(*page, is_in_use));
+        let idle = from(self.write_behind.next, false).or_else(|| from(FIRST, false));
+        let Some(page) = idle.or_else(|| from(FIRST, true).filter(|_| is_awaited)) else { return };
         self.write_behind.next = PageId { index: page.index + 1, ..page };
         self.events.push_back(Event::WriteBack(page));
     }
