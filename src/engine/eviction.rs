@@ -59,6 +59,8 @@ impl Engine {
 
     /// Evicts pages of the own segment, or of a file, which will not be needed, unless they are in use.
     pub fn discard(&mut self, space: Space, pages: &RangeInclusive<u32>) {
+        // A page may be about to be written behind, and cannot be evicted then.
+        self.handle_events();
         for (page, frame) in self.own_copies(space, pages) {
             let in_use = self.space.own.table.is_pinned(frame);
             if !in_use && self.protocol.cache.evictable(frame) && !self.files.is_unwritten(page) {
@@ -70,6 +72,7 @@ impl Engine {
     /// Evicts every page that nobody uses just now, and every block of the file. Returns whether none is left, and nothing is on its
     /// way to the pool.
     pub fn discard_all(&mut self) -> bool {
+        self.handle_events();
         let frames: Vec<FrameId> = self.protocol.cache.copies().map(|(_, frame, _)| frame).collect();
         for frame in frames {
             if !self.space.own.table.is_pinned(frame) && self.protocol.cache.evictable(frame) {
