@@ -89,6 +89,12 @@ impl Engine {
         self.protocol.cache.is_quiet_about(space) && self.storage.is_quiet_about(space)
     }
 
+    /// Whether nothing is under way about the file at this home, where that has ended in all ranks' pools: word of that may still be on
+    /// its way.
+    pub fn is_quiet_at_home(&self, space: Space) -> bool {
+        self.protocol.home.is_quiet_about(space)
+    }
+
     /// Forgets a file, which nobody uses any more on any rank. What was not written is lost.
     pub fn close_file(&mut self, space: Space) {
         self.forget_pages(space, 0);
@@ -119,7 +125,7 @@ impl Engine {
     }
 
     /// A file has `pages` pages with bytes now, of which the first `kept` are what they were. All is written, and nothing is under way
-    /// about it on any rank.
+    /// about it in any rank's pool or at any home.
     pub fn cut_file(&mut self, space: Space, kept: u32, pages: u32) {
         self.forget_pages(space, kept);
         self.storage.cut_file(space, kept);
@@ -288,5 +294,10 @@ impl Driver {
     /// Waits until nothing is under way about a file here.
     pub fn settle_file(&self, space: Space) {
         self.wait_until(&|| self.engine().is_quiet_about(space));
+    }
+
+    /// The same at this home, once all ranks have settled the file.
+    pub fn settle_file_at_home(&self, space: Space) {
+        self.wait_until(&|| self.engine().is_quiet_at_home(space));
     }
 }

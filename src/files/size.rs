@@ -70,6 +70,8 @@ impl Files {
         if resized.is_ok() {
             self.driver().settle_file(file.space);
             self.coll.gather_all(file.team, 0_u32)?;
+            self.driver().settle_file_at_home(file.space);
+            self.coll.gather_all(file.team, 0_u32)?;
             let page_bytes = self.ops.space().page_bytes() as u64;
             let (kept, all) = ((bytes / page_bytes) as u32, bytes.div_ceil(page_bytes) as u32);
             self.driver().engine().cut_file(file.space, kept, all);

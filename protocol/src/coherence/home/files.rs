@@ -1,6 +1,7 @@
 //! The files of a home.
 
 use super::Home;
+use super::entry::Entry;
 use crate::Space;
 use crate::coherence::PageId;
 use alloc::vec::Vec;
@@ -24,6 +25,11 @@ impl Home {
         if self.written.has_file(file) {
             self.written.set_file(file, pages);
         }
+    }
+
+    /// Whether this home has no transaction about a page of a file under way, and no request for one.
+    pub fn is_quiet_about(&self, file: Space) -> bool {
+        self.known_pages_of(file).all(|page| self.entries.moving(page).is_none_or(Entry::is_quiet))
     }
 
     /// The pages of a file that have an entry, in order.
