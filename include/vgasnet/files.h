@@ -102,8 +102,8 @@ int vgasnet_file_unlock(vgasnet_file_t file, uint64_t offset, uint64_t len);
  * the team's first rank, and its answer. */
 int vgasnet_file_take(vgasnet_file_t file, uint64_t amount, uint64_t *before);
 
-/* What this rank has written has reached the file system, but for pages that another rank has written to since, or this one in another
- * rank's pool: those follow at sync or close. The file's size may be that of whole blocks until then. */
+/* What this rank has written has reached the file system, whichever rank has the page by now. The file's size may be that of whole
+ * blocks until sync or close. */
 int vgasnet_file_flush(vgasnet_file_t file);
 
 /* A hint about bytes of the file, one of VGASNET_ADVISE_ (residency.h). */

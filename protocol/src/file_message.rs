@@ -13,10 +13,39 @@ pub const TAG_FILE: u8 = 43;
 pub enum FileAsk {
     /// The end of what the receiver has written.
     End,
-    /// That the receiver, as a home, writes all blocks that it has of the file.
+    /// That the receiver, as a home, writes all blocks that it has of the file, and has some of its pages written that are dirty in any
+    /// pool.
     Flush,
     /// That the receiver, the first member of the file's team, adds to the file's shared pointer, and says what it was.
     Take,
+}
+
+/// Some pages of a file: at least those that were put in. Page n is bit n modulo 64, so it tells few pages, and those in a row, from all
+/// others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageFilter(pub u64);
+
+impl PageFilter {
+    /// The pages from one to another.
+    pub fn of(first: u32, last: u32) -> PageFilter {
+        let count = last - first + 1;
+        if count >= u64::BITS {
+            PageFilter(u64::MAX)
+        } else {
+            PageFilter(((1_u64 << count) - 1).rotate_left(first % 64))
+        }
+    }
+
+    /// Whether a page may be among them.
+    pub fn has(self, index: u32) -> bool {
+        self.0 >> (index % 64) & 1 != 0
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn with(self, other: PageFilter) -> PageFilter {
+        PageFilter(self.0 | other.0)
+    }
 }
 
 /// A question, or its answer.
@@ -37,7 +66,8 @@ pub struct FileMessage {
     pub space: Space,
     /// Zero.
     pub padding: u32,
-    /// Of an answer to [`FileAsk::End`]: that, in bytes. Of [`FileAsk::Take`]: how much is added; of its answer: what the pointer was.
+    /// Of an answer to [`FileAsk::End`]: that, in bytes. Of [`FileAsk::Flush`]: which pages, as a [`PageFilter`]. Of [`FileAsk::Take`]: how
+    /// much is added; of its answer: what the pointer was.
     pub value: u64,
 }
 
@@ -54,6 +84,18 @@ impl FileMessage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_has_the_pages_that_were_put_in() {
+        for (first, last) in [(0, 0), (63, 64), (130, 192), (5, 67), (5, 68), (0, u32::MAX - 1)] {
+            let filter = PageFilter::of(first, last);
+            assert!((first..=last).take(200).all(|page| filter.has(page)), "{first}..={last}");
+            let others = (last + 1..).take(64).filter(|page| filter.has(*page)).count() as u32;
+            assert_eq!(others, (last - first + 1).min(64), "{first}..={last}");
+        }
+        assert!((0..64).all(|page| !PageFilter::default().has(page)));
+        assert_eq!(PageFilter::of(1, 1).with(PageFilter::of(65, 66)), PageFilter(6));
+    }
 
     #[test]
     fn a_message_survives_and_others_are_none() {

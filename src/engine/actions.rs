@@ -73,6 +73,7 @@ impl Engine {
             Action::GiveUp(page) => drop(self.prefetch.on_opened(page)),
             Action::Fail { page, frame, waiters, cause } => self.fail(page, frame, &waiters, cause),
             Action::Unwritten { page, cause } => self.on_unwritten(page, cause),
+            Action::Recalled { page, cause } => self.on_recalled(page, cause),
         }
     }
 

@@ -247,7 +247,7 @@ impl Driver {
     fn unlock(&self, mut engine: MutexGuard<'_, Engine>, worked: bool) -> [Option<Work>; WORK_MAX] {
         let most = if self.space.page_bytes() > SMALL_BYTES_MAX { 1 } else { WORK_MAX };
         let work = std::array::from_fn(|at| if at < most { engine.take_work() } else { None });
-        let has_event = engine.take_event();
+        let has_event = engine.take_event() || worked && engine.files.waiting > 0;
         self.note_held_up(engine.is_held_up(), worked);
         self.unfinished.store(engine.is_held_up() || engine.storage().is_busy(), Ordering::SeqCst);
         drop(engine);

@@ -1,16 +1,17 @@
 //! Shared files as the engine has them: the pages of each are a space. What of a file could not be read or written is an answer to
 //! who asked, and the job goes on.
 
+use super::file_flushes::FlushAtHome;
 use super::{Driver, Engine, Work};
 use crate::error::UserError;
 use crate::memory::Closing;
 use crate::storage::NamedFile;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Waiter};
-use vgasnet_protocol::file_message::{FileAsk, FileMessage, TAG_FILE};
+use vgasnet_protocol::coherence::{Cause, FrameId, PageId, Waiter};
+use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter, TAG_FILE};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::IntoBytes;
 
@@ -25,6 +26,10 @@ pub struct FileState {
     pub refusal: AtomicU32,
     /// The file's shared pointer, at the first member of its team.
     pub pointer: AtomicU64,
+    /// The pages that this rank has written since it flushed the file last, as a [`PageFilter`].
+    written_pages: AtomicU64,
+    /// Pages of writes of which nobody notes the end.
+    begun_pages: AtomicU64,
 }
 
 impl FileState {
@@ -32,32 +37,67 @@ impl FileState {
     pub fn note_error(&self, cause: Cause) {
         let _known = self.first_error.compare_exchange(0, cause.0, Ordering::Relaxed, Ordering::Relaxed);
     }
+
+    /// A write of these pages has ended.
+    pub fn note_written_pages(&self, pages: PageFilter) {
+        note_pages(&self.written_pages, pages);
+    }
+
+    /// A write of these pages has begun, and nobody will note its end.
+    pub fn note_begun_pages(&self, pages: PageFilter) {
+        note_pages(&self.begun_pages, pages);
+    }
+
+    /// The pages that were written since this was asked last.
+    pub(super) fn take_written_pages(&self) -> PageFilter {
+        PageFilter(self.written_pages.swap(0, Ordering::AcqRel))
+    }
+
+    pub(super) fn begun_pages(&self) -> PageFilter {
+        PageFilter(self.begun_pages.load(Ordering::Acquire))
+    }
+}
+
+fn note_pages(noted: &AtomicU64, PageFilter(pages): PageFilter) {
+    // Mostly they are there.
+    if noted.load(Ordering::Relaxed) & pages != pages {
+        noted.fetch_or(pages, Ordering::AcqRel);
+    }
 }
 
 /// The files that are open, and what this rank has asked others about them.
 #[derive(Debug, Default)]
 pub(super) struct OpenFiles {
-    open: BTreeMap<Space, OpenFile>,
+    pub(super) open: BTreeMap<Space, OpenFile>,
     last_id: u32,
     /// Answers that have come, of questions that somebody waits for.
     answers: BTreeMap<u32, Option<FileMessage>>,
-    /// Flushes for other ranks that are under way.
-    flushing: Vec<(Rank, FileMessage)>,
+    /// Threads that wait for something about files to end that tells nobody when it does.
+    pub(super) waiting: u32,
+    /// Flushes at this home that are under way.
+    pub(super) flushing: Vec<FlushAtHome>,
 }
 
 #[derive(Debug)]
-struct OpenFile {
+pub(super) struct OpenFile {
     /// Pages from here on are behind the end, as far as this rank knows.
     end: u32,
-    state: Arc<FileState>,
+    pub(super) state: Arc<FileState>,
     /// Dirty pages that could not be written. They stay until the file is flushed again.
-    unwritten: BTreeSet<PageId>,
+    pub(super) unwritten: BTreeSet<PageId>,
+    /// The pages of this rank's flushes under way.
+    pub(super) flushes: Vec<PageFilter>,
 }
 
 impl OpenFiles {
     /// Whether a page could not be written when that was tried last.
     pub(super) fn is_unwritten(&self, page: PageId) -> bool {
         self.unwritten_because(page).is_some()
+    }
+
+    /// A page is written, or gone.
+    pub(super) fn forget_unwritten(&mut self, page: PageId) {
+        self.open.get_mut(&page.space).into_iter().for_each(|file| _ = file.unwritten.remove(&page));
     }
 
     /// Why a page could not be written, if it could not.
@@ -81,7 +121,7 @@ impl Engine {
             self.storage.add_file(space, file);
         }
         self.protocol.add_file(space, stripes, pages);
-        self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new() });
+        self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new(), flushes: Vec::new() });
     }
 
     /// Whether nothing is under way about the file here, so that it may be closed.
@@ -143,26 +183,6 @@ impl Engine {
         self.files.open.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
     }
 
-    /// Starts writing what this rank has of a file, in its pool or as a home. Done when [`Engine::is_flushed_file`].
-    pub fn flush_file(&mut self, space: Space) {
-        let Some(file) = self.files.open.get_mut(&space) else { return };
-        file.state.refusal.store(0, Ordering::Relaxed);
-        file.unwritten.clear();
-        self.storage.flush_file(space);
-        self.handle(Event::FlushSpace(space));
-    }
-
-    /// Whether that is done: all is written, or cannot be. A page that was forwarded to another rank is its now.
-    pub fn is_flushed_file(&self, space: Space) -> bool {
-        self.protocol.cache.is_flushed_of(space) && self.storage.is_flushed(space).is_some()
-    }
-
-    /// Why something of the file could not be written, in this rank's pool or as a home.
-    pub fn refusal(&self, space: Space) -> Option<Cause> {
-        let refusal = self.files.open.get(&space)?.state.refusal.load(Ordering::Relaxed);
-        (refusal != 0).then_some(Cause(refusal)).or_else(|| self.storage.is_flushed(space)?.err())
-    }
-
     /// An operation of this rank on a file has failed.
     pub fn note_file_error(&self, space: Space, cause: Cause) {
         self.files.open.get(&space).into_iter().for_each(|file| file.state.note_error(cause));
@@ -190,8 +210,10 @@ impl Engine {
         self.files.last_id = self.files.last_id.wrapping_add(1);
         let id = self.files.last_id;
         self.files.answers.insert(id, None);
-        let question = FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value };
-        self.outbox.send(to, question.as_bytes());
+        self.send_about_file(
+            to,
+            FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id, space, padding: 0, value },
+        );
         id
     }
 
@@ -200,6 +222,15 @@ impl Engine {
         let answers = &mut self.files.answers;
         let is_there = |id: &u32| matches!(answers.get(id), Some(Some(_)));
         ids.iter().all(is_there).then(|| ids.iter().filter_map(|id| answers.remove(id).flatten()).collect())
+    }
+
+    pub(super) fn send_about_file(&mut self, to: Rank, message: FileMessage) {
+        if to != self.space.rank {
+            return self.outbox.send(to, message.as_bytes());
+        }
+        if let Err(what) = self.on_file_message(to, message.as_bytes()) {
+            self.broken = Some(UserError::new(what));
+        }
     }
 
     /// A question, or an answer.
@@ -219,33 +250,15 @@ impl Engine {
         match message.ask {
             FileAsk::End => {
                 let value = file.state.written_end.load(Ordering::Relaxed);
-                self.outbox.send(from, FileMessage { is_answer: true, value, ..message }.as_bytes());
+                self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
             FileAsk::Take => {
                 let value = file.state.pointer.fetch_add(message.value, Ordering::Relaxed);
-                self.outbox.send(from, FileMessage { is_answer: true, value, ..message }.as_bytes());
+                self.send_about_file(from, FileMessage { is_answer: true, value, ..message });
             }
-            FileAsk::Flush => {
-                self.storage.flush_file(message.space);
-                self.files.flushing.push((from, message));
-            }
+            FileAsk::Flush => self.flush_at_home(from, message),
         }
         Ok(())
-    }
-
-    /// Answers those whose file is flushed by now.
-    pub(super) fn answer_flushes(&mut self) {
-        let flushing = std::mem::take(&mut self.files.flushing);
-        for (from, message) in flushing {
-            match self.storage.is_flushed(message.space) {
-                None => self.files.flushing.push((from, message)),
-                Some(flushed) => {
-                    let cause = flushed.err().map_or(0, Cause::to_byte);
-                    let answer = FileMessage { is_answer: true, cause, ..message };
-                    self.outbox.send(from, answer.as_bytes());
-                }
-            }
-        }
     }
 }
 
@@ -274,30 +287,20 @@ impl Driver {
         answers.into_inner().expect("they have come")
     }
 
-    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns why some of it is not, if so.
-    pub fn flush_file(&self, space: Space) -> Option<Cause> {
-        self.engine().flush_file(space);
-        self.step();
-        let refusal = Cell::new(None);
-        self.wait_until(&|| {
-            // Soon another rank's flush may have it forgotten here, and tried again.
-            let engine = self.engine();
-            let is_flushed = engine.is_flushed_file(space);
-            if is_flushed {
-                refusal.set(engine.refusal(space));
-            }
-            is_flushed
-        });
-        refusal.get()
-    }
-
     /// Waits until nothing is under way about a file here.
     pub fn settle_file(&self, space: Space) {
-        self.wait_until(&|| self.engine().is_quiet_about(space));
+        self.wait_for_files(&|| self.engine().is_quiet_about(space));
     }
 
     /// The same at this home, once all ranks have settled the file.
     pub fn settle_file_at_home(&self, space: Space) {
-        self.wait_until(&|| self.engine().is_quiet_at_home(space));
+        self.wait_for_files(&|| self.engine().is_quiet_at_home(space));
+    }
+
+    /// Waits until something about files has ended. Another thread may drive meanwhile, so this one is to look after each drive.
+    pub(super) fn wait_for_files(&self, done: &dyn Fn() -> bool) {
+        self.engine().files.waiting += 1;
+        self.wait_until(done);
+        self.engine().files.waiting -= 1;
     }
 }

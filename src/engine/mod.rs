@@ -11,6 +11,7 @@ mod block_frames;
 mod driver;
 mod eviction;
 mod fault_service;
+mod file_flushes;
 mod files;
 mod job_barrier;
 mod last_words;
@@ -34,6 +35,7 @@ mod writes;
 
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
+pub use file_flushes::OwnFlush;
 pub use files::FileState;
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
@@ -461,13 +463,13 @@ impl Engine {
         let is_taken = match body {
             ToCache::Invalidate { .. } => true,
             ToCache::Forward(forward) => forward.access == Access::Write,
+            ToCache::Evicted { .. } => return self.files.forget_unwritten(message.page),
             ToCache::Unread => {
                 let frame = self.protocol.cache.frame_of(message.page);
                 return frame.into_iter().for_each(|frame| self.frames.spoil(frame));
             }
             _ => false,
         };
-        // Another rank takes a page that this one may write.
         if is_taken && self.space.own.table.is_open(message.page, Access::Write) {
             self.shipping.meters.on_lost(message.page);
         }

@@ -88,7 +88,8 @@ impl PageStatistics {
             | Action::GiveUp(_)
             | Action::Hurry { .. }
             | Action::Fail { .. }
-            | Action::Unwritten { .. } => {}
+            | Action::Unwritten { .. }
+            | Action::Recalled { .. } => {}
         }
     }
 

@@ -6,7 +6,6 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
-use vgasnet_protocol::file_message::FileAsk;
 
 impl SharedFile {
     pub(super) fn check_writable(&self) -> Result<(), FileError> {
@@ -64,7 +63,7 @@ impl Files {
         written
     }
 
-    /// What this rank has written has reached the file system, but for pages that are dirty at another rank by now.
+    /// What this rank has written has reached the file system, whichever pool it was in.
     ///
     /// # Errors
     /// Some of it could not be written.
@@ -72,11 +71,7 @@ impl Files {
         if !file.access.write {
             return Ok(());
         }
-        let refusal = self.driver().flush_file(file.space);
-        let own = file.members[file.me as usize];
-        let others = file.stripes.homes.iter().copied().filter(|home| home.0 != own);
-        let answers = self.driver().ask_of_file(others, file.space, FileAsk::Flush, 0);
-        let cause = refusal.or_else(|| answers.iter().find_map(|answer| Cause::of_byte(answer.cause)));
+        let cause = self.driver().flush_file_alone(file.space, &file.stripes.homes);
         cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
     }
 

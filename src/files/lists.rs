@@ -74,15 +74,15 @@ impl Files {
     /// The memory is valid for as many bytes as its regions have.
     pub unsafe fn write_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<(), FileError> {
         file.check_writable()?;
-        let end = self.check_lists(file, lists)?;
+        self.check_lists(file, lists)?;
         file.check_not_refused()?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
             // SAFETY: the memory is valid, and this asks for no others of its bytes.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
-            done.map_err(|cause| file.failed("be written", cause))?;
-            file.note_written(Bytes { offset: 0, len: end as usize });
-            Ok(())
+            // As in a write of one place.
+            lists.runs().for_each(|run| self.note_written(file, bytes(&run)));
+            done.map_err(|cause| file.failed("be written", cause))
         })
     }
 

@@ -3,19 +3,12 @@
 use super::{Bytes, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::file_message::FileAsk;
+use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 
 impl SharedFile {
     /// Bytes of the file, as far as this rank knows.
     pub(super) fn known_bytes(&self) -> u64 {
         self.known_bytes.load(Ordering::Acquire).max(self.state.written_end.load(Ordering::Acquire))
-    }
-
-    /// This rank has written these bytes. None make no file longer.
-    pub(super) fn note_written(&self, Bytes { offset, len }: Bytes) {
-        if len > 0 {
-            self.state.written_end.fetch_max(offset + len as u64, Ordering::AcqRel);
-        }
     }
 
     /// The other ranks that have the file open.
@@ -41,6 +34,30 @@ impl Files {
     pub(super) fn size_up_to(&self, file: &SharedFile, end: u64) -> u64 {
         let known = file.known_bytes();
         if end > known { self.size(file) } else { known }
+    }
+
+    /// This rank has written these bytes. None make no file longer.
+    pub(super) fn note_written(&self, file: &SharedFile, bytes: Bytes) {
+        if let Some(pages) = self.note_end(file, bytes) {
+            file.state.note_written_pages(pages);
+        }
+    }
+
+    /// This rank begins to write these bytes, and when it has is its program's affair.
+    pub(super) fn note_writing(&self, file: &SharedFile, bytes: Bytes) {
+        if let Some(pages) = self.note_end(file, bytes) {
+            file.state.note_begun_pages(pages);
+        }
+    }
+
+    fn note_end(&self, file: &SharedFile, Bytes { offset, len }: Bytes) -> Option<PageFilter> {
+        let end = offset + len as u64;
+        if len == 0 {
+            return None;
+        }
+        file.state.written_end.fetch_max(end, Ordering::AcqRel);
+        let page_bytes = self.ops.space().page_bytes() as u64;
+        Some(PageFilter::of((offset / page_bytes) as u32, ((end - 1) / page_bytes) as u32))
     }
 
     /// The file has at least so many bytes.

@@ -55,9 +55,9 @@ impl Files {
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
-            written.map_err(|cause| file.failed("be written", cause))?;
-            file.note_written(bytes);
-            Ok(())
+            // Some of them may be in pages, whatever has failed: the file is as long, or those would come and go with the page.
+            self.note_written(file, bytes);
+            written.map_err(|cause| file.failed("be written", cause))
         })
     }
 
@@ -107,7 +107,7 @@ impl Files {
         self.writable(file, bytes, from.is_null())?;
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
-        file.note_written(bytes);
+        self.note_writing(file, bytes);
         handle.map_err(|cause| file.failed("be written", cause))
     }
 

@@ -214,6 +214,8 @@ pub enum Event {
         /// Why.
         cause: Cause,
     },
+    /// The file is to have what a page of this home is by now, whoever has that: [`Action::Recalled`] when it has.
+    Recall(PageId),
     /// Bytes of a page of this home, which [`Home::has_entry`] does not have, are being written to the backing file. The driver
     /// keeps back all messages about the page until that is done.
     Written(PageId),
@@ -281,6 +283,13 @@ pub enum Action {
         page: PageId,
         /// Why.
         cause: Cause,
+    },
+    /// [`Event::Recall`] is carried out, or was in vain.
+    Recalled {
+        /// The page.
+        page: PageId,
+        /// Why it could not be written, if it could not.
+        cause: Option<Cause>,
     },
     /// A page that [`Event::Prefetch`] may have asked for does not come: it could not be read, or no frame can be freed for it.
     GiveUp(PageId),
@@ -413,6 +422,7 @@ impl Protocol {
             Event::Stored(page) => return self.home.on_stored(page, actions),
             Event::StoreFailed { page, cause } => return self.home.on_store_failed(page, cause, actions),
             Event::Written(page) => self.home.on_written(page),
+            Event::Recall(page) => return self.home.on_recall(page, actions),
             Event::Want { page, access, waiter } => self.cache.on_want(page, access, waiter, actions),
             Event::Overwrite { page, waiter } => self.cache.on_overwrite(page, waiter, actions),
             Event::Prefetch(page) => self.cache.on_prefetch(page, actions),

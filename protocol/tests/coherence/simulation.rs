@@ -68,7 +68,11 @@ pub fn step(world: &mut World, random: &mut fastrand::Rng, ops_left: &mut usize,
         1 => world.event(rank, Event::Flush),
         2..5 if *ops_left > 0 => world.event(rank, Event::Prefetch(random_op(random, world.shape, hot).1)),
         5 if *ops_left > 0 => world.event(rank, Event::WriteBack(random_op(random, world.shape, hot).1)),
-        6..12 if *ops_left > 0 => {
+        6 if *ops_left > 0 => {
+            let page = random_op(random, world.shape, hot).1;
+            world.recall(page);
+        }
+        7..12 if *ops_left > 0 => {
             let (_, page, op) = random_op(random, world.shape, hot);
             world.ship(page, op);
         }

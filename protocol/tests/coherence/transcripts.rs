@@ -12,11 +12,12 @@
 //! > stuck RANK                                   no frame can be freed for what waits for one
 //! > clean RANK PAGE                              a page is to be written back and kept
 //! > flush RANK                                   dirty pages are to be written back
+//! > recall PAGE                                  the file is to have a page, whoever has that
 //! > idle RANK                                    the rank has nothing else to do
 //! > run                                          everything under way lands, in order
 //! > run but TEXT                                 the same, except flights that show TEXT
 //! > land TEXT                                    the first flight that shows TEXT lands
-//! > fail TEXT                                    the first flight that shows TEXT, a load ahead, fails
+//! > fail TEXT                                    the first flight that shows TEXT, a load or store, fails
 //! ```
 
 use crate::world::{Flight, Op, Shape, World};
@@ -87,6 +88,7 @@ fn command(world: &mut World, line: &str) {
         ["stuck", at] => world.event(rank(at), Event::NoVictim),
         ["clean", at, what] => world.event(rank(at), Event::WriteBack(page(what))),
         ["flush", at] => world.event(rank(at), Event::Flush),
+        ["recall", what] => world.recall(page(what)),
         ["idle", at] => world.event(rank(at), Event::Idle),
         [at, access @ ("read" | "write" | "overwrite"), what] => {
             let whole = access == "overwrite";

@@ -129,6 +129,8 @@ pub struct World {
     pub flights: Vec<Flight>,
     /// The newest bytes of each page that is not all zeros.
     model: BTreeMap<PageId, Vec<u8>>,
+    /// How often pages are to be written back wherever they are.
+    pub recalls: BTreeMap<PageId, u32>,
     /// Every event and action, if they are to be shown.
     pub trace: Option<Vec<String>>,
     /// Some rank has sent what the protocol does not allow: bytes may be any, and a rank may refuse a message.
@@ -158,8 +160,8 @@ impl World {
             waiting: BTreeMap::new(),
         };
         let nodes = (0..shape.ranks).map(node).collect();
-        let (flights, model, trace, refusal) = Default::default();
-        World { shape, nodes, flights, model, trace, is_tainted: false, refusal }
+        let (flights, model, recalls, trace, refusal) = Default::default();
+        World { shape, nodes, flights, model, recalls, trace, is_tainted: false, refusal }
     }
 
     /// An operation of a client at `rank`: uses the page at once if it is open, else asks for it.
@@ -198,6 +200,12 @@ impl World {
                 );
             }
         }
+    }
+
+    /// The file is to have what the page is by now.
+    pub fn recall(&mut self, page: PageId) {
+        *self.recalls.entry(page).or_default() += 1;
+        self.event(home_of(page), Event::Recall(page));
     }
 
     /// Operations of `rank` that wait for a page or use one.
@@ -340,6 +348,16 @@ impl World {
                 self.flights.push(Flight::Fill { rank, page, frame, waiter, op });
             }
             Action::Hurry { page, priority } => self.hurry(page, priority),
+            Action::Recalled { page, cause } => {
+                let left = self.recalls.get_mut(&page).expect("it was asked for");
+                *left -= 1;
+                if *left == 0 {
+                    self.recalls.remove(&page);
+                }
+                let (newest, there) = (self.model.get(&page), node.file.get(&page.index));
+                let is_there = newest.is_none_or(|newest| there == Some(newest));
+                assert!(self.is_tainted || cause.is_some() || is_there, "the file lacks bytes of {page:?}");
+            }
             Action::GiveUp(page) => assert!(node.waiting.values().all(|(wanted, _)| *wanted != page)),
             Action::Unwritten { page, .. } => assert!(node.protocol.cache.dirty_frame(page).is_some()),
             Action::Fail { page, waiters, .. } => {

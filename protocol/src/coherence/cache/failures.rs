@@ -1,6 +1,6 @@
 //! I/O of a home that has failed.
 
-use super::super::{Access, Action, Cause, CopyVersion, PageId, send_home};
+use super::super::{Access, Action, Cause, CopyVersion, PageId, Priority, send_home};
 use super::page::{AccessState, FetchedData, Phase};
 use super::{Cache, Refusable};
 use alloc::vec::Vec;
@@ -68,12 +68,17 @@ impl Cache {
             cached.phase = Phase::Shared;
         }
         cached.flushing = false;
+        let is_recalled = core::mem::take(&mut cached.is_recalled);
         self.flushes -= u32::from(cached.deferred.flush.take().is_some());
         let (evicted, is_closed) = (cached.deferred.evict.take(), cached.access_state == AccessState::Closed);
         self.end_eviction(page, evicted);
         actions.push(Action::Unwritten { page, cause });
         if is_closed {
             self.run_deferred(page, actions);
+        }
+        if is_recalled {
+            // The recall may have overtaken this message, and waits for a write-back of its own then.
+            self.on_write_back(page, Priority::Now, actions);
         }
     }
 }

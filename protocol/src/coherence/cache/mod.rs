@@ -346,7 +346,9 @@ impl Cache {
     }
 
     fn on_recall(&mut self, page: PageId, copy: CopyVersion, actions: &mut Vec<Action>) {
-        if self.pages.get(page).is_some_and(|cached| cached.phase.has_copy() && cached.copy == copy) {
+        let known = self.pages.get_mut(page).filter(|cached| cached.phase.has_copy() && cached.copy == copy);
+        if let Some(cached) = known {
+            cached.is_recalled = cached.flushing || cached.phase == Phase::Evicting;
             self.on_write_back(page, Priority::Now, actions);
         }
     }
@@ -370,7 +372,7 @@ impl Cache {
     /// The page is written back, or this rank does not account for its bytes any more.
     fn mark_clean(&mut self, page: PageId) {
         let cached = self.cached(page);
-        cached.flushing = false;
+        (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, false), cached.deferred.flush.take());
         self.flushes -= u32::from(flush.is_some());
         self.dirty_of_files -= u32::from(was_dirty && page.space.segment().is_none());
@@ -399,7 +401,7 @@ impl Cache {
         let cached = self.cached(page);
         cached.phase = Phase::Owned;
         // A flush that was under way is void: its Evict names the copy from before the grant.
-        cached.flushing = false;
+        (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, true), cached.deferred.flush.is_some());
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
         self.dirty_of_files += u32::from(!was_dirty && page.space.segment().is_none());

@@ -18,6 +18,8 @@ pub(super) struct CachedPage {
     pub flushing: bool,
     /// Transfers to readers under way out of the frame.
     pub outgoing: u32,
+    /// The home wants it written back, and may have said so after the write-back under way has failed.
+    pub is_recalled: bool,
     pub deferred: DeferredActions,
     /// It is being fetched, and no operation waits for it.
     pub is_ahead: bool,

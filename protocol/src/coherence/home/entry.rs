@@ -51,6 +51,8 @@ pub(super) enum RequestKind {
         copy: Option<CopyVersion>,
     },
     Overwrite,
+    /// Of the home itself: the file is to have the page.
+    Recall,
     Evict {
         copy: CopyVersion,
         keep: bool,

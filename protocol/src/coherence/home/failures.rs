@@ -61,6 +61,7 @@ impl Home {
         };
         entry.io = None;
         actions.push(send_cache(from, page, ToCache::Unwritten { copy, cause }));
+        entry.end_recalls(page, cause, actions);
         self.start_waiting(page, actions)
     }
 }

@@ -87,7 +87,7 @@ impl Entry {
     fn versions_mut(&mut self) -> Vec<&mut CopyVersion> {
         let mut versions: Vec<_> = self.holders.iter_mut().map(|holder| &mut holder.copy).collect();
         versions.extend(self.waiting.iter_mut().filter_map(|request| match &mut request.kind {
-            RequestKind::Read { .. } | RequestKind::Overwrite => None,
+            RequestKind::Read { .. } | RequestKind::Overwrite | RequestKind::Recall => None,
             RequestKind::Write { copy } => copy.as_mut(),
             RequestKind::Evict { copy, .. } => Some(copy),
         }));

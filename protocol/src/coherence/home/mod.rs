@@ -9,7 +9,8 @@
 //!   Idle ┼──────────────────────────▶ Write ──────────────────────────┼──▶ Idle
 //!        │ Evict by the dirty owner             Stored                │
 //!        ├──────────────────────────▶ WriteBack ──────────────────────┘
-//!        │ Read or Write, recalled      ▲ Evict
+//!        │ Read or Write, recalled, or  ▲ Evict
+//!        │ a flush of the file          │
 //!        ├──────────────────────────▶ Recall
 //!        │ Read that the home's cache is to serve        Decline
 //!        └──────────────────────────▶ AtHome ─────────────────────────▶ Idle
@@ -17,7 +18,7 @@
 //!                                       ▼ First or Write
 //! ```
 //!
-//! `Recall` and `AtHome` are of the mode without cooperative caching only.
+//! `AtHome` is of the mode without cooperative caching only, and so is `Recall` but for flushes of a file (`recalls.rs`).
 //!
 //! A nacked read goes back to the front of the queue. An Evict by another rank than the dirty owner is answered at
 //! once, or is void.
@@ -31,6 +32,7 @@ mod failures;
 mod files;
 mod holders;
 mod inspect;
+mod recalls;
 mod written;
 
 pub use entry::Holder;
@@ -236,6 +238,7 @@ impl Home {
             RequestKind::Read { tried_home } => self.start_read(page, request, tried_home, actions),
             RequestKind::Write { copy } => self.start_write(page, request, copy, actions),
             RequestKind::Overwrite => self.start_overwrite(page, request, actions),
+            RequestKind::Recall => self.start_recall(page, request, actions),
             RequestKind::Evict { copy, keep } => {
                 let started = self.start_evict(page, request, copy, keep, actions);
                 started.map_err(|what| Nonsense::about(page, request.from, what))
@@ -381,18 +384,7 @@ impl Home {
     fn recall(&mut self, page: PageId, request: Request, actions: &mut Vec<Action>) -> Result<bool, Nonsense> {
         let is_at_hand = |owner: &Rank| self.is_cooperative(page) || [self.rank, request.from].contains(owner);
         let Some(owner) = self.dirty_owner(page).filter(|owner| !is_at_hand(owner)) else { return Ok(false) };
-        let entry = self.entry_mut(page);
-        entry.waiting.push_front(request);
-        let is_eviction =
-            |request: &Request| request.from == owner && matches!(request.kind, RequestKind::Evict { .. });
-        if let Some(at) = entry.waiting.iter().position(is_eviction) {
-            let eviction = entry.waiting.remove(at).expect("it was just found");
-            self.start(page, eviction, actions)?;
-        } else {
-            let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
-            entry.transaction = Transaction::Recall;
-            actions.push(send_cache(owner, page, ToCache::Recall { copy }));
-        }
+        self.recall_from(owner, page, request, actions)?;
         Ok(true)
     }
 
@@ -411,7 +403,8 @@ impl Home {
         let entry = self.entry_mut(page);
         let priority = entry.priority_with(&request);
         entry.waiting.push_front(Request { kind: RequestKind::Read { tried_home: true }, ..request });
-        let is_own = |request: &Request| request.from == own && !matches!(request.kind, RequestKind::Evict { .. });
+        let is_use = |kind| !matches!(kind, RequestKind::Evict { .. } | RequestKind::Recall);
+        let is_own = |request: &Request| request.from == own && is_use(request.kind);
         if let Some(at) = entry.waiting.iter().position(is_own) {
             let request = entry.waiting.remove(at).expect("it was just found");
             self.start(page, request, actions)?;

@@ -53,6 +53,7 @@ impl World {
     /// The invariants when nothing is under way: every request is answered, and every home knows the copies of its
     /// pages.
     pub fn check_quiet(&self) {
+        assert!(self.recalls.is_empty(), "recalls wait for ever: {:?}", self.recalls);
         assert!(self.flights.is_empty());
         for (at, node) in self.nodes.iter().enumerate() {
             assert!(node.waiting.is_empty(), "operations of r{at} wait forever: {:?}", node.waiting);

@@ -1,0 +1,72 @@
+//! Pages that are to be written back wherever their newest bytes are: a rank that has written to them flushes their file. It takes its
+//! turn among the requests about the page, so ranks that take the page from each other do not keep it waiting.
+
+use super::super::{Action, Cause, FrameId, PageId, Priority, ToCache, send_cache};
+use super::Home;
+use super::entry::{Entry, Request, RequestKind, Transaction};
+use crate::{Nonsense, Rank, Space};
+use alloc::vec::Vec;
+
+impl Home {
+    /// The pages of a file whose newest bytes the file lacks, or may lack soon.
+    pub fn dirty_pages_of(&self, file: Space) -> impl Iterator<Item = PageId> + '_ {
+        self.known_pages_of(file).filter(|page| self.dirty_owner(*page).is_some() || self.is_writing(*page))
+    }
+
+    /// The page is to be written back, after the requests about it that have come before.
+    pub(in super::super) fn on_recall(&mut self, page: PageId, actions: &mut Vec<Action>) -> Result<(), Nonsense> {
+        let own = self.rank;
+        let request = Request { from: own, frame: FrameId(0), kind: RequestKind::Recall, priority: Priority::Soon };
+        let taken = self.entries.open(page).ask(page, request, actions);
+        taken.map_err(|what| Nonsense::about(page, own, what))?;
+        self.start_waiting(page, actions)
+    }
+
+    /// Its turn has come. Done if the file has the page by now.
+    pub(super) fn start_recall(
+        &mut self,
+        page: PageId,
+        request: Request,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
+        match self.dirty_owner(page) {
+            Some(owner) => self.recall_from(owner, page, request, actions),
+            None => {
+                actions.push(Action::Recalled { page, cause: None });
+                Ok(())
+            }
+        }
+    }
+
+    /// Has the dirty owner write back before `request` goes on, which is at the front of the queue then.
+    pub(super) fn recall_from(
+        &mut self,
+        owner: Rank,
+        page: PageId,
+        request: Request,
+        actions: &mut Vec<Action>,
+    ) -> Result<(), Nonsense> {
+        let entry = self.entry_mut(page);
+        entry.waiting.push_front(request);
+        let is_eviction =
+            |request: &Request| request.from == owner && matches!(request.kind, RequestKind::Evict { .. });
+        if let Some(at) = entry.waiting.iter().position(is_eviction) {
+            let eviction = entry.waiting.remove(at).expect("it was just found");
+            return self.start(page, eviction, actions);
+        }
+        let copy = entry.holder(owner).expect("a dirty owner is a holder").copy;
+        entry.transaction = Transaction::Recall;
+        actions.push(send_cache(owner, page, ToCache::Recall { copy }));
+        Ok(())
+    }
+}
+
+impl Entry {
+    /// The page could not be written back: nor can it be for those who have asked for that.
+    pub(super) fn end_recalls(&mut self, page: PageId, cause: Cause, actions: &mut Vec<Action>) {
+        let before = self.waiting.len();
+        self.waiting.retain(|request| request.kind != RequestKind::Recall);
+        let ended = before - self.waiting.len();
+        actions.extend((0..ended).map(|_| Action::Recalled { page, cause: Some(cause) }));
+    }
+}

@@ -1,0 +1,147 @@
+//! Flushes of shared files: by all ranks together, each of what it has, and by one alone of what it has written, wherever that is.
+
+use super::{Driver, Engine};
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use vgasnet_protocol::coherence::{Cause, Event, PageId};
+use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter};
+use vgasnet_protocol::{Rank, Space};
+
+/// A flush by one rank, at a home of the file.
+#[derive(Debug)]
+pub(super) struct FlushAtHome {
+    from: Rank,
+    message: FileMessage,
+    /// Pages that are to be written back yet.
+    left: Vec<PageId>,
+    /// Why one could not be.
+    cause: Option<Cause>,
+}
+
+/// A flush by this rank alone.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnFlush {
+    /// What it has written since its last flush began.
+    new: PageFilter,
+    /// That, and what it had written before and others of its flushes still have under way.
+    pages: PageFilter,
+}
+
+impl OwnFlush {
+    /// What homes are asked for, as [`FileMessage::value`].
+    pub fn filter(&self) -> u64 {
+        self.pages.0
+    }
+}
+
+impl Engine {
+    /// Starts writing what this rank has of a file, in its pool or as a home. Done when [`Engine::is_flushed_file`].
+    pub fn flush_file(&mut self, space: Space) {
+        let Some(file) = self.files.open.get_mut(&space) else { return };
+        file.state.refusal.store(0, Ordering::Relaxed);
+        file.unwritten.clear();
+        self.storage.flush_file(space);
+        self.handle(Event::FlushSpace(space));
+    }
+
+    /// Whether that is done: all is written, or cannot be. A page that was forwarded to another rank is its now.
+    pub fn is_flushed_file(&self, space: Space) -> bool {
+        self.protocol.cache.is_flushed_of(space) && self.storage.is_flushed(space).is_some()
+    }
+
+    /// Why something of the file could not be written, in this rank's pool or as a home.
+    pub fn refusal(&self, space: Space) -> Option<Cause> {
+        let refusal = self.files.open.get(&space)?.state.refusal.load(Ordering::Relaxed);
+        (refusal != 0).then_some(Cause(refusal)).or_else(|| self.storage.is_flushed(space)?.err())
+    }
+
+    /// A flush by this rank alone begins, with what it has itself, as [`Engine::flush_file`]. The homes have the rest written.
+    pub fn begin_flush(&mut self, space: Space) -> OwnFlush {
+        self.flush_file(space);
+        let Some(file) = self.files.open.get_mut(&space) else {
+            return OwnFlush { new: PageFilter::default(), pages: PageFilter::default() };
+        };
+        let new = file.state.take_written_pages();
+        file.flushes.push(new);
+        let pages = file.flushes.iter().copied().fold(file.state.begun_pages(), PageFilter::with);
+        OwnFlush { new, pages }
+    }
+
+    /// That has ended. If something could not be written, the next flush asks for all of it again.
+    pub fn end_flush(&mut self, space: Space, flush: OwnFlush, is_refused: bool) {
+        let Some(file) = self.files.open.get_mut(&space) else { return };
+        if let Some(at) = file.flushes.iter().position(|other| *other == flush.new) {
+            file.flushes.swap_remove(at);
+        }
+        if is_refused {
+            file.state.note_written_pages(flush.pages);
+        }
+    }
+
+    /// A rank flushes a file: this home writes its blocks, and has pages written back that are dirty in some pool.
+    pub(super) fn flush_at_home(&mut self, from: Rank, message: FileMessage) {
+        self.storage.flush_file(message.space);
+        let filter = PageFilter(message.value);
+        let dirty = self.protocol.home.dirty_pages_of(message.space).filter(|page| filter.has(page.index));
+        let left: Vec<PageId> = dirty.collect();
+        self.files.flushing.push(FlushAtHome { from, message, left: left.clone(), cause: None });
+        left.into_iter().for_each(|page| self.handle(Event::Recall(page)));
+    }
+
+    /// A page is written back that some flush has asked for, or cannot be. Those that ask for one page have it in turns.
+    pub(super) fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) {
+        for flush in &mut self.files.flushing {
+            if let Some(at) = flush.left.iter().position(|left| *left == page) {
+                flush.left.swap_remove(at);
+                flush.cause = flush.cause.or(cause);
+                return;
+            }
+        }
+    }
+
+    /// Answers those whose file is flushed by now.
+    pub(super) fn answer_flushes(&mut self) {
+        for flush in std::mem::take(&mut self.files.flushing) {
+            let written = self.storage.is_flushed(flush.message.space).filter(|_| flush.left.is_empty());
+            let Some(written) = written else {
+                self.files.flushing.push(flush);
+                continue;
+            };
+            let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
+            self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
+        }
+    }
+}
+
+impl Driver {
+    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns why some of it is not, if so.
+    pub fn flush_file(&self, space: Space) -> Option<Cause> {
+        self.engine().flush_file(space);
+        self.wait_for_flush(space)
+    }
+
+    /// Has all written that this rank has written of a file, as far as that is possible. Returns why some of it is not, if so.
+    pub fn flush_file_alone(&self, space: Space, homes: &[Rank]) -> Option<Cause> {
+        let flush = self.engine().begin_flush(space);
+        let refusal = self.wait_for_flush(space);
+        let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, flush.filter());
+        let cause = refusal.or_else(|| answers.iter().find_map(|answer| Cause::of_byte(answer.cause)));
+        self.engine().end_flush(space, flush, cause.is_some());
+        cause
+    }
+
+    fn wait_for_flush(&self, space: Space) -> Option<Cause> {
+        self.step();
+        let refusal = Cell::new(None);
+        self.wait_for_files(&|| {
+            // Soon another rank's flush may have it forgotten here, and tried again.
+            let engine = self.engine();
+            let is_flushed = engine.is_flushed_file(space);
+            if is_flushed {
+                refusal.set(engine.refusal(space));
+            }
+            is_flushed
+        });
+        refusal.get()
+    }
+}
