@@ -3,10 +3,15 @@
 use super::{Driver, Engine};
 use crate::error::UserError;
 use std::collections::VecDeque;
-use vgasnet_protocol::file_locks::{Action, LockId, LockRequest};
+use vgasnet_protocol::file_locks::{Action, FileLocks, LockId, LockRequest};
 use vgasnet_protocol::{Nonsense, Rank};
 
 impl Engine {
+    /// This rank's part in the locks of files.
+    pub fn locks(&self) -> &FileLocks {
+        &self.locks
+    }
+
     /// Asks for a lock.
     pub fn lock(&mut self, request: LockRequest<'_>) -> LockId {
         let mut actions = Vec::new();

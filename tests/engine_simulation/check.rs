@@ -26,6 +26,7 @@ impl Job {
         }
         self.check_lent();
         self.check_directories();
+        self.check_locks();
     }
 
     /// One writer or many readers, and every copy is the newest.
@@ -36,7 +37,9 @@ impl Job {
                 let (copies, writers) = seen.entry(page).or_default();
                 *copies += 1;
                 *writers += u32::from(access == Access::Write);
-                self.check_frame(rank, frame, page);
+                if !self.is_cutting(page) {
+                    self.check_frame(rank, frame, page);
+                }
                 if !self.is_closing(page) {
                     self.check_blocks(rank, frame, page);
                 }
@@ -168,7 +171,8 @@ impl Job {
             "{pending:?}, {parts} parts"
         );
         assert!(pending.work <= 3 * frames + 3 * own_frames + 2 * parts, "{pending:?}, {frames} frames, {parts} parts");
-        assert!(pending.messages <= 4 * frames + notices + served, "{pending:?}, {frames} frames");
+        let messages = 4 * frames + notices + served + self.lock_messages_max();
+        assert!(pending.messages <= messages, "{pending:?}, {frames} frames");
     }
 
     /// Directories have entries only for pages that have holders or are asked for. The newest bytes of a page are in its
@@ -209,10 +213,8 @@ impl Job {
             Some(memory) => (unsafe { std::slice::from_raw_parts(memory, BLOCK_BYTES) }) == bytes,
             // It is filled, and the block cache does not know yet.
             None if home.tasks.iter().any(|task| fills(task, page, block)) => true,
-            None => match &self.file {
-                Some(file) if file.space == page.space => file.has_block(page.index, block, bytes),
-                _ => home.disk.has_block(page.index, block, bytes),
-            },
+            None if page.space.segment().is_none() => self.files.has_block(page, block, bytes),
+            None => home.disk.has_block(page.index, block, bytes),
         }
     }
 

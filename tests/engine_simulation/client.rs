@@ -41,7 +41,7 @@ pub struct Operation {
     missing: Vec<Piece>,
     stage: Stage,
     completion: CompletionId,
-    /// What it is of the shared file, if it is.
+    /// What it is of a shared file, if it is.
     pub call: Option<Call>,
 }
 
@@ -193,6 +193,10 @@ impl Job {
         let node = &mut self.nodes[rank];
         let operation = &mut node.operations[at];
         operation.stage = Stage::Waits;
+        if operation.missing.is_empty() {
+            // Who hits tells the engine nothing.
+            return;
+        }
         for piece in operation.missing.clone() {
             let mut copy = operation.copy(&piece);
             let range = piece.start_bytes..piece.start_bytes + piece.len_bytes;

@@ -1,5 +1,6 @@
 //! A rank's disk: a storage in memory, into which the test can look.
 
+use crate::files::IoUnderWay;
 use crate::job::PAGE_BYTES;
 use std::collections::HashMap;
 use std::io;
@@ -20,6 +21,8 @@ struct State {
     written: HashMap<u64, Vec<u8>>,
     failed: Vec<(&'static str, u64)>,
     files: HashMap<FileSlot, Arc<NamedFile>>,
+    /// What this rank may do to named files, by their identity.
+    expected: HashMap<(u64, u64), IoUnderWay>,
     /// How many writes to named files were started.
     file_writes: u64,
     /// Threads may read named files themselves; one in so many of those reads fails, if any does.
@@ -40,6 +43,7 @@ struct Pending {
     file: FileSlot,
     verb: &'static str,
     offset_bytes: u64,
+    len_bytes: usize,
     /// The address of the bytes of a write, and what they were when it was started.
     source: Option<(usize, Vec<u8>)>,
 }
@@ -56,6 +60,7 @@ impl Disk {
             written,
             failed,
             files: HashMap::new(),
+            expected: HashMap::new(),
             file_writes: 0,
             thread_reads: None,
             thread_reads_begun: 0,
@@ -97,6 +102,17 @@ impl Disk {
     /// The offsets and lengths of all writes that were started, in order.
     pub fn writes(&self) -> Vec<(u64, usize)> {
         self.state().writes.clone()
+    }
+
+    /// This rank has a named file open, on which it may do the I/O of its own pages.
+    pub fn expect_file(&self, file: &NamedFile, io: IoUnderWay) {
+        self.state().expected.insert(file.identity(), io);
+    }
+
+    /// This rank does no I/O on a named file any more.
+    pub fn forget_file(&self, file: &NamedFile) {
+        self.state().expected.remove(&file.identity());
+        assert!(self.state().files.values().all(|open| open.identity() != file.identity()), "a closed file has a slot");
     }
 
     /// How many writes to named files were started.
@@ -174,6 +190,9 @@ impl Storage for Disk {
         let page_bytes = PAGE_BYTES as u64;
         let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
         assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");
+        if is_named {
+            state.expected[&state.files[&file].identity()].begin(direction, offset_bytes, len_bytes);
+        }
         let (verb, source) = match direction {
             IoDirection::Read => {
                 if !is_named {
@@ -192,17 +211,21 @@ impl Storage for Disk {
                 ("write", Some((memory.expose_provenance(), bytes.to_vec())))
             }
         };
-        let before = state.pending.insert(token, Pending { file, verb, offset_bytes, source });
+        let before = state.pending.insert(token, Pending { file, verb, offset_bytes, len_bytes, source });
         assert!(before.is_none(), "a token is used twice");
         Ok(())
     }
 
     fn poll(&mut self, sink: &mut dyn FnMut(u64, io::Result<()>)) {
         let mut state = self.state();
-        let State { storage, pending, written, failed, .. } = &mut *state;
+        let State { storage, pending, written, failed, files, expected, .. } = &mut *state;
         storage.poll(&mut |token, result| {
-            let Pending { file, verb, offset_bytes, source } = pending.remove(&token).expect("it was started");
+            let Pending { file, verb, offset_bytes, len_bytes, source } =
+                pending.remove(&token).expect("it was started");
             let is_named = file != FileSlot::BACKING;
+            if is_named {
+                expected[&files[&file].identity()].end(offset_bytes, len_bytes);
+            }
             if result.is_err() && is_named {
                 return sink(token, result);
             }
@@ -280,6 +303,9 @@ impl BlockingReader for NamedReader {
         let fails = {
             let mut state = self.disk.state();
             state.thread_reads_begun += 1;
+            let io = &state.expected[&self.file.identity()];
+            io.begin(IoDirection::Read, operation.offset_bytes, operation.len_bytes);
+            io.end(operation.offset_bytes, operation.len_bytes);
             state.thread_reads.is_some_and(|one_in| state.thread_reads_begun % one_in == 0)
         };
         if fails {

@@ -2,7 +2,7 @@
 
 use crate::client::Operation;
 use crate::disk::Disk;
-use crate::files::SharedFile;
+use crate::files::SharedFiles;
 use crate::mapper::{self, Mapper};
 use crate::model::Model;
 use crate::phases::Watch;
@@ -164,8 +164,7 @@ pub struct Job {
     pub nodes: Vec<Node>,
     pub model: Model,
     pub seen: Seen,
-    /// The file that is open, or was last.
-    pub file: Option<SharedFile>,
+    pub files: SharedFiles,
 }
 
 impl Job {
@@ -178,7 +177,7 @@ impl Job {
         hub.attach_all(&sizes.collect::<Vec<_>>());
         let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
         let model = Model::new(shape.ranks.iter().map(|rank| rank.pages));
-        Job { shape, hub, nodes, model, seen: Seen::default(), file: None }
+        Job { shape, hub, nodes, model, seen: Seen::default(), files: SharedFiles::default() }
     }
 
     /// All pages of the job.
@@ -186,7 +185,7 @@ impl Job {
         let pages: Vec<u32> = self.shape.ranks.iter().map(|rank| rank.pages).collect();
         let of_segments = (0..pages.len())
             .flat_map(move |home| (0..pages[home]).map(move |index| PageId::of_segment(Rank(home as u32), index)));
-        of_segments.chain(self.pages_of_file())
+        of_segments.chain(self.pages_of_files())
     }
 
     /// Drives the engine of `rank` once.
@@ -196,7 +195,7 @@ impl Job {
         let worked = node.engine.drive()?;
         let (failed, forgotten) = (node.disk.failed(), node.engine.storage().forgotten());
         // The disk does not know which failed reads of a file were ahead of need.
-        let is_told = failed.len() as u64 == forgotten || self.file.is_some() && forgotten > failed.len() as u64;
+        let is_told = failed.len() as u64 == forgotten || self.files.were_used() && forgotten > failed.len() as u64;
         assert!(is_told, "the job was not told of an I/O error: {failed:?}");
         self.seen.held += u64::from(node.engine.pending().held > 0);
         self.seen.serving += u64::from(node.engine.frames_for_blocks() > 0);
@@ -294,7 +293,7 @@ impl Job {
             }
             Task::Fill { page, frame, part } => {
                 self.seen.overwritten += 1;
-                self.file.iter_mut().for_each(|file| file.note_overwritten(page));
+                self.files.note_overwritten(page);
                 // SAFETY: the frame is reserved for a page that has not been opened, and the part is as long as the page. Its memory
                 // belongs to an operation that waits for it.
                 unsafe { self.model.copy(&part.copy, &node.space.own, frame, &part.piece) };
@@ -341,7 +340,7 @@ impl Job {
             }
             Task::Blocks(BlockCopies { job, part, places, failed: None }) => {
                 self.seen.in_blocks += 1;
-                self.file.iter_mut().for_each(|file| file.note_blocks(&part));
+                self.files.note_blocks(&part);
                 for place in &places {
                     // SAFETY: the block is left to the job, and the part's memory belongs to an operation that waits for it.
                     unsafe { part.copy.run_at(place.memory, place.start_bytes, place.len_bytes) };
@@ -382,7 +381,7 @@ impl Job {
             }
             Task::Deliver(Delivery { part, bytes }) => {
                 self.seen.shipped += 1;
-                self.file.iter_mut().for_each(|file| file.note_shipped(&part));
+                self.files.note_shipped(&part);
                 // SAFETY: the part's memory is as long as its piece.
                 unsafe { part.copy.deliver(&bytes) };
                 Some(Task::Finish(vec![part]))

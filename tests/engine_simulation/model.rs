@@ -1,4 +1,4 @@
-//! The model: the newest bytes of every segment, and of the shared file.
+//! The model: the newest bytes of every segment, and of the shared files.
 
 use crate::job::PAGE_BYTES;
 use std::collections::BTreeMap;
@@ -10,8 +10,8 @@ use vgasnet_protocol::{Rank, Space, Stripes};
 /// The newest bytes of every page.
 pub struct Model {
     spaces: BTreeMap<Space, Vec<Box<[u8; PAGE_BYTES]>>>,
-    /// Which ranks are homes of the file that is open.
-    stripes: Option<Stripes>,
+    /// Which ranks are homes of the files that are open.
+    stripes: BTreeMap<Space, Stripes>,
     /// Some rank does not keep the protocol: bytes may be any.
     pub is_tainted: bool,
 }
@@ -20,7 +20,7 @@ impl Model {
     /// Segments with these numbers of pages, all zeros.
     pub fn new(pages: impl Iterator<Item = u32>) -> Model {
         let segment = |(rank, pages)| (Space::of_segment(Rank(rank)), zeros(pages));
-        Model { spaces: (0..).zip(pages).map(segment).collect(), stripes: None, is_tainted: false }
+        Model { spaces: (0..).zip(pages).map(segment).collect(), stripes: BTreeMap::new(), is_tainted: false }
     }
 
     /// A file is open, with these bytes and zeros behind them, of which the ranks use so many pages.
@@ -30,12 +30,26 @@ impl Model {
             .zip(bytes.chunks(PAGE_BYTES))
             .for_each(|(page, bytes)| page[..bytes.len()].copy_from_slice(bytes));
         self.spaces.insert(space, its);
-        self.stripes = Some(stripes);
+        self.stripes.insert(space, stripes);
+    }
+
+    /// A file has so many bytes now.
+    pub fn cut_file(&mut self, space: Space, bytes: u64) {
+        for (index, page) in self.spaces.get_mut(&space).expect("it is known").iter_mut().enumerate() {
+            let kept = (bytes as usize).saturating_sub(index * PAGE_BYTES).min(PAGE_BYTES);
+            page[kept..].fill(0);
+        }
+    }
+
+    /// A file is closed.
+    pub fn remove_file(&mut self, space: Space) {
+        self.spaces.remove(&space);
+        self.stripes.remove(&space);
     }
 
     /// The home of a page.
     pub fn home_of(&self, page: PageId) -> usize {
-        let in_file = || self.stripes.as_ref().expect("the file is known").home(page.index);
+        let in_file = || self.stripes[&page.space].home(page.index);
         page.space.segment().unwrap_or_else(in_file).index()
     }
 

@@ -55,6 +55,11 @@ impl StorageServer {
         slot.into_iter().for_each(|slot| self.blocks.forget_from(HomePage::of_file(slot, pages)));
     }
 
+    /// For tests: how many blocks of files are in memory, and how many of those are dirty, or may get so.
+    pub fn blocks_of_files(&self) -> (usize, usize) {
+        self.blocks.of_files()
+    }
+
     /// What threads use that read pages of a file themselves, if they may.
     pub(super) fn page_reader(&self, place: HomePage) -> Option<Arc<dyn BlockingReader>> {
         if place.is_of_segment() {

@@ -1,6 +1,7 @@
 //! What calls have written to the file, and when: what a read may return.
 
-use crate::job::PAGE_BYTES;
+use super::steps::Run;
+use std::ops::Range;
 
 /// The writes of a file since it was opened. Moments are counted.
 pub struct History {
@@ -46,28 +47,37 @@ impl History {
         self.now
     }
 
-    /// Returns the moment.
-    pub fn begin_read(&mut self) -> u64 {
-        self.tick()
+    /// Returns the numbers of the writes.
+    pub fn begin_writes(&mut self, rank: usize, runs: &[Run], bytes: &[u8]) -> Range<usize> {
+        let (begun, first) = (self.tick(), self.writes.len());
+        let mut before = 0;
+        for Run { start_bytes, len_bytes } in runs {
+            let bytes = bytes[before..before + len_bytes].to_vec();
+            before += len_bytes;
+            self.writes.push(Write { rank, start_bytes: *start_bytes, bytes, begun, ended: None, has_failed: false });
+        }
+        first..self.writes.len()
     }
 
-    /// Returns the number of the write.
-    pub fn begin_write(&mut self, rank: usize, start_bytes: usize, bytes: Vec<u8>) -> u64 {
-        let begun = self.tick();
-        self.writes.push(Write { rank, start_bytes, bytes, begun, ended: None, has_failed: false });
-        self.writes.len() as u64 - 1
-    }
-
-    pub fn end_write(&mut self, number: u64, has_failed: bool) {
+    pub fn end_writes(&mut self, numbers: Range<usize>, has_failed: bool) {
         let ended = Some(self.tick());
-        let write = &mut self.writes[number as usize];
-        (write.ended, write.has_failed) = (ended, has_failed);
+        for write in &mut self.writes[numbers] {
+            (write.ended, write.has_failed) = (ended, has_failed);
+        }
     }
 
     /// Checks what a read has returned that began at a moment: each byte is that of the last write that was complete before, or of one
     /// that overlaps the read in time.
-    pub fn check_read(&self, begun: u64, start_bytes: usize, read: &[u8]) {
-        for (start, end) in self.runs(start_bytes, start_bytes + read.len()) {
+    pub fn check_read(&self, begun: u64, runs: &[Run], read: &[u8]) {
+        let mut before = 0;
+        for run in runs {
+            self.check_run(begun, run.start_bytes, &read[before..before + run.len_bytes]);
+            before += run.len_bytes;
+        }
+    }
+
+    fn check_run(&self, begun: u64, start_bytes: usize, read: &[u8]) {
+        for (start, end) in self.parts(start_bytes, start_bytes + read.len()) {
             let touching = || self.writes.iter().filter(move |write| write.touches(start, end));
             let is_replaced = |before: u64| touching().any(|write| write.has_replaced(begun) && write.begun > before);
             let candidates: Vec<&[u8]> = touching()
@@ -82,44 +92,25 @@ impl History {
         }
     }
 
-    /// Checks that a file has what a rank had written before a moment, where nobody has written since that began. Returns how many parts
-    /// it lacks that are `elsewhere`.
-    pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8], elsewhere: impl Fn(usize) -> bool) -> u64 {
-        let mut lacking = 0;
+    /// Checks that a file has what a rank had written before a moment, where nobody has written since that began.
+    pub fn check_flushed(&self, rank: usize, before: u64, file: &[u8]) {
         let its = |write: &&Write| write.rank == rank && write.has_replaced(before);
         for write in self.writes.iter().filter(its) {
-            for (start, end) in self.runs(write.start_bytes, write.end_bytes()) {
+            for (start, end) in self.parts(write.start_bytes, write.end_bytes()) {
                 let is_later =
                     |other: &Write| !std::ptr::eq(other, write) && other.ended.is_none_or(|ended| ended > write.begun);
                 if self.writes.iter().any(|other| other.touches(start, end) && is_later(other)) {
                     continue;
                 }
-                let mut at = start;
-                while at < end {
-                    let next = (at + 1).next_multiple_of(PAGE_BYTES).min(end);
-                    let bytes = &write.bytes[at - write.start_bytes..next - write.start_bytes];
-                    let is_there = file.get(at..next).is_some_and(|there| there == bytes);
-                    let is_excused = !is_there && elsewhere(at);
-                    lacking += u64::from(is_excused);
-                    assert!(
-                        is_there || is_excused,
-                        "r{rank} has flushed the file, which lacks what it wrote at {at}..{next}"
-                    );
-                    at = next;
-                }
+                let bytes = &write.bytes[start - write.start_bytes..end - write.start_bytes];
+                let is_there = file.get(start..end).is_some_and(|there| there == bytes);
+                assert!(is_there, "r{rank} has flushed the file, which lacks what it wrote at {start}..{end}");
             }
         }
-        lacking
-    }
-
-    /// Whether a rank is not the only one that has written to the page of a byte, so that another may have had the page.
-    pub fn has_others(&self, rank: usize, at: usize) -> bool {
-        let start = at / PAGE_BYTES * PAGE_BYTES;
-        self.writes.iter().any(|write| write.rank != rank && write.touches(start, start + PAGE_BYTES))
     }
 
     /// The parts of a range with the same writes.
-    fn runs(&self, start_bytes: usize, end_bytes: usize) -> Vec<(usize, usize)> {
+    fn parts(&self, start_bytes: usize, end_bytes: usize) -> Vec<(usize, usize)> {
         let borders = self.writes.iter().flat_map(|write| [write.start_bytes, write.end_bytes()]);
         let mut borders: Vec<usize> = borders.filter(|at| start_bytes < *at && *at < end_bytes).collect();
         borders.extend([start_bytes, end_bytes]);

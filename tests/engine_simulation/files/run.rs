@@ -1,7 +1,8 @@
-//! One run: a job drawn from a seed, the file that its ranks open once or twice, and what happens meanwhile.
+//! One run: a job drawn from a seed, the files that its ranks open once or more often, and what happens meanwhile.
 
-use super::FileSeen;
-use super::team::Step;
+use super::steps::Run;
+use super::team::{Errand, Step};
+use super::{FileSeen, Manner};
 use crate::client::{What, random_range};
 use crate::job::{Job, PAGE_BYTES};
 use crate::run::random_shape;
@@ -21,7 +22,13 @@ const STEPS_MAX: usize = 400_000;
 const TRIES: usize = 64;
 
 /// Kinds of things that happen; see [`Fate::try_kind`].
-const KINDS: u32 = 24;
+const KINDS: u32 = 29;
+
+/// Files of a job.
+const FILES_MAX: usize = 3;
+
+/// Places of a call.
+const RUNS_MAX: usize = 4;
 
 /// Counts of what happened in runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +37,8 @@ pub struct Summary {
     operations: u64,
     messages: u64,
     transfers: u64,
-    /// Runs in which something goes wrong with the file.
+    /// Runs in which something goes wrong with files.
     faulty: u64,
-    /// Runs in which the file is opened twice.
-    reopened: u64,
     seen: FileSeen,
 }
 
@@ -44,7 +49,6 @@ impl AddAssign for Summary {
         self.messages += other.messages;
         self.transfers += other.transfers;
         self.faulty += other.faulty;
-        self.reopened += other.reopened;
         self.seen += other.seen;
     }
 }
@@ -52,7 +56,7 @@ impl AddAssign for Summary {
 impl Summary {
     /// Fails if `seeds` runs were too tame to say anything.
     pub fn assert_covers(&self, seeds: u64) {
-        let rare = [self.faulty, self.reopened].into_iter().chain(self.seen.counts());
+        let rare = [self.faulty].into_iter().chain(self.seen.counts());
         assert!(seeds < SEEDS || { rare }.all(|count| count >= seeds / 100), "{self:?}");
     }
 }
@@ -69,15 +73,15 @@ struct Fate {
     is_small: bool,
     /// Most operations are puts.
     writes: bool,
-    /// Something may go wrong with the file.
+    /// Something may go wrong with files.
     is_faulty: bool,
-    /// The file is whole when it is closed.
-    heals: bool,
-    /// It is so before it is flushed by all.
-    heals_early: bool,
     drives_idly: bool,
     /// Where the next read in order begins, of each rank.
     scans: Vec<u32>,
+    /// The files, and who had each open last.
+    memories: Vec<(MemoryFile, Vec<usize>)>,
+    /// How often one is still to be opened.
+    opens_left: usize,
 }
 
 /// Runs a seed. Panics when something is wrong.
@@ -99,55 +103,61 @@ pub fn run(seed: u64) -> Summary {
         let one_in = if is_faulty { random.u64(1..20) } else { u64::MAX };
         job.nodes.iter().for_each(|node| node.disk.let_threads_read(one_in));
     }
-    let sessions = random.u32(1..=2);
+    let files = random.usize(1..=FILES_MAX);
+    let memories = (0..files).map(|at| (MemoryFile::new(at as u64 + 1, random.u64(..)), Vec::new())).collect();
+    let operations = random.usize(40..=160);
     let mut fate = Fate {
-        operations_left: 0,
+        operations_left: operations,
         operations_at_once: random.usize(1..=4),
         tasks_at_once: random.usize(1..=3),
         is_small: random.bool(),
         writes: random.bool(),
         is_faulty,
-        heals: true,
-        heals_early: true,
         drives_idly: random.bool(),
         scans: vec![0; job.nodes.len()],
+        memories,
+        opens_left: random.usize(files..=2 * files + 1),
         random,
     };
-    let mut summary = Summary { faulty: u64::from(is_faulty), reopened: u64::from(sessions > 1), ..Summary::default() };
-    let memory = MemoryFile::new(1, fate.random.u64(..));
-    for session in 1..=sessions {
-        fate.heals = session == sessions || fate.random.bool();
-        fate.heals_early = fate.heals && fate.random.bool();
-        fate.use_file(&mut job, Space::of_file(session), &memory, &mut summary);
-    }
+    let mut summary = Summary { faulty: u64::from(is_faulty), operations: operations as u64, ..Summary::default() };
+    fate.go_on(&mut job, &mut summary);
+    job.check_all_closed();
+    job.check_quiet();
     fate.end(&mut job, &mut summary);
     let traffic = job.hub.traffic();
     (summary.messages, summary.transfers) = (traffic.messages, traffic.transfers);
-    summary.seen = job.file.map(|file| file.seen).unwrap_or_default();
+    summary.seen = job.files.seen;
     summary
 }
 
 impl Fate {
-    /// From the opening of the file to its end.
-    fn use_file(&mut self, job: &mut Job, space: Space, memory: &MemoryFile, summary: &mut Summary) {
+    /// Ranks open a file that nobody has open.
+    fn open_some(&mut self, job: &mut Job) -> bool {
         let random = &mut self.random;
-        let mut homes: Vec<Rank> = (0..job.nodes.len() as u32).map(Rank).collect();
-        random.shuffle(&mut homes);
+        let at = random.usize(0..self.memories.len());
+        let (memory, before) = &mut self.memories[at];
+        let is_open = job.files.open.values().any(|file| file.named.identity().1 == at as u64 + 1);
+        if is_open || self.opens_left == 0 || self.operations_left == 0 {
+            return false;
+        }
+        self.opens_left -= 1;
+        let mut team: Vec<usize> = (0..job.nodes.len()).collect();
+        random.shuffle(&mut team);
+        team.truncate(if random.bool() { team.len() } else { random.usize(1..=team.len()) });
+        let mut homes: Vec<Rank> = team.iter().map(|rank| Rank(*rank as u32)).collect();
         homes.truncate(random.usize(1..=homes.len()));
+        team.sort_unstable();
+        job.files.seen.other_team += u64::from(!before.is_empty() && *before != team);
         let stripes = Stripes { homes: Arc::from(homes), pages: random.u32(1..=3) };
         let pages = random.u32(1..=10).max(memory.bytes().len().div_ceil(PAGE_BYTES) as u32);
-        job.open_file(space, memory.clone(), stripes, pages);
-        self.operations_left = random.usize(20..=120);
-        summary.operations += self.operations_left as u64;
+        let heals = random.bool();
+        let manner = Manner { is_atomic: random.u32(0..3) == 0, heals, heals_early: heals && random.bool() };
+        let space = job.open_file(memory, &team, stripes, pages, manner);
+        *before = team;
         if self.is_faulty {
-            self.change_faults(job);
+            self.change_faults(job, space);
         }
-        self.go_on(job, summary);
-        job.check_closed();
-        job.check_quiet();
-        if let Some(file) = job.file.as_mut() {
-            file.heal();
-        }
+        true
     }
 
     /// Nothing is left when all that was written is on the disks: no frame is lost.
@@ -194,6 +204,9 @@ impl Fate {
                 return true;
             }
         }
+        if job.files.open.is_empty() && self.opens_left == 0 {
+            self.operations_left = 0;
+        }
         let mut all = (0..ranks).flat_map(|rank| (0..KINDS).map(move |kind| (rank, kind)));
         // Operations that are left may start another time.
         all.any(|(rank, kind)| self.try_kind(job, rank, kind)) || self.operations_left > 0
@@ -218,65 +231,104 @@ impl Fate {
                 (0..count).any(|at| job.advance(rank, (first + at) % count))
             }
             16..20 => self.start_some(job, rank),
-            20 | 21 => self.close_some(job, rank, is_over),
-            22 => !is_over && self.random.u32(0..20) == 0 && job.flush_or_ask(rank, &mut self.random),
-            23 if self.is_faulty && !is_over && self.random.u32(0..200) == 0 => {
-                self.change_faults(job);
-                true
+            20..23 => self.for_some_file(job, rank, |job, space| job.go_on_with_file(rank, space)),
+            23 | 24 => self.for_some_file(job, rank, |job, space| job.go_on_with_lock(rank, space)),
+            25 => self.random.u32(0..4) == 0 && self.open_some(job),
+            26 => self.begin_errand(job, is_over),
+            27 if !is_over && self.random.u32(0..20) == 0 => self.do_alone(job, rank),
+            28 if self.is_faulty && !is_over && self.random.u32(0..200) == 0 => {
+                let space = self.file_in_use(job, rank);
+                space.into_iter().for_each(|space| self.change_faults(job, space));
+                space.is_some()
             }
             _ => false,
         }
     }
 
-    fn close_some(&mut self, job: &mut Job, rank: usize, is_over: bool) -> bool {
-        let has_gone_on = job.go_on_with_file(rank, is_over, self.heals);
-        if let Some(file) = job.file.as_mut().filter(|file| has_gone_on && self.heals_early && file.all_are(Step::Came))
-        {
-            file.heal();
-        }
-        has_gone_on
+    /// Tries the files in some order, until something happens with one.
+    fn for_some_file(&mut self, job: &mut Job, rank: usize, mut work: impl FnMut(&mut Job, Space) -> bool) -> bool {
+        let mut its: Vec<Space> = job
+            .files
+            .open
+            .iter()
+            .filter(|(_, file)| file.members.contains_key(&rank))
+            .map(|(space, _)| *space)
+            .collect();
+        self.random.shuffle(&mut its);
+        its.into_iter().any(|space| work(job, space))
     }
 
-    /// Starts an operation on the file, or on a segment.
-    fn start_some(&mut self, job: &mut Job, rank: usize) -> bool {
-        if self.operations_left == 0 || job.nodes[rank].operations.len() >= self.operations_at_once {
+    /// A file that a rank uses, if it uses any.
+    fn file_in_use(&mut self, job: &Job, rank: usize) -> Option<Space> {
+        let is_in_use =
+            |space: &Space| job.files.open[space].members.get(&rank).is_some_and(|member| member.step == Step::Using);
+        let its: Vec<Space> = job.files.open.keys().copied().filter(is_in_use).collect();
+        self.random.choice(its)
+    }
+
+    /// A rank does something with a file besides reads and writes.
+    fn do_alone(&mut self, job: &mut Job, rank: usize) -> bool {
+        let Some(space) = self.file_in_use(job, rank) else { return false };
+        if self.random.u32(0..4) == 0 {
+            return job.lock_some(rank, space, &mut self.random);
+        }
+        job.flush_or_ask(rank, space, &mut self.random)
+    }
+
+    /// All ranks that have a file open are to do something with it together.
+    fn begin_errand(&mut self, job: &mut Job, is_over: bool) -> bool {
+        if !is_over && self.random.u32(0..60) > 0 {
             return false;
         }
-        self.operations_left -= 1;
+        let Some(file) = job.files.open.values_mut().find(|file| file.errand.is_none()) else { return false };
+        let bytes = self.random.u64(0..=file.size_bytes() as u64);
+        file.errand = Some(match self.random.u32(0..5) {
+            _ if is_over => Errand::Close,
+            0 => Errand::Sync,
+            1 | 2 => Errand::SetSize(bytes),
+            _ => Errand::Close,
+        });
+        true
+    }
+
+    /// Starts an operation on a file, or on a segment.
+    fn start_some(&mut self, job: &mut Job, rank: usize) -> bool {
+        let locks = job.files.open.values().filter_map(|file| file.members.get(&rank)).map(|member| member.locks.len());
+        let under_way = job.nodes[rank].operations.len() + locks.sum::<usize>();
+        if self.operations_left == 0 || under_way >= self.operations_at_once {
+            return false;
+        }
+        let space = self.file_in_use(job, rank);
         let random = &mut self.random;
         let home = random.usize(0..job.nodes.len());
         let pages = job.shape.ranks[home].pages;
-        if random.u32(0..4) == 0 && pages > 0 {
+        if (space.is_none() || random.u32(0..4) == 0) && pages > 0 {
+            self.operations_left -= 1;
             let index = random.u32(0..pages);
             let range = random_range(random, home, index, pages);
             job.start(rank, if random.bool() { What::Get } else { What::PutNow }, range, random);
             return true;
         }
-        let file = job.file.as_ref().expect("it is open");
-        let (all_bytes, pages) = (file.size_bytes(), file.pages);
+        let Some(space) = space else { return false };
+        self.operations_left -= 1;
+        let (all_bytes, pages) = (job.files.open[&space].size_bytes(), job.files.open[&space].pages);
         if random.u32(0..8) == 0 {
             let index = self.scans[rank] % pages;
             self.scans[rank] = index + 1;
-            job.call(rank, false, index as usize * PAGE_BYTES, 64, random);
+            let run = Run { start_bytes: index as usize * PAGE_BYTES, len_bytes: 64 };
+            job.call(rank, space, false, vec![run], random);
             return true;
         }
-        let page = random.usize(0..pages as usize) * PAGE_BYTES;
-        let (offset_bytes, len_bytes) = match random.u32(0..8) {
-            0..4 => (random.usize(0..PAGE_BYTES - 16), random.usize(1..=16)),
-            _ if self.is_small => (random.usize(0..4) * BLOCK_BYTES, random.usize(1..=BLOCK_BYTES)),
-            4 => (random.usize(0..PAGE_BYTES), random.usize(1..=PAGE_BYTES)),
-            5 => (random.usize(0..4) * BLOCK_BYTES, BLOCK_BYTES),
-            _ => (0, PAGE_BYTES * random.usize(1..=2)),
-        };
-        let start_bytes = page + offset_bytes;
+        let count = if random.u32(0..4) == 0 { random.usize(2..=RUNS_MAX) } else { 1 };
+        let runs = random_runs(random, all_bytes, count, self.is_small);
         let is_put = random.u32(0..8) < if self.writes { 7 } else { 3 };
-        job.call(rank, is_put, start_bytes, len_bytes.min(all_bytes - start_bytes), random);
+        job.call(rank, space, is_put, runs, random);
         true
     }
 
-    /// Draws what goes wrong with the file from now on, or that nothing does.
-    fn change_faults(&mut self, job: &mut Job) {
-        let (random, file) = (&mut self.random, job.file.as_mut().expect("it is open"));
+    /// Draws what goes wrong with a file from now on, or that nothing does.
+    fn change_faults(&mut self, job: &mut Job, space: Space) {
+        let (random, file) = (&mut self.random, job.files.open.get_mut(&space).expect("it is open"));
         file.is_faulty = true;
         file.heal();
         let (count, page) = (random.u64(0..12), random.u64(0..u64::from(file.pages)) * PAGE_BYTES as u64);
@@ -292,13 +344,32 @@ impl Fate {
     }
 }
 
+/// Runs that have no byte in common, in any order.
+fn random_runs(random: &mut Rng, all_bytes: usize, count: usize, is_small: bool) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for _ in 0..count {
+        let page = random.usize(0..all_bytes / PAGE_BYTES) * PAGE_BYTES;
+        let (offset_bytes, len_bytes) = match random.u32(0..8) {
+            0..4 => (random.usize(0..PAGE_BYTES - 16), random.usize(1..=16)),
+            _ if is_small => (random.usize(0..4) * BLOCK_BYTES, random.usize(1..=BLOCK_BYTES)),
+            4 => (random.usize(0..PAGE_BYTES), random.usize(1..=PAGE_BYTES)),
+            5 => (random.usize(0..4) * BLOCK_BYTES, BLOCK_BYTES),
+            _ => (0, PAGE_BYTES * random.usize(1..=2)),
+        };
+        let start_bytes = page + offset_bytes;
+        let run = Run { start_bytes, len_bytes: len_bytes.min(all_bytes - start_bytes) };
+        if runs.iter().all(|other| other.end_bytes() <= run.start_bytes || run.end_bytes() <= other.start_bytes) {
+            runs.push(run);
+        }
+    }
+    runs
+}
+
 fn drive(job: &mut Job, rank: usize) {
     let before = job.nodes[rank].disk.file_writes();
     job.drive(rank).unwrap_or_else(|error| panic!("r{rank}: {error}"));
     let after = job.nodes[rank].disk.file_writes();
-    let held = job.nodes[rank].engine.held_parts() > 0;
-    if let Some(file) = job.file.as_mut() {
-        file.seen.held += u64::from(held);
-        file.seen.behind += if file.is_flushing() { 0 } else { after - before };
-    }
+    let is_flushing = job.files.open.values().any(|file| file.is_flushing());
+    job.files.seen.held += u64::from(job.nodes[rank].engine.held_parts() > 0);
+    job.files.seen.behind += if is_flushing { 0 } else { after - before };
 }

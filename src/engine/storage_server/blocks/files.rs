@@ -133,6 +133,12 @@ impl Blocks {
         is_through.then_some(Ok(()))
     }
 
+    /// How many blocks of files are here, and how many of those are dirty, or may get so.
+    pub(in super::super) fn of_files(&self) -> (usize, usize) {
+        let first = HomePage::of_file(1, 0).first_block(self.page_shift);
+        (self.of_block.range(first..).count(), self.dirty_of_files + self.soiling)
+    }
+
     /// Forgets all blocks of a file from a page on, dirty or not. No job uses them, and none is being read or written.
     pub(in super::super) fn forget_from(&mut self, first: HomePage) {
         let range = first.first_block(self.page_shift)..self.blocks_of_file(first.slot()).end;

@@ -1,0 +1,124 @@
+//! What a rank does alone with a file beside reads and writes: it flushes it, asks how long it is, gives hints.
+
+use super::team::Step;
+use crate::job::{Job, PAGE_BYTES};
+use fastrand::Rng;
+use std::sync::atomic::Ordering;
+use vgasnet::engine::OwnFlush;
+use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::FileAsk;
+use vgasnet_protocol::{Rank, Space};
+
+/// What a rank waits for besides.
+#[derive(Debug)]
+pub enum Waits {
+    Nothing,
+    /// A flush of its own, begun at a moment.
+    Flush(u64, OwnFlush),
+    /// The homes flush, too.
+    Homes(u64, OwnFlush, Vec<u32>, Option<Cause>),
+    /// Others tell how long the file is, which had so many bytes at least when they were asked.
+    Ends(u64, Vec<u32>),
+}
+
+impl Job {
+    /// A rank goes on with what it waits for alone.
+    pub fn go_on_waiting(&mut self, rank: usize, space: Space) -> bool {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let member = file.members.get_mut(&rank).expect("it is a member");
+        match std::mem::replace(&mut member.waits, Waits::Nothing) {
+            Waits::Flush(begun, flush) if self.nodes[rank].engine.is_flushed_file(space) => {
+                let engine = &mut self.nodes[rank].engine;
+                let refusal = engine.refusal(space);
+                let ask = |home: &Rank| engine.ask_of_file(*home, space, FileAsk::Flush, flush.filter());
+                let ids = file.stripes.homes.iter().map(ask).collect();
+                member.waits = Waits::Homes(begun, flush, ids, refusal);
+            }
+            Waits::Homes(begun, flush, ids, refusal) => {
+                let Some(answers) = self.nodes[rank].engine.take_answers_of_file(&ids) else {
+                    member.waits = Waits::Homes(begun, flush, ids, refusal);
+                    return false;
+                };
+                let is_refused = refusal.is_some() || answers.iter().any(|answer| answer.cause != 0);
+                self.nodes[rank].engine.end_flush(space, flush, is_refused);
+                self.on_flushed(rank, space, begun, is_refused);
+            }
+            Waits::Ends(least, ids) => {
+                let engine = &mut self.nodes[rank].engine;
+                let Some(answers) = engine.take_answers_of_file(&ids) else {
+                    member.waits = Waits::Ends(least, ids);
+                    return false;
+                };
+                let own = member.state.written_end.load(Ordering::Relaxed);
+                let end = answers.iter().map(|answer| answer.value).fold(member.known_bytes.max(own), u64::max);
+                assert!(least <= end && end <= file.most_bytes, "{end} of {least}..={} bytes", file.most_bytes);
+                self.files.seen.sizes += 1;
+                member.known_bytes = end;
+                engine.note_end(space, end.div_ceil(PAGE_BYTES as u64) as u32);
+            }
+            other => {
+                member.waits = other;
+                return false;
+            }
+        }
+        self.rouse(rank);
+        true
+    }
+
+    /// A rank has flushed a file.
+    fn on_flushed(&mut self, rank: usize, space: Space, begun: u64, is_refused: bool) {
+        let (file, seen) = (&self.files.open[&space], &mut self.files.seen);
+        seen.flushes += 1;
+        if is_refused {
+            assert!(file.is_faulty, "nothing is wrong with the file");
+            seen.failed_flushes += 1;
+            return;
+        }
+        file.history.check_flushed(rank, begun, &file.memory.bytes());
+    }
+
+    /// A rank begins to flush what it has written.
+    pub fn begin_flush(&mut self, rank: usize, space: Space) {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let moment = file.history.moment();
+        let engine = &mut self.nodes[rank].engine;
+        // What is dirty elsewhere now, the flush has to reach.
+        let is_elsewhere = |node: &crate::job::Node| {
+            node.engine
+                .protocol()
+                .cache
+                .pages_of(space)
+                .any(|page| node.engine.protocol().cache.dirty_frame(page).is_some())
+        };
+        let flush = engine.begin_flush(space);
+        file.members.get_mut(&rank).expect("it is a member").waits = Waits::Flush(moment, flush);
+        let elsewhere = self.nodes.iter().enumerate().any(|(other, node)| other != rank && is_elsewhere(node));
+        self.files.seen.elsewhere += u64::from(elsewhere);
+        self.rouse(rank);
+    }
+
+    /// A rank flushes what it has written, or asks how long the file is, or gives a hint.
+    pub fn flush_or_ask(&mut self, rank: usize, space: Space, random: &mut Rng) -> bool {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let others: Vec<usize> = file.members.keys().copied().filter(|other| *other != rank).collect();
+        let (engine, member) = (&mut self.nodes[rank].engine, file.members.get_mut(&rank).expect("it is a member"));
+        if !matches!(member.waits, Waits::Nothing) || member.step != Step::Using {
+            return false;
+        }
+        let first = random.u32(0..file.pages);
+        let range = first..=random.u32(first..file.pages);
+        match random.u32(0..8) {
+            0..3 => self.begin_flush(rank, space),
+            3 => {
+                let ask = |other| engine.ask_of_file(Rank(other as u32), space, FileAsk::End, 0);
+                member.waits = Waits::Ends(file.least_bytes, others.into_iter().map(ask).collect());
+            }
+            4 => engine.fetch(space, range),
+            5 => engine.discard(space, &range),
+            6 => engine.expect_in_order(space, &range),
+            _ => engine.clean(space, &range),
+        }
+        self.rouse(rank);
+        true
+    }
+}
