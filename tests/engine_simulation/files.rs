@@ -18,6 +18,7 @@ mod flush;
 mod history;
 mod io_watch;
 mod locks;
+mod regressions;
 mod run;
 mod steps;
 mod team;

@@ -1,0 +1,339 @@
+//! Bugs that random runs have found, each as the shortest run that shows it. They are about what cannot be written: it stays, and all
+//! else has to go on beside it.
+
+use super::steps::Run;
+use super::{Errand, Manner};
+use crate::client::{Range, What};
+use crate::directed::{cost, settle, shape_far_apart};
+use crate::job::{Job, PAGE_BYTES, Shape, Task};
+use fastrand::Rng;
+use std::sync::Arc;
+use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
+use vgasnet_protocol::{Rank, Space, Stripes};
+
+/// What a request costs, in bytes, so that a few blocks of a page that nobody holds are used at its home.
+const REQUEST_BYTES: u64 = 4096;
+
+/// A few bytes from here on are in two blocks.
+const BORDER: usize = BLOCK_BYTES - 4;
+
+/// Ranks on hosts of their own, of which the first is the home of all files.
+fn job(ranks: u32, frames: u32, block_slots: usize) -> Job {
+    let shape = Shape { block_slots, ..shape_far_apart(ranks, 8, frames, Some(REQUEST_BYTES)) };
+    Job::new(shape, &mut Rng::with_seed(1))
+}
+
+/// All ranks open a file of eight pages.
+fn open(job: &mut Job, number: u64) -> Space {
+    let memory = MemoryFile::new(number, number);
+    let team: Vec<usize> = (0..job.nodes.len()).collect();
+    let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 1 };
+    let manner = Manner { is_atomic: false, heals: true, heals_early: true };
+    job.open_file(&memory, &team, stripes, 8, manner)
+}
+
+/// No block of the file can be written from now on.
+fn fill_up(job: &mut Job, space: Space) {
+    let file = job.files.get(space);
+    file.is_faulty = true;
+    file.memory.limit_space(0);
+}
+
+fn call(job: &mut Job, rank: usize, space: Space, is_put: bool, start_bytes: usize, len_bytes: usize) {
+    job.call(rank, space, is_put, vec![Run { start_bytes, len_bytes }], &mut Rng::with_seed(2));
+}
+
+/// A rank writes bytes of a file, and all happens that can.
+fn put(job: &mut Job, rank: usize, space: Space, start_bytes: usize, len_bytes: usize) {
+    call(job, rank, space, true, start_bytes, len_bytes);
+    go_on(job);
+}
+
+fn go_on(job: &mut Job) {
+    settle(job).expect("no segment's disk fails");
+}
+
+fn flush(job: &mut Job, rank: usize, space: Space) {
+    job.nodes[rank].engine.flush_file(space);
+    job.rouse(rank);
+    go_on(job);
+}
+
+/// A few bytes of the segment of rank 0.
+fn of_segment(page: usize) -> Range {
+    Range { home: 0, start_bytes: page * PAGE_BYTES, len_bytes: 8 }
+}
+
+/// All operations are complete, and the files can be closed, which have space again.
+fn close_all(job: &mut Job) {
+    for (rank, node) in job.nodes.iter().enumerate() {
+        assert!(node.operations.is_empty(), "an operation of r{rank} waits for ever");
+    }
+    let open: Vec<Space> = job.files.open.keys().copied().collect();
+    open.iter().for_each(|space| job.files.get(*space).errand = Some(Errand::Close));
+    let ranks = job.nodes.len();
+    while (0..ranks).any(|rank| open.iter().any(|space| job.go_on_with_file(rank, *space))) {
+        go_on(job);
+    }
+    job.check_all_closed();
+    job.check_quiet();
+}
+
+/// Begins a piece of work of rank 0 that `is_it`, which is left to be gone on with.
+fn take_until(job: &mut Job, is_it: impl Fn(&Task) -> bool) {
+    for _ in 0..20 {
+        job.drive(0).expect("no segment's disk fails");
+        while job.take(0) {
+            let last = job.nodes[0].tasks.len() - 1;
+            if is_it(&job.nodes[0].tasks[last]) {
+                return;
+            }
+            job.go_on(0, last);
+        }
+    }
+    panic!("the work does not come");
+}
+
+/// The engine of rank 0 does all that it can, while no operation goes on.
+fn work_alone(job: &mut Job) {
+    while job.is_awake(0) {
+        job.drive(0).expect("no segment's disk fails");
+        while job.take(0) {}
+        while !job.nodes[0].tasks.is_empty() {
+            job.go_on(0, 0);
+        }
+    }
+}
+
+fn advance(job: &mut Job, rank: usize, at: usize) {
+    while job.advance(rank, at) {}
+}
+
+/// Two puts of two blocks, both before either is done: together they are more than half of the four slots.
+#[test]
+fn puts_under_way_count_where_blocks_of_files_leave_room() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    fill_up(&mut job, space);
+    for page in 0..2 {
+        call(&mut job, 0, space, true, page * PAGE_BYTES + BORDER, 8);
+        advance(&mut job, 0, page);
+    }
+    go_on(&mut job);
+    flush(&mut job, 0, space);
+    assert!(job.nodes[0].engine.refusal(space).is_some(), "the blocks are written");
+    // A block of another page needs a slot.
+    cost_of_read(&mut job, space, 2);
+    close_all(&mut job);
+}
+
+/// Rank 0 reads a few bytes of a page of a file, and of its segment.
+fn cost_of_read(job: &mut Job, space: Space, page: usize) {
+    call(job, 0, space, false, page * PAGE_BYTES, 8);
+    job.start(0, What::Get, of_segment(page), &mut Rng::with_seed(3));
+    go_on(job);
+    assert!(job.nodes[0].operations.is_empty(), "reads wait for blocks that cannot be written");
+}
+
+/// One put alone is more than half of the slots.
+#[test]
+fn a_put_of_more_blocks_than_may_be_dirty_takes_its_page() {
+    let mut job = job(1, 4, 2);
+    let space = open(&mut job, 1);
+    fill_up(&mut job, space);
+    put(&mut job, 0, space, BORDER, 8);
+    flush(&mut job, 0, space);
+    assert!(job.nodes[0].engine.refusal(space).is_some(), "the bytes are written");
+    cost_of_read(&mut job, space, 2);
+    close_all(&mut job);
+}
+
+/// A part is held, since of the two pages that may be dirty one cannot be written, and one is in use. When that is not any more, nobody
+/// tells the engine but for what it has asked for.
+#[test]
+fn a_part_that_is_held_has_a_page_written_that_is_in_use() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 0, space, 0, PAGE_BYTES);
+    call(&mut job, 0, space, true, 0, 8);
+    // It looks at the page, pins it.
+    (0..2).for_each(|_| assert!(job.advance(0, 0)));
+    assert!(job.nodes[0].operations[0].in_use().is_some(), "the page is pinned");
+    let page = PAGE_BYTES as u64;
+    job.files.get(space).is_faulty = true;
+    job.files.get(space).memory.configure(|faults| faults.fail_at(page..2 * page));
+    for index in 1..3 {
+        call(&mut job, 0, space, true, index * PAGE_BYTES, PAGE_BYTES);
+        advance(&mut job, 0, index);
+    }
+    work_alone(&mut job);
+    assert_eq!(job.nodes[0].engine.held_parts(), 1);
+    advance(&mut job, 0, 0);
+    go_on(&mut job);
+    close_all(&mut job);
+}
+
+/// Blocks are being written, which fails, while others get dirty.
+#[test]
+fn blocks_that_are_being_written_count_where_blocks_of_files_leave_room() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 0, space, BORDER, 8);
+    fill_up(&mut job, space);
+    job.nodes[0].engine.flush_file(space);
+    job.drive(0).expect("no segment's disk fails");
+    assert!(job.nodes[0].disk.file_writes() > 0, "the write has begun");
+    call(&mut job, 0, space, true, PAGE_BYTES + BORDER, 8);
+    advance(&mut job, 0, 0);
+    go_on(&mut job);
+    flush(&mut job, 0, space);
+    cost_of_read(&mut job, space, 2);
+    close_all(&mut job);
+}
+
+/// A frame that serves for blocks is to serve for pages again, and has a block that cannot be written.
+#[test]
+fn a_block_that_cannot_be_written_is_used_though_its_frame_is_to_leave() {
+    let mut job = job(1, 8, 4);
+    let space = open(&mut job, 1);
+    // Blocks are read until a frame serves for them.
+    for page in 0..8 {
+        cost(&mut job, 0, What::Set(9), Range { len_bytes: PAGE_BYTES, ..of_segment(page) });
+    }
+    while !job.nodes[0].engine.discard_all() {
+        job.rouse(0);
+        go_on(&mut job);
+    }
+    for turn in 0..64 {
+        job.start(
+            0,
+            What::Get,
+            Range { start_bytes: turn % 32 * BLOCK_BYTES, ..of_segment(0) },
+            &mut Rng::with_seed(3),
+        );
+        go_on(&mut job);
+    }
+    assert!(job.nodes[0].engine.frames_for_blocks() > 0, "no frame serves for blocks");
+    fill_up(&mut job, space);
+    // Half of the slots, so some are in frames.
+    for block in 0..4 {
+        put(&mut job, 0, space, block * PAGE_BYTES, 8);
+    }
+    flush(&mut job, 0, space);
+    assert!(job.nodes[0].engine.refusal(space).is_some(), "the blocks are written");
+    // Pages are asked for, and want the frames.
+    for page in 0..8 {
+        job.start(0, What::Set(7), Range { len_bytes: PAGE_BYTES, ..of_segment(page) }, &mut Rng::with_seed(3));
+        go_on(&mut job);
+    }
+    for block in 0..4 {
+        call(&mut job, 0, space, false, block * PAGE_BYTES, 8);
+        go_on(&mut job);
+    }
+    close_all(&mut job);
+}
+
+/// Who overwrites a page has been told to, and the page is not dirty yet.
+#[test]
+fn a_page_that_is_being_overwritten_counts_as_dirty() {
+    let mut job = job(1, 2, 4);
+    let space = open(&mut job, 1);
+    call(&mut job, 0, space, true, 0, PAGE_BYTES);
+    advance(&mut job, 0, 0);
+    take_until(&mut job, |task| matches!(task, Task::Fill { .. }));
+    call(&mut job, 0, space, true, PAGE_BYTES, PAGE_BYTES);
+    advance(&mut job, 0, 1);
+    assert_eq!(job.nodes[0].engine.held_parts(), 1, "two pages of two frames get dirty");
+    go_on(&mut job);
+    close_all(&mut job);
+}
+
+/// A page is to make room, and is about to be written for a part that waits.
+#[test]
+fn a_page_that_is_about_to_be_written_behind_may_be_discarded() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 0, space, 0, PAGE_BYTES);
+    for index in 1..3 {
+        call(&mut job, 0, space, true, index * PAGE_BYTES, PAGE_BYTES);
+        advance(&mut job, 0, index - 1);
+    }
+    assert_eq!(job.nodes[0].engine.held_parts(), 1);
+    job.nodes[0].engine.discard(space, &(0..=0));
+    go_on(&mut job);
+    close_all(&mut job);
+}
+
+/// A rank flushes what it has written to a page that another rank has taken since, and what it has written to another rank's page.
+#[test]
+fn a_flush_reaches_pages_in_other_pools() {
+    let mut job = job(3, 16, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 1, space, 0, PAGE_BYTES);
+    put(&mut job, 2, space, 0, PAGE_BYTES / 2);
+    put(&mut job, 2, space, 3 * PAGE_BYTES, PAGE_BYTES);
+    put(&mut job, 1, space, 3 * PAGE_BYTES, 8);
+    // A page of others, which is left alone.
+    put(&mut job, 2, space, 4 * PAGE_BYTES, PAGE_BYTES);
+    let dirty = |job: &Job, index| {
+        let home = &job.nodes[0].engine.protocol().home;
+        home.dirty_owner(vgasnet_protocol::coherence::PageId { space, index })
+    };
+    assert!([0, 3, 4].iter().all(|index| dirty(&job, *index) == Some(Rank(2))), "they are dirty at rank 2");
+    job.begin_flush(1, space);
+    while job.go_on_with_file(1, space) || job.is_awake(0) {
+        go_on(&mut job);
+    }
+    assert_eq!(job.files.seen.flushes, 1);
+    assert_eq!([0, 3, 4].map(|index| dirty(&job, index)), [None, None, Some(Rank(2))]);
+    close_all(&mut job);
+}
+
+/// The blocks of one file cannot be written, and are as many as may be dirty.
+#[test]
+fn a_put_to_another_file_does_not_wait_for_blocks_that_cannot_be_written() {
+    let mut job = job(1, 4, 4);
+    let [full, other] = [1, 2].map(|number| open(&mut job, number));
+    [full, other].into_iter().for_each(|space| fill_up(&mut job, space));
+    put(&mut job, 0, full, BORDER, 8);
+    flush(&mut job, 0, full);
+    put(&mut job, 0, other, 0, 8);
+    assert_eq!(job.files.seen.failed_writes, 1, "the put is told why");
+    cost_of_read(&mut job, other, 2);
+    close_all(&mut job);
+}
+
+/// A rank has read a page, and word of that is still on its way to the home when all have settled the file.
+#[test]
+fn a_file_is_cut_when_its_homes_know_that_nothing_is_under_way() {
+    let mut job = job(2, 4, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 1, space, 0, PAGE_BYTES);
+    flush(&mut job, 1, space);
+    job.nodes[1].engine.discard(space, &(0..=0));
+    job.rouse(1);
+    go_on(&mut job);
+    job.nodes[1].engine.fetch(space, 0..=0);
+    let is_here = |job: &Job| {
+        job.nodes[1].engine.is_quiet_about(space) && job.nodes[1].engine.protocol().cache.copies().next().is_some()
+    };
+    while !is_here(&job) {
+        for rank in [0, 1] {
+            job.drive(rank).expect("no segment's disk fails");
+            while !is_here(&job) && job.take(rank) {
+                job.go_on(rank, 0);
+            }
+            if is_here(&job) {
+                break;
+            }
+        }
+    }
+    assert!(!job.nodes[0].engine.is_quiet_at_home(space), "its Done is on its way");
+    go_on(&mut job);
+    assert!(job.nodes[0].engine.is_quiet_at_home(space));
+    job.files.get(space).errand = Some(Errand::SetSize(0));
+    while (0..2).any(|rank| job.go_on_with_file(rank, space)) {
+        go_on(&mut job);
+    }
+    close_all(&mut job);
+}
