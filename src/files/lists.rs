@@ -119,18 +119,16 @@ impl Files {
                 unsafe { pass.start(operation, piece) };
             }
         }
-        let mut left = pass.end();
-        while let Ok(later) = &mut left
-            && !later.is_empty()
-        {
-            let mut pass = Pass::new(&self.ops);
-            for (operation, piece) in later.drain(..) {
-                // SAFETY: as above.
-                unsafe { pass.start(operation, piece) };
+        let later = pass.end();
+        let done = later.and_then(|later| {
+            let completion = self.ops.begin_pieces();
+            for (operation, piece) in later {
+                // SAFETY: as above. What does not find its page now is shipped, and shares messages.
+                unsafe { self.ops.start_pieces(&operation, std::iter::once(piece), completion) };
             }
-            left = pass.end();
-        }
-        buffered.and(left.map(drop))
+            self.ops.end_pieces(completion)
+        });
+        buffered.and(done)
     }
 }
 
