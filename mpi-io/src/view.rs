@@ -26,9 +26,9 @@ pub struct View {
 }
 
 impl View {
-    /// A view; `None` for one that shows nothing or goes back, as MPI forbids.
+    /// A view, which may show nothing; `None` for one that goes back, as MPI forbids.
     pub fn new(displacement: u64, unit: u64, tile: Arc<Layout>) -> Option<View> {
-        if unit == 0 || tile.size == 0 || tile.extent < 0 || !tile.is_rising() {
+        if unit == 0 || tile.extent < 0 || !tile.is_rising() {
             return None;
         }
         let mut starts = Vec::with_capacity(tile.runs.len());
@@ -48,6 +48,9 @@ impl View {
 
     /// Where so many bytes from a position on are in the file, in order.
     pub fn places(&self, position: u64, bytes: u64) -> Places<'_> {
+        if self.tile.size == 0 {
+            return Places { view: self, tile: 0, run: 0, skipped: 0, left: 0 };
+        }
         let (tile, within) = (position / self.tile.size, position % self.tile.size);
         let run = self.starts.partition_point(|start| *start <= within) - 1;
         Places { view: self, tile, run, skipped: within - self.starts[run], left: bytes }
@@ -169,11 +172,18 @@ mod tests {
     }
 
     #[test]
-    fn what_shows_nothing_or_goes_back_is_no_view() {
+    fn what_goes_back_is_no_view() {
         let byte = || Layout::new(&Shape::Bytes(1), 1);
         let made =
             |runs: &[(i64, u64)]| View::new(0, 1, Arc::new(Layout::new(&Shape::Blocks(runs.to_vec(), byte()), 12)));
-        assert!(made(&[]).is_none() && made(&[(4, 1), (2, 1)]).is_none() && made(&[(-1, 1)]).is_none());
+        assert!(made(&[(4, 1), (2, 1)]).is_none() && made(&[(-1, 1)]).is_none());
         assert!(made(&[(4, 1), (5, 1)]).is_some());
+    }
+
+    #[test]
+    fn ranks_without_a_part_of_the_file_see_nothing() {
+        let nothing = View::new(8, 4, Arc::new(Layout::new(&Shape::Bytes(0), 0))).expect("a view");
+        assert_eq!(nothing.places(0, 100).count() + nothing.places(12, 0).count(), 0);
+        assert_eq!((nothing.position_at(0), nothing.position_at(1000)), (0, 0));
     }
 }
