@@ -78,10 +78,10 @@ impl Access {
                 *position += bytes;
                 Ok(before)
             }
-            At::Shared => Ok(file.library.take(file.file, units)? * view.unit),
+            At::Shared => Ok(file.take(units)? * view.unit),
             At::Ordered => {
                 let (before, all) = file.comm.sums(units).map_err(|_| Failed)?;
-                let first = if file.comm.rank == 0 { file.library.take(file.file, all)? } else { 0 };
+                let first = if file.comm.rank == 0 { file.take_in_order(all)? } else { 0 };
                 let first = file.comm.of_first(first).map_err(|_| Failed)?;
                 Ok((first + before) * view.unit)
             }

@@ -36,7 +36,7 @@ pub fn set_view(
         *cached.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
     *cached.position() = 0;
-    cached.code(cached.library.set_pointer(cached.file, 0))
+    cached.code(cached.set_pointer(0))
 }
 
 /// The file is MPI's from now on; it has the view already.
@@ -60,7 +60,7 @@ pub fn set_size(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
     if !cached.may_write {
         return next();
     }
-    cached.code(cached.library.set_size(cached.file, bytes))
+    cached.code(cached.resize(bytes, true))
 }
 
 /// `MPI_File_preallocate`.
@@ -70,19 +70,19 @@ pub fn preallocate(file: u64, bytes: i64, next: impl Fn() -> c_int) -> c_int {
     if !cached.may_write {
         return next();
     }
-    cached.code(cached.library.preallocate(cached.file, bytes))
+    cached.code(cached.resize(bytes, false))
 }
 
 /// `MPI_File_sync`.
 pub fn sync(file: u64, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = files::find(file) else { return next() };
-    cached.code(cached.library.sync(cached.file))
+    cached.code(cached.sync())
 }
 
 /// `MPI_File_set_atomicity`.
 pub fn set_atomicity(file: u64, flag: c_int, next: impl Fn() -> c_int) -> c_int {
     let Some(cached) = files::find(file) else { return next() };
-    let code = cached.code(cached.library.set_atomic(cached.file, flag != 0));
+    let code = cached.code(cached.set_atomic(flag != 0));
     if code == SUCCESS {
         cached.is_atomic.store(flag != 0, Ordering::Relaxed);
     }
@@ -128,7 +128,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
             *cached.position() = target * view.unit;
             SUCCESS
         }
-        Pointer::Shared => cached.code(cached.library.set_pointer(cached.file, target)),
+        Pointer::Shared => cached.code(cached.set_pointer(target)),
     }
 }
 
@@ -144,7 +144,7 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
     match pointer {
         Pointer::Individual => Ok(*cached.position() / view.unit),
         Pointer::Shared => {
-            let taken = cached.library.take(cached.file, 0);
+            let taken = cached.take(0);
             taken.map_err(|failed| cached.code(Err::<(), _>(failed)))
         }
     }

@@ -72,6 +72,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
     fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
+    fn vgasnet_mpi_io_seek(file: u64, offset: i64) -> c_int;
     fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
     fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
@@ -215,6 +216,12 @@ pub fn raise(file: u64, code: c_int) -> c_int {
 pub fn set_atomicity(file: u64) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_set_atomicity(file) }
+}
+
+/// Sets the individual pointer of MPI's own file.
+pub fn seek(file: u64, offset: i64) -> c_int {
+    // SAFETY: the file is open.
+    unsafe { vgasnet_mpi_io_seek(file, offset) }
 }
 
 /// Where a call says how much it has moved.

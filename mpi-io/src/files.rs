@@ -3,7 +3,8 @@
 use crate::ffi::{self, Comm, constants};
 use crate::queue::Queue;
 use crate::settings::{Hints, Patterns, path_of};
-use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
+use crate::sharing::{Hold, Identity};
+use crate::vgasnet::{self, Failed, File, Library, Opening};
 use crate::view::View;
 use crate::{errors, job};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ pub struct CachedFile {
     pub handle: u64,
     pub library: &'static Library,
     pub file: File,
-    team: Team,
+    pub hold: Hold,
     pub comm: Comm,
     pub may_read: bool,
     pub may_write: bool,
@@ -75,6 +76,14 @@ impl Wanted<'_> {
     fn has(&self, mode: c_int) -> bool {
         self.mode & mode != 0
     }
+
+    fn may_read(&self) -> bool {
+        !self.has(constants().mode_write_only)
+    }
+
+    fn may_write(&self) -> bool {
+        !self.has(constants().mode_read_only)
+    }
 }
 
 /// Opens a file by MPI, and has it cached if that is wanted on all ranks. `handle` reads MPI's handle.
@@ -90,11 +99,14 @@ pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, handl
 fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) {
     let Some(comm) = Comm::dup(wanted.comm) else { return };
     let path = CString::new(path_of(wanted.name)).ok();
-    let is_meant = || {
-        let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
-        !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern)
-    };
+    let identity = path.as_deref().and_then(Identity::of);
+    let first = identity.and_then(first_of);
+    if !comm.all(first.is_none()) {
+        return share(library, wanted, handle, comm, first);
+    }
     let members = comm.world_ranks();
+    let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
+    let is_meant = || !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern);
     if !comm.all(members.is_some() && is_meant()) {
         return comm.free();
     }
@@ -102,33 +114,66 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) {
     // One job's ranks only make teams, so the first rank's count names this one.
     let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else { return };
     let team = library.team_of(&members, tag as u32);
-    let (may_read, may_write) = (!wanted.has(constants().mode_write_only), !wanted.has(constants().mode_read_only));
-    let flags = if may_read { vgasnet::READ } else { 0 } | if may_write { vgasnet::WRITE } else { 0 };
+    let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
     let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
     let Ok(file) = library.open(team, &Opening { path: &path, flags, stripe_bytes, io_ranks }) else {
         library.free_team(team);
         return comm.free();
     };
-    let cached = CachedFile {
-        handle,
-        library,
-        file,
-        team,
-        comm,
-        may_read,
-        may_write,
-        is_atomic: AtomicBool::new(false),
-        view: RwLock::new(Arc::new(View::of_bytes())),
-        position: Mutex::new(0),
-        queue: Queue::default(),
-    };
-    if wanted.has(constants().mode_append) {
-        cached.append();
+    let hold = Hold::Own { team, name: u64::from(members[0]) << 32 | tag, identity };
+    begin(wanted, CachedFile::new(library, (handle, file), comm, hold));
+}
+
+/// Has a handle share the file that all its ranks have by another one. Otherwise it is MPI's.
+fn share(
+    library: &'static Library,
+    wanted: &Wanted<'_>,
+    handle: u64,
+    comm: Comm,
+    first: Option<(u64, Arc<CachedFile>)>,
+) {
+    let name = first.as_ref().map_or(u64::MAX, |(name, _)| *name);
+    let is_same = comm.of_first(name) == Ok(name);
+    let first = first.map(|(_, first)| first).filter(|first| {
+        is_same
+            && !wanted.has(constants().mode_sequential)
+            && wanted.may_read() <= first.may_read
+            && wanted.may_write() <= first.may_write
+    });
+    if !comm.all(first.is_some()) {
+        return comm.free();
     }
-    add(cached);
+    let Some(first) = first else { return };
+    let by_all = first.comm.ranks == comm.ranks;
+    let hold = Hold::Shared { first: first.handle, by_all, pointer: AtomicU64::new(0) };
+    begin(wanted, CachedFile::new(library, (handle, first.file), comm, hold));
+}
+
+fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
+    (file.may_read, file.may_write) = (wanted.may_read(), wanted.may_write());
+    if wanted.has(constants().mode_append) {
+        file.append();
+    }
+    add(file);
 }
 
 impl CachedFile {
+    fn new(library: &'static Library, (handle, file): (u64, File), comm: Comm, hold: Hold) -> CachedFile {
+        CachedFile {
+            handle,
+            library,
+            file,
+            hold,
+            comm,
+            may_read: false,
+            may_write: false,
+            is_atomic: AtomicBool::new(false),
+            view: RwLock::new(Arc::new(View::of_bytes())),
+            position: Mutex::new(0),
+            queue: Queue::default(),
+        }
+    }
+
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -145,7 +190,7 @@ impl CachedFile {
     fn append(&self) {
         let size = self.library.size(self.file).unwrap_or(0);
         *self.position() = size;
-        let _set = self.library.set_pointer(self.file, size);
+        let _set = self.set_pointer(size);
     }
 
     /// MPI's code for an answer of vgasnet's, after the file's error handler has looked at it.
@@ -163,11 +208,43 @@ impl CachedFile {
     /// Ends caching: other programs see what was written. Collective.
     fn end(&self) -> Result<(), Failed> {
         self.queue.wait_until_idle();
-        let closed = self.library.close(self.file);
-        self.library.free_team(self.team);
+        let answer = match &self.hold {
+            Hold::Own { team, .. } => {
+                shared_with(self.handle).iter().for_each(|second| second.leave());
+                let closed = self.library.close(self.file);
+                self.library.free_team(*team);
+                closed
+            }
+            Hold::Shared { .. } => self.sync(),
+        };
         self.comm.free();
-        closed
+        answer
     }
+
+    /// A second handle is MPI's from now on, since the first is closed.
+    fn leave(&self) {
+        self.queue.wait_until_idle();
+        let units = *self.position() / self.view().unit;
+        let _at = ffi::seek(self.handle, units as i64);
+        remove(self.handle);
+        // Its communicator stays: to free it is for all of its ranks, and at once.
+    }
+}
+
+/// The handle that a file was opened by here, and the file's name in the job.
+fn first_of(identity: Identity) -> Option<(u64, Arc<CachedFile>)> {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    files.values().find_map(|file| match file.hold {
+        Hold::Own { name, identity: Some(its), .. } if its == identity => Some((name, Arc::clone(file))),
+        _ => None,
+    })
+}
+
+/// The handles that share the file of this one.
+fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    let is_second = |file: &&Arc<CachedFile>| matches!(file.hold, Hold::Shared { first, .. } if first == handle);
+    files.values().filter(is_second).cloned().collect()
 }
 
 /// Closes a file: first here, so that MPI may delete it then.

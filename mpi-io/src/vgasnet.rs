@@ -82,6 +82,7 @@ functions! {
     file_open: fn(Team, *const c_char, c_int, c_uint, *const Options, *mut File) -> c_int;
     file_close: fn(File) -> c_int;
     file_sync: fn(File) -> c_int;
+    file_flush: fn(File) -> c_int;
     file_set_size: fn(File, u64) -> c_int;
     file_size: fn(File, *mut u64) -> c_int;
     file_set_atomic: fn(File, c_int) -> c_int;
@@ -185,6 +186,18 @@ impl Library {
     pub fn sync(&self, file: File) -> Result<(), Failed> {
         // SAFETY: it takes any number.
         check(unsafe { (self.file_sync)(file) })
+    }
+
+    /// What this rank has written has reached the file system. Of this rank alone.
+    pub fn flush(&self, file: File) -> Result<(), Failed> {
+        // SAFETY: it takes any number.
+        check(unsafe { (self.file_flush)(file) })
+    }
+
+    /// Writes a byte of zero. Of this rank alone.
+    pub fn write_zero(&self, file: File, offset: u64) -> Result<(), Failed> {
+        // SAFETY: the byte is there.
+        check(unsafe { (self.file_write_at)(file, offset, [0u8].as_ptr().cast(), 1) })
     }
 
     /// Cuts the file, or adds zeros.

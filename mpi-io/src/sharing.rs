@@ -1,0 +1,125 @@
+//! A file that is open twice in a process: its second handle uses the pages of the first, so both see what the other writes. Libraries do
+//! so that have one handle for collective calls and one of `MPI_COMM_SELF` for the others.
+//!
+//! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
+
+use crate::LIBRARY;
+use crate::files::CachedFile;
+use crate::vgasnet::{Failed, Team};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a handle has of its file.
+#[derive(Debug)]
+pub enum Hold {
+    /// The file was opened for it.
+    Own {
+        team: Team,
+        /// A number that no other file of the job has.
+        name: u64,
+        identity: Option<Identity>,
+    },
+    /// It uses the file of another handle.
+    Shared {
+        /// The other handle.
+        first: u64,
+        /// Whether its ranks are all of those that have the file.
+        by_all: bool,
+        /// Its shared pointer, at its first rank.
+        pointer: AtomicU64,
+    },
+}
+
+/// A file as the file system knows it: the device, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity(u64, u64);
+
+impl Identity {
+    /// That of the file of a path.
+    pub fn of(path: &CStr) -> Option<Identity> {
+        // SAFETY: all fields may be 0.
+        let mut about: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: the path is a string, and there is room for the answer.
+        (unsafe { libc::stat(path.as_ptr(), &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
+    }
+}
+
+impl CachedFile {
+    /// `MPI_File_sync`. Collective.
+    pub fn sync(&self) -> Result<(), Failed> {
+        match self.hold {
+            Hold::Own { .. } | Hold::Shared { by_all: true, .. } => self.library.sync(self.file),
+            Hold::Shared { .. } => self.library.flush(self.file),
+        }
+    }
+
+    /// Has the file so many bytes; `may_cut` unless it is to have at least so many. Collective.
+    pub fn resize(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
+        if may_cut && self.is_by_all() {
+            return self.library.set_size(self.file, bytes);
+        }
+        if self.is_by_all() {
+            return self.library.preallocate(self.file, bytes);
+        }
+        let size = self.library.size(self.file)?;
+        match size.cmp(&bytes) {
+            std::cmp::Ordering::Less if self.comm.rank == 0 => self.library.write_zero(self.file, bytes - 1),
+            std::cmp::Ordering::Greater if may_cut => self.refuse("MPI_File_set_size: cuts the file"),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_by_all(&self) -> bool {
+        matches!(self.hold, Hold::Own { .. } | Hold::Shared { by_all: true, .. })
+    }
+
+    fn refuse(&self, what: &str) -> Result<(), Failed> {
+        eprintln!(
+            "{LIBRARY}: rank {}: {what}, which ranks have open by another handle, too; call it with the handle that was opened first",
+            self.comm.rank
+        );
+        Err(Failed)
+    }
+
+    /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned
+    /// on stays on.
+    pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
+        match self.hold {
+            Hold::Own { .. } => self.library.set_atomic(self.file, is_atomic),
+            Hold::Shared { by_all: true, .. } if is_atomic => self.library.set_atomic(self.file, true),
+            // Of one rank every access is one step to itself.
+            Hold::Shared { .. } if is_atomic && self.comm.ranks > 1 => {
+                self.refuse("MPI_File_set_atomicity: the file is one")
+            }
+            Hold::Shared { .. } => Ok(()),
+        }
+    }
+
+    /// Sets the shared pointer. Collective.
+    pub fn set_pointer(&self, value: u64) -> Result<(), Failed> {
+        match &self.hold {
+            Hold::Own { .. } => self.library.set_pointer(self.file, value),
+            Hold::Shared { pointer, .. } => {
+                pointer.store(value, Ordering::Relaxed);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds to the shared pointer. Returns what it was.
+    pub fn take(&self, amount: u64) -> Result<u64, Failed> {
+        match &self.hold {
+            Hold::Own { .. } => self.library.take(self.file, amount),
+            Hold::Shared { pointer, .. } if self.comm.ranks == 1 => Ok(pointer.fetch_add(amount, Ordering::Relaxed)),
+            Hold::Shared { .. } => self.refuse("a shared pointer of a file").map(|()| 0),
+        }
+    }
+
+    /// The same at the first rank, for all ranks that take in order.
+    pub fn take_in_order(&self, amount: u64) -> Result<u64, Failed> {
+        match &self.hold {
+            Hold::Own { .. } => self.library.take(self.file, amount),
+            Hold::Shared { pointer, .. } => Ok(pointer.fetch_add(amount, Ordering::Relaxed)),
+        }
+    }
+}
