@@ -28,6 +28,21 @@ pub unsafe fn set_defaults() {
     }
 }
 
+/// Bytes of vgasnet's pages, as the environment has them: vgasnet has started, so it has them right.
+fn page_bytes() -> Option<usize> {
+    parse_bytes(&std::env::var("VGASNET_PAGE_SIZE").ok()?)
+}
+
+/// A size as vgasnet takes it: digits, then at most one of K and M.
+fn parse_bytes(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        _ => (text, 0),
+    };
+    digits.parse::<usize>().ok()?.checked_shl(shift)
+}
+
 /// A path without the name of a file system before it.
 pub fn path_of(name: &[u8]) -> &[u8] {
     let at = name.iter().position(|byte| *byte == b':');
@@ -62,12 +77,16 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
             }
         }
     });
-    Hints { is_cached, stripe_bytes: number(c"striping_unit") as usize, io_ranks: number(c"cb_nodes") }
+    let stripe_bytes = number(c"striping_unit") as usize;
+    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes") }
 }
 
 /// The hints of an info.
 pub fn hints_of(info: u64) -> Hints {
-    hints(|key| ffi::info(info, key))
+    let hints = hints(|key| ffi::info(info, key));
+    // A stripe has whole pages.
+    let stripe_bytes = page_bytes().map_or(0, |page_bytes| hints.stripe_bytes.next_multiple_of(page_bytes));
+    Hints { stripe_bytes, ..hints }
 }
 
 /// Patterns, with colons between them. Those without a slash are for the last part of a path.
@@ -132,6 +151,10 @@ mod tests {
         assert_eq!(of(&[(c"romio_caching", "enable")]).is_cached, Some(true));
         assert_eq!(of(&[(c"vgasnet_cache", "disable"), (c"romio_caching", "enable")]).is_cached, Some(false));
         assert_eq!(of(&[(c"vgasnet_cache", "x")]).is_cached, None);
+        assert_eq!(
+            ["4096", "64K", "4m", "x", "K"].map(parse_bytes),
+            [Some(4096), Some(1 << 16), Some(4 << 20), None, None]
+        );
         let numbers = of(&[(c"striping_unit", "1048576"), (c"cb_nodes", "2")]);
         assert_eq!((numbers.stripe_bytes, numbers.io_ranks), (1 << 20, 2));
     }
