@@ -1,7 +1,7 @@
 //! Flushes of shared files: by all ranks together, each of what it has, and by one alone of what it has written, wherever that is.
 
-use super::{Driver, Engine};
-use std::cell::Cell;
+use super::{Driver, Engine, Unwritten};
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, Event, PageId};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter};
@@ -114,34 +114,36 @@ impl Engine {
 }
 
 impl Driver {
-    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns why some of it is not, if so.
-    pub fn flush_file(&self, space: Space) -> Option<Cause> {
+    /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns what of it is not, if any.
+    pub fn flush_file(&self, space: Space) -> Option<Unwritten> {
         self.engine().flush_file(space);
         self.wait_for_flush(space)
     }
 
-    /// Has all written that this rank has written of a file, as far as that is possible. Returns why some of it is not, if so.
-    pub fn flush_file_alone(&self, space: Space, homes: &[Rank]) -> Option<Cause> {
+    /// Has all written that this rank has written of a file, as far as that is possible. Returns what of it is not, if any; what others
+    /// have is not named.
+    pub fn flush_file_alone(&self, space: Space, homes: &[Rank]) -> Option<Unwritten> {
         let flush = self.engine().begin_flush(space);
-        let refusal = self.wait_for_flush(space);
+        let own = self.wait_for_flush(space);
         let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, flush.filter());
-        let cause = refusal.or_else(|| answers.iter().find_map(|answer| Cause::of_byte(answer.cause)));
-        self.engine().end_flush(space, flush, cause.is_some());
-        cause
+        let of_homes = answers.iter().find_map(|answer| Cause::of_byte(answer.cause));
+        let unwritten = own.or_else(|| of_homes.map(|cause| Unwritten { cause, ranges: Vec::new() }));
+        self.engine().end_flush(space, flush, unwritten.is_some());
+        unwritten
     }
 
-    fn wait_for_flush(&self, space: Space) -> Option<Cause> {
+    fn wait_for_flush(&self, space: Space) -> Option<Unwritten> {
         self.step();
-        let refusal = Cell::new(None);
+        let unwritten = RefCell::new(None);
         self.wait_for_files(&|| {
             // Soon another rank's flush may have it forgotten here, and tried again.
             let engine = self.engine();
             let is_flushed = engine.is_flushed_file(space);
             if is_flushed {
-                refusal.set(engine.refusal(space));
+                *unwritten.borrow_mut() = engine.unwritten(space);
             }
             is_flushed
         });
-        refusal.get()
+        unwritten.into_inner()
     }
 }

@@ -8,6 +8,7 @@ use crate::memory::Closing;
 use crate::storage::NamedFile;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::coherence::{Cause, FrameId, PageId, Waiter};
@@ -63,6 +64,15 @@ fn note_pages(noted: &AtomicU64, PageFilter(pages): PageFilter) {
     if noted.load(Ordering::Relaxed) & pages != pages {
         noted.fetch_or(pages, Ordering::AcqRel);
     }
+}
+
+/// What of a file could not be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unwritten {
+    /// Why.
+    pub cause: Cause,
+    /// The bytes: ranges in order, none of which touch.
+    pub ranges: Vec<Range<u64>>,
 }
 
 /// The files that are open, and what this rank has asked others about them.
@@ -183,6 +193,22 @@ impl Engine {
         self.files.open.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
     }
 
+    /// What of a file this rank has and could not write, in its pool or as a home, if anything.
+    pub fn unwritten(&self, space: Space) -> Option<Unwritten> {
+        let (file, cause) = (self.files.open.get(&space)?, self.refusal(space)?);
+        let blocks = &self.space.own.blocks;
+        let page_bytes = self.space.page_bytes() as u64;
+        let of_page = |page: &PageId| {
+            let start = u64::from(page.index) * page_bytes;
+            let extents =
+                self.protocol.cache.dirty_frame(*page).map(|frame| blocks.extents(frame, 0)).unwrap_or_default();
+            extents.into_iter().map(move |extent| start + extent.start_bytes as u64..start + extent.end_bytes as u64)
+        };
+        let mut ranges: Vec<Range<u64>> = file.unwritten.iter().flat_map(of_page).collect();
+        ranges.extend(self.storage.unwritten_bytes(space));
+        Some(Unwritten { cause, ranges: joined(ranges) })
+    }
+
     /// An operation of this rank on a file has failed.
     pub fn note_file_error(&self, space: Space, cause: Cause) {
         self.files.open.get(&space).into_iter().for_each(|file| file.state.note_error(cause));
@@ -260,6 +286,19 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// Ranges in order, with those that touch made one.
+pub fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_unstable_by_key(|range| range.start);
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
 }
 
 impl Driver {

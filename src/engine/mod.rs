@@ -36,7 +36,7 @@ mod writes;
 pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use file_flushes::OwnFlush;
-pub use files::FileState;
+pub use files::{FileState, Unwritten, joined};
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};

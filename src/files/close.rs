@@ -1,11 +1,13 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
+use super::error::Otherwise;
+use super::unwritten::{Told, named, of_all};
 use super::{FileError, Files, SharedFile};
+use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
-use vgasnet_protocol::coherence::Cause;
 
 impl SharedFile {
     pub(super) fn check_writable(&self) -> Result<(), FileError> {
@@ -38,7 +40,7 @@ impl Files {
         if !file.access.write {
             return self.coll.gather_all(file.team, 0_u32).map(drop).map_err(FileError::from);
         }
-        self.write_all(file)?;
+        self.write_all(file, Otherwise::Kept)?;
         let synced = file.file.as_ref().filter(|_| file.is_home()).map_or(Ok(()), |named| named.sync());
         self.agree(file, "reach the disk", synced.err().map(|error| errno_of(&error)))
     }
@@ -56,7 +58,7 @@ impl Files {
             std::thread::yield_now();
         }
         self.unlock_all(&file);
-        let written = if file.access.write { self.write_all(&file) } else { Ok(()) };
+        let written = if file.access.write { self.write_all(&file, Otherwise::Lost) } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().engine().close_file(file.space);
@@ -71,17 +73,24 @@ impl Files {
         if !file.access.write {
             return Ok(());
         }
-        let cause = self.driver().flush_file_alone(file.space, &file.stripes.homes);
-        cause.map_or(Ok(()), |cause| Err(file.failed("be written", cause)))
+        match self.driver().flush_file_alone(file.space, &file.stripes.homes) {
+            None => Ok(()),
+            Some(Unwritten { cause, ranges }) => {
+                Err(FileError::unwritten(&file.path, cause, &named(&ranges, 0), Otherwise::Kept))
+            }
+        }
     }
 
     /// Writes what all ranks have of the file, and makes it as long as was written.
-    pub(super) fn write_all(&self, file: &SharedFile) -> Result<(), FileError> {
+    pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
         // Until all have come, some may still ship bytes to the blocks of a home.
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
-        let refusal = self.driver().flush_file(file.space);
-        self.agree(file, "be written", refusal.map(|Cause(errno)| errno as i32))?;
+        let unwritten = self.driver().flush_file(file.space);
+        let all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref()))?;
+        if let Some((cause, bytes)) = of_all(&all, size) {
+            return Err(FileError::unwritten(&file.path, cause, &bytes, otherwise));
+        }
         self.note_size(file, size);
         // Whole blocks are written, so the file may be longer.
         self.by_first(

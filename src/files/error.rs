@@ -1,12 +1,24 @@
 //! Why a call about a file fails.
 
-use super::SharedFile;
+use super::unwritten::named;
+use super::{Bytes, Files, SharedFile};
+use crate::engine::joined;
 use crate::error::UserError;
 use std::fmt::Display;
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
+
+/// What becomes of bytes that could not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Otherwise {
+    /// They stay in the pools.
+    Kept,
+    /// They are lost: the file is closed.
+    Lost,
+}
 
 /// A call about a file has failed.
 #[derive(Debug)]
@@ -27,6 +39,16 @@ impl FileError {
         let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno));
         FileError::Io(errno, UserError::new(format!("{shown}: cannot {what}: {error}; {}", hint(errno))))
     }
+
+    /// These bytes could not be written.
+    pub(super) fn unwritten(path: &Path, Cause(errno): Cause, bytes: &str, otherwise: Otherwise) -> FileError {
+        let (shown, error) = (path.display(), io::Error::from_raw_os_error(errno as i32));
+        let end = match otherwise {
+            Otherwise::Kept => format!("were not written; {}, then sync it", hint(errno as i32)),
+            Otherwise::Lost => format!("were not written and are lost; {}", hint(errno as i32)),
+        };
+        FileError::Io(errno as i32, UserError::new(format!("{shown}: cannot be written: {error}: {bytes} {end}")))
+    }
 }
 
 impl From<UserError> for FileError {
@@ -43,22 +65,41 @@ impl SharedFile {
         errors.into_iter().find(|errno| *errno != 0).map(|errno| errno as i32)
     }
 
-    /// Fails if something that was to be written could not be.
-    pub(super) fn check_not_refused(&self) -> Result<(), FileError> {
-        match self.state.refusal.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            errno => Err(self.failed("be written: something before could not be", Cause(errno))),
-        }
-    }
-
     pub(super) fn failed(&self, what: &str, Cause(errno): Cause) -> FileError {
         FileError::io(&self.path, what, errno as i32)
     }
+
+    /// A call could not write these bytes, or not all of them.
+    pub(super) fn not_written(&self, ranges: impl Iterator<Item = Bytes>, cause: Cause) -> FileError {
+        FileError::unwritten(&self.path, cause, &named(&ranges_of(ranges), 0), Otherwise::Kept)
+    }
+}
+
+impl Files {
+    /// Fails if something that was to be written could not be: these bytes are not taken, then.
+    pub(super) fn check_not_refused(
+        &self,
+        file: &SharedFile,
+        ranges: impl Iterator<Item = Bytes>,
+    ) -> Result<(), FileError> {
+        let errno = file.state.refusal.load(Ordering::Relaxed);
+        if errno == 0 {
+            return Ok(());
+        }
+        let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
+        let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
+        Err(FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept))
+    }
+}
+
+fn ranges_of(bytes: impl Iterator<Item = Bytes>) -> Vec<Range<u64>> {
+    let ranges = bytes.map(|Bytes { offset, len }| offset..offset + len as u64);
+    joined(ranges.filter(|range| !range.is_empty()).collect())
 }
 
 fn hint(errno: i32) -> &'static str {
     match errno {
-        libc::ENOSPC | libc::EDQUOT => "make room on its file system, then sync or close it again",
+        libc::ENOSPC | libc::EDQUOT => "make room on its file system",
         libc::ENOENT => "give the path of a file, or open it with VGASNET_FILE_CREATE",
         libc::EEXIST => "remove it, or open it without VGASNET_FILE_EXCLUSIVE",
         libc::EACCES | libc::EPERM => "give this user the right to it",

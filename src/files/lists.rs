@@ -75,14 +75,14 @@ impl Files {
     pub unsafe fn write_lists(&self, file: &SharedFile, lists: &Lists<'_>) -> Result<(), FileError> {
         file.check_writable()?;
         self.check_lists(file, lists)?;
-        file.check_not_refused()?;
+        self.check_not_refused(file, lists.runs().map(|run| bytes(&run)))?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
             // SAFETY: the memory is valid, and this asks for no others of its bytes.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };
             // As in a write of one place.
             lists.runs().for_each(|run| self.note_written(file, bytes(&run)));
-            done.map_err(|cause| file.failed("be written", cause))
+            done.map_err(|cause| file.not_written(lists.runs().map(|run| bytes(&run)), cause))
         })
     }
 

@@ -14,6 +14,7 @@ mod open;
 mod pointer;
 mod size;
 mod transfer;
+mod unwritten;
 
 pub use error::FileError;
 pub use lists::{Lists, Place};

@@ -1,5 +1,6 @@
 //! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
 
+use super::error::Otherwise;
 use super::{Bytes, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
@@ -82,7 +83,7 @@ impl Files {
             )));
         }
         file.check_writable()?;
-        self.write_all(file)?;
+        self.write_all(file, Otherwise::Kept)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
             self.driver().settle_file(file.space);

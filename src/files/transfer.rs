@@ -57,7 +57,7 @@ impl Files {
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             // Some of them may be in pages, whatever has failed: the file is as long, or those would come and go with the page.
             self.note_written(file, bytes);
-            written.map_err(|cause| file.failed("be written", cause))
+            written.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
         })
     }
 
@@ -108,7 +108,7 @@ impl Files {
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         self.note_writing(file, bytes);
-        handle.map_err(|cause| file.failed("be written", cause))
+        handle.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
     }
 
     /// Takes a hint about bytes of a file.
@@ -133,7 +133,7 @@ impl Files {
     fn writable(&self, file: &SharedFile, bytes: Bytes, is_null: bool) -> Result<(), FileError> {
         file.check_writable()?;
         self.end(file, bytes, is_null)?;
-        file.check_not_refused()
+        self.check_not_refused(file, std::iter::once(bytes))
     }
 
     /// The end of a range.

@@ -5,6 +5,7 @@ use super::home_page::HomePage;
 use super::page_read::READ_BYTES_MAX;
 use crate::request::Part;
 use crate::storage::{BlockingReader, FileSlot, NamedFile};
+use std::ops::Range;
 use std::sync::Arc;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Cause;
@@ -47,6 +48,11 @@ impl StorageServer {
     /// Whether all blocks of a file are written, or cannot be; then why. A rank that does no I/O on it has none.
     pub(in crate::engine) fn is_flushed(&self, space: Space) -> Option<Result<(), Cause>> {
         self.files.slot(space).map_or(Some(Ok(())), |slot| self.blocks.is_flushed(slot))
+    }
+
+    /// The bytes of blocks of a file that could not be written.
+    pub(in crate::engine) fn unwritten_bytes(&self, space: Space) -> Vec<Range<u64>> {
+        self.files.slot(space).map(|slot| self.blocks.unwritten_bytes(slot)).unwrap_or_default()
     }
 
     /// Forgets the blocks of a file from a page on: it is cut there. Nothing is under way about them.

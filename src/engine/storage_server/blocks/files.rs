@@ -4,6 +4,7 @@ use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
 use super::{Block, Blocks, State};
 use crate::memory::Piece;
+use crate::storage::BLOCK_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
@@ -137,6 +138,16 @@ impl Blocks {
     pub(in super::super) fn of_files(&self) -> (usize, usize) {
         let first = HomePage::of_file(1, 0).first_block(self.page_shift);
         (self.of_block.range(first..).count(), self.dirty_of_files + self.soiling)
+    }
+
+    /// The bytes of a file's dirty blocks, if they cannot be written.
+    pub(in super::super) fn unwritten_bytes(&self, file: u32) -> Vec<Range<u64>> {
+        if !self.files.refusing.contains_key(&file) {
+            return Vec::new();
+        }
+        let first = self.blocks_of_file(file).start;
+        let bytes = |block: &Block| (block - first) * BLOCK_BYTES as u64..(block - first + 1) * BLOCK_BYTES as u64;
+        self.dirty.range(self.blocks_of_file(file)).map(bytes).collect()
     }
 
     /// Forgets all blocks of a file from a page on, dirty or not. No job uses them, and none is being read or written.
