@@ -46,7 +46,7 @@ typedef struct {
     unsigned flags; /* 0 */
 } vgasnet_file_options_t;
 
-/* These six are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
+/* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
  * none. One thread of a rank calls.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
@@ -55,6 +55,8 @@ typedef struct {
  * set_size: cuts the file, or adds zeros.
  * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not.
  * set_pointer: sets the file's shared pointer (vgasnet_file_take).
+ * preallocate: the file system has space for the first size bytes of the file, which has at least so many; what it has stays as it is.
+ * Where space cannot be reserved, zeros are written where nothing is, and no rank may write meanwhile.
  * close: other programs see all that was written, and the file has its size. The file is closed in any case; after VGASNET_ERR_IO
  * what could not be written is lost. Operations are synced before. */
 int vgasnet_file_open(vgasnet_team_handle_t team, const char *path, int flags, unsigned mode,
@@ -63,6 +65,7 @@ int vgasnet_file_sync(vgasnet_file_t file);
 int vgasnet_file_set_size(vgasnet_file_t file, uint64_t size);
 int vgasnet_file_set_atomic(vgasnet_file_t file, int atomic);
 int vgasnet_file_set_pointer(vgasnet_file_t file, uint64_t value);
+int vgasnet_file_preallocate(vgasnet_file_t file, uint64_t size);
 int vgasnet_file_close(vgasnet_file_t file);
 
 /* All others are of the calling rank alone, from any thread.

@@ -135,6 +135,12 @@ entry_points! {
         files.set_size(&*files.get(number(file)?)?, size_bytes)?;
         Ok(OK)
     }
+
+    fn vgasnet_file_preallocate(file: FilePointer, size_bytes: u64) -> c_int {
+        let files = attached()?.files();
+        files.preallocate(&*files.get(number(file)?)?, size_bytes)?;
+        Ok(OK)
+    }
 }
 
 entry_points! {

@@ -75,14 +75,7 @@ impl Files {
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
     pub fn set_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
-        let sizes = self.coll.gather_all(file.team, bytes)?;
-        if sizes.iter().any(|size| *size != bytes) {
-            return Err(FileError::argument(format!(
-                "{}: ranks of the team give different sizes; give the same on all of them",
-                file.path.display()
-            )));
-        }
-        file.check_writable()?;
+        self.check_size(file, bytes)?;
         self.write_all(file, Otherwise::Kept)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
@@ -98,5 +91,35 @@ impl Files {
         }
         self.coll.gather_all(file.team, 0_u32)?;
         resized
+    }
+
+    /// Takes the space of the file's first `bytes`, and makes it so long if it is shorter. Collective over the file's team.
+    ///
+    /// # Errors
+    /// It is not to be written, or some of it could not be. Or the file system has refused; the file has the bytes that it had.
+    pub fn preallocate(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+        self.check_size(file, bytes)?;
+        // Where zeros have to be written, nobody else is to write.
+        self.write_all(file, Otherwise::Kept)?;
+        let size = file.known_bytes();
+        self.by_first(file, "get space", |named| match named.allocate(0, bytes) {
+            Err(error) => named.set_size(size).and(Err(error)),
+            done => done,
+        })?;
+        self.note_size(file, bytes);
+        Ok(())
+    }
+
+    /// Fails unless all ranks of the team give the same size, which the file may get.
+    fn check_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+        let sizes = self.coll.gather_all(file.team, bytes)?;
+        if sizes.iter().any(|size| *size != bytes) {
+            return Err(FileError::argument(format!(
+                "{}: ranks of the team give different sizes; give the same on all of them",
+                file.path.display()
+            )));
+        }
+        file.check_writable()?;
+        self.end(file, Bytes { offset: bytes, len: 0 }, false).map(drop)
     }
 }

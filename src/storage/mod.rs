@@ -20,6 +20,7 @@ mod faults;
 mod faulty;
 mod file;
 mod file_system;
+mod holes;
 mod memory;
 mod memory_file;
 mod named;

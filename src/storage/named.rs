@@ -2,7 +2,7 @@
 
 use super::file::{allocate, reads_directly, size_limit_bytes, transfer};
 use super::operation::{FileSlot, IoOperation, Progress, REQUEST_BYTES_MAX, Request, Step};
-use super::{BLOCK_BYTES, BlockingReader, MemoryFile};
+use super::{BLOCK_BYTES, BlockingReader, MemoryFile, holes};
 use crate::settings::IoDirection;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::fstat;
@@ -77,8 +77,6 @@ struct DiskFile {
     identity: (u64, u64),
     /// Falls from true to false where the file system turns out to need larger blocks.
     is_direct: AtomicBool,
-    /// `ulimit -f`. The kernel answers a write behind it with a signal that ends the process.
-    limit_bytes: u64,
 }
 
 impl NamedFile {
@@ -107,7 +105,7 @@ impl NamedFile {
         check_regular(&metadata)?;
         let is_direct = AtomicBool::new(!buffered && make_direct(&file, can_read));
         let identity = (metadata.dev(), metadata.ino());
-        let kind = Kind::Disk(DiskFile { file, identity, is_direct, limit_bytes: size_limit_bytes() });
+        let kind = Kind::Disk(DiskFile { file, identity, is_direct });
         Ok(NamedFile { kind, can_read, can_write: write })
     }
 
@@ -188,7 +186,7 @@ impl NamedFile {
     /// The system's, `EFBIG` beyond `ulimit -f`.
     pub fn set_size(&self, size_bytes: u64) -> io::Result<()> {
         let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.set_size(size_bytes) };
-        if size_bytes > disk.limit_bytes && size_bytes > self.size_bytes()? {
+        if exceeds_limit(size_bytes) && size_bytes > self.size_bytes()? {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
         }
         let size = libc::off_t::try_from(size_bytes).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
@@ -201,8 +199,8 @@ impl NamedFile {
         }
     }
 
-    /// Takes the space of a part now and makes the file so long. Where the file system cannot do that, it becomes merely so
-    /// long; nobody else may make it longer meanwhile then.
+    /// Takes the space of a part now and makes the file so long, if it is not longer. Where the file system cannot do that, zeros are
+    /// written where nothing is; nobody else may write there meanwhile.
     ///
     /// # Errors
     /// The system's, `EFBIG` beyond `ulimit -f`.
@@ -210,13 +208,14 @@ impl NamedFile {
         let too_large = || io::Error::from_raw_os_error(libc::EFBIG);
         let end_bytes = from_bytes.checked_add(len_bytes).ok_or_else(too_large)?;
         let Kind::Disk(disk) = &self.kind else { return self.memory_to_write()?.allocate(from_bytes, end_bytes) };
-        if end_bytes > disk.limit_bytes {
+        if exceeds_limit(end_bytes) {
             return Err(too_large());
         }
-        if !allocate(&disk.file, from_bytes..end_bytes)? && end_bytes > self.size_bytes()? {
-            self.set_size(end_bytes)?;
+        if allocate(&disk.file, from_bytes..end_bytes)? {
+            Ok(())
+        } else {
+            holes::fill(&disk.file, from_bytes..end_bytes)
         }
-        Ok(())
     }
 
     /// Waits until what was written and the size are on the disk.
@@ -253,9 +252,9 @@ impl NamedFile {
 
     /// The error of an operation that the kernel must not be asked for.
     pub(super) fn refusal(&self, operation: &IoOperation) -> Option<io::Error> {
-        let Kind::Disk(disk) = &self.kind else { return None };
+        let Kind::Disk(_) = &self.kind else { return None };
         let end_bytes = operation.offset_bytes + operation.len_bytes as u64;
-        let is_refused = operation.direction == IoDirection::Write && end_bytes > disk.limit_bytes;
+        let is_refused = operation.direction == IoDirection::Write && exceeds_limit(end_bytes);
         is_refused.then(|| io::Error::from_raw_os_error(libc::EFBIG))
     }
 
@@ -348,6 +347,11 @@ impl Files {
         assert!(file.is_some(), "there is no {slot:?}");
         file
     }
+}
+
+/// Whether an end is behind `ulimit -f`, which may change. The kernel answers a write there with a signal that ends the process.
+fn exceeds_limit(end_bytes: u64) -> bool {
+    end_bytes > size_limit_bytes()
 }
 
 fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {
