@@ -51,8 +51,7 @@ impl Engine {
 
     /// Why something of the file could not be written, in this rank's pool or as a home.
     pub fn refusal(&self, space: Space) -> Option<Cause> {
-        let refusal = self.files.open.get(&space)?.state.refusal.load(Ordering::Relaxed);
-        (refusal != 0).then_some(Cause(refusal)).or_else(|| self.storage.is_flushed(space)?.err())
+        self.files.refusal(space).or_else(|| self.storage.is_flushed(space)?.err())
     }
 
     /// A flush by this rank alone begins, with what it has itself, as [`Engine::flush_file`]. The homes have the rest written.

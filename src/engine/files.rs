@@ -115,6 +115,17 @@ impl OpenFiles {
         let file = self.open.get(&page.space).filter(|file| file.unwritten.contains(&page))?;
         Some(Cause(file.state.refusal.load(Ordering::Relaxed)))
     }
+
+    /// The pages of some files that could not be written.
+    pub(super) fn unwritten(&self, is_meant: impl Fn(Space) -> bool) -> impl Iterator<Item = &PageId> {
+        self.open.iter().filter(move |(space, _)| is_meant(**space)).flat_map(|(_, file)| &file.unwritten)
+    }
+
+    /// Why pages of a file could not be written, if some could not.
+    pub(super) fn refusal(&self, space: Space) -> Option<Cause> {
+        let refusal = self.open.get(&space)?.state.refusal.load(Ordering::Relaxed);
+        (refusal != 0).then_some(Cause(refusal))
+    }
 }
 
 impl Engine {

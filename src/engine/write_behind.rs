@@ -1,4 +1,5 @@
 //! Dirty pages of files are written behind, and are no more than half of the frames: what cannot be written stays, and must leave room.
+//! Where one file cannot be written, others get half of what its pages leave.
 
 use super::{Engine, Work};
 use crate::request::Part;
@@ -9,6 +10,9 @@ use vgasnet_protocol::coherence::{Event, PageId};
 /// Pages are written behind while one frame in so many is dirty with a file's page, and no more get so while one in so many is.
 const BEHIND_PART: u32 = 4;
 const HELD_PART: u32 = 2;
+
+/// One frame in so many is not dirty with pages of files, though none of several can be written.
+const FREE_PART: u32 = 4;
 
 /// Dirty pages that a search for one to write passes over, because they are in use, or could not be written, where no part waits.
 const LOOKS_MAX: usize = 64;
@@ -41,8 +45,9 @@ impl Engine {
 
     #[inline(never)]
     fn pass_or_hold_of_file(&mut self, part: Part) -> Option<Part> {
-        let cache = &self.protocol.cache;
-        if cache.will_be_dirty(part.piece.page) || cache.dirty_of_files() < self.dirty_pages_max() {
+        let (cache, page) = (&self.protocol.cache, part.piece.page);
+        let is_below = |most| cache.dirty_of_files() < most;
+        if cache.will_be_dirty(page) || is_below(self.dirty_pages_max(0)) || is_below(self.dirty_pages_max_for(page)) {
             return Some(part);
         }
         self.write_behind.held.push_back(part);
@@ -50,8 +55,22 @@ impl Engine {
         None
     }
 
-    fn dirty_pages_max(&self) -> u32 {
-        (self.protocol.cache.frames() / HELD_PART).max(1)
+    /// How many pages of files may be dirty, where so many are of other files and cannot be written.
+    fn dirty_pages_max(&self, stuck: u32) -> u32 {
+        let frames = self.protocol.cache.frames();
+        let most = stuck + frames.saturating_sub(stuck) / HELD_PART;
+        most.min(frames - frames.div_ceil(FREE_PART)).max(1)
+    }
+
+    /// How many may be for this one to get so.
+    fn dirty_pages_max_for(&self, page: PageId) -> u32 {
+        self.dirty_pages_max(self.stuck_pages(|space| space != page.space))
+    }
+
+    /// How many dirty pages of some files could not be written.
+    fn stuck_pages(&self, is_meant: impl Fn(Space) -> bool) -> u32 {
+        let is_stuck = |page: &&PageId| self.protocol.cache.dirty_frame(**page).is_some();
+        self.files.unwritten(is_meant).filter(is_stuck).count() as u32
     }
 
     /// A page of a file may be dirty from now on: another one is written, if many are dirty.
@@ -96,10 +115,15 @@ impl Engine {
 
     /// The part that was held last fails, if the pages that keep it are such as could not be written.
     fn fail_held(&mut self) {
+        let Some(page) = self.write_behind.held.back().map(|part| part.piece.page) else { return };
+        if self.stuck_pages(|_| true) < self.dirty_pages_max_for(page) {
+            return;
+        }
         let (cache, files) = (&self.protocol.cache, &self.files);
-        let stuck = cache.dirty_from(FIRST).filter(|page| files.is_unwritten(*page)).count() as u32;
-        let cause = cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page));
-        if let Some(cause) = cause.filter(|_| stuck >= self.dirty_pages_max()) {
+        let cause = files
+            .refusal(page.space)
+            .or_else(|| cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page)));
+        if let Some(cause) = cause {
             let parts = self.write_behind.held.pop_back().into_iter().collect();
             self.work.push_back(Work::Fail { parts, cause });
         }

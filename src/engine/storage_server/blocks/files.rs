@@ -2,7 +2,7 @@
 
 use super::super::byte_jobs::BlockCopies;
 use super::super::home_page::HomePage;
-use super::{Block, Blocks, State};
+use super::{Block, Blocks, Job, State};
 use crate::memory::Piece;
 use crate::storage::BLOCK_BYTES;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,8 +29,15 @@ impl Blocks {
     /// to a file finds them in that half.
     pub(in super::super) fn fits_beside_files(&self, page: HomePage, piece: &Piece, is_put: bool) -> bool {
         let half = self.own_slots / 2;
-        let most = if is_put && !page.is_of_segment() { half } else { self.own_slots - half };
+        let most = if is_put && !page.is_of_segment() { self.room_beside(page.slot()) } else { self.own_slots - half };
         self.range(page, piece).1 <= most as u64
+    }
+
+    /// How many blocks of a file may be dirty, whatever cannot be written of others.
+    fn room_beside(&self, file: u32) -> usize {
+        let others = self.files.refusing.keys().filter(|other| **other != file);
+        let stuck: usize = others.map(|other| self.dirty.range(self.blocks_of_file(*other)).count()).sum();
+        (self.own_slots / 2).saturating_sub(stuck)
     }
 
     /// Notes that a block is dirty.
@@ -82,9 +89,14 @@ impl Blocks {
         (self.served(waiting), None)
     }
 
-    /// Puts to a file that wait for slots, and would for ever, fail.
+    /// Puts that wait for slots, and would for ever, fail: those to a file that cannot be written, and those for which that leaves too
+    /// little.
     fn fail_waiting_puts(&mut self, file: u32, cause: Cause) -> Vec<BlockCopies> {
-        let is_it = |id: &usize| self.jobs[*id].is_put && self.jobs[*id].page.slot() == file;
+        let is_it = |id: &usize| {
+            let Job { is_put, page, count, .. } = self.jobs[*id];
+            let fits = || page.is_of_segment() || count <= self.room_beside(page.slot()) as u64;
+            is_put && (page.slot() == file || !fits())
+        };
         let (failing, waiting): (Vec<usize>, Vec<usize>) = self.waiting.iter().copied().partition(is_it);
         self.waiting = waiting.into();
         failing.iter().for_each(|id| (self.jobs[*id].failed, self.jobs[*id].count) = (Some(cause), 0));
@@ -125,13 +137,15 @@ impl Blocks {
     /// Whether all blocks of a file are written that were dirty when that was asked for last, or cannot be; then why. Others may have
     /// become dirty since.
     pub(in super::super) fn is_flushed(&self, file: u32) -> Option<Result<(), Cause>> {
-        if let Some(cause) = self.files.refusing.get(&file) {
-            return Some(Err(*cause));
-        }
+        // One of several that are being written may fail after another has.
         let is_moving = |(_, slot): (&Block, &usize)| self.slots[*slot].state == State::Writing;
-        let is_through =
-            !self.files.flushing.contains(&file) && !self.of_block.range(self.blocks_of_file(file)).any(is_moving);
-        is_through.then_some(Ok(()))
+        if self.of_block.range(self.blocks_of_file(file)).any(is_moving) {
+            return None;
+        }
+        match self.files.refusing.get(&file) {
+            Some(cause) => Some(Err(*cause)),
+            None => (!self.files.flushing.contains(&file)).then_some(Ok(())),
+        }
     }
 
     /// How many blocks of files are here, and how many of those are dirty, or may get so.
