@@ -1,11 +1,9 @@
 //! Disks that fill up and give space back, offers of segments, and waits that are told of.
 
 use crate::support::compile::{self, Language, Linking};
+use crate::support::mounts::{ext, free_bytes, on_own_disk, on_own_disk_over_any, tmpfs};
 use crate::support::run::{Ended, IN_CONTAINERS, Setup, conduit, fresh_dir, run_with, say_not_run};
 use crate::support::tools::tool;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
-use nix::sched::{CloneFlags, unshare};
-use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -22,69 +20,6 @@ fn setup(ranks: u32) -> Setup {
 
 fn program() -> PathBuf {
     compile::program("disk", Language::C99, Linking::Shared)
-}
-
-/// Runs `body` with a directory on which `make` has mounted a file system that only this thread and its children see.
-fn on_own_disk(test: &str, make: impl FnOnce(&Path) -> Result<(), String> + Send, body: impl FnOnce(&Path) + Send) {
-    if conduit() != "smp" {
-        return say_not_run(test, "it is about the ranks of one machine");
-    }
-    on_own_disk_over_any(test, make, body);
-}
-
-/// As [`on_own_disk`], over any conduit.
-fn on_own_disk_over_any(
-    test: &str,
-    make: impl FnOnce(&Path) -> Result<(), String> + Send,
-    body: impl FnOnce(&Path) + Send,
-) {
-    let dir = fresh_dir();
-    let on_disk = || {
-        let none: Option<&str> = None;
-        let apart = unshare(CloneFlags::CLONE_NEWNS)
-            .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none));
-        match apart.map_err(|error| error.to_string()).and_then(|()| make(&dir)) {
-            Ok(()) => {
-                body(&dir);
-                // What was on its way to the disk when a rank was killed may still be.
-                umount2(&dir, MntFlags::MNT_DETACH).expect("a mount of ours");
-            }
-            Err(why) => say_not_run(test, &format!("this user cannot mount: {}", why.trim().replace('\n', " "))),
-        }
-    };
-    std::thread::scope(|scope| scope.spawn(on_disk).join()).expect("the test passes");
-    fs::remove_dir(&dir).expect("an empty directory of ours");
-}
-
-fn tmpfs(options: &str) -> impl FnOnce(&Path) -> Result<(), String> {
-    move |dir| {
-        let mounted = mount(Some("none"), dir, Some("tmpfs"), MsFlags::empty(), Some(options));
-        mounted.map_err(|error| error.to_string())
-    }
-}
-
-/// An ext2, which does not reserve space.
-fn ext2(size_bytes: u64) -> impl FnOnce(&Path) -> Result<(), String> {
-    move |dir| {
-        let image = dir.with_extension("image");
-        File::create(&image).and_then(|file| file.set_len(size_bytes)).expect("room for an image");
-        let mut steps = [Command::new("mke2fs"), Command::new("mount")];
-        steps[0].args(["-q", "-F", "-t", "ext2"]).arg(&image);
-        steps[1].args(["-o", "loop"]).arg(&image).arg(dir);
-        let done = steps.iter_mut().try_for_each(|step| match step.output() {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
-            Err(error) => Err(format!("{step:?}: {error}")),
-        });
-        // The mount keeps it.
-        fs::remove_file(&image).expect("an image of ours");
-        done
-    }
-}
-
-fn free_bytes(dir: &Path) -> u64 {
-    let stat = statvfs(dir).expect("a file system");
-    stat.blocks_available() as u64 * stat.fragment_size() as u64
 }
 
 fn text(path: &Path) -> &str {
@@ -207,7 +142,7 @@ fn blocks_wait_on_a_disk_that_is_full_for_a_while() {
 
 #[test]
 fn a_job_goes_on_when_a_full_disk_has_space_again() {
-    on_own_disk("a_job_goes_on_when_a_full_disk_has_space_again", ext2(32 << 20), |dir| {
+    on_own_disk("a_job_goes_on_when_a_full_disk_has_space_again", ext("ext2", 32 << 20), |dir| {
         let job = Waiting::start(&["full", text(dir)], 2, dir);
         job.line_with("is full; waiting up to 30 s for space");
         fs::remove_file(dir.join("filler")).expect("the job's file");

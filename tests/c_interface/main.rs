@@ -6,6 +6,7 @@ mod disk;
 mod dlopened;
 mod examples;
 mod exits;
+mod file_systems;
 mod files;
 #[cfg(feature = "gasnet")]
 mod gasnet;

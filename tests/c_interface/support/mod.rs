@@ -2,6 +2,7 @@
 
 pub mod compile;
 pub mod gasnet;
+pub mod mounts;
 pub mod run;
 #[path = "../../tools/mod.rs"]
 pub mod tools;

@@ -1,0 +1,195 @@
+//! Shared files on file systems that are full, read-only, without `O_DIRECT`, or cannot reserve space.
+
+use crate::support::compile::{self, Language, Linking};
+use crate::support::mounts::{ext, on_own_disk, tmpfs};
+use crate::support::run::{Ended, Setup, fresh_dir, run_with};
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+/// Ranks, KiB of a page, frames, whether neighbours' memory is mapped.
+const SETUPS: [(u32, u64, u64, bool); 4] = [(1, 64, 8, true), (2, 64, 8, false), (3, 16, 10, true), (2, 4, 32, true)];
+
+fn setup((ranks, kib, pool_pages, peer_memory): (u32, u64, u64, bool)) -> Setup {
+    Setup { ranks, page_bytes: kib << 10, pool_pages, peer_memory, cooperative: true }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("paths of tests are text")
+}
+
+/// Runs a part of the program about files in a directory.
+fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
+    let program = compile::program("file_systems", Language::C99, Linking::Shared);
+    let elsewhere = fresh_dir();
+    let other = elsewhere.join("other");
+    let ended = run_with(&program, &[part, text(dir), text(&other)], setup, more);
+    fs::remove_dir_all(&elsewhere).expect("a directory of ours");
+    ended
+}
+
+/// As [`run_part`], in a directory on the disk of the tests.
+fn run_here(part: &str, of: (u32, u64, u64, bool)) {
+    let dir = fresh_dir();
+    run_part(part, &dir, setup(of), &[]).expect(0);
+    fs::remove_dir_all(&dir).expect("a directory of ours");
+}
+
+/// Removes what a part has left on a file system that is used again.
+fn clear(dir: &Path) {
+    for entry in fs::read_dir(dir).expect("a directory").flatten() {
+        if entry.file_name() != "lost+found" {
+            fs::remove_file(entry.path()).expect("a file of a test");
+        }
+    }
+}
+
+/// The bytes that a line says were not written, and whether there are more.
+fn named(line: &str) -> (Vec<Range<u64>>, bool) {
+    let (_, words) = line.split_once(": bytes ").unwrap_or_else(|| panic!("names no bytes: {line}"));
+    let (words, _) = words.split_once(" were not written").unwrap_or_else(|| panic!("what of them: {line}"));
+    let (ranges, more) = words.split_once(" and ").map_or((words, None), |(ranges, more)| (ranges, Some(more)));
+    let range = |range: &str| {
+        let (first, last) = range.split_once(" to ").unwrap_or_else(|| panic!("no range: {line}"));
+        first.parse().expect("a number")..last.parse::<u64>().expect("a number") + 1
+    };
+    (ranges.split(", ").map(range).collect(), more.is_some())
+}
+
+/// The line of `call` names all bytes that the disk lacks, and what to do.
+fn check_named(ended: &Ended, call: &str, reason: &str, hint: &str) {
+    let line = ended.stderr.lines().find(|line| line.contains(call)).unwrap_or_else(|| panic!("no line: {ended}"));
+    assert!(line.contains(reason) && line.ends_with(hint), "{line}\n{ended}");
+    let (ranges, has_more) = named(line);
+    let lacking = ended.stdout.lines().filter_map(|line| line.strip_prefix("lacks "));
+    let lacking: Vec<u64> = lacking.map(|at| at.parse().expect("a number")).collect();
+    let end = ranges.last().expect("a range").end;
+    for at in &lacking {
+        let is_named = ranges.iter().any(|range| range.contains(at));
+        assert!(is_named || (has_more && *at >= end), "byte {at} is not on the disk: {line}\n{ended}");
+    }
+    // Some of what was refused may have been written before the disk was full.
+    assert!(
+        lacking.iter().any(|at| ranges.iter().any(|range| range.contains(at))),
+        "all is on the disk: {line}\n{ended}"
+    );
+}
+
+const FULL: &str = "No space left on device";
+
+#[test]
+fn a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room() {
+    let check = |dir: &Path, more: &[(&'static str, &str)]| {
+        for of in SETUPS {
+            let ended = run_part("full", dir, setup(of), more);
+            check_named(ended.expect(0), "vgasnet_file_sync", FULL, "; make room on its file system, then sync it");
+            clear(dir);
+        }
+    };
+    let test = "a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room";
+    on_own_disk(test, ext("ext4", 24 << 20), |dir| check(dir, &[]));
+    on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[]));
+}
+
+#[test]
+fn what_cannot_be_written_at_close_is_lost_and_the_next_file_whole() {
+    let test = "what_cannot_be_written_at_close_is_lost_and_the_next_file_whole";
+    on_own_disk(test, ext("ext4", 24 << 20), |dir| {
+        for of in SETUPS {
+            let ended = run_part("lost", dir, setup(of), &[]);
+            let line = ended.expect(0).stderr.lines().find(|line| line.contains("vgasnet_file_close"));
+            assert!(line.is_some_and(|line| line.contains(" were not written and are lost; make room")), "{ended}");
+            check_named(&ended, "vgasnet_file_close", FULL, "; make room on its file system");
+            clear(dir);
+        }
+    });
+}
+
+#[test]
+fn a_limit_on_files_is_told_of_and_no_end_of_the_job() {
+    for of in SETUPS {
+        let dir = fresh_dir();
+        let ended = run_part("limit", &dir, setup(of), &[]);
+        check_named(ended.expect(0), "vgasnet_file_sync", "File too large", "larger files, then sync it");
+        fs::remove_dir_all(&dir).expect("a directory of ours");
+    }
+}
+
+#[test]
+fn a_file_on_a_read_only_file_system_is_read() {
+    on_own_disk("a_file_on_a_read_only_file_system_is_read", tmpfs("size=8m"), |dir| {
+        fs::write(dir.join("shared"), vec![b'r'; 4 * 64 << 10]).expect("room for a file");
+        // A child of another test may still have the file open, in the mount below.
+        let (none, bind): (Option<&str>, _) = (None, MsFlags::MS_BIND);
+        mount(Some(dir), dir, none, bind, none).expect("a mount of ours");
+        mount(none, dir, none, bind | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY, none).expect("a mount of ours");
+        for of in SETUPS {
+            let ended = run_part("readonly", dir, setup(of), &[]);
+            let refused = ended.expect(0).stderr.lines().filter(|line| line.contains("Read-only file system"));
+            assert_eq!(refused.count() as u32, 3 * of.0, "{ended}");
+        }
+        umount2(dir, MntFlags::MNT_DETACH).expect("a mount of ours");
+    });
+}
+
+#[test]
+fn what_may_not_be_opened_or_is_no_file_is_refused() {
+    for of in SETUPS {
+        run_here("rights", of);
+    }
+}
+
+#[test]
+fn of_all_that_make_a_file_exclusively_one_does() {
+    let dir = fresh_dir();
+    let job = |ranks| run_part("exclusive", &dir, setup((ranks, 64, 8, true)), &[]);
+    let ended = std::thread::scope(|scope| {
+        let jobs = [4, 2, 3].map(|ranks| scope.spawn(move || job(ranks)));
+        jobs.map(|job| job.join().expect("a job"))
+    });
+    let made = ended.iter().flat_map(|ended| ended.expect(0).stdout.lines());
+    let mut made: Vec<u32> = made.map(|line| line.strip_prefix("made ").expect("a line").parse().expect("k")).collect();
+    made.sort_unstable();
+    assert_eq!(made, (0..20).collect::<Vec<u32>>());
+    for k in 0..20_u8 {
+        let bytes = fs::read(dir.join(format!("made-{k}"))).expect("it was made");
+        assert!(!bytes.is_empty() && bytes.iter().all(|byte| *byte == k || *byte == 0), "{k}: {bytes:?}");
+    }
+    fs::remove_dir_all(&dir).expect("a directory of ours");
+}
+
+#[test]
+fn who_reads_what_another_program_has_cut_gets_an_answer() {
+    for of in SETUPS {
+        run_here("cut", of);
+    }
+    on_own_disk("who_reads_what_another_program_has_cut_gets_an_answer", tmpfs("size=32m"), |dir| {
+        run_part("cut", dir, setup(SETUPS[1]), &[]).expect(0);
+    });
+}
+
+#[test]
+fn pages_that_nobody_writes_take_no_space() {
+    for of in SETUPS {
+        run_here("holes", of);
+    }
+    on_own_disk("pages_that_nobody_writes_take_no_space", tmpfs("size=8m"), |dir| {
+        run_part("holes", dir, setup(SETUPS[2]), &[]).expect(0);
+    });
+}
+
+#[test]
+fn space_is_taken_ahead() {
+    let check = |dir: &Path| {
+        for of in SETUPS {
+            run_part("space", dir, setup(of), &[]).expect(0);
+            clear(dir);
+        }
+    };
+    run_here("space", SETUPS[0]);
+    on_own_disk("space_is_taken_ahead", tmpfs("size=24m"), check);
+    on_own_disk("space_is_taken_ahead", ext("ext4", 24 << 20), check);
+    // It cannot reserve space, so zeros are written.
+    on_own_disk("space_is_taken_ahead", ext("ext2", 24 << 20), check);
+}
