@@ -5,6 +5,7 @@
 //! lock. The [`Driver`] decides which thread drives and which sleep.
 
 mod actions;
+mod aging;
 mod arrivals;
 mod background;
 mod block_frames;
@@ -323,6 +324,7 @@ impl Engine {
         self.balance_frames();
         self.answer_flushes();
         self.retry_held();
+        self.write_aged();
         if self.shipping.is_waiting() {
             self.send_shipments();
         }

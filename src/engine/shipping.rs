@@ -440,6 +440,7 @@ impl Engine {
     /// The copies of a job on blocks are done.
     pub fn end_on_blocks(&mut self, job: usize) {
         let page = self.storage.end_on_blocks(job, &mut self.work);
+        self.note_age_of_blocks();
         if let Some(held) = page.and_then(|page| self.held.remove(&page)) {
             self.events.extend(held);
             self.handle_events();

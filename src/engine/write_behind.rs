@@ -1,6 +1,7 @@
 //! Dirty pages of files are written behind, and are no more than half of the frames: what cannot be written stays, and must leave room.
 //! Where one file cannot be written, others get half of what its pages leave.
 
+use super::aging::Aging;
 use super::{Engine, Work};
 use crate::request::Part;
 use std::collections::VecDeque;
@@ -22,11 +23,12 @@ const LOOKS_MAX: usize = 64;
 pub(super) struct WriteBehind {
     next: PageId,
     held: VecDeque<Part>,
+    pub(super) aging: Aging,
 }
 
 impl Default for WriteBehind {
     fn default() -> WriteBehind {
-        WriteBehind { next: FIRST, held: VecDeque::new() }
+        WriteBehind { next: FIRST, held: VecDeque::new(), aging: Aging::default() }
     }
 }
 
@@ -75,8 +77,12 @@ impl Engine {
 
     /// A page of a file may be dirty from now on: another one is written, if many are dirty.
     pub(super) fn on_soiled(&mut self, page: PageId) {
+        if page.space.segment().is_some() {
+            return;
+        }
+        self.note_age(page);
         let cache = &self.protocol.cache;
-        if page.space.segment().is_none() && cache.dirty_of_files() > cache.frames() / BEHIND_PART {
+        if cache.dirty_of_files() > cache.frames() / BEHIND_PART {
             self.write_one_behind(false);
         }
     }
@@ -94,6 +100,7 @@ impl Engine {
         let idle = from(self.write_behind.next, false).or_else(|| from(FIRST, false));
         let Some(page) = idle.or_else(|| from(FIRST, true).filter(|_| is_awaited)) else { return };
         self.write_behind.next = PageId { index: page.index + 1, ..page };
+        self.write_behind.aging.on_written(page);
         self.events.push_back(Event::WriteBack(page));
     }
 

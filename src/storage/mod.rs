@@ -58,6 +58,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Offsets, lengths and memory addresses of operations are multiples of this many bytes, as `O_DIRECT` needs.
 pub const BLOCK_BYTES: usize = 4096;
@@ -136,6 +137,12 @@ pub trait Storage: Send {
     /// its caller can sleep. [`Storage::poll`] clears it; nothing else reads from it. `None` if operations complete
     /// only inside [`Storage::poll`].
     fn doorbell(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The doorbell rings after so long, until this is called again; not for that any more without a time. Where there is no doorbell,
+    /// nobody sleeps on it.
+    fn ring_in(&mut self, time: Option<Duration>) {
+        let _ = time;
+    }
 
     /// Takes a named file, until [`Storage::remove_file`]. Slots of files that were removed are given again.
     fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot;

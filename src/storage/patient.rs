@@ -35,6 +35,8 @@ pub struct Patient {
     wait: Option<Wait>,
     told: Option<Instant>,
     timer: Timer,
+    /// When others want the doorbell to ring.
+    ring_at: Option<Instant>,
     /// Readable when the inner storage's doorbell or the timer is.
     doorbell: Option<Epoll>,
 }
@@ -58,7 +60,7 @@ impl Patient {
         let timer = Timer::new()?;
         let doorbell = inner.doorbell().map(|doorbell| both(doorbell, timer.as_fd())).transpose()?;
         let (tell, writes, refused) = (Box::new(tell), Vec::new(), VecDeque::new());
-        Ok(Patient { inner, patience, tell, writes, refused, wait: None, told: None, timer, doorbell })
+        Ok(Patient { inner, patience, tell, writes, refused, wait: None, told: None, timer, ring_at: None, doorbell })
     }
 
     /// Writes have been refused: waits for space, tries again, or gives up.
@@ -92,6 +94,11 @@ impl Patient {
             wait.pause = (2 * wait.pause).min(PAUSE_MAX);
             self.try_again();
         }
+    }
+
+    fn set_timer(&self) {
+        let next = self.wait.as_ref().map(|wait| wait.next);
+        self.timer.ring_at(next.into_iter().chain(self.ring_at).min());
     }
 
     /// Starts as many of the refused writes as the inner storage takes.
@@ -171,7 +178,12 @@ impl Storage for Patient {
         } else {
             self.wait_for_space(errno, has_written, sink);
         }
-        self.timer.ring_at(self.wait.as_ref().map(|wait| wait.next));
+        self.set_timer();
+    }
+
+    fn ring_in(&mut self, time: Option<Duration>) {
+        self.ring_at = time.map(|time| Instant::now() + time);
+        self.set_timer();
     }
 
     fn in_flight(&self) -> usize {

@@ -7,6 +7,7 @@
  *   exclusive  two teams, and other jobs, make the same files: prints which this job has made
  *   cut        another program cuts the file while it is open
  *   holes      pages that nobody writes take no space, also behind 4 GiB
+ *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
  *   space      space is taken ahead, as far as there is some: prints whether it was */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* SEEK_HOLE */
@@ -18,6 +19,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -428,6 +430,32 @@ static void space(void) {
     check_on_disk();
 }
 
+static double now(void) {
+    struct timespec time;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void aged(void) {
+    const size_t at = 2 * me * page_len;
+    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    int descriptor = open(path, O_RDONLY);
+    double begin = now();
+    CHECK(descriptor >= 0);
+    fill_piece(should, me);
+    CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
+    while (pread(descriptor, is, piece_len, (off_t)at) != (ssize_t)piece_len || memcmp(is, should, piece_len) != 0) {
+        CHECK(now() < begin + 100);
+        usleep(20000);
+    }
+    CHECK(now() > begin + 4.9);
+    close(descriptor);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(is);
+    free(should);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv, 3 * pool_bytes() / 2);
     CHECK(argc > 3);
@@ -445,6 +473,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "exclusive") == 0) exclusive();
     if (strcmp(argv[1], "cut") == 0) cut();
     if (strcmp(argv[1], "holes") == 0) holes();
+    if (strcmp(argv[1], "aged") == 0) aged();
     if (strcmp(argv[1], "space") == 0) space();
     return finish();
 }

@@ -180,6 +180,13 @@ fn pages_that_nobody_writes_take_no_space() {
 }
 
 #[test]
+fn what_nobody_flushes_is_on_the_disk_after_a_while() {
+    for of in [SETUPS[1], (2, 4096, 16, true)] {
+        run_here("aged", of);
+    }
+}
+
+#[test]
 fn space_is_taken_ahead() {
     let check = |dir: &Path| {
         for of in SETUPS {

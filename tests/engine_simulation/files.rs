@@ -12,6 +12,7 @@
 //! A failure prints the command that replays it. `FILE_SIM_SEEDS` sets how many seeds a run tries, `FILE_SIM_FIRST` where it begins,
 //! `FILE_SIM_SEED` runs one.
 
+mod aging;
 mod calls;
 mod closed;
 mod flush;

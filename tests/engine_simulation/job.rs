@@ -12,6 +12,8 @@ use crate::touch::Thread;
 use fastrand::Rng;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use vgasnet::engine::{
     BlockCopies, Delivery, EndedRead, Engine, Manner, OverlaidBlocks, PageRead, Received, Receiver, Shipment,
     StorageServer, Work,
@@ -165,7 +167,12 @@ pub struct Job {
     pub model: Model,
     pub seen: Seen,
     pub files: SharedFiles,
+    /// The time of all ranks, in milliseconds.
+    pub clock: Arc<AtomicU64>,
 }
+
+/// How much time passes while a rank drives, in milliseconds.
+const DRIVE_MS: u64 = 20;
 
 impl Job {
     pub fn new(shape: Shape, random: &mut Rng) -> Job {
@@ -175,9 +182,15 @@ impl Job {
             table_bytes: memory::table_bytes(*own, PAGE_BYTES),
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
-        let nodes = (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
+        let mut nodes: Vec<Node> =
+            (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
+        let clock = Arc::new(AtomicU64::new(0));
+        for node in &mut nodes {
+            let clock = Arc::clone(&clock);
+            node.engine.set_clock(move || Duration::from_millis(clock.load(Ordering::Relaxed)));
+        }
         let model = Model::new(shape.ranks.iter().map(|rank| rank.pages));
-        Job { shape, hub, nodes, model, seen: Seen::default(), files: SharedFiles::default() }
+        Job { shape, hub, nodes, model, seen: Seen::default(), files: SharedFiles::default(), clock }
     }
 
     /// All pages of the job.
@@ -190,6 +203,7 @@ impl Job {
 
     /// Drives the engine of `rank` once.
     pub fn drive(&mut self, rank: usize) -> Result<(), UserError> {
+        self.clock.fetch_add(DRIVE_MS, Ordering::Relaxed);
         let node = &mut self.nodes[rank];
         let notices = node.space.own.table.unpin_notices();
         let worked = node.engine.drive()?;

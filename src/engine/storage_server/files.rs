@@ -7,6 +7,7 @@ use crate::request::Part;
 use crate::storage::{BlockingReader, FileSlot, NamedFile};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Cause;
 
@@ -38,6 +39,21 @@ impl StorageServer {
             let has_operation = self.of_page.keys().any(|place| place.slot() == slot);
             !has_operation && self.blocks.is_quiet_about(slot)
         })
+    }
+
+    /// Whether blocks of files have become dirty since this was asked last.
+    pub(in crate::engine) fn take_soiled(&mut self) -> bool {
+        self.blocks.take_soiled()
+    }
+
+    /// Has the dirty blocks of all files written that can be.
+    pub(in crate::engine) fn flush_blocks_of_files(&mut self) {
+        self.files.slots().for_each(|slot| self.blocks.flush_unless_refused(slot));
+    }
+
+    /// Has the storage wake who sleeps after so long.
+    pub(in crate::engine) fn ring_in(&mut self, time: Option<Duration>) {
+        self.storage.ring_in(time);
     }
 
     /// Has all dirty blocks of a file written.

@@ -82,6 +82,11 @@ impl HomeFiles {
         self.slots.is_empty()
     }
 
+    /// The slots of all files.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
+        self.spaces.keys().copied()
+    }
+
     /// The slot of a file, if this home does I/O on it.
     pub(super) fn slot(&self, file: Space) -> Option<u32> {
         self.slots.get(&file).copied()

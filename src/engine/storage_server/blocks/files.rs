@@ -16,6 +16,8 @@ pub(super) struct Files {
     refusing: BTreeMap<u32, Cause>,
     /// Files of which all dirty blocks are to be written.
     pub(super) flushing: BTreeSet<u32>,
+    /// Blocks have become dirty since somebody asked last.
+    has_soiled: bool,
 }
 
 impl Blocks {
@@ -44,6 +46,7 @@ impl Blocks {
     pub(super) fn soil(&mut self, block: Block) {
         if self.dirty.insert(block) && !self.page_of(block).is_of_segment() {
             self.dirty_of_files += 1;
+            self.files.has_soiled = true;
         }
     }
 
@@ -126,6 +129,18 @@ impl Blocks {
         };
         let has_job = self.of_page.keys().any(|page| page.slot() == file);
         !has_job && self.of_block.range(self.blocks_of_file(file)).all(|(_, slot)| is_idle(slot))
+    }
+
+    /// Whether blocks of files have become dirty since this was asked last.
+    pub(in super::super) fn take_soiled(&mut self) -> bool {
+        std::mem::take(&mut self.files.has_soiled)
+    }
+
+    /// Has all dirty blocks of a file written, unless some could not be.
+    pub(in super::super) fn flush_unless_refused(&mut self, file: u32) {
+        if !self.files.refusing.contains_key(&file) {
+            self.files.flushing.insert(file);
+        }
     }
 
     /// Has all dirty blocks of a file written.

@@ -1,0 +1,122 @@
+//! What of files has been dirty for a while is written behind, also where little is dirty: the file system sees it though nobody flushes.
+//!
+//! The only clock of the engine is here; the protocol has none. Where nothing of files is dirty, nobody looks at it, and no thread wakes.
+
+use super::Engine;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::{Duration, Instant};
+use vgasnet_protocol::coherence::{Event, PageId};
+
+/// How long a page of a file is dirty at most, unless it is in use all the time.
+const AGE_MAX: Duration = Duration::from_secs(5);
+
+/// After so long a page that was in use is looked at again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Since when pages and blocks of files have been dirty here.
+pub(super) struct Aging {
+    clock: Box<dyn Fn() -> Duration + Send>,
+    /// Pages that may be dirty, and since when.
+    pages: BTreeMap<PageId, Duration>,
+    /// Since when blocks have been, if any are.
+    blocks: Option<Duration>,
+    /// When to look next.
+    next: Option<Duration>,
+}
+
+impl fmt::Debug for Aging {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Aging { clock: _, pages, blocks, next } = self;
+        formatter.debug_struct("Aging").field("pages", pages).field("blocks", blocks).field("next", next).finish()
+    }
+}
+
+impl Default for Aging {
+    fn default() -> Aging {
+        let begin = Instant::now();
+        Aging { clock: Box::new(move || begin.elapsed()), pages: BTreeMap::new(), blocks: None, next: None }
+    }
+}
+
+impl Aging {
+    /// A page is being written.
+    pub(super) fn on_written(&mut self, page: PageId) {
+        self.pages.remove(&page);
+    }
+
+    fn oldest(&self) -> Option<Duration> {
+        self.pages.values().copied().chain(self.blocks).min()
+    }
+}
+
+impl Engine {
+    /// Looks at this clock from now on, which tells the time since any moment.
+    pub fn set_clock(&mut self, clock: impl Fn() -> Duration + Send + 'static) {
+        self.write_behind.aging.clock = Box::new(clock);
+    }
+
+    /// A page of a file may be dirty from now on.
+    pub(super) fn note_age(&mut self, page: PageId) {
+        let (cache, aging) = (&self.protocol.cache, &mut self.write_behind.aging);
+        // Of those that were written since, nobody has told.
+        if aging.pages.len() >= cache.frames() as usize {
+            aging.pages.retain(|page, _| cache.dirty_frame(*page).is_some());
+        }
+        let now = (aging.clock)();
+        aging.pages.entry(page).or_insert(now);
+        self.look_at_ages_by(now + AGE_MAX);
+    }
+
+    /// Blocks of files may be dirty from now on.
+    pub(super) fn note_age_of_blocks(&mut self) {
+        if self.storage.take_soiled() {
+            let aging = &mut self.write_behind.aging;
+            let now = (aging.clock)();
+            aging.blocks.get_or_insert(now);
+            self.look_at_ages_by(now + AGE_MAX);
+        }
+    }
+
+    fn look_at_ages_by(&mut self, time: Duration) {
+        let aging = &mut self.write_behind.aging;
+        if aging.next.is_none() {
+            aging.next = Some(time);
+            let now = (aging.clock)();
+            self.storage.ring_in(Some(time.saturating_sub(now)));
+        }
+    }
+
+    /// Begins to write what has been dirty for long, if it is time to look.
+    pub(super) fn write_aged(&mut self) {
+        let aging = &mut self.write_behind.aging;
+        let Some(next) = aging.next else { return };
+        let now = (aging.clock)();
+        if now < next {
+            return;
+        }
+        if aging.blocks.is_some_and(|since| since + AGE_MAX <= now) {
+            aging.blocks = None;
+            self.storage.flush_blocks_of_files();
+        }
+        let aged = aging.pages.iter().filter(|(_, since)| **since + AGE_MAX <= now);
+        let aged: Vec<PageId> = aged.map(|(page, _)| *page).collect();
+        let mut is_any_in_use = false;
+        // Those side by side go to the disk together.
+        for page in aged {
+            let (cache, table) = (&self.protocol.cache, &self.space.own.table);
+            let dirty = cache.dirty_frame(page).filter(|_| !self.files.is_unwritten(page));
+            if dirty.is_some_and(|frame| !cache.evictable(frame) || table.is_pinned(frame)) {
+                is_any_in_use = true;
+                continue;
+            }
+            self.write_behind.aging.pages.remove(&page);
+            self.events.extend(dirty.map(|_| Event::WriteBack(page)));
+        }
+        let aging = &mut self.write_behind.aging;
+        let next = aging.oldest().map(|oldest| oldest + AGE_MAX);
+        aging.next = if is_any_in_use { Some(now + AGAIN) } else { next };
+        self.storage.ring_in(aging.next.map(|next| next - now));
+        self.handle_events();
+    }
+}
