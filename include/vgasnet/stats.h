@@ -135,6 +135,25 @@ typedef struct {
      * needed */
     uint64_t copy_max_bytes; /* memory that they may take: VGASNET_GET_CACHE_SIZE, and cache_bytes_max of ranges that
      * have their own */
+    uint64_t file_reads; /* calls that read from files, and the runs of lists that do */
+    uint64_t file_read_bytes; /* bytes that they read */
+    uint64_t file_writes; /* calls that write to files, and the runs of lists that do */
+    uint64_t file_write_bytes; /* bytes that they wrote */
+    uint64_t file_hits; /* reads and writes, or their parts in one page, that found the page in a pool of this host;
+     * they are among hits, too */
+    uint64_t file_shipped; /* parts of them that another rank carried out where their page was; they are among small
+     * operations, too */
+    uint64_t file_disk_reads; /* pages, or blocks of 4 KiB, that this rank read from files as their home */
+    uint64_t file_disk_read_bytes; /* their bytes; they are under disk, too */
+    uint64_t file_disk_writes; /* parts of pages, or blocks of 4 KiB, that this rank wrote to files as their home */
+    uint64_t file_disk_write_bytes; /* their bytes; they are under disk, too */
+    uint64_t file_coalesced; /* those that went to the file system in one write with what lies before them */
+    uint64_t file_aged; /* pages that were written because they had been dirty for 5 s */
+    uint64_t file_refused; /* calls that were refused since something before could not be written, or whose bytes
+     * could not be */
+    vgasnet_stats_times_t wait_lock; /* locks that a program or a call that is one step asked for, until granted */
+    uint64_t spill_bytes; /* bytes that went to the node's disk first (VGASNET_FILE_SPILL) */
+    uint64_t drain_bytes; /* bytes that were brought from there to their files */
 } vgasnet_stats_t;
 
 /*

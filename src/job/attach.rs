@@ -119,6 +119,7 @@ impl Job {
             depth: storage::DEPTH_DEFAULT,
             buffers: &buffers,
             page_bytes: self.config.page_bytes as usize,
+            spill_bytes: self.spill_bytes(size_bytes),
             fault: self.config.io_fault,
             warn: Arc::new(warn),
             tell: Arc::new(move |line: &str| say(&format!("rank {rank}: {line}"))),
@@ -130,12 +131,25 @@ impl Job {
             true
         };
         let opened = watched(tell, || storage::open(&options));
-        if size_bytes > 0 {
+        if size_bytes > 0 || self.config.spills {
             return opened;
         }
         // A file without bytes may lie anywhere: shared files alone need the storage.
         let (dir, warn) = (Path::new("/dev/shm"), Arc::new(|_: &str| ()));
         opened.or_else(|error| storage::open(&storage::Options { dir, warn, ..options }).map_err(|_| error))
+    }
+
+    /// How many bytes of shared files this rank may keep in the storage directory, beside a segment of so many.
+    fn spill_bytes(&self, segment_bytes: u64) -> u64 {
+        let page_bytes = self.config.page_bytes;
+        let share_bytes = || {
+            let free_bytes = storage::free_bytes(&self.config.storage_dir).unwrap_or(0);
+            (free_bytes / u64::from(ranks_on_host(&*self.conduit))).saturating_sub(segment_bytes) / 2
+        };
+        match self.config.spills {
+            true => self.config.spill_bytes.unwrap_or_else(share_bytes).max(page_bytes) / page_bytes * page_bytes,
+            false => 0,
+        }
     }
 }
 

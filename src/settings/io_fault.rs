@@ -21,28 +21,40 @@ pub struct IoFault {
     pub count: u64,
     /// The error.
     pub errno: i32,
-    /// Operations on named files are counted, in place of those on the backing file.
-    pub on_files: bool,
+    /// Which file's operations are counted.
+    pub target: IoTarget,
+}
+
+/// Files of a storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoTarget {
+    /// The backing file.
+    Backing,
+    /// Named files.
+    Files,
+    /// The burst buffer before those.
+    Spill,
 }
 
 impl IoFault {
     /// One operation fails with `EIO`.
     pub fn once(direction: IoDirection, nth: u64) -> IoFault {
-        IoFault { direction, nth, count: 1, errno: libc::EIO, on_files: false }
+        IoFault { direction, nth, count: 1, errno: libc::EIO, target: IoTarget::Backing }
     }
 
     /// So many writes find the disk full.
     pub fn full_disk(nth: u64, count: u64) -> IoFault {
-        IoFault { direction: IoDirection::Write, nth, count, errno: libc::ENOSPC, on_files: false }
+        IoFault { direction: IoDirection::Write, nth, count, errno: libc::ENOSPC, target: IoTarget::Backing }
     }
 }
 
-/// Reads `read:N`, `read:N:COUNT`, the same with `write`, or `full:N:COUNT`, with `file-` before it for named files.
+/// Reads `read:N`, `read:N:COUNT`, the same with `write`, or `full:N:COUNT` and `quota:N:COUNT`, with `file-` before it for named files
+/// and `spill-` for the burst buffer before them.
 pub(super) fn parse(value: &str) -> Result<IoFault, String> {
-    match value.strip_prefix("file-") {
-        Some(fault) => parse_fault(fault).map(|fault| IoFault { on_files: true, ..fault }),
-        None => parse_fault(value),
-    }
+    let of = |prefix, target| value.strip_prefix(prefix).map(|fault| (fault, target));
+    let meant = of("file-", IoTarget::Files).or_else(|| of("spill-", IoTarget::Spill));
+    let (fault, target) = meant.unwrap_or((value, IoTarget::Backing));
+    parse_fault(fault).map(|fault| IoFault { target, ..fault })
 }
 
 fn parse_fault(value: &str) -> Result<IoFault, String> {
@@ -62,6 +74,9 @@ fn parse_fault(value: &str) -> Result<IoFault, String> {
             Ok(IoFault { count: number(count)?, ..IoFault::once(IoDirection::Write, number(nth)?) })
         }
         ("full", Some((nth, count))) => Ok(IoFault::full_disk(number(nth)?, number(count)?)),
+        ("quota", Some((nth, count))) => {
+            Ok(IoFault { errno: libc::EDQUOT, ..IoFault::full_disk(number(nth)?, number(count)?) })
+        }
         _ => Err("is none of read:N, write:N and full:N:COUNT".into()),
     }
 }
@@ -72,11 +87,13 @@ mod tests {
 
     #[test]
     fn each_kind_is_read() {
-        let fault = |direction, nth, count, errno, on_files| Ok(IoFault { direction, nth, count, errno, on_files });
-        assert_eq!(parse("read:3"), fault(IoDirection::Read, 3, 1, libc::EIO, false));
-        assert_eq!(parse("full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, false));
-        assert_eq!(parse("file-read:2:9"), fault(IoDirection::Read, 2, 9, libc::EIO, true));
-        assert_eq!(parse("file-write:1"), fault(IoDirection::Write, 1, 1, libc::EIO, true));
-        assert_eq!(parse("file-full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, true));
+        let fault = |direction, nth, count, errno, target| Ok(IoFault { direction, nth, count, errno, target });
+        assert_eq!(parse("read:3"), fault(IoDirection::Read, 3, 1, libc::EIO, IoTarget::Backing));
+        assert_eq!(parse("full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, IoTarget::Backing));
+        assert_eq!(parse("file-read:2:9"), fault(IoDirection::Read, 2, 9, libc::EIO, IoTarget::Files));
+        assert_eq!(parse("file-write:1"), fault(IoDirection::Write, 1, 1, libc::EIO, IoTarget::Files));
+        assert_eq!(parse("file-full:2:9"), fault(IoDirection::Write, 2, 9, libc::ENOSPC, IoTarget::Files));
+        assert_eq!(parse("spill-write:1"), fault(IoDirection::Write, 1, 1, libc::EIO, IoTarget::Spill));
+        assert_eq!(parse("file-quota:4:2"), fault(IoDirection::Write, 4, 2, libc::EDQUOT, IoTarget::Files));
     }
 }

@@ -6,7 +6,7 @@ mod machine;
 mod size;
 mod variables;
 
-pub use io_fault::{IoDirection, IoFault};
+pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
 pub use size::{format_size, format_size_about, parse_size};
 pub use variables::CONDUIT_VARIABLE;
@@ -98,6 +98,10 @@ pub struct Config {
     pub get_cache_bytes: u64,
     /// Whether the end of a read-only range finds out who has written there.
     pub checks_readonly: bool,
+    /// Whether what is evicted of shared files goes to the node's disk first, and to the file system later.
+    pub spills: bool,
+    /// The most bytes for that, if they were set.
+    pub spill_bytes: Option<u64>,
     /// The I/O error to make, for tests.
     pub io_fault: Option<IoFault>,
     /// Whether calls are refused that the specification forbids, and that GASNet lets pass unless it is built to check.
@@ -169,6 +173,8 @@ impl Config {
                 .get_cache_bytes
                 .unwrap_or((pool_bytes / 8).clamp(GET_CACHE_BYTES_MIN, GET_CACHE_BYTES_MAX)),
             checks_readonly: settings.checks_readonly.unwrap_or(false),
+            spills: settings.spills.unwrap_or(false),
+            spill_bytes: settings.spill_bytes,
             io_fault: settings.io_fault,
             strict: settings.strict.unwrap_or(false),
             stats: settings.stats.unwrap_or(false),

@@ -41,6 +41,8 @@ pub(super) struct Settings {
     pub(super) ships: Option<bool>,
     pub(super) get_cache_bytes: Option<u64>,
     pub(super) checks_readonly: Option<bool>,
+    pub(super) spills: Option<bool>,
+    pub(super) spill_bytes: Option<u64>,
     pub(super) io_fault: Option<IoFault>,
     pub(super) strict: Option<bool>,
     pub(super) stats: Option<bool>,
@@ -65,7 +67,7 @@ const OF_INSTALLATION: [&str; 11] =
 /// GASNet's own variable for what `VGASNET_MAX_SEGSIZE` sets, which has precedence.
 pub(super) const GASNET_MAX_SEGSIZE: &str = "GASNET_MAX_SEGSIZE";
 
-pub(super) const VARIABLES: [Variable; 20] = [
+pub(super) const VARIABLES: [Variable; 22] = [
     Variable {
         name: "VGASNET_STORAGE_DIR",
         audience: Audience::Users,
@@ -159,6 +161,23 @@ pub(super) const VARIABLES: [Variable; 20] = [
         set: |settings, value| parse_switch(value).map(|on| settings.strict = Some(on)),
     },
     Variable {
+        name: "VGASNET_FILE_SPILL",
+        audience: Audience::Users,
+        meaning: "whether what is evicted of shared files goes to the disk of VGASNET_STORAGE_DIR, and to the file system later; see \
+                  docs/files.md",
+        allowed: "0 or 1",
+        default: "0",
+        set: |settings, value| parse_switch(value).map(|on| settings.spills = Some(on)),
+    },
+    Variable {
+        name: "VGASNET_FILE_SPILL_SIZE",
+        audience: Audience::Users,
+        meaning: "most space of each rank for that; what finds none goes to the file system at once",
+        allowed: "a size of at least one page",
+        default: "half of the rank's share of the space that is free in VGASNET_STORAGE_DIR beside the segments",
+        set: |settings, value| parse_size(value).map(|bytes| settings.spill_bytes = Some(bytes)),
+    },
+    Variable {
         name: "VGASNET_STATS",
         audience: Audience::Users,
         meaning: "whether the job counts what its ranks do, and prints a table when it ends; see docs/statistics.md",
@@ -186,9 +205,9 @@ pub(super) const VARIABLES: [Variable; 20] = [
     Variable {
         name: "VGASNET_TEST_IO_ERROR",
         audience: Audience::Vgasnet,
-        meaning: "for tests: from the N-th on COUNT reads or writes of the backing file, or with file- of shared files, fail, or \
-                  writes find the disk full",
-        allowed: "read:N, read:N:COUNT, write:N, write:N:COUNT, full:N:COUNT or one of them after file-, N from 1",
+        meaning: "for tests: from the N-th on COUNT reads or writes of the backing file, with file- of shared files, or with \
+                  spill- of what is kept of those, fail, or writes find the disk or a quota full",
+        allowed: "read:N, read:N:COUNT, write:N, write:N:COUNT, full:N:COUNT, quota:N:COUNT or one of them after file- or spill-, N from 1",
         default: "none",
         set: |settings, value| io_fault::parse(value).map(|fault| settings.io_fault = Some(fault)),
     },

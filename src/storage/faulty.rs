@@ -1,7 +1,7 @@
 //! Makes operations of a storage fail, for tests of I/O errors.
 
 use super::{BlockingReader, Busy, FileSlot, IoDirection, IoOperation, NamedFile, Storage};
-use crate::settings::IoFault;
+use crate::settings::{IoFault, IoTarget};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub struct Faulty {
     started: u64,
     /// The tokens of operations in flight that fail.
     doomed: Vec<u64>,
+    /// The file of the burst buffer.
+    spill: Option<FileSlot>,
 }
 
 impl Faulty {
@@ -26,11 +28,16 @@ impl Faulty {
     /// If `fault.nth` is 0.
     pub fn new(inner: Box<dyn Storage>, fault: IoFault) -> Faulty {
         assert!(fault.nth > 0, "operations are counted from 1");
-        Faulty { inner, fault, started: 0, doomed: Vec::new() }
+        Faulty { inner, fault, started: 0, doomed: Vec::new(), spill: None }
     }
 
     fn is_meant(&self, file: FileSlot) -> bool {
-        self.fault.on_files == (file != FileSlot::BACKING)
+        let target = match file {
+            FileSlot::BACKING => IoTarget::Backing,
+            file if self.spill == Some(file) => IoTarget::Spill,
+            _ => IoTarget::Files,
+        };
+        self.fault.target == target
     }
 
     /// Counts an operation that was started, which may be doomed.
@@ -77,7 +84,10 @@ impl Storage for Faulty {
     }
 
     fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot {
-        self.inner.add_file(file)
+        let is_spill = file.is_nameless();
+        let slot = self.inner.add_file(file);
+        self.spill = if is_spill { Some(slot) } else { self.spill };
+        slot
     }
 
     fn remove_file(&mut self, slot: FileSlot) {

@@ -103,7 +103,7 @@ impl AsFd for BackingFile {
 }
 
 /// A new file without a name, and whether it does direct I/O.
-fn open(dir: &Path) -> io::Result<(File, bool)> {
+pub(super) fn open(dir: &Path) -> io::Result<(File, bool)> {
     match open_nameless(dir, libc::O_DIRECT) {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok((open_nameless(dir, libc::O_DSYNC)?, false)),
         result => Ok((result?, true)),

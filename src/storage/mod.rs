@@ -1,6 +1,6 @@
 //! The backing file of a rank's segment, named files beside it, and the I/O on them.
 //!
-//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and two
+//! [`Storage`] is the interface; [`open`] makes the best one that this machine allows. There are three, and three
 //! wrappers:
 //!
 //! | type | what it is | when |
@@ -9,6 +9,7 @@
 //! | [`ThreadStorage`] | the files through blocking calls on a few threads | where io_uring is not permitted |
 //! | [`MemoryStorage`] | sparse memory, delays and faults drawn from a seed | the deterministic simulation |
 //! | [`Patient`] | has writes of the backing file of any of them wait for space on a full disk | always |
+//! | [`Spill`] | puts a burst buffer before the named files of any of them | with `VGASNET_FILE_SPILL=1` |
 //! | [`Faulty`] | makes operations of any of them fail | tests of I/O errors end to end |
 //!
 //! A [`NamedFile`] is opened by its path, or stands for a [`MemoryFile`] of the simulation. [`Storage::add_file`] gives it a
@@ -28,6 +29,7 @@ mod operation;
 mod patient;
 mod ring;
 mod run;
+mod spill;
 mod threads;
 mod timer;
 
@@ -41,6 +43,7 @@ pub use named::{About, NamedFile, NamedOptions};
 pub use operation::{FileSlot, IoOperation};
 pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};
+pub use spill::Spill;
 pub use threads::ThreadStorage;
 
 pub use crate::settings::IoDirection;
@@ -147,6 +150,16 @@ pub trait Storage: Send {
     /// Takes a named file, until [`Storage::remove_file`]. Slots of files that were removed are given again.
     fn add_file(&mut self, file: Arc<NamedFile>) -> FileSlot;
 
+    /// The burst buffer before named files, if there is one.
+    fn spill(&self) -> Option<&Spill> {
+        None
+    }
+
+    /// The same, to be asked to do something.
+    fn spill_mut(&mut self) -> Option<&mut Spill> {
+        None
+    }
+
     /// Gives a named file up, of which no operation is in flight.
     ///
     /// # Panics
@@ -196,6 +209,8 @@ pub struct Options<'a> {
     pub buffers: &'a [(*mut u8, usize)],
     /// The length in bytes of most operations; each range of `buffers` begins with a page.
     pub page_bytes: usize,
+    /// The bytes of named files, in whole pages, that a burst buffer in the directory may have; 0 for none.
+    pub spill_bytes: u64,
     /// An I/O error to make, for tests.
     pub fault: Option<IoFault>,
     /// Called by [`open`], and by operations on the storage when the kernel refuses to pin more.
@@ -239,7 +254,21 @@ pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
     let (tell, seconds, dir) = (Arc::clone(&options.tell), SPACE_PATIENCE.as_secs(), options.dir.display());
     let line = format!("the disk of {dir} is full; waiting up to {seconds} s for space");
     let patient = Patient::new(storage, SPACE_PATIENCE, move || tell(&line));
-    Ok(Box::new(patient.map_err(|error| UserError::new(format!("cannot open a timer for storage: {error}")))?))
+    let patient = patient.map_err(|error| UserError::new(format!("cannot open a timer for storage: {error}")))?;
+    if options.spill_bytes == 0 { Ok(Box::new(patient)) } else { with_spill(Box::new(patient), options) }
+}
+
+/// Puts a burst buffer before the named files.
+fn with_spill(inner: Box<dyn Storage>, options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
+    let file = NamedFile::nameless(options.dir).map_err(|error| {
+        let dir = options.dir.display();
+        UserError::new(format!(
+            "cannot create a file for VGASNET_FILE_SPILL in {dir}: {error}; set VGASNET_STORAGE_DIR to another directory"
+        ))
+    })?;
+    file.as_fd().into_iter().for_each(|file| (options.created)(file));
+    let pages = (options.spill_bytes / options.page_bytes as u64).try_into().unwrap_or(u32::MAX);
+    Ok(Box::new(Spill::new(inner, Arc::new(file), options.page_bytes, pages, Arc::clone(&options.tell))))
 }
 
 #[cfg(test)]

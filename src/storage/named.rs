@@ -10,7 +10,7 @@ use nix::unistd::ftruncate;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -63,6 +63,7 @@ pub struct NamedFile {
     kind: Kind,
     can_read: bool,
     can_write: bool,
+    is_nameless: bool,
 }
 
 #[derive(Debug)]
@@ -106,7 +107,24 @@ impl NamedFile {
         let is_direct = AtomicBool::new(!buffered && make_direct(&file, can_read));
         let identity = (metadata.dev(), metadata.ino());
         let kind = Kind::Disk(DiskFile { file, identity, is_direct });
-        Ok(NamedFile { kind, can_read, can_write: write })
+        Ok(NamedFile { kind, can_read, can_write: write, is_nameless: false })
+    }
+
+    /// A new file without a name in a directory, gone when it is closed. It is not synced.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn nameless(dir: &Path) -> io::Result<NamedFile> {
+        let (file, is_direct) = super::file::open(dir)?;
+        let is_direct = is_direct && (make_direct(&file, true) || set_direct(&file, false).is_err());
+        let metadata = file.metadata()?;
+        let (identity, is_direct) = ((metadata.dev(), metadata.ino()), AtomicBool::new(is_direct));
+        Ok(NamedFile {
+            kind: Kind::Disk(DiskFile { file, identity, is_direct }),
+            can_read: true,
+            can_write: true,
+            is_nameless: true,
+        })
     }
 
     /// A file in memory, which exists. It serves a [`MemoryStorage`](super::MemoryStorage) or a
@@ -123,7 +141,12 @@ impl NamedFile {
         if truncate {
             file.set_size(0)?;
         }
-        Ok(NamedFile { kind: Kind::Memory(file.clone()), can_read: true, can_write: write })
+        Ok(NamedFile { kind: Kind::Memory(file.clone()), can_read: true, can_write: write, is_nameless: false })
+    }
+
+    /// Whether it has no name.
+    pub(super) fn is_nameless(&self) -> bool {
+        self.is_nameless
     }
 
     /// Whether I/O bypasses the page cache. Without `O_DIRECT` pages are cached twice.
@@ -235,6 +258,14 @@ impl NamedFile {
     }
 
     /// Its descriptor, if it has one.
+    pub(super) fn as_fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.kind {
+            Kind::Disk(disk) => Some(disk.file.as_fd()),
+            Kind::Memory(_) => None,
+        }
+    }
+
+    /// The number of that.
     pub(super) fn descriptor(&self) -> Option<RawFd> {
         match &self.kind {
             Kind::Disk(disk) => Some(disk.file.as_raw_fd()),

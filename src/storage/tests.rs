@@ -6,6 +6,7 @@ use std::os::fd::AsFd;
 
 mod named;
 mod opening;
+mod spill;
 
 const LEN_BYTES: usize = 19 * BLOCK_BYTES;
 

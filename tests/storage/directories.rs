@@ -39,6 +39,7 @@ fn open_with(
         depth: 4,
         buffers,
         page_bytes: PAGE_BYTES,
+        spill_bytes: 0,
         fault,
         tell: warn.clone(),
         warn,

@@ -128,7 +128,7 @@ fn faults_hit_named_files_or_the_backing_file() {
     each_owned((COUNT * PAGE_BYTES) as u64, COUNT, |storage| {
         let mut pages = Pages::new(COUNT, PAGE_BYTES);
         let file = file_for(&*storage);
-        let fault = IoFault { on_files: true, ..IoFault::once(IoDirection::Read, 2) };
+        let fault = IoFault { target: IoTarget::Files, ..IoFault::once(IoDirection::Read, 2) };
         let mut storage = Faulty::new(storage, fault);
         let slot = storage.add_file(file);
         let files = [slot, FileSlot::BACKING, FileSlot::BACKING, slot];

@@ -1,0 +1,165 @@
+//! Bringing what is spilled to its files.
+
+use super::super::{BLOCK_BYTES, FileSlot, IoDirection, IoOperation, errno_of};
+use super::pages::Key;
+use super::{Spill, Started};
+use crate::stats::{self, Row};
+use std::io;
+use std::ops::Range;
+
+/// So much goes through memory at a time, in blocks.
+const DRAIN_BLOCKS: usize = 64;
+
+/// Drains under way at a time.
+const DRAINS: usize = 4;
+
+/// Blocks of a page on their way to the file.
+#[derive(Clone, Debug)]
+pub(super) struct Drain {
+    key: Key,
+    blocks: Range<usize>,
+    /// The memory that they go through.
+    memory: usize,
+}
+
+#[repr(align(4096))]
+#[derive(Clone)]
+struct Block([u8; BLOCK_BYTES]);
+
+/// The memory that drains go through, and what has come of them.
+pub(super) struct Draining {
+    memory: Vec<Box<[Block]>>,
+    free: Vec<usize>,
+    /// Files to which something could not be brought, since somebody asked.
+    failures: Vec<(FileSlot, i32)>,
+}
+
+impl Default for Draining {
+    fn default() -> Draining {
+        let memory = || vec![Block([0; BLOCK_BYTES]); DRAIN_BLOCKS].into_boxed_slice();
+        let (memory, free) = ((0..DRAINS).map(|_| memory()).collect(), (0..DRAINS).collect());
+        Draining { memory, free, failures: Vec::new() }
+    }
+}
+
+impl Spill {
+    /// Asks for all that is spilled of a file now to be brought there, also what could not be before.
+    pub fn drain(&mut self, file: FileSlot) {
+        let asked = self.pages.last();
+        let state = self.files.entry(file).or_default();
+        (state.asked, state.stuck, state.is_through) = (asked, None, false);
+        self.drain_some();
+    }
+
+    /// Whether that has been done, or cannot be; then why, as an error number.
+    pub fn drained(&self, file: FileSlot) -> Option<Result<(), i32>> {
+        let state = self.files.get(&file);
+        match state.and_then(|state| state.stuck) {
+            Some(errno) => (!self.is_draining(file)).then_some(Err(errno)),
+            None => (!self.pages.has_until(file, state.map_or(0, |state| state.asked))).then_some(Ok(())),
+        }
+    }
+
+    /// Whether something is on its way to a file.
+    pub fn is_draining(&self, file: FileSlot) -> bool {
+        self.files.get(&file).is_some_and(|state| state.drains > 0)
+    }
+
+    /// Whether nothing more is to be brought to a file.
+    pub fn pause(&mut self, file: FileSlot, is_paused: bool) {
+        self.files.entry(file).or_default().is_paused = is_paused;
+        self.drain_some();
+    }
+
+    /// The files to which something could not be brought since this was asked last, and why.
+    pub fn take_failures(&mut self) -> Vec<(FileSlot, i32)> {
+        std::mem::take(&mut self.draining.failures)
+    }
+
+    /// The bytes of a file that could not be brought there: ranges in order.
+    pub fn undrained_bytes(&self, file: FileSlot) -> Vec<Range<u64>> {
+        if self.files.get(&file).is_none_or(|state| state.stuck.is_none()) {
+            return Vec::new();
+        }
+        let all = 0..self.page_bytes as usize / BLOCK_BYTES;
+        let pages = self.pages.of_file(file).flat_map(|(key, page)| {
+            let runs = page.runs(all.clone()).into_iter().filter(|(_, is_newer)| *is_newer);
+            runs.map(move |(blocks, _)| (key.1, blocks))
+        });
+        let at = |page: u64, block: usize| page * self.page_bytes + (block * BLOCK_BYTES) as u64;
+        pages.map(|(page, blocks)| at(page, blocks.start)..at(page, blocks.end)).collect()
+    }
+
+    /// Forgets what is spilled of a file from a page on.
+    ///
+    /// # Panics
+    /// If something is under way about it.
+    pub fn forget(&mut self, file: FileSlot, first_page: u64) {
+        self.pages.forget(file, first_page);
+    }
+
+    /// Begins drains, as many as there is memory for, of the oldest pages.
+    pub(super) fn drain_some(&mut self) {
+        while let Some(memory) = self.draining.free.last().copied() {
+            let files = &self.files;
+            let may_go = |file| files.get(&file).is_none_or(|state| !state.is_paused && state.stuck.is_none());
+            let Some(key) = self.pages.next_to_drain(may_go) else { return };
+            let page = self.pages.known(key);
+            let blocks = page.first_newer(DRAIN_BLOCKS).expect("it has some");
+            page.is_draining = true;
+            self.draining.free.pop();
+            self.files.entry(key.0).or_default().drains += 1;
+            let drain = Drain { key, blocks, memory };
+            let read = self.of_drain(&drain, IoDirection::Read);
+            self.begin(self.in_buffer(key, read), Started::Fetching(drain));
+        }
+    }
+
+    /// The operation of a drain on the file.
+    fn of_drain(&mut self, drain: &Drain, direction: IoDirection) -> IoOperation {
+        let memory = self.draining.memory[drain.memory][0].0.as_mut_ptr();
+        IoOperation {
+            file: drain.key.0,
+            direction,
+            offset_bytes: drain.key.1 * self.page_bytes + (drain.blocks.start * BLOCK_BYTES) as u64,
+            memory,
+            len_bytes: drain.blocks.len() * BLOCK_BYTES,
+            token: 0,
+            is_urgent: false,
+        }
+    }
+
+    pub(super) fn on_fetched(&mut self, drain: Drain, result: io::Result<()>) {
+        match result {
+            Ok(()) => {
+                let write = self.of_drain(&drain, IoDirection::Write);
+                self.begin(write, Started::Draining(drain));
+            }
+            Err(error) => self.end_drain(&drain, Some(errno_of(&error))),
+        }
+    }
+
+    pub(super) fn on_drained(&mut self, drain: Drain, result: io::Result<()>) {
+        if result.is_ok() {
+            self.pages.known(drain.key).set_newer(drain.blocks.clone(), false);
+            stats::add(Row::DrainBytes, (drain.blocks.len() * BLOCK_BYTES) as u64);
+        }
+        self.end_drain(&drain, result.err().map(|error| errno_of(&error)));
+    }
+
+    fn end_drain(&mut self, drain: &Drain, errno: Option<i32>) {
+        let (key, file) = (drain.key, drain.key.0);
+        self.draining.free.push(drain.memory);
+        let state = self.files.get_mut(&file).expect("something is under way about it");
+        state.drains -= 1;
+        if let Some(errno) = errno {
+            state.stuck = Some(errno);
+            self.draining.failures.push((file, errno));
+        }
+        let page = self.pages.known(key);
+        page.is_draining = false;
+        let waiting = std::mem::take(&mut page.waiting);
+        waiting.into_iter().for_each(|write| self.write_kept(key, write));
+        self.pages.settle(key);
+    }
+}
