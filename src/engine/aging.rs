@@ -3,6 +3,7 @@
 //! The only clock of the engine is here; the protocol has none. Where nothing of files is dirty, nobody looks at it, and no thread wakes.
 
 use super::Engine;
+use crate::stats::{self, Row};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -111,7 +112,10 @@ impl Engine {
                 continue;
             }
             self.write_behind.aging.pages.remove(&page);
-            self.events.extend(dirty.map(|_| Event::WriteBack(page)));
+            if dirty.is_some() {
+                stats::count(Row::FileAged);
+                self.events.push_back(Event::WriteBack(page));
+            }
         }
         let aging = &mut self.write_behind.aging;
         let next = aging.oldest().map(|oldest| oldest + AGE_MAX);

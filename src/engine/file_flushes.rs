@@ -16,6 +16,8 @@ pub(super) struct FlushAtHome {
     left: Vec<PageId>,
     /// Why one could not be.
     cause: Option<Cause>,
+    /// Blocks are written, and what is spilled is being brought to the file.
+    is_draining: bool,
 }
 
 /// A flush by this rank alone.
@@ -83,7 +85,7 @@ impl Engine {
         let filter = PageFilter(message.value);
         let dirty = self.protocol.home.dirty_pages_of(message.space).filter(|page| filter.has(page.index));
         let left: Vec<PageId> = dirty.collect();
-        self.files.flushing.push(FlushAtHome { from, message, left: left.clone(), cause: None });
+        self.files.flushing.push(FlushAtHome { from, message, left: left.clone(), cause: None, is_draining: false });
         left.into_iter().for_each(|page| self.handle(Event::Recall(page)));
     }
 
@@ -98,16 +100,27 @@ impl Engine {
         }
     }
 
-    /// Answers those whose file is flushed by now.
+    /// Answers those whose file is flushed by now, and notes what could not be brought to files.
     pub(super) fn answer_flushes(&mut self) {
-        for flush in std::mem::take(&mut self.files.flushing) {
-            let written = self.storage.is_flushed(flush.message.space).filter(|_| flush.left.is_empty());
-            let Some(written) = written else {
-                self.files.flushing.push(flush);
-                continue;
-            };
-            let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
-            self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
+        for (space, cause) in self.storage.take_undrained() {
+            self.refuse(space, cause);
+        }
+        for mut flush in std::mem::take(&mut self.files.flushing) {
+            let space = flush.message.space;
+            let written =
+                if flush.is_draining { self.storage.is_drained(space) } else { self.storage.is_flushed(space) };
+            match written.filter(|_| flush.left.is_empty()) {
+                None => self.files.flushing.push(flush),
+                Some(Ok(())) if !flush.is_draining && self.storage.spills() => {
+                    self.storage.drain_file(space);
+                    flush.is_draining = true;
+                    self.files.flushing.push(flush);
+                }
+                Some(written) => {
+                    let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
+                    self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
+                }
+            }
         }
     }
 }
@@ -116,14 +129,24 @@ impl Driver {
     /// Writes what this rank has of a file, in its pool or as a home, as far as that is possible. Returns what of it is not, if any.
     pub fn flush_file(&self, space: Space) -> Option<Unwritten> {
         self.engine().flush_file(space);
-        self.wait_for_flush(space)
+        self.step();
+        self.unwritten_when(space, &|engine| engine.is_flushed_file(space))
+    }
+
+    /// Has what is spilled of a file, of which this rank is a home, brought there, as far as that is possible. Returns what of the file
+    /// this rank could not write, also before, if anything.
+    pub fn drain_file(&self, space: Space) -> Option<Unwritten> {
+        self.engine().drain_file(space);
+        self.step();
+        self.unwritten_when(space, &|engine| engine.is_drained_file(space).is_some())
     }
 
     /// Has all written that this rank has written of a file, as far as that is possible. Returns what of it is not, if any; what others
     /// have is not named.
     pub fn flush_file_alone(&self, space: Space, homes: &[Rank]) -> Option<Unwritten> {
         let flush = self.engine().begin_flush(space);
-        let own = self.wait_for_flush(space);
+        self.step();
+        let own = self.unwritten_when(space, &|engine| engine.is_flushed_file(space));
         let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, flush.filter());
         let of_homes = answers.iter().find_map(|answer| Cause::of_byte(answer.cause));
         let unwritten = own.or_else(|| of_homes.map(|cause| Unwritten { cause, ranges: Vec::new() }));
@@ -131,17 +154,17 @@ impl Driver {
         unwritten
     }
 
-    fn wait_for_flush(&self, space: Space) -> Option<Unwritten> {
-        self.step();
+    /// Waits until that holds. Returns what could not be written of the file then, if anything.
+    fn unwritten_when(&self, space: Space, is_done: &dyn Fn(&Engine) -> bool) -> Option<Unwritten> {
         let unwritten = RefCell::new(None);
         self.wait_for_files(&|| {
             // Soon another rank's flush may have it forgotten here, and tried again.
-            let engine = self.engine();
-            let is_flushed = engine.is_flushed_file(space);
-            if is_flushed {
-                *unwritten.borrow_mut() = engine.unwritten(space);
+            let mut engine = self.engine();
+            let is_done = is_done(&engine);
+            if is_done {
+                *unwritten.borrow_mut() = engine.unwritten_after_flush(space);
             }
-            is_flushed
+            is_done
         });
         unwritten.into_inner()
     }

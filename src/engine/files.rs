@@ -4,7 +4,7 @@
 use super::file_flushes::FlushAtHome;
 use super::{Driver, Engine, Work};
 use crate::error::UserError;
-use crate::memory::Closing;
+use crate::memory::{Closing, Extent};
 use crate::storage::NamedFile;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -204,20 +204,42 @@ impl Engine {
         self.files.open.get(&space).map_or_else(|| self.protocol.spaces().pages(space), |file| file.end)
     }
 
+    /// Asks for what is spilled of a file here to be brought there. Done when [`Engine::is_drained_file`].
+    pub fn drain_file(&mut self, space: Space) {
+        self.storage.drain_file(space);
+    }
+
+    /// Whether that is done, or cannot be; then why.
+    pub fn is_drained_file(&self, space: Space) -> Option<Result<(), Cause>> {
+        self.storage.is_drained(space)
+    }
+
     /// What of a file this rank has and could not write, in its pool or as a home, if anything.
     pub fn unwritten(&self, space: Space) -> Option<Unwritten> {
         let (file, cause) = (self.files.open.get(&space)?, self.refusal(space)?);
         let blocks = &self.space.own.blocks;
-        let page_bytes = self.space.page_bytes() as u64;
+        let page_bytes = self.space.page_bytes();
         let of_page = |page: &PageId| {
-            let start = u64::from(page.index) * page_bytes;
-            let extents =
-                self.protocol.cache.dirty_frame(*page).map(|frame| blocks.extents(frame, 0)).unwrap_or_default();
-            extents.into_iter().map(move |extent| start + extent.start_bytes as u64..start + extent.end_bytes as u64)
+            let start = u64::from(page.index) * page_bytes as u64;
+            let extents = self.protocol.cache.dirty_frame(*page).map(|frame| match blocks.extents(frame, 0) {
+                none if none.is_empty() => vec![Extent { start_bytes: 0, end_bytes: page_bytes }],
+                extents => extents,
+            });
+            let extents = extents.unwrap_or_default().into_iter();
+            extents.map(move |extent| start + extent.start_bytes as u64..start + extent.end_bytes as u64)
         };
         let mut ranges: Vec<Range<u64>> = file.unwritten.iter().flat_map(of_page).collect();
         ranges.extend(self.storage.unwritten_bytes(space));
-        Some(Unwritten { cause, ranges: joined(ranges) })
+        (!ranges.is_empty()).then(|| Unwritten { cause, ranges: joined(ranges) })
+    }
+
+    /// What of a file has not been written after that was tried. If nothing, writes are not refused any more.
+    pub(super) fn unwritten_after_flush(&mut self, space: Space) -> Option<Unwritten> {
+        let unwritten = self.unwritten(space);
+        if let Some(file) = self.files.open.get_mut(&space).filter(|_| unwritten.is_none()) {
+            file.state.refusal.store(0, Ordering::Relaxed);
+        }
+        unwritten
     }
 
     /// An operation of this rank on a file has failed.
@@ -235,11 +257,10 @@ impl Engine {
 
     /// A dirty page of this rank could not be written.
     pub(super) fn on_unwritten(&mut self, page: PageId, cause: Cause) {
-        let Some(file) = self.files.open.get_mut(&page.space) else { return };
-        file.state.refusal.store(cause.0, Ordering::Relaxed);
-        file.state.note_error(cause);
-        file.unwritten.insert(page);
-        self.has_event = true;
+        self.refuse(page.space, cause);
+        if let Some(file) = self.files.open.get_mut(&page.space) {
+            file.unwritten.insert(page);
+        }
     }
 
     /// Asks a rank about a file. Returns the number of the question.
@@ -297,6 +318,14 @@ impl Engine {
         }
         Ok(())
     }
+
+    /// Nothing more is to be written to a file by this rank.
+    pub(super) fn refuse(&mut self, space: Space, cause: Cause) {
+        let Some(file) = self.files.open.get_mut(&space) else { return };
+        file.state.refusal.store(cause.0, Ordering::Relaxed);
+        file.state.note_error(cause);
+        self.has_event = true;
+    }
 }
 
 /// Ranges in order, with those that touch made one.
@@ -337,8 +366,14 @@ impl Driver {
         answers.into_inner().expect("they have come")
     }
 
-    /// Waits until nothing is under way about a file here.
+    /// Whether what is written to files may stay on this node's disk for a while.
+    pub fn spills(&self) -> bool {
+        self.engine().storage.spills()
+    }
+
+    /// Waits until nothing is under way about a file here. What is spilled of it stays.
     pub fn settle_file(&self, space: Space) {
+        self.engine().storage.stop_draining(space);
         self.wait_for_files(&|| self.engine().is_quiet_about(space));
     }
 

@@ -475,6 +475,7 @@ impl Engine {
                 continue;
             }
             since.into_iter().for_each(|since| stats::time(Row::Shipped, since));
+            stats::add(Row::FileShipped, u64::from(part.piece.page.space.segment().is_none()));
             if part.copy.is_put() && tries == 0 {
                 self.shipping.meters.on_shipped(part.piece.page, is_contended);
             }

@@ -16,6 +16,7 @@ mod files;
 mod home_page;
 mod page_read;
 mod runs;
+mod spilled;
 
 pub use byte_jobs::{BlockCopies, BlockPlace, OverlaidBlocks};
 pub use page_read::{EndedRead, PageRead};
@@ -243,12 +244,18 @@ impl StorageServer {
                 });
             }
             (IoDirection::Read, _, Ok(())) => {
+                if !operation.place.is_of_segment() {
+                    count_of_file(operation.direction, self.space.page_bytes());
+                }
                 if self.is_whole_or_lays_over(id, work) {
                     self.on_whole(id, events, work);
                 }
             }
             (IoDirection::Write, _, Ok(())) => {
                 stats::add(Row::DiskWriteBytes, operation.part.len_bytes() as u64);
+                if !operation.place.is_of_segment() {
+                    count_of_file(operation.direction, operation.part.len_bytes());
+                }
                 match self.next_part(id) {
                     Some(_) => self.wait(id, Need::Nothing),
                     None => events.push_back(self.finish(id)),
@@ -397,6 +404,16 @@ impl StorageServer {
             token: token(id),
         }
     }
+}
+
+/// Counts a part of a file that was read or written.
+fn count_of_file(direction: IoDirection, len_bytes: usize) {
+    let (row, bytes) = match direction {
+        IoDirection::Read => (Row::FileDiskReads, Row::FileDiskReadBytes),
+        IoDirection::Write => (Row::FileDiskWrites, Row::FileDiskWriteBytes),
+    };
+    stats::count(row);
+    stats::add(bytes, len_bytes as u64);
 }
 
 /// Why I/O on a file has failed.

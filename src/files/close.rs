@@ -1,7 +1,7 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
 use super::error::Otherwise;
-use super::unwritten::{Told, named, of_all};
+use super::unwritten::{Told, named, of_all, some_spill};
 use super::{FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
@@ -87,7 +87,13 @@ impl Files {
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
         let size = ends.into_iter().fold(0, u64::max);
         let unwritten = self.driver().flush_file(file.space);
-        let all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref()))?;
+        let spills = self.driver().spills();
+        let mut all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref(), spills))?;
+        if some_spill(&all) {
+            // By now all have given their homes what they had, as far as those have taken it.
+            let unwritten = self.driver().drain_file(file.space);
+            all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref(), spills))?;
+        }
         if let Some((cause, bytes)) = of_all(&all, size) {
             return Err(FileError::unwritten(&file.path, cause, &bytes, otherwise));
         }

@@ -4,6 +4,7 @@ use super::unwritten::named;
 use super::{Bytes, Files, SharedFile};
 use crate::engine::joined;
 use crate::error::UserError;
+use crate::stats::{self, Row};
 use std::fmt::Display;
 use std::io;
 use std::ops::Range;
@@ -71,6 +72,7 @@ impl SharedFile {
 
     /// A call could not write these bytes, or not all of them.
     pub(super) fn not_written(&self, ranges: impl Iterator<Item = Bytes>, cause: Cause) -> FileError {
+        stats::count(Row::FileRefused);
         FileError::unwritten(&self.path, cause, &named(&ranges_of(ranges), 0), Otherwise::Kept)
     }
 }
@@ -86,6 +88,7 @@ impl Files {
         if errno == 0 {
             return Ok(());
         }
+        stats::count(Row::FileRefused);
         let before = self.driver().engine().unwritten(file.space).map(|unwritten| unwritten.ranges).unwrap_or_default();
         let bytes = format!("{} could not be written, so {}", named(&before, 0), named(&ranges_of(ranges), 0));
         Err(FileError::unwritten(&file.path, Cause(errno), &bytes, Otherwise::Kept))

@@ -1,9 +1,11 @@
 //! Reading and writing many places of a file at once.
 
+use super::transfer::count;
 use super::{Bytes, FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Operation, Ops, Region, Run, runs};
 use crate::request::CompletionId;
+use crate::stats::Row;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
@@ -110,6 +112,11 @@ impl Files {
         let mut buffered = Ok(());
         for run in runs {
             let (operation, bytes) = (operation(&run), bytes(&run));
+            if operation.is_get() {
+                count(Row::FileReads, Row::FileReadBytes, bytes);
+            } else {
+                count(Row::FileWrites, Row::FileWriteBytes, bytes);
+            }
             if self.ops.is_in_own_segment(run.local, run.len_bytes) {
                 buffered = buffered.and_then(|()| self.through_buffer(file, operation, bytes));
                 continue;

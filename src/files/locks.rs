@@ -1,6 +1,7 @@
 //! Locks: those that a program asks for, and those that make a call one step to all others.
 
 use super::{Bytes, FileError, Files, SharedFile};
+use crate::stats::{self, Row};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
@@ -100,6 +101,7 @@ impl Files {
 
     fn wait_for_lock(&self, file: &SharedFile, purpose: LockPurpose, ranges: &[LockRange]) -> LockId {
         let page_bytes = self.ops.space().page_bytes() as u64;
+        let _waiting = stats::wait(Row::WaitLock);
         self.driver().lock_bytes(LockRequest { file: file.space, purpose, stripes: &file.stripes, page_bytes, ranges })
     }
 }

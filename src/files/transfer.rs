@@ -4,6 +4,7 @@ use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
 use crate::request::Handle;
+use crate::stats::{self, Row};
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
@@ -22,6 +23,12 @@ pub struct Bytes {
     pub len: usize,
 }
 
+/// Counts a read or write.
+pub(super) fn count(row: Row, row_of_bytes: Row, bytes: Bytes) {
+    stats::count(row);
+    stats::add(row_of_bytes, bytes.len as u64);
+}
+
 impl Files {
     /// Reads bytes, as far as the file has them. Returns how many.
     ///
@@ -38,6 +45,7 @@ impl Files {
             let bytes = Bytes { len, ..bytes };
             // SAFETY: the memory is valid for as many bytes, and no others are asked for.
             let read = unsafe { self.transfer(file, Operation::Get(to), bytes) };
+            count(Row::FileReads, Row::FileReadBytes, bytes);
             read.map_err(|cause| file.failed("be read", cause))?;
             Ok(len)
         })
@@ -55,6 +63,7 @@ impl Files {
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
+            count(Row::FileWrites, Row::FileWriteBytes, bytes);
             // Some of them may be in pages, whatever has failed: the file is as long, or those would come and go with the page.
             self.note_written(file, bytes);
             written.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
@@ -84,6 +93,7 @@ impl Files {
         let bytes = Bytes { len, ..bytes };
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Get(to), bytes) };
+        count(Row::FileReads, Row::FileReadBytes, bytes);
         Ok((len, handle.map_err(|cause| file.failed("be read", cause))?))
     }
 
@@ -108,6 +118,7 @@ impl Files {
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
         self.note_writing(file, bytes);
+        count(Row::FileWrites, Row::FileWriteBytes, bytes);
         handle.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
     }
 

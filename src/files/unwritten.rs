@@ -5,7 +5,10 @@ use std::ops::Range;
 use vgasnet_protocol::coherence::Cause;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// Ranges that a rank names, and that a line does.
+/// Ranges that a rank tells the others.
+const TOLD_MAX: usize = 16;
+
+/// Ranges that a line names.
 const NAMED_MAX: usize = 4;
 
 /// What a rank tells the others about what it could not write.
@@ -16,18 +19,27 @@ pub(super) struct Told {
     errno: u32,
     /// Ranges that are not among these.
     more: u32,
+    /// Whether this rank may have kept something on its node's disk.
+    spills: u32,
+    padding: u32,
     /// Start and end; the same for none.
-    ranges: [[u64; 2]; NAMED_MAX],
+    ranges: [[u64; 2]; TOLD_MAX],
 }
 
 impl Told {
-    pub(super) fn new(unwritten: Option<&Unwritten>) -> Told {
-        let Some(Unwritten { cause, ranges }) = unwritten else { return Told::default() };
-        let mut told = Told { errno: cause.0, ..Told::default() };
+    pub(super) fn new(unwritten: Option<&Unwritten>, spills: bool) -> Told {
+        let mut told = Told { spills: spills.into(), ..Told::default() };
+        let Some(Unwritten { cause, ranges }) = unwritten else { return told };
+        told.errno = cause.0;
         told.ranges.iter_mut().zip(ranges).for_each(|(told, range)| *told = [range.start, range.end]);
-        told.more = ranges.len().saturating_sub(NAMED_MAX) as u32;
+        told.more = ranges.len().saturating_sub(TOLD_MAX) as u32;
         told
     }
+}
+
+/// Whether some rank may have kept something on its node's disk.
+pub(super) fn some_spill(all: &[Told]) -> bool {
+    all.iter().any(|told| told.spills != 0)
 }
 
 /// What all ranks together could not write of a file of so many bytes, if anything: the first cause, and the line's words.
@@ -36,8 +48,11 @@ pub(super) fn of_all(all: &[Told], size_bytes: u64) -> Option<(Cause, String)> {
     // Whole blocks are written, also at the end.
     let ranges = all.iter().flat_map(|told| told.ranges).map(|[start, end]| start..end.min(size_bytes));
     let ranges = joined(ranges.filter(|range| !range.is_empty()).collect());
+    // Behind that some rank has others, which it has not told.
+    let untold = all.iter().filter(|told| told.more > 0).map(|told| told.ranges[TOLD_MAX - 1][1]).min();
+    let known = ranges.iter().take_while(|range| untold.is_none_or(|untold| range.start < untold)).count();
     let more: u64 = all.iter().map(|told| u64::from(told.more)).sum();
-    Some((Cause(cause), named(&ranges, more)))
+    Some((Cause(cause), named(&ranges[..known], more + (ranges.len() - known) as u64)))
 }
 
 /// Words for ranges, and more that nobody has named: "bytes 0 to 4095 and 3 more ranges".
@@ -57,7 +72,7 @@ mod tests {
     use super::*;
 
     fn told(ranges: &[Range<u64>]) -> Told {
-        Told::new(Some(&Unwritten { cause: Cause(28), ranges: ranges.to_vec() }))
+        Told::new(Some(&Unwritten { cause: Cause(28), ranges: ranges.to_vec() }), false)
     }
 
     #[test]
@@ -68,6 +83,11 @@ mod tests {
         let apart: Vec<Range<u64>> = (0..7).map(|at| at * 10..at * 10 + 5).collect();
         let words = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and 3 more ranges";
         assert_eq!(of_all(&[told(&apart)], 100), Some((Cause(28), words.to_owned())));
+        // One that was not told may lie before others.
+        let many: Vec<Range<u64>> = (0..18).map(|at| at * 10..at * 10 + 5).collect();
+        let first = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and";
+        let words = format!("{first} 16 more ranges");
+        assert_eq!(of_all(&[told(&many), told(&[175..180, 300..305])], 400), Some((Cause(28), words)));
         let words = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and 1 more range";
         assert_eq!(of_all(&[told(&apart[..4]), told(&apart[4..5])], 100), Some((Cause(28), words.to_owned())));
         assert_eq!(of_all(&[told(&[])], 100), Some((Cause(28), "some bytes".to_owned())));

@@ -3,6 +3,7 @@
 use super::{Operation, Ops};
 use crate::memory::Piece;
 use crate::request::{Completion, CompletionId, Part};
+use crate::stats::{self, Row};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::Cause;
 
@@ -82,6 +83,7 @@ impl Ops {
             let copy = operation.copy(&piece);
             // SAFETY: the client's memory is valid for this piece of it.
             let hits = unsafe { self.hit(&piece, &copy) };
+            stats::add(Row::FileHits, u64::from(hits));
             (!hits).then_some(Part { piece, copy, completion: Completion::Counted(completion) })
         });
         missing.collect()

@@ -37,7 +37,7 @@ impl StorageServer {
     pub(in crate::engine) fn is_quiet_about(&self, space: Space) -> bool {
         self.files.slot(space).is_none_or(|slot| {
             let has_operation = self.of_page.keys().any(|place| place.slot() == slot);
-            !has_operation && self.blocks.is_quiet_about(slot)
+            !has_operation && self.blocks.is_quiet_about(slot) && !self.is_draining(slot)
         })
     }
 
@@ -58,7 +58,10 @@ impl StorageServer {
 
     /// Has all dirty blocks of a file written.
     pub(in crate::engine) fn flush_file(&mut self, space: Space) {
-        self.files.slot(space).into_iter().for_each(|slot| self.blocks.flush_file(slot));
+        if let Some(slot) = self.files.slot(space) {
+            self.blocks.flush_file(slot);
+            self.write_through(slot);
+        }
     }
 
     /// Whether all blocks of a file are written, or cannot be; then why. A rank that does no I/O on it has none.
@@ -66,15 +69,18 @@ impl StorageServer {
         self.files.slot(space).map_or(Some(Ok(())), |slot| self.blocks.is_flushed(slot))
     }
 
-    /// The bytes of blocks of a file that could not be written.
+    /// The bytes of blocks of a file, and of what is spilled of it, that could not be written.
     pub(in crate::engine) fn unwritten_bytes(&self, space: Space) -> Vec<Range<u64>> {
-        self.files.slot(space).map(|slot| self.blocks.unwritten_bytes(slot)).unwrap_or_default()
+        let of_slot = |slot| [self.blocks.unwritten_bytes(slot), self.undrained_bytes(slot)].concat();
+        self.files.slot(space).map(of_slot).unwrap_or_default()
     }
 
     /// Forgets the blocks of a file from a page on: it is cut there. Nothing is under way about them.
     pub(in crate::engine) fn cut_file(&mut self, space: Space, pages: u32) {
-        let slot = self.files.slot(space);
-        slot.into_iter().for_each(|slot| self.blocks.forget_from(HomePage::of_file(slot, pages)));
+        if let Some(slot) = self.files.slot(space) {
+            self.blocks.forget_from(HomePage::of_file(slot, pages));
+            self.cut_spilled(slot, pages);
+        }
     }
 
     /// For tests: how many blocks of files are in memory, and how many of those are dirty, or may get so.

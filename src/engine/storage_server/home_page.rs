@@ -87,6 +87,11 @@ impl HomeFiles {
         self.spaces.keys().copied()
     }
 
+    /// The file of a slot, if there is one.
+    pub(super) fn space_of(&self, slot: u32) -> Option<Space> {
+        self.spaces.get(&slot).copied()
+    }
+
     /// The slot of a file, if this home does I/O on it.
     pub(super) fn slot(&self, file: Space) -> Option<u32> {
         self.slots.get(&file).copied()

@@ -3,6 +3,7 @@
 use super::super::storage_queue::{Need, Waiting};
 use super::{Operation, StorageServer};
 use crate::memory::{DIRTY_BLOCK_BYTES, Extent};
+use crate::stats::{self, Row};
 use crate::storage::{FileSlot, IoDirection, IoOperation};
 use vgasnet_protocol::coherence::Priority;
 
@@ -83,6 +84,9 @@ impl StorageServer {
         // operation. A requester's frame is reserved for the page until its Data message, which is sent after completion.
         // A dirty owner's frame keeps the page closed to writes until its Evicted message, which is sent after completion.
         let taken = unsafe { self.storage.start_run(&run) };
+        if run[0].file != FileSlot::BACKING && run[0].direction == IoDirection::Write {
+            stats::add(Row::FileCoalesced, taken.saturating_sub(1) as u64);
+        }
         let mut leads = true;
         for (id, _) in &parts[..taken] {
             let operation = &mut self.operations[*id];

@@ -1,6 +1,7 @@
 //! Blocks on their way between the block cache and the file.
 
 use super::super::byte_jobs::BlockCopies;
+use super::super::count_of_file;
 use super::super::home_page::HomePage;
 use super::{Block, Blocks, CLEAN_ENOUGH_PART, Slot, State};
 use crate::stats::{self, Row};
@@ -133,6 +134,9 @@ impl Blocks {
             one.file == next.file && one.offset_bytes + BLOCK_BYTES as u64 == next.offset_bytes
         };
         let runs: Vec<&[IoOperation]> = operations.chunk_by(is_behind).collect();
+        let joined = runs.iter().filter(|run| run[0].file != FileSlot::BACKING).map(|run| run.len() as u64 - 1);
+        let joined = if direction == IoDirection::Write { joined.sum() } else { 0 };
+        stats::add(Row::FileCoalesced, joined);
         // SAFETY: the memory of a slot stays mapped until the process ends. No job looks at a block before it has been read, and
         // puts wait for a block that is being written.
         unsafe { storage.start_runs(&runs) }
@@ -145,6 +149,9 @@ impl Blocks {
         if self.slots[slot].state == State::Writing {
             stats::add(Row::DiskWriteBytes, BLOCK_BYTES as u64);
             stats::count(Row::BlockWrites);
+            if !page.is_of_segment() {
+                count_of_file(IoDirection::Write, BLOCK_BYTES);
+            }
             self.writing -= 1;
             self.dirty_of_files -= usize::from(!page.is_of_segment());
             self.cleaned += u32::from(self.is_cleaning);
@@ -157,6 +164,9 @@ impl Blocks {
         }
         stats::add(Row::DiskReadBytes, BLOCK_BYTES as u64);
         stats::count(Row::BlockReads);
+        if !page.is_of_segment() {
+            count_of_file(IoDirection::Read, BLOCK_BYTES);
+        }
         self.reading -= 1;
         self.slots[slot].state = State::Clean;
         let readers = std::mem::take(&mut self.slots[slot].readers);
