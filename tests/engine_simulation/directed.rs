@@ -44,6 +44,11 @@ pub fn shape_far_apart(ranks: u32, pages: u32, frames: u32, ships: Option<u64>) 
 
 /// Lets everything happen in turn until nothing can.
 pub fn settle(job: &mut Job) -> Result<(), UserError> {
+    settle_with(job, |job| job.check())
+}
+
+/// The same, with another look at the job after each turn of a rank.
+pub fn settle_with(job: &mut Job, mut look: impl FnMut(&mut Job)) -> Result<(), UserError> {
     loop {
         let mut worked = false;
         for rank in 0..job.nodes.len() {
@@ -63,7 +68,7 @@ pub fn settle(job: &mut Job) -> Result<(), UserError> {
             for at in (0..job.nodes[rank].threads.len()).rev() {
                 worked |= job.advance_thread(rank, at, &mut Rng::with_seed(4));
             }
-            job.check();
+            look(job);
         }
         if !worked {
             return Ok(());

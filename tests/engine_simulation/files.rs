@@ -21,6 +21,7 @@ mod io_watch;
 mod locks;
 mod regressions;
 mod run;
+mod spilled;
 mod steps;
 mod team;
 

@@ -23,7 +23,7 @@ use vgasnet::memory::{
     self, AddressSpace, Loans, STAGING_FRAMES_MIN, Segment, SegmentView, all_frames, staging_frames,
 };
 use vgasnet::request::{Budget, Completion, Completions, Mailbox, Part, Waited};
-use vgasnet::storage::{BLOCK_BYTES, MemoryStorage};
+use vgasnet::storage::{BLOCK_BYTES, MemoryStorage, Storage};
 use vgasnet_conduit::{Conduit, Rank, RegionSizes, Transfer, Urgency};
 use vgasnet_protocol::coherence::{Cause, Event, FrameId, PageId, Protocol};
 use vgasnet_protocol::replacement::PolicyKind;
@@ -176,6 +176,11 @@ const DRIVE_MS: u64 = 20;
 
 impl Job {
     pub fn new(shape: Shape, random: &mut Rng) -> Job {
+        Job::with_storage(shape, random, &|disk| Box::new(disk))
+    }
+
+    /// A job whose engines have their disks by way of something.
+    pub fn with_storage(shape: Shape, random: &mut Rng, storage: &dyn Fn(Disk) -> Box<dyn Storage>) -> Job {
         let hub = Hub::new(shape.network.clone());
         let sizes = shape.ranks.iter().map(|own| RegionSizes {
             pool_bytes: all_frames(own.frames, PAGE_BYTES) as usize * PAGE_BYTES,
@@ -183,7 +188,7 @@ impl Job {
         });
         hub.attach_all(&sizes.collect::<Vec<_>>());
         let mut nodes: Vec<Node> =
-            (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..))).collect();
+            (0..shape.ranks.len()).map(|rank| node(&shape, &hub, Rank(rank as u32), random.u64(..), storage)).collect();
         let clock = Arc::new(AtomicU64::new(0));
         for node in &mut nodes {
             let clock = Arc::clone(&clock);
@@ -429,7 +434,7 @@ impl Job {
     }
 }
 
-fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
+fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(Disk) -> Box<dyn Storage>) -> Node {
     let conduit: Arc<dyn Conduit> = Arc::new(hub.conduit(rank));
     let own = shape.ranks[rank.index()];
     let memories = memory::memories(&*conduit, &shape.ranks, PAGE_BYTES, true);
@@ -450,7 +455,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64) -> Node {
     let staging = (own.frames..own.frames + STAGING_FRAMES_MIN).map(FrameId).collect();
     let blocks = (FrameId(own.frames + staging_frames(PAGE_BYTES)), shape.block_slots);
     let mut server =
-        StorageServer::new(Arc::clone(&space), Box::new(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
+        StorageServer::new(Arc::clone(&space), storage(disk.clone()), staging, blocks).with_gaps(shape.gap_bytes);
     if shape.mapper.blocks_max > 0 {
         server = server.with_mapped_blocks(mapper.of_blocks(), shape.mapper.blocks_max);
     }

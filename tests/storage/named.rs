@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use vgasnet::settings::{IoDirection, IoFault};
+use vgasnet::settings::{IoDirection, IoFault, IoTarget};
 use vgasnet::storage::{
     BackingFile, Faulty, FileSlot, IoOperation, MemoryFile, NamedFile, NamedOptions, Patient, RingStorage,
     SPACE_PATIENCE, Storage, ThreadStorage,
