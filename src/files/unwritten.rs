@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn ranges_of_all_ranks_are_named_in_order() {
         assert_eq!(of_all(&[Told::default(); 3], 100), None);
-        let all = [told(&[8192..12288]), Told::default(), told(&[0..4096, 4096..8192])];
+        let all = [told(&[0..10, 8192..12288]), Told::default(), told(&[0..4096, 4096..8192])];
         assert_eq!(of_all(&all, 10_000), Some((Cause(28), "bytes 0 to 9999".to_owned())));
         let apart: Vec<Range<u64>> = (0..7).map(|at| at * 10..at * 10 + 5).collect();
         let words = "bytes 0 to 4, 10 to 14, 20 to 24, 30 to 34 and 3 more ranges";

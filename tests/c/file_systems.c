@@ -4,110 +4,17 @@
  *   lost       the disk is full when the file is closed
  *   readonly   the file system is read-only, with a file that has bytes
  *   rights     files that may not be read or written, and what is no file
- *   exclusive  two teams, and other jobs, make the same files: prints which this job has made
- *   cut        another program cuts the file while it is open
- *   holes      pages that nobody writes take no space, also behind 4 GiB
- *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile
- *   space      space is taken ahead, as far as there is some: prints whether it was */
+ *   exclusive  two teams, and other jobs, make the same files: prints which this job has made */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* SEEK_HOLE */
+#define _GNU_SOURCE /* syscall */
 #endif
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "check.h"
-
-#define PIECES 96
-
-static const int ALL_FLAGS = VGASNET_FILE_READ | VGASNET_FILE_WRITE | VGASNET_FILE_CREATE | VGASNET_FILE_TRUNCATE;
-static vgasnet_node_t me, ranks;
-static char path[4096];
-static const char *dir;
-static size_t page_len, piece_len;
-
-/* Another path, in the directory. */
-static const char *beside(const char *name) {
-    static char other[4096 + 64];
-    snprintf(other, sizeof other, "%s/%s", dir, name);
-    return other;
-}
-
-static vgasnet_file_t opened_as(const char *which, int flags) {
-    vgasnet_file_options_t options = {sizeof options, page_len, 0, 0};
-    vgasnet_file_t file = NULL;
-    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, which, flags, 0644, &options, &file), VGASNET_OK);
-    return file;
-}
-
-static void fill_piece(unsigned char *bytes, uint64_t piece) {
-    uint64_t state = mixed(1, piece, 7);
-    random_bytes(&state, bytes, piece_len);
-}
-
-/* A piece is there, as this rank reads the file. */
-static void check_piece(vgasnet_file_t file, uint64_t piece) {
-    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
-    size_t nread;
-    fill_piece(should, piece);
-    CHECK_EQ(vgasnet_file_read_at(file, piece * piece_len, is, piece_len, &nread), VGASNET_OK);
-    CHECK_EQ(nread, piece_len);
-    check_bytes(is, should, piece_len, "a piece");
-    free(is);
-    free(should);
-}
-
-/* Writes this rank's pieces from `first` on until one is refused. Returns the next. */
-static uint64_t write_pieces(vgasnet_file_t file, uint64_t first) {
-    unsigned char *bytes = (unsigned char *)allocate(piece_len);
-    uint64_t piece = first;
-    for (; piece < PIECES; ++piece) {
-        if (piece % ranks != me) continue;
-        fill_piece(bytes, piece);
-        if (vgasnet_file_write_at(file, piece * piece_len, bytes, piece_len) != VGASNET_OK) break;
-    }
-    free(bytes);
-    return piece;
-}
-
-/* Prints the runs of blocks that the file system lacks, of the pieces that this rank has written. */
-static void print_lacking(uint64_t written) {
-    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
-    int descriptor = open(path, O_RDONLY);
-    CHECK(descriptor >= 0);
-    for (uint64_t piece = me; piece < written; piece += ranks) {
-        memset(is, 0, piece_len);
-        CHECK(pread(descriptor, is, piece_len, (off_t)(piece * piece_len)) >= 0);
-        fill_piece(should, piece);
-        for (size_t at = 0; at < piece_len; at += 4096)
-            if (memcmp(is + at, should + at, 4096) != 0) printf("lacks %zu\n", (size_t)(piece * piece_len + at));
-    }
-    close(descriptor);
-    free(is);
-    free(should);
-}
-
-static void check_on_disk(void) {
-    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
-    int descriptor = open(path, O_RDONLY);
-    struct stat about;
-    CHECK(descriptor >= 0 && fstat(descriptor, &about) == 0);
-    CHECK_EQ(about.st_size, PIECES * piece_len);
-    for (uint64_t piece = 0; piece < PIECES; ++piece) {
-        CHECK_EQ(pread(descriptor, is, piece_len, (off_t)(piece * piece_len)), piece_len);
-        fill_piece(should, piece);
-        check_bytes(is, should, piece_len, "the file");
-    }
-    close(descriptor);
-    free(is);
-    free(should);
-}
+#include "pieces.h"
 
 /* Takes the file system's space but for so much. */
 static void fill_disk(size_t left) {
@@ -300,180 +207,13 @@ static void exclusive(void) {
     }
 }
 
-static void cut(void) {
-    const uint64_t kept = 3 * page_len + 100;
-    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
-    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
-    CHECK_EQ(write_pieces(file, 0), PIECES);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    file = opened_as(path, VGASNET_FILE_READ | VGASNET_FILE_WRITE);
-    for (uint64_t piece = me; piece < PIECES; piece += 7) check_piece(file, piece);
-    barrier();
-    CHECK(me != 0 || truncate(path, (off_t)kept) == 0);
-    barrier();
-    for (uint64_t piece = 0; piece < PIECES; ++piece) {
-        size_t nread;
-        int code = vgasnet_file_read_at(file, piece * piece_len, is, piece_len, &nread);
-        CHECK(code == VGASNET_OK || code == VGASNET_ERR_IO);
-        if (code != VGASNET_OK) continue;
-        fill_piece(should, piece);
-        for (size_t at = 0; at < nread; ++at)
-            CHECK(is[at] == should[at] || (is[at] == 0 && piece * piece_len + at >= kept));
-    }
-    barrier();
-    CHECK_EQ(write_pieces(file, 0), PIECES);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    check_on_disk();
-    free(is);
-    free(should);
-}
-
-/* The first page of each that is written, and then none until the next. */
-static const uint64_t PAGES_AT[4] = {0, UINT64_C(1) << 20, (UINT64_C(4) << 30) - 4096, UINT64_C(6) << 30};
-
-static void holes(void) {
-    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
-    uint64_t size, should = 0;
-    for (int i = 0; i < 4; ++i) {
-        uint64_t at = PAGES_AT[i] / page_len * page_len + me * 8, word = mixed((uint64_t)i, me, 1);
-        CHECK_EQ(vgasnet_file_write_at(file, at, &word, sizeof word), VGASNET_OK);
-        should = PAGES_AT[i] / page_len * page_len + ranks * 8;
-    }
-    barrier();
-    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
-    CHECK_EQ(size, should);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    if (me == 0) {
-        struct stat about;
-        int descriptor = open(path, O_RDONLY);
-        CHECK(descriptor >= 0 && fstat(descriptor, &about) == 0);
-        CHECK_EQ(about.st_size, should);
-        /* With what the file system needs for itself. */
-        CHECK((uint64_t)about.st_blocks * 512 <= 4 * page_len + 65536);
-        for (int i = 0; i < 3; ++i) {
-            uint64_t from = PAGES_AT[i] / page_len * page_len, next = PAGES_AT[i + 1] / page_len * page_len;
-            off_t hole = lseek(descriptor, (off_t)from, SEEK_HOLE);
-            CHECK(hole > 0 && (uint64_t)hole <= from + page_len);
-            CHECK_EQ(lseek(descriptor, hole, SEEK_DATA), next);
-        }
-        close(descriptor);
-    }
-    barrier();
-    file = opened_as(path, VGASNET_FILE_READ | VGASNET_FILE_WRITE);
-    for (int i = 0; i < 4; ++i) {
-        uint64_t word = 1, start = PAGES_AT[i] / page_len * page_len;
-        vgasnet_node_t other = (me + 1) % ranks;
-        CHECK_EQ(vgasnet_file_read_at(file, start + other * 8, &word, sizeof word, NULL), VGASNET_OK);
-        CHECK_EQ(word, mixed((uint64_t)i, other, 1));
-        if (i == 3) break;
-        CHECK_EQ(vgasnet_file_read_at(file, start + 3 * page_len, &word, sizeof word, NULL), VGASNET_OK);
-        CHECK_EQ(word, 0);
-    }
-    /* It grows. */
-    CHECK_EQ(vgasnet_file_write_at(file, should + me, "y", 1), VGASNET_OK);
-    barrier();
-    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
-    CHECK_EQ(size, should + ranks);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-}
-
-static uint64_t blocks_bytes(uint64_t size) {
-    struct stat about;
-    CHECK(stat(path, &about) == 0);
-    CHECK_EQ(about.st_size, size);
-    return (uint64_t)about.st_blocks * 512;
-}
-
-static void space(void) {
-    const uint64_t all = PIECES * piece_len, more = all + 3 * page_len + 10;
-    struct statvfs about;
-    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
-    uint64_t size;
-    unsigned char byte = 1;
-    CHECK_EQ(vgasnet_file_preallocate(file, page_len), VGASNET_OK);
-    CHECK(blocks_bytes(page_len) >= page_len);
-    /* Bytes, holes, and bytes again, some of them not yet written. */
-    CHECK_EQ(vgasnet_file_set_size(file, 0), VGASNET_OK);
-    for (uint64_t piece = 0; piece < PIECES; ++piece) {
-        unsigned char *bytes;
-        if (piece % ranks != me || piece % 8 >= 4) continue;
-        bytes = (unsigned char *)allocate(piece_len);
-        fill_piece(bytes, piece);
-        CHECK_EQ(vgasnet_file_write_at(file, piece * piece_len, bytes, piece_len), VGASNET_OK);
-        free(bytes);
-    }
-    CHECK_EQ(vgasnet_file_preallocate(file, more), VGASNET_OK);
-    CHECK(blocks_bytes(more) >= more);
-    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
-    CHECK_EQ(size, more);
-    CHECK_EQ(vgasnet_file_preallocate(file, 10), VGASNET_OK);
-    for (uint64_t piece = 0; piece < PIECES; ++piece) {
-        if (piece % 8 < 4) check_piece(file, piece);
-        else {
-            CHECK_EQ(vgasnet_file_read_at(file, piece * piece_len + piece_len / 2, &byte, 1, NULL), VGASNET_OK);
-            CHECK_EQ(byte, 0);
-        }
-    }
-    CHECK_EQ(vgasnet_file_preallocate(file, me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
-    CHECK_EQ(vgasnet_file_preallocate(file, UINT64_MAX), VGASNET_ERR_BAD_ARG);
-    barrier();
-    /* More than there is, where that is little. */
-    CHECK(statvfs(dir, &about) == 0);
-    if (about.f_blocks * about.f_frsize < UINT64_C(1) << 30) {
-        CHECK_EQ(vgasnet_file_preallocate(file, UINT64_C(1) << 30), VGASNET_ERR_IO);
-        CHECK(blocks_bytes(more) < more + 65536);
-    }
-    barrier();
-    CHECK_EQ(write_pieces(file, 0), PIECES);
-    CHECK_EQ(vgasnet_file_set_size(file, all), VGASNET_OK);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    check_on_disk();
-}
-
-static double now(void) {
-    struct timespec time;
-    CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void aged(void) {
-    const size_t at = 2 * me * page_len;
-    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
-    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
-    int descriptor = open(path, O_RDONLY);
-    double begin = now();
-    CHECK(descriptor >= 0);
-    fill_piece(should, me);
-    CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
-    while (pread(descriptor, is, piece_len, (off_t)at) != (ssize_t)piece_len || memcmp(is, should, piece_len) != 0) {
-        CHECK(now() < begin + 100);
-        usleep(20000);
-    }
-    CHECK(now() > begin + 4.9);
-    close(descriptor);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    free(is);
-    free(should);
-}
-
 int main(int argc, char **argv) {
-    start(&argc, &argv, 3 * pool_bytes() / 2);
-    CHECK(argc > 3);
-    me = vgasnet_mynode();
-    ranks = vgasnet_nodes();
-    page_len = page_bytes();
-    piece_len = page_len / 4 < 4096 ? 4096 : page_len / 4;
-    dir = argv[2];
-    snprintf(path, sizeof path, "%s/shared", dir);
+    start_with_file(argc, argv, 3);
     if (strcmp(argv[1], "full") == 0) full(argv[3]);
     if (strcmp(argv[1], "lost") == 0) lost();
     if (strcmp(argv[1], "limit") == 0) limit(argv[3]);
     if (strcmp(argv[1], "readonly") == 0) readonly();
     if (strcmp(argv[1], "rights") == 0) rights();
     if (strcmp(argv[1], "exclusive") == 0) exclusive();
-    if (strcmp(argv[1], "cut") == 0) cut();
-    if (strcmp(argv[1], "holes") == 0) holes();
-    if (strcmp(argv[1], "aged") == 0) aged();
-    if (strcmp(argv[1], "space") == 0) space();
     return finish();
 }

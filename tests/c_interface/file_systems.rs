@@ -19,9 +19,11 @@ fn text(path: &Path) -> &str {
     path.to_str().expect("paths of tests are text")
 }
 
-/// Runs a part of the program about files in a directory.
+/// Runs a part of one of the programs about files in a directory.
 fn run_part(part: &str, dir: &Path, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
-    let program = compile::program("file_systems", Language::C99, Linking::Shared);
+    let is_refused = ["full", "lost", "limit", "readonly", "rights", "exclusive"].contains(&part);
+    let program = if is_refused { "file_systems" } else { "file_space" };
+    let program = compile::program(program, Language::C99, Linking::Shared);
     let elsewhere = fresh_dir();
     let other = elsewhere.join("other");
     let ended = run_with(&program, &[part, text(dir), text(&other)], setup, more);
@@ -90,6 +92,29 @@ fn a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room() {
     let test = "a_full_disk_is_told_of_and_what_it_lacks_is_written_once_there_is_room";
     on_own_disk(test, ext("ext4", 24 << 20), |dir| check(dir, &[]));
     on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[]));
+    on_own_disk(test, ext("ext4", 24 << 20), |dir| check(dir, &[SPILL]));
+    on_own_disk(test, tmpfs("size=8m"), |dir| check(dir, &[SPILL, ("VGASNET_FILE_SPILL_SIZE", "256K")]));
+}
+
+/// What is evicted of files goes to the disk of the tests first.
+const SPILL: (&str, &str) = ("VGASNET_FILE_SPILL", "1");
+
+#[test]
+fn a_rank_that_dies_loses_nothing_that_was_synced() {
+    for (of, more) in SETUPS.into_iter().flat_map(|of| [(of, &[][..]), (of, &[SPILL][..])]) {
+        let dir = fresh_dir();
+        let ended = run_part("dies", &dir, setup(of), more);
+        let bytes = fs::read(dir.join("shared")).expect("it was synced");
+        let piece = (of.1 as usize * 1024 / 4).max(4096);
+        ended.expect(128 + 9);
+        assert_eq!(bytes.len(), 96 * piece, "{ended}");
+        for (at, block) in (0..).zip(bytes.chunks(4096)) {
+            let letter = b'A' + (at * 4096 / piece % 26) as u8;
+            let is_whole = block.iter().all(|byte| byte.to_ascii_uppercase() == letter);
+            assert!(is_whole, "block {at} is no {}: {ended}", char::from(letter));
+        }
+        fs::remove_dir_all(&dir).expect("a directory of ours");
+    }
 }
 
 #[test]
@@ -119,7 +144,7 @@ fn a_limit_on_files_is_told_of_and_no_end_of_the_job() {
 #[test]
 fn a_file_on_a_read_only_file_system_is_read() {
     on_own_disk("a_file_on_a_read_only_file_system_is_read", tmpfs("size=8m"), |dir| {
-        fs::write(dir.join("shared"), vec![b'r'; 4 * 64 << 10]).expect("room for a file");
+        fs::write(dir.join("shared"), vec![b'r'; 256 << 10]).expect("room for a file");
         // A child of another test may still have the file open, in the mount below.
         let (none, bind): (Option<&str>, _) = (None, MsFlags::MS_BIND);
         mount(Some(dir), dir, none, bind, none).expect("a mount of ours");
@@ -177,6 +202,15 @@ fn pages_that_nobody_writes_take_no_space() {
     on_own_disk("pages_that_nobody_writes_take_no_space", tmpfs("size=8m"), |dir| {
         run_part("holes", dir, setup(SETUPS[2]), &[]).expect(0);
     });
+}
+
+#[test]
+fn statistics_tell_of_files() {
+    for (of, more) in SETUPS.into_iter().zip([&[][..], &[SPILL], &[], &[SPILL]]) {
+        let dir = fresh_dir();
+        run_part("counts", &dir, setup(of), &[&[("VGASNET_STATS", "1")], more].concat()).expect(0);
+        fs::remove_dir_all(&dir).expect("a directory of ours");
+    }
 }
 
 #[test]

@@ -41,6 +41,30 @@ fn ranks_write_and_read_a_file_together() {
     run_part("rounds", Setup { cooperative: false, ..setup(SETUPS[3]) }, &[]).expect(0);
 }
 
+/// What is evicted goes to the node's disk first: with room for all, for little, and none any more.
+#[test]
+fn what_is_spilled_is_read_and_written() {
+    const SPILL: (&str, &str) = ("VGASNET_FILE_SPILL", "1");
+    let little = ("VGASNET_FILE_SPILL_SIZE", "512K");
+    for of in SETUPS {
+        run_part("rounds", setup(of), &[SPILL]).expect(0);
+    }
+    for (of, fault) in [(SETUPS[1], "spill-full:20:1000"), (SETUPS[3], "spill-quota:3:1"), (SETUPS[4], "spill-write:9")]
+    {
+        let ended = run_part("rounds", setup(of), &[SPILL, (FAULT, fault)]);
+        let told = ended.expect(0).stderr.contains("is not kept on the node's disk any more");
+        assert_eq!(told, fault.contains("write"), "{ended}");
+    }
+    run_part("rounds", setup(SETUPS[3]), &[SPILL, little]).expect(0);
+    run_part("segment", setup(SETUPS[4]), &[SPILL]).expect(0);
+    run_part("steps", setup(SETUPS[2]), &[SPILL]).expect(0);
+    for (of, fault) in [(SETUPS[1], "file-full:1:3"), (SETUPS[3], "file-quota:1:9"), (SETUPS[4], "file-write:2:20")] {
+        let ended = run_part("unwritten", setup(of), &[SPILL, (FAULT, fault)]);
+        assert!(ended.expect(0).stderr.contains(": cannot be written: "), "{ended}");
+    }
+    run_part("unread", setup(SETUPS[3]), &[SPILL, (FAULT, "file-read:1:20")]).expect(0);
+}
+
 #[test]
 fn who_reads_finds_the_end_that_others_write() {
     for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {
@@ -109,6 +133,7 @@ fn what_cannot_be_written_stays_until_it_can() {
         (SETUPS[3], "file-write:1:9"),
         (SETUPS[4], "file-full:2:20"),
         (SETUPS[6], "file-full:1:4"),
+        (SETUPS[1], "file-quota:1:5"),
     ];
     for (of, fault) in faults {
         let ended = run_part("unwritten", setup(of), &[(FAULT, fault)]);

@@ -194,6 +194,7 @@ fn gasnets_clients_have_every_function() {
         "file_flush",
         "file_lock",
         "file_open",
+        "file_preallocate",
         "file_read_at",
         "file_read_at_nb",
         "file_readv_at",

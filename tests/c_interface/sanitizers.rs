@@ -51,13 +51,14 @@ const LOOK_AT_SIGSEGV: [&str; 2] = ["forks", "signals"];
 const LOOK_AT_STATISTICS: [&str; 3] = ["blocks", "loans", "stats"];
 
 /// What programs need on their command line.
-const ARGUMENTS: [(&str, &[&str]); 17] = [
+const ARGUMENTS: [(&str, &[&str]); 18] = [
     ("blocks", &["puts"]),
     ("disk", &["ticks"]),
     ("exits", &["main", "0"]),
     ("fatal", &["outside"]),
-    // And a directory and a file.
-    ("file_systems", &["holes"]),
+    // And a directory, and the next a file, too.
+    ("file_space", &["holes"]),
+    ("file_systems", &["rights"]),
     ("interrupts", &["none", "none"]),
     ("job", &["answers"]),
     ("masks", &["threads"]),
@@ -114,7 +115,7 @@ impl Checker {
     fn run(&self, name: &str) {
         let args = ARGUMENTS.iter().chain(&EXAMPLES).find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
         let mut args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let dir = ["shared_files", "file_systems"].contains(&name).then(fresh_dir);
+        let dir = ["shared_files", "file_space", "file_systems"].contains(&name).then(fresh_dir);
         args.extend(dir.iter().map(|dir| dir.to_string_lossy().into_owned()));
         args.extend((name == "file_systems").then(|| "elsewhere".to_owned()));
         let (program, args) = if name == "dlopened" {

@@ -1,0 +1,235 @@
+/* Space, age and ends of shared files, as other programs see them. file_space PART DIRECTORY
+ *   cut        another program cuts the file while it is open
+ *   holes      pages that nobody writes take no space, also behind 4 GiB
+ *   space      space is taken ahead, as far as there is some
+ *   counts     what statistics say (VGASNET_STATS)
+ *   dies       a rank is killed while it writes small letters over large ones, which have been synced
+ *   aged       what nobody flushes is on the disk after 5 s, though no rank calls the library meanwhile */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* SEEK_HOLE */
+#endif
+#include <signal.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "pieces.h"
+
+static void cut(void) {
+    const uint64_t kept = 3 * page_len + 100;
+    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    CHECK_EQ(write_pieces(file, 0), PIECES);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    file = opened_as(path, VGASNET_FILE_READ | VGASNET_FILE_WRITE);
+    for (uint64_t piece = me; piece < PIECES; piece += 7) check_piece(file, piece);
+    barrier();
+    CHECK(me != 0 || truncate(path, (off_t)kept) == 0);
+    barrier();
+    for (uint64_t piece = 0; piece < PIECES; ++piece) {
+        size_t nread;
+        int code = vgasnet_file_read_at(file, piece * piece_len, is, piece_len, &nread);
+        CHECK(code == VGASNET_OK || code == VGASNET_ERR_IO);
+        if (code != VGASNET_OK) continue;
+        fill_piece(should, piece);
+        for (size_t at = 0; at < nread; ++at)
+            CHECK(is[at] == should[at] || (is[at] == 0 && piece * piece_len + at >= kept));
+    }
+    barrier();
+    CHECK_EQ(write_pieces(file, 0), PIECES);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    check_on_disk();
+    free(is);
+    free(should);
+}
+
+/* The first page of each that is written, and then none until the next. */
+static const uint64_t PAGES_AT[4] = {0, UINT64_C(1) << 20, (UINT64_C(4) << 30) - 4096, UINT64_C(6) << 30};
+
+static void holes(void) {
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    uint64_t size, should = 0;
+    for (int i = 0; i < 4; ++i) {
+        uint64_t at = PAGES_AT[i] / page_len * page_len + me * 8, word = mixed((uint64_t)i, me, 1);
+        CHECK_EQ(vgasnet_file_write_at(file, at, &word, sizeof word), VGASNET_OK);
+        should = PAGES_AT[i] / page_len * page_len + ranks * 8;
+    }
+    barrier();
+    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+    CHECK_EQ(size, should);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    if (me == 0) {
+        struct stat about;
+        int descriptor = open(path, O_RDONLY);
+        CHECK(descriptor >= 0 && fstat(descriptor, &about) == 0);
+        CHECK_EQ(about.st_size, should);
+        /* With what the file system needs for itself. */
+        CHECK((uint64_t)about.st_blocks * 512 <= 4 * page_len + 65536);
+        for (int i = 0; i < 3; ++i) {
+            uint64_t from = PAGES_AT[i] / page_len * page_len, next = PAGES_AT[i + 1] / page_len * page_len;
+            off_t hole = lseek(descriptor, (off_t)from, SEEK_HOLE);
+            CHECK(hole > 0 && (uint64_t)hole <= from + page_len);
+            CHECK_EQ(lseek(descriptor, hole, SEEK_DATA), next);
+        }
+        close(descriptor);
+    }
+    barrier();
+    file = opened_as(path, VGASNET_FILE_READ | VGASNET_FILE_WRITE);
+    for (int i = 0; i < 4; ++i) {
+        uint64_t word = 1, start = PAGES_AT[i] / page_len * page_len;
+        vgasnet_node_t other = (me + 1) % ranks;
+        CHECK_EQ(vgasnet_file_read_at(file, start + other * 8, &word, sizeof word, NULL), VGASNET_OK);
+        CHECK_EQ(word, mixed((uint64_t)i, other, 1));
+        if (i == 3) break;
+        CHECK_EQ(vgasnet_file_read_at(file, start + 3 * page_len, &word, sizeof word, NULL), VGASNET_OK);
+        CHECK_EQ(word, 0);
+    }
+    /* It grows. */
+    CHECK_EQ(vgasnet_file_write_at(file, should + me, "y", 1), VGASNET_OK);
+    barrier();
+    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+    CHECK_EQ(size, should + ranks);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+static uint64_t blocks_bytes(uint64_t size) {
+    struct stat about;
+    CHECK(stat(path, &about) == 0);
+    CHECK_EQ(about.st_size, size);
+    return (uint64_t)about.st_blocks * 512;
+}
+
+static void space(void) {
+    const uint64_t all = PIECES * piece_len, more = all + 3 * page_len + 10;
+    struct statvfs about;
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    uint64_t size;
+    unsigned char byte = 1;
+    CHECK_EQ(vgasnet_file_preallocate(file, page_len), VGASNET_OK);
+    CHECK(blocks_bytes(page_len) >= page_len);
+    /* Bytes, holes, and bytes again, some of them not yet written. */
+    CHECK_EQ(vgasnet_file_set_size(file, 0), VGASNET_OK);
+    for (uint64_t piece = 0; piece < PIECES; ++piece) {
+        unsigned char *bytes;
+        if (piece % ranks != me || piece % 8 >= 4) continue;
+        bytes = (unsigned char *)allocate(piece_len);
+        fill_piece(bytes, piece);
+        CHECK_EQ(vgasnet_file_write_at(file, piece * piece_len, bytes, piece_len), VGASNET_OK);
+        free(bytes);
+    }
+    CHECK_EQ(vgasnet_file_preallocate(file, more), VGASNET_OK);
+    CHECK(blocks_bytes(more) >= more);
+    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+    CHECK_EQ(size, more);
+    CHECK_EQ(vgasnet_file_preallocate(file, 10), VGASNET_OK);
+    for (uint64_t piece = 0; piece < PIECES; ++piece) {
+        if (piece % 8 < 4) check_piece(file, piece);
+        else {
+            CHECK_EQ(vgasnet_file_read_at(file, piece * piece_len + piece_len / 2, &byte, 1, NULL), VGASNET_OK);
+            CHECK_EQ(byte, 0);
+        }
+    }
+    CHECK_EQ(vgasnet_file_preallocate(file, me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
+    CHECK_EQ(vgasnet_file_preallocate(file, UINT64_MAX), VGASNET_ERR_BAD_ARG);
+    barrier();
+    /* More than there is, where that is little. */
+    CHECK(statvfs(dir, &about) == 0);
+    if (about.f_blocks * about.f_frsize < UINT64_C(1) << 30) {
+        CHECK_EQ(vgasnet_file_preallocate(file, UINT64_C(1) << 30), VGASNET_ERR_IO);
+        CHECK(blocks_bytes(more) < more + 65536);
+    }
+    barrier();
+    CHECK_EQ(write_pieces(file, 0), PIECES);
+    CHECK_EQ(vgasnet_file_set_size(file, all), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    check_on_disk();
+}
+
+/* Each rank writes pieces of its own and reads them; sums of what homes do are the program's. */
+static void counts(void) {
+    uint64_t pieces = 20, sums[2], moved[2] = {0, 0};
+    vgasnet_stats_t before = statistics(), after;
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    unsigned char *bytes = (unsigned char *)allocate(piece_len);
+    for (uint64_t k = 0; k < pieces; ++k) {
+        fill_piece(bytes, k);
+        CHECK_EQ(vgasnet_file_write_at(file, (k * ranks + me) * piece_len, bytes, piece_len), VGASNET_OK);
+        if (k % 4 == 0) CHECK_EQ(vgasnet_file_read_at(file, (k * ranks + me) * piece_len, bytes, 100, NULL), VGASNET_OK);
+    }
+    CHECK_EQ(vgasnet_file_lock(file, 0, 10, 1), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_unlock(file, 0, 10), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    barrier();
+    after = statistics();
+    CHECK_EQ(after.file_writes - before.file_writes, pieces);
+    CHECK_EQ(after.file_write_bytes - before.file_write_bytes, pieces * piece_len);
+    CHECK_EQ(after.file_reads - before.file_reads, pieces / 4);
+    CHECK_EQ(after.file_read_bytes - before.file_read_bytes, 100 * pieces / 4);
+    CHECK_EQ(after.wait_lock.count - before.wait_lock.count, 1);
+    CHECK_EQ(after.file_refused, 0);
+    CHECK(after.file_hits + after.file_shipped <= 2 * (pieces + pieces / 4));
+    sums[0] = after.file_disk_write_bytes - before.file_disk_write_bytes;
+    sums[1] = after.file_disk_writes - before.file_disk_writes;
+    CHECK(after.file_coalesced <= sums[1] && sums[1] * 4096 <= sums[0]);
+    CHECK(after.drain_bytes <= after.spill_bytes);
+    for (int i = 0; i < 2; ++i) {
+        for (vgasnet_node_t rank = 0; rank < ranks; ++rank) {
+            uint64_t its = sums[i];
+            vgasnet_coll_broadcast(VGASNET_TEAM_ALL, &its, rank, &sums[i], sizeof its, VGASNET_COLL_LOCAL | VGASNET_COLL_IN_ALLSYNC | VGASNET_COLL_OUT_ALLSYNC);
+            moved[i] += its;
+        }
+    }
+    CHECK(moved[0] >= pieces * piece_len * ranks && moved[1] > 0);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(bytes);
+}
+
+static void dies(void) {
+    unsigned char *bytes = (unsigned char *)allocate(piece_len);
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    for (int is_small = 0; is_small < 2; ++is_small) {
+        for (uint64_t piece = me; piece < PIECES; piece += ranks) {
+            memset(bytes, (is_small ? 'a' : 'A') + (int)(piece % 26), piece_len);
+            CHECK_EQ(vgasnet_file_write_at(file, piece * piece_len, bytes, piece_len), VGASNET_OK);
+            if (is_small && me == 0 && piece > PIECES / 2) raise(SIGKILL);
+        }
+        if (!is_small) CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+    }
+    barrier();
+}
+
+static double now(void) {
+    struct timespec time;
+    CHECK(clock_gettime(CLOCK_MONOTONIC, &time) == 0);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void aged(void) {
+    const size_t at = 2 * me * page_len;
+    unsigned char *is = (unsigned char *)allocate(piece_len), *should = (unsigned char *)allocate(piece_len);
+    vgasnet_file_t file = opened_as(path, ALL_FLAGS);
+    int descriptor = open(path, O_RDONLY);
+    double begin = now();
+    CHECK(descriptor >= 0);
+    fill_piece(should, me);
+    CHECK_EQ(vgasnet_file_write_at(file, at, should, piece_len), VGASNET_OK);
+    while (pread(descriptor, is, piece_len, (off_t)at) != (ssize_t)piece_len || memcmp(is, should, piece_len) != 0) {
+        CHECK(now() < begin + 100);
+        usleep(20000);
+    }
+    CHECK(now() > begin + 4.9);
+    close(descriptor);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    free(is);
+    free(should);
+}
+
+int main(int argc, char **argv) {
+    start_with_file(argc, argv, 2);
+    if (strcmp(argv[1], "cut") == 0) cut();
+    if (strcmp(argv[1], "holes") == 0) holes();
+    if (strcmp(argv[1], "space") == 0) space();
+    if (strcmp(argv[1], "counts") == 0) counts();
+    if (strcmp(argv[1], "dies") == 0) dies();
+    if (strcmp(argv[1], "aged") == 0) aged();
+    return finish();
+}
