@@ -190,8 +190,9 @@ impl Storage for Disk {
         let page_bytes = PAGE_BYTES as u64;
         let in_page_bytes = offset_bytes % page_bytes + len_bytes as u64;
         assert!(in_page_bytes <= page_bytes, "{len_bytes} bytes at {offset_bytes} leave their page");
-        if is_named {
-            state.expected[&state.files[&file].identity()].begin(direction, offset_bytes, len_bytes);
+        // A file that nobody expects is a rank's own: a burst buffer.
+        if let Some(io) = state.files.get(&file).and_then(|named| state.expected.get(&named.identity())) {
+            io.begin(direction, offset_bytes, len_bytes);
         }
         let (verb, source) = match direction {
             IoDirection::Read => {
@@ -223,8 +224,8 @@ impl Storage for Disk {
             let Pending { file, verb, offset_bytes, len_bytes, source } =
                 pending.remove(&token).expect("it was started");
             let is_named = file != FileSlot::BACKING;
-            if is_named {
-                expected[&files[&file].identity()].end(offset_bytes, len_bytes);
+            if let Some(io) = files.get(&file).and_then(|named| expected.get(&named.identity())) {
+                io.end(offset_bytes, len_bytes);
             }
             if result.is_err() && is_named {
                 return sink(token, result);
