@@ -85,6 +85,7 @@ functions! {
     file_flush: fn(File) -> c_int;
     file_set_size: fn(File, u64) -> c_int;
     file_size: fn(File, *mut u64) -> c_int;
+    file_preallocate: fn(File, u64) -> c_int;
     file_set_atomic: fn(File, c_int) -> c_int;
     file_set_pointer: fn(File, u64) -> c_int;
     file_take: fn(File, u64, *mut u64) -> c_int;
@@ -209,7 +210,7 @@ impl Library {
     /// Reserves space for so many bytes, and has the file at least so long.
     pub fn preallocate(&self, file: File, bytes: u64) -> Result<(), Failed> {
         // SAFETY: it takes any number.
-        check(unsafe { (self.file_set_size)(file, bytes) })
+        check(unsafe { (self.file_preallocate)(file, bytes) })
     }
 
     /// Bytes of the file.

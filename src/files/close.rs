@@ -8,6 +8,7 @@ use crate::storage::{NamedFile, errno_of};
 use std::io;
 use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
+use vgasnet_protocol::coherence::Cause;
 
 impl SharedFile {
     pub(super) fn check_writable(&self) -> Result<(), FileError> {
@@ -95,6 +96,8 @@ impl Files {
             all = self.coll.gather_all(file.team, Told::new(unwritten.as_ref(), spills))?;
         }
         if let Some((cause, bytes)) = of_all(&all, size) {
+            // Also of ranks that had nothing to write.
+            file.state.note_error(cause);
             return Err(FileError::unwritten(&file.path, cause, &bytes, otherwise));
         }
         self.note_size(file, size);
@@ -122,6 +125,9 @@ impl Files {
     fn agree(&self, file: &SharedFile, what: &str, errno: Option<i32>) -> Result<(), FileError> {
         let all = self.coll.gather_all(file.team, errno.unwrap_or(0))?;
         let failed = all.into_iter().find(|errno| *errno != 0);
-        failed.map_or(Ok(()), |errno| Err(FileError::io(&file.path, what, errno)))
+        failed.map_or(Ok(()), |errno| {
+            file.state.note_error(Cause(errno as u32));
+            Err(FileError::io(&file.path, what, errno))
+        })
     }
 }
