@@ -208,6 +208,51 @@ fn fortran() {
     }
 }
 
+/// Writes a file with a library on four ranks, and has other numbers of ranks read it, with the library and without. Returns the path of one
+/// that was written without it as well.
+fn written_and_read(program: &Program, end: &str) -> (Scratch, Scratch) {
+    let (file, plain) = (Scratch::new(program, &format!("file{end}")), Scratch::new(program, &format!("plain{end}")));
+    let with = [ALL_FILES, EXPECTED];
+    program.run(4, &["write", file.text()], &with).expect_done();
+    for ranks in [3, 1] {
+        program.run(ranks, &["read", file.text()], &with).expect_done();
+    }
+    program.run_without(2, &["read", file.text()], &[]).expect_done();
+    program.run_without(4, &["write", plain.text()], &[]).expect_done();
+    program.run(4, &["read", plain.text()], &with).expect_done();
+    (file, plain)
+}
+
+/// What a tool without MPI says of both files, less their names.
+fn expect_same_text(tool: &str, files: &(Scratch, Scratch)) {
+    let text = |file: &Scratch| {
+        let output = std::process::Command::new(tool).arg(file.text()).output();
+        let output = output.unwrap_or_else(|error| panic!("{tool}: {error}"));
+        assert!(output.status.success(), "{tool} {}: {}", file.text(), String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).lines().skip(1).collect::<Vec<_>>().join("\n")
+    };
+    let (of_file, of_plain) = (text(&files.0), text(&files.1));
+    assert!(of_file.lines().count() > 500, "{tool} {}: {of_file}", files.0.text());
+    assert!(of_file == of_plain, "{tool}: {} and {} differ", files.0.text(), files.1.text());
+}
+
+/// The bytes are not compared: HDF5 leaves some in headers of objects as they are in its memory.
+#[test]
+fn files_of_hdf5() {
+    if let Some(program) = SUITE.compile_with("hdf5", "hdf5") {
+        expect_same_text("h5dump", &written_and_read(&program, ".h5"));
+    }
+}
+
+#[test]
+fn files_of_pnetcdf() {
+    if let Some(program) = SUITE.compile_with("pnetcdf", "pnetcdf") {
+        let files = written_and_read(&program, ".nc");
+        assert!(files.0.bytes() == files.1.bytes(), "{} and {} differ", files.0.text(), files.1.text());
+        expect_same_text("ncdump", &files);
+    }
+}
+
 /// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
 #[test]
 fn programs_without_mpi_do_not_mind() {

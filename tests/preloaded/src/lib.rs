@@ -2,6 +2,7 @@
 //! MPI, as users do.
 
 use std::fmt;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -85,6 +86,13 @@ fn modified(path: &Path) -> std::time::SystemTime {
     time.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Whether a program needs two MPIs, one by a library of the other.
+fn has_two_mpis(program: &Path) -> bool {
+    let output = Command::new("ldd").arg(program).output().expect("ldd is everywhere");
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.contains("libmpich.so") && text.contains("libmpi.so")
+}
+
 impl Suite {
     /// The wrapper or launcher beside the C compiler, with the same ending.
     fn mpi(&self, name: &str) -> String {
@@ -136,6 +144,40 @@ impl Suite {
     /// Compiles a program. `name` is that of its source, without the end.
     pub fn compile(&'static self, name: &str, language: Language) -> Program {
         Program { suite: self, name: name.to_owned(), path: self.build(name, name, language, &[]) }
+    }
+
+    /// The same with a library of a package, as pkg-config knows it, for this MPI. Where there is none it is said that the program does
+    /// not run.
+    pub fn compile_with(&'static self, name: &str, package: &str) -> Option<Program> {
+        let built = self.flags_of(package).map(|flags| self.build(name, name, Language::C, &flags));
+        let path =
+            built.and_then(|path| if has_two_mpis(&path) { Err("it is of another MPI".into()) } else { Ok(path) });
+        match path {
+            Ok(path) => Some(Program { suite: self, name: name.to_owned(), path }),
+            Err(why) => {
+                let line = format!("NOT RUN: {name} by {}: {package}: {why}\n", self.mpicc);
+                // Not by a macro, whose output tests keep for themselves.
+                let _told = std::io::stderr().write_all(line.as_bytes());
+                None
+            }
+        }
+    }
+
+    /// What the compiler wants for a package. Debian has the name of the MPI behind that of the package where there are several.
+    fn flags_of(&self, package: &str) -> Result<Vec<String>, String> {
+        let mpi = if self.is_of_others_than_openmpi() { "mpich" } else { "openmpi" };
+        let library = format!("-l{package}");
+        for name in [&format!("{package}-{mpi}"), package] {
+            let output = Command::new("pkg-config").args(["--cflags", "--libs", name]).output();
+            let output = output.map_err(|error| format!("pkg-config: {error}"))?;
+            if output.status.success() {
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                // The wrapper of the compiler has MPI's own.
+                let is_its = |flag: &&str| flag.starts_with("-I") || flag.starts_with("-L") || *flag == library;
+                return Ok(text.split_whitespace().filter(is_its).map(str::to_owned).collect());
+            }
+        }
+        Err("pkg-config does not know it".to_owned())
     }
 
     /// The source `name` as a shared library.
