@@ -32,6 +32,7 @@ pub struct Constants {
     pub err_arg: c_int,
     pub err_bad_file: c_int,
     pub err_file_exists: c_int,
+    pub err_file_in_use: c_int,
     pub err_io: c_int,
     pub err_no_space: c_int,
     pub err_no_such_file: c_int,
@@ -72,6 +73,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
     fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
+    fn vgasnet_mpi_io_close(file: u64);
     fn vgasnet_mpi_io_seek(file: u64, offset: i64) -> c_int;
     fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
@@ -216,6 +218,12 @@ pub fn raise(file: u64, code: c_int) -> c_int {
 pub fn set_atomicity(file: u64) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_set_atomicity(file) }
+}
+
+/// Closes MPI's own file. Collective.
+pub fn close(file: u64) {
+    // SAFETY: the file is open.
+    unsafe { vgasnet_mpi_io_close(file) }
 }
 
 /// Sets the individual pointer of MPI's own file.

@@ -1,14 +1,15 @@
 //! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
 
+use crate::LIBRARY;
 use crate::ffi::{self, Comm, constants};
 use crate::queue::Queue;
 use crate::settings::{Hints, Patterns, path_of};
-use crate::sharing::{Hold, Identity};
+use crate::sharing::{Claim, Hold, Identity, Taken};
 use crate::vgasnet::{self, Failed, File, Library, Opening};
 use crate::view::View;
 use crate::{errors, job};
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
@@ -90,38 +91,68 @@ impl Wanted<'_> {
 pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
     let Some(library) = job::library() else { return next() };
     let code = next();
-    if code == SUCCESS {
-        cache(library, &wanted(), handle());
+    if code != SUCCESS {
+        return code;
     }
-    code
+    match cache(library, &wanted(), handle()) {
+        Ok(()) => SUCCESS,
+        Err(Taken) => {
+            ffi::close(handle());
+            constants().err_file_in_use
+        }
+    }
 }
 
-fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) {
-    let Some(comm) = Comm::dup(wanted.comm) else { return };
+fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<(), Taken> {
+    let Some(comm) = Comm::dup(wanted.comm) else { return Ok(()) };
     let path = CString::new(path_of(wanted.name)).ok();
     let identity = path.as_deref().and_then(Identity::of);
     let first = identity.and_then(first_of);
     if !comm.all(first.is_none()) {
-        return share(library, wanted, handle, comm, first);
+        share(library, wanted, handle, comm, first);
+        return Ok(());
     }
     let members = comm.world_ranks();
     let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
     let is_meant = || !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern);
     if !comm.all(members.is_some() && is_meant()) {
-        return comm.free();
+        comm.free();
+        return Ok(());
     }
-    let (Some(path), Some(members)) = (path, members) else { return };
+    let (Some(path), Some(members)) = (path, members) else { return Ok(()) };
+    let claim = claimed(wanted, &comm, &path)?;
     // One job's ranks only make teams, so the first rank's count names this one.
-    let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else { return };
+    let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else {
+        return Ok(());
+    };
     let team = library.team_of(&members, tag as u32);
     let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
     let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
     let Ok(file) = library.open(team, &Opening { path: &path, flags, stripe_bytes, io_ranks }) else {
         library.free_team(team);
-        return comm.free();
+        comm.free();
+        return Ok(());
     };
-    let hold = Hold::Own { team, name: u64::from(members[0]) << 32 | tag, identity };
+    let hold = Hold::Own { team, name: u64::from(members[0]) << 32 | tag, identity, claim: Mutex::new(claim) };
     begin(wanted, CachedFile::new(library, (handle, file), comm, hold));
+    Ok(())
+}
+
+/// Claims a file for a communicator that may write it, at its first rank. Collective.
+fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: &CStr) -> Result<Option<Claim>, Taken> {
+    let own = if comm.rank == 0 && wanted.may_write() { Claim::of(path) } else { Ok(None) };
+    if comm.all(own.is_ok()) {
+        return own;
+    }
+    if comm.rank == 0 {
+        let path = path.to_string_lossy();
+        eprintln!(
+            "{LIBRARY}: MPI_File_open: {path}: ranks of another communicator, or of another job, cache and write the file, too; \
+             leave it out of VGASNET_MPI_FILES, or give it the hint vgasnet_cache=disable"
+        );
+    }
+    comm.free();
+    Err(Taken)
 }
 
 /// Has a handle share the file that all its ranks have by another one. Otherwise it is MPI's.
@@ -209,10 +240,13 @@ impl CachedFile {
     fn end(&self) -> Result<(), Failed> {
         self.queue.wait_until_idle();
         let answer = match &self.hold {
-            Hold::Own { team, .. } => {
+            Hold::Own { team, claim, .. } => {
                 shared_with(self.handle).iter().for_each(|second| second.leave());
                 let closed = self.library.close(self.file);
                 self.library.free_team(*team);
+                claim.lock().unwrap_or_else(PoisonError::into_inner).take();
+                // Who opens the file next finds it free.
+                let _free = self.comm.of_first(0);
                 closed
             }
             Hold::Shared { .. } => self.sync(),

@@ -23,7 +23,7 @@ struct constants {
     int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
     int32_t seek_set, seek_current, seek_end;
     int32_t order_fortran, distribute_none, distribute_block, distribute_default;
-    int32_t err_access, err_amode, err_arg, err_bad_file, err_file_exists, err_io, err_no_space, err_no_such_file, err_quota,
+    int32_t err_access, err_amode, err_arg, err_bad_file, err_file_exists, err_file_in_use, err_io, err_no_space, err_no_such_file, err_quota,
         err_read_only, err_other;
 };
 
@@ -59,6 +59,7 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->err_arg = MPI_ERR_ARG;
     constants->err_bad_file = MPI_ERR_BAD_FILE;
     constants->err_file_exists = MPI_ERR_FILE_EXISTS;
+    constants->err_file_in_use = MPI_ERR_FILE_IN_USE;
     constants->err_io = MPI_ERR_IO;
     constants->err_no_space = MPI_ERR_NO_SPACE;
     constants->err_no_such_file = MPI_ERR_NO_SUCH_FILE;
@@ -153,6 +154,11 @@ int vgasnet_mpi_io_raise(uint64_t file, int code) {
 
 int vgasnet_mpi_io_set_atomicity(uint64_t file) {
     return NEXT(File_set_atomicity)(TO_HANDLE(MPI_File, file), 1);
+}
+
+void vgasnet_mpi_io_close(uint64_t file) {
+    MPI_File its = TO_HANDLE(MPI_File, file);
+    NEXT(File_close)(&its);
 }
 
 int vgasnet_mpi_io_seek(uint64_t file, int64_t offset) {

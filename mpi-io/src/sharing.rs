@@ -7,6 +7,8 @@ use crate::LIBRARY;
 use crate::files::CachedFile;
 use crate::vgasnet::{Failed, Team};
 use std::ffi::CStr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a handle has of its file.
@@ -18,6 +20,8 @@ pub enum Hold {
         /// A number that no other file of the job has.
         name: u64,
         identity: Option<Identity>,
+        /// At its first rank.
+        claim: Mutex<Option<Claim>>,
     },
     /// It uses the file of another handle.
     Shared {
@@ -41,6 +45,47 @@ impl Identity {
         let mut about: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: the path is a string, and there is room for the answer.
         (unsafe { libc::stat(path.as_ptr(), &mut about) } == 0).then_some(Identity(about.st_dev, about.st_ino))
+    }
+}
+
+/// A lock of a file that says that a communicator caches and writes it: of two that do so each would write whole blocks over what the other
+/// has written. Those who only read need none.
+#[derive(Debug)]
+pub struct Claim(#[allow(dead_code, reason = "closing it gives the lock back")] OwnedFd);
+
+/// Others cache the file and write it.
+#[derive(Debug)]
+pub struct Taken;
+
+impl Claim {
+    /// A byte far behind all that is read and written, which MPI locks too.
+    const PLACE: i64 = i64::MAX - 1;
+
+    /// Claims the file of a path. `None` where the file system has no locks.
+    ///
+    /// # Errors
+    /// Others have claimed it.
+    pub fn of(path: &CStr) -> Result<Option<Claim>, Taken> {
+        // SAFETY: the path is a string.
+        let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        if opened < 0 {
+            return Ok(None);
+        }
+        // SAFETY: the file was just opened.
+        let file = unsafe { OwnedFd::from_raw_fd(opened) };
+        // SAFETY: all fields may be 0.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as i16;
+        lock.l_whence = libc::SEEK_SET as i16;
+        (lock.l_start, lock.l_len) = (Self::PLACE, 1);
+        // SAFETY: the file is open, and the lock is one.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) } == 0 {
+            return Ok(Some(Claim(file)));
+        }
+        match std::io::Error::last_os_error().raw_os_error() {
+            Some(libc::EAGAIN | libc::EACCES) => Err(Taken),
+            _ => Ok(None),
+        }
     }
 }
 

@@ -142,6 +142,15 @@ fn of_ways(part: &str, ranks: u32) {
 }
 
 #[test]
+fn files_that_are_open_more_than_once() {
+    let program = c("twice");
+    let file = Scratch::new(&program, "file");
+    let ended = passes(&program, 3, &file, &[], &[]);
+    assert!(ended.stderr.contains("ranks of another communicator"), "{ended}");
+    program.run_without(3, &[file.text()], &[]).expect_done();
+}
+
+#[test]
 fn errors_are_those_of_mpi() {
     let program = c("errors");
     let file = Scratch::new(&program, "file");
