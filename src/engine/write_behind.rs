@@ -6,7 +6,7 @@ use super::{Engine, Work};
 use crate::request::Part;
 use std::collections::VecDeque;
 use vgasnet_protocol::Space;
-use vgasnet_protocol::coherence::{Event, PageId};
+use vgasnet_protocol::coherence::{Cause, Event, PageId};
 
 /// Pages are written behind while one frame in so many is dirty with a file's page, and no more get so while one in so many is.
 const BEHIND_PART: u32 = 4;
@@ -15,8 +15,12 @@ const HELD_PART: u32 = 2;
 /// One frame in so many is not dirty with pages of files, though none of several can be written.
 const FREE_PART: u32 = 4;
 
-/// Dirty pages that a search for one to write passes over, because they are in use, or could not be written, where no part waits.
+/// Dirty pages that a search for one to write passes over, because they are in use, or could not be written, unless parts would wait for
+/// ever.
 const LOOKS_MAX: usize = 64;
+
+/// So many pages are begun to be written at a time for parts that wait.
+const WRITES_MAX: usize = 16;
 
 /// Where writing goes on, and the parts that wait for it.
 #[derive(Debug)]
@@ -47,14 +51,19 @@ impl Engine {
 
     #[inline(never)]
     fn pass_or_hold_of_file(&mut self, part: Part) -> Option<Part> {
-        let (cache, page) = (&self.protocol.cache, part.piece.page);
-        let is_below = |most| cache.dirty_of_files() < most;
-        if cache.will_be_dirty(page) || is_below(self.dirty_pages_max(0)) || is_below(self.dirty_pages_max_for(page)) {
+        if self.may_pass(part.piece.page) {
             return Some(part);
         }
         self.write_behind.held.push_back(part);
         self.write_one_behind(true);
         None
+    }
+
+    /// Whether a page of a file may get dirty now.
+    fn may_pass(&self, page: PageId) -> bool {
+        let cache = &self.protocol.cache;
+        let is_below = |most| cache.dirty_of_files() < most;
+        cache.will_be_dirty(page) || is_below(self.dirty_pages_max(0)) || is_below(self.dirty_pages_max_for(page))
     }
 
     /// How many pages of files may be dirty, where so many are of other files and cannot be written.
@@ -95,7 +104,8 @@ impl Engine {
             let frame = cache.dirty_frame(page).filter(|frame| cache.evictable(*frame));
             frame.is_some_and(|frame| is_in_use || !table.is_pinned(frame)) && !files.is_unwritten(page)
         };
-        let looks = if is_awaited { usize::MAX } else { LOOKS_MAX };
+        // What is being written already lets parts go on.
+        let looks = if is_awaited && cache.flushed() { usize::MAX } else { LOOKS_MAX };
         let from = |page, is_in_use| cache.dirty_from(page).take(looks).find(|page| may_go(*page, is_in_use));
         let idle = from(self.write_behind.next, false).or_else(|| from(FIRST, false));
         let Some(page) = idle.or_else(|| from(FIRST, true).filter(|_| is_awaited)) else { return };
@@ -106,13 +116,18 @@ impl Engine {
 
     /// Lets parts go on that have waited until fewer pages are dirty. Where nothing can be written, they fail.
     pub(super) fn retry_held(&mut self) {
-        for _ in 0..self.write_behind.held.len() {
-            let Some(part) = self.write_behind.held.pop_front() else { break };
-            match self.pass_or_hold(part) {
-                Some(part) => self.fetch_for(part),
-                // It is the last again.
-                None => self.fail_held(),
+        while let Some(part) = self.write_behind.held.pop_front() {
+            if self.may_pass(part.piece.page) {
+                self.fetch_for(part);
+            } else if let Some(cause) = self.why_in_vain(part.piece.page) {
+                self.work.push_back(Work::Fail { parts: vec![part], cause });
+            } else {
+                self.write_behind.held.push_front(part);
+                break;
             }
+        }
+        for nth in 0..self.write_behind.held.len().min(WRITES_MAX) {
+            self.write_one_behind(nth == 0);
         }
         // What is to be written behind must reach the storage in this drive: there may be no other.
         if !self.events.is_empty() {
@@ -120,20 +135,13 @@ impl Engine {
         }
     }
 
-    /// The part that was held last fails, if the pages that keep it are such as could not be written.
-    fn fail_held(&mut self) {
-        let Some(page) = self.write_behind.held.back().map(|part| part.piece.page) else { return };
+    /// Why a page cannot get dirty, if the pages that keep it from that are such as could not be written.
+    fn why_in_vain(&self, page: PageId) -> Option<Cause> {
         if self.stuck_pages(|_| true) < self.dirty_pages_max_for(page) {
-            return;
+            return None;
         }
         let (cache, files) = (&self.protocol.cache, &self.files);
-        let cause = files
-            .refusal(page.space)
-            .or_else(|| cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page)));
-        if let Some(cause) = cause {
-            let parts = self.write_behind.held.pop_back().into_iter().collect();
-            self.work.push_back(Work::Fail { parts, cause });
-        }
+        files.refusal(page.space).or_else(|| cache.dirty_from(FIRST).find_map(|page| files.unwritten_because(page)))
     }
 
     /// How many parts wait until fewer pages are dirty.

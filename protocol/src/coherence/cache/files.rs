@@ -12,7 +12,7 @@ impl Cache {
     }
 
     pub(in super::super) fn on_flush_space(&mut self, space: Space, actions: &mut Vec<Action>) {
-        let dirty: Vec<PageId> = self.pages_of(space).filter(|page| self.dirty_frame(*page).is_some()).collect();
+        let dirty: Vec<PageId> = self.dirty_of_files.range(space.all_pages()).copied().collect();
         dirty.into_iter().for_each(|page| self.on_write_back(page, Priority::Soon, actions));
     }
 
@@ -28,7 +28,7 @@ impl Cache {
             page.space.segment().is_none() && !cached.dirty && cached.will_be_dirty()
         };
         let wanted = self.pages.moving().filter(|(page, cached)| is_wanted(*page, cached)).count();
-        self.dirty_of_files + wanted as u32
+        (self.dirty_of_files.len() + wanted) as u32
     }
 
     /// Whether a page is dirty here, or about to be.
@@ -38,7 +38,7 @@ impl Cache {
 
     /// The dirty pages of files from this one on, in order.
     pub fn dirty_from(&self, page: PageId) -> impl Iterator<Item = PageId> + '_ {
-        self.pages.from(page).filter(|(_, cached)| cached.dirty).map(|(page, _)| page)
+        self.dirty_of_files.range(page..).copied()
     }
 
     /// Whether nothing is under way about the pages of a space, as far as this rank has to wait for it.

@@ -35,7 +35,7 @@ use super::{
     Access, Action, CopyVersion, Forward, Outgoing, PageId, Priority, ToCache, ToHome, Waiter, send_cache, send_home,
 };
 use crate::{Nonsense, Rank, Spaces};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
 use free::FreeFrames;
@@ -66,7 +66,7 @@ pub struct Cache {
     /// Pages with a write-back among their deferred actions.
     flushes: u32,
     /// Dirty pages of files.
-    dirty_of_files: u32,
+    dirty_of_files: BTreeSet<PageId>,
     /// Clean evictions of which the home has not been told yet.
     notices: Vec<(PageId, CopyVersion)>,
 }
@@ -86,7 +86,7 @@ impl Cache {
             evictions: 0,
             unhurried: PageQueue::default(),
             flushes: 0,
-            dirty_of_files: 0,
+            dirty_of_files: BTreeSet::new(),
             notices: Vec::new(),
         }
     }
@@ -375,7 +375,9 @@ impl Cache {
         (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, false), cached.deferred.flush.take());
         self.flushes -= u32::from(flush.is_some());
-        self.dirty_of_files -= u32::from(was_dirty && page.space.segment().is_none());
+        if was_dirty && page.space.segment().is_none() {
+            self.dirty_of_files.remove(&page);
+        }
     }
 
     /// Opens the page once its request is answered: with the data, and if it is to write also with the grant.
@@ -404,7 +406,9 @@ impl Cache {
         (cached.flushing, cached.is_recalled) = (false, false);
         let (was_dirty, flush) = (mem::replace(&mut cached.dirty, true), cached.deferred.flush.is_some());
         actions.push(send_home(home, page, ToHome::Done { version: cached.copy }));
-        self.dirty_of_files += u32::from(!was_dirty && page.space.segment().is_none());
+        if !was_dirty && page.space.segment().is_none() {
+            self.dirty_of_files.insert(page);
+        }
         self.open(page, actions);
         if flush {
             self.write_back(page, actions);
