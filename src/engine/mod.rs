@@ -322,13 +322,14 @@ impl Engine {
         self.frames.retry_victims();
         self.handle_events();
         self.balance_frames();
-        self.answer_flushes();
         self.retry_held();
         self.write_aged();
         if self.shipping.is_waiting() {
             self.send_shipments();
         }
         self.storage.advance(&mut self.work);
+        // A flush that finds nothing to write is done by that, and there may be no other drive.
+        self.answer_flushes();
         if !worked && self.work.is_empty() {
             self.handle(Event::Idle);
         }

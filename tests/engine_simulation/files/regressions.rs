@@ -337,3 +337,16 @@ fn a_file_is_cut_when_its_homes_know_that_nothing_is_under_way() {
     }
     close_all(&mut job);
 }
+
+/// The last thing that a rank does is a flush of which it is the home itself, and which finds nothing to write.
+#[test]
+fn a_flush_of_nothing_ends_in_the_drive_that_takes_it_in() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    job.begin_flush(0, space);
+    while job.go_on_with_file(0, space) || job.is_awake(0) {
+        go_on(&mut job);
+    }
+    assert_eq!(job.files.seen.flushes, 1, "a flush waits for ever");
+    close_all(&mut job);
+}
