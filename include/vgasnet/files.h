@@ -52,7 +52,8 @@ typedef struct {
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
  * opened.
  * sync: all that was written is on the disk, and the file has its size. After VGASNET_ERR_IO it may be called again.
- * set_size: cuts the file, or adds zeros.
+ * set_size: cuts the file, or adds zeros. Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
+ * are synced before.
  * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not.
  * set_pointer: sets the file's shared pointer (vgasnet_file_take).
  * preallocate: the file system has space for the first size bytes of the file, which has at least so many; what it has stays as it is.

@@ -88,7 +88,7 @@ entry_points! {
 
     fn vgasnet_file_sync(file: FilePointer) -> c_int {
         let files = attached()?.files();
-        files.sync(&*files.get(number(file)?)?)?;
+        files.sync(&*files.get_beside(number(file)?)?)?;
         Ok(OK)
     }
 
@@ -101,13 +101,13 @@ entry_points! {
     fn vgasnet_file_lock(file: FilePointer, offset: u64, len: u64, exclusive: c_int) -> c_int {
         let files = attached()?.files();
         let mode = if exclusive != 0 { LockMode::Exclusive } else { LockMode::Shared };
-        files.lock(&*files.get(number(file)?)?, offset, len, mode)?;
+        files.lock(&*files.get_beside(number(file)?)?, offset, len, mode)?;
         Ok(OK)
     }
 
     fn vgasnet_file_unlock(file: FilePointer, offset: u64, len: u64) -> c_int {
         let files = attached()?.files();
-        files.unlock(&*files.get(number(file)?)?, offset, len)?;
+        files.unlock(&*files.get_beside(number(file)?)?, offset, len)?;
         Ok(OK)
     }
 
@@ -120,19 +120,19 @@ entry_points! {
 
     fn vgasnet_file_set_atomic(file: FilePointer, atomic: c_int) -> c_int {
         let files = attached()?.files();
-        files.set_atomic(&*files.get(number(file)?)?, atomic != 0)?;
+        files.set_atomic(&*files.get_beside(number(file)?)?, atomic != 0)?;
         Ok(OK)
     }
 
     fn vgasnet_file_set_pointer(file: FilePointer, value: u64) -> c_int {
         let files = attached()?.files();
-        files.set_pointer(&*files.get(number(file)?)?, value)?;
+        files.set_pointer(&*files.get_beside(number(file)?)?, value)?;
         Ok(OK)
     }
 
     fn vgasnet_file_set_size(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
-        files.set_size(&*files.get(number(file)?)?, size_bytes)?;
+        files.set_size(number(file)?, size_bytes)?;
         Ok(OK)
     }
 
@@ -211,7 +211,7 @@ entry_points! {
 
     unsafe fn vgasnet_file_take(file: FilePointer, amount: u64, before: *mut u64) -> c_int {
         let files = attached()?.files();
-        let was = files.take(&*files.get(number(file)?)?, amount);
+        let was = files.take(&*files.get_beside(number(file)?)?, amount);
         if !before.is_null() {
             before.write(was);
         }
@@ -229,7 +229,7 @@ entry_points! {
 
     unsafe fn vgasnet_file_error(file: FilePointer, errno_value: *mut c_int) -> c_int {
         let files = attached()?.files();
-        let errno = files.get(number(file)?)?.first_error();
+        let errno = files.get_beside(number(file)?)?.first_error();
         if !errno_value.is_null() {
             errno_value.write(errno.unwrap_or(0));
         }

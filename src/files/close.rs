@@ -1,12 +1,12 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
+use super::calls::Alone;
 use super::error::Otherwise;
 use super::unwritten::{Told, named, of_all, some_spill};
 use super::{FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
 use std::io;
-use std::sync::{Arc, PoisonError};
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
 
@@ -51,13 +51,7 @@ impl Files {
     /// # Errors
     /// Something could not be written, and is lost. The file is closed.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
-        let file = self.get(number)?;
-        self.open.write().unwrap_or_else(PoisonError::into_inner).remove(&number);
-        // Other threads may still be in calls about it.
-        while Arc::strong_count(&file) > 1 {
-            self.driver().poll();
-            std::thread::yield_now();
-        }
+        let file = self.open.claim(self.driver(), number, Alone::Closing)?;
         self.unlock_all(&file);
         let written = if file.access.write { self.write_all(&file, Otherwise::Lost) } else { Ok(()) };
         self.driver().settle_file(file.space);

@@ -6,6 +6,7 @@
 //! Source: Liao, Coloma and Choudhary, "Cooperative Client-Side File Caching for MPI Applications" (IJHPCA 21(2), 2007); there a
 //! page stays with one rank, and locks keep order.
 
+mod calls;
 mod close;
 mod error;
 mod lists;
@@ -13,32 +14,33 @@ mod locks;
 mod open;
 mod pointer;
 mod size;
+mod table;
 mod transfer;
 mod unwritten;
 
 pub use error::FileError;
 pub use lists::{Lists, Place};
 pub use open::{Access, OpenArguments};
+pub use table::Call;
 pub use transfer::Bytes;
 
 use crate::coll::Coll;
 use crate::engine::{Driver, FileState};
 use crate::ops::Ops;
 use crate::storage::{NamedFile, Warn};
+use calls::Use;
 use locks::Held;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
+use table::Table;
 use vgasnet_protocol::{Space, Stripes};
 
 /// The shared files of a rank that has attached.
 pub struct Files {
     coll: Arc<Coll>,
     ops: Arc<Ops>,
-    /// Those that are open, by the number that the client has.
-    open: RwLock<BTreeMap<u32, Arc<SharedFile>>>,
-    last: AtomicU32,
+    open: Table,
     /// Files that teams have opened of which this rank is the first.
     opened: AtomicU32,
     /// Takes a line for the user.
@@ -69,20 +71,24 @@ pub struct SharedFile {
 impl Files {
     /// No file is open. `tell` takes lines for the user.
     pub fn new(coll: Arc<Coll>, ops: Arc<Ops>, tell: Warn) -> Files {
-        Files { coll, ops, tell, open: RwLock::default(), last: AtomicU32::new(0), opened: AtomicU32::new(0) }
+        Files { coll, ops, tell, open: Table::new(), opened: AtomicU32::new(0) }
     }
 
-    /// The open file of a number.
+    /// Begins a call that uses bytes of an open file, or its size. It waits while another thread sets that.
     ///
     /// # Errors
-    /// There is none.
-    pub fn get(&self, number: u32) -> Result<Arc<SharedFile>, FileError> {
-        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        open.get(&number).cloned().ok_or_else(|| {
-            FileError::argument(format!(
-                "file {number:#x} is not open: it was closed, or never came from vgasnet_file_open"
-            ))
-        })
+    /// No file of this number is open.
+    #[inline]
+    pub fn get(&self, number: u32) -> Result<Call<'_>, FileError> {
+        self.open.begin(self.driver(), number, Use::Bytes)
+    }
+
+    /// Begins another call about an open file: it may wait for other ranks, which set the file's size together with this one.
+    ///
+    /// # Errors
+    /// No file of this number is open.
+    pub fn get_beside(&self, number: u32) -> Result<Call<'_>, FileError> {
+        self.open.begin(self.driver(), number, Use::Beside)
     }
 
     fn driver(&self) -> &Driver {

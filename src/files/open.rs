@@ -8,7 +8,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use vgasnet_protocol::{Rank, Space, Stripes};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -73,10 +73,10 @@ impl Files {
     /// The arguments make no sense, or differ among the ranks; or the file cannot be opened. It is then open on no rank.
     pub fn open(&self, arguments: &OpenArguments<'_>) -> Result<u32, FileError> {
         let (members, me) = self.coll.team(arguments.team)?;
-        let checked = self.check(arguments);
+        let checked = self.check(arguments).and_then(|path| Ok((path, self.open.reserve()?)));
         let hash = hash_of(arguments);
         let all = self.coll.gather_all(arguments.team, if checked.is_ok() { hash } else { 0 })?;
-        let path = checked?;
+        let (path, reserved) = checked?;
         if all.iter().any(|others| *others != hash) {
             return Err(FileError::argument(format!(
                 "{}: ranks of the team open it with different arguments; give the same on all of them",
@@ -117,7 +117,8 @@ impl Files {
             stripes: self.stripes(homes, arguments.stripe_bytes),
             members,
         };
-        self.begin(file, told.size_bytes)
+        self.begin(&file, told.size_bytes)?;
+        Ok(reserved.open(file))
     }
 
     fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {
@@ -127,16 +128,14 @@ impl Files {
     }
 
     /// Has the engines of all ranks know the file.
-    fn begin(&self, file: SharedFile, size_bytes: u64) -> Result<u32, FileError> {
+    fn begin(&self, file: &SharedFile, size_bytes: u64) -> Result<(), FileError> {
         let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
         self.driver().engine().open_file(file.space, stripes, pages, named, state);
         // A rank that knows the file may be asked about it.
         self.coll.gather_all(file.team, 0_u32)?;
-        let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
-        self.open.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(file));
-        Ok(number)
+        Ok(())
     }
 
     fn check(&self, arguments: &OpenArguments<'_>) -> Result<PathBuf, FileError> {

@@ -1,5 +1,6 @@
 //! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
 
+use super::calls::Alone;
 use super::error::Otherwise;
 use super::{Bytes, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
@@ -70,11 +71,12 @@ impl Files {
         }
     }
 
-    /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team.
+    /// Makes the file so long: cuts it, or adds zeros. Collective over the file's team. Calls of other threads end before, or wait.
     ///
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
-    pub fn set_size(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
+    pub fn set_size(&self, number: u32, bytes: u64) -> Result<(), FileError> {
+        let file = &*self.open.claim(self.driver(), number, Alone::Cutting)?;
         self.check_size(file, bytes)?;
         self.write_all(file, Otherwise::Kept)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));

@@ -21,9 +21,15 @@ fn setup((ranks, kib, pool_pages, peer_memory): (u32, u64, u64, bool)) -> Setup 
 
 /// Runs a part of the program in a directory of its own.
 fn run_part(part: &str, setup: Setup, more: &[(&'static str, &str)]) -> Ended {
-    let program = compile::program("shared_files", Language::C99, Linking::Shared);
+    run_program("shared_files", &[part], setup, more)
+}
+
+/// Runs a program with a directory of its own as the last argument.
+fn run_program(name: &str, args: &[&str], setup: Setup, more: &[(&'static str, &str)]) -> Ended {
+    let program = compile::program(name, Language::C99, Linking::Shared);
     let dir = fresh_dir();
-    let ended = run_with(&program, &[part, path_text(&dir)], setup, more);
+    let args: Vec<&str> = args.iter().copied().chain([path_text(&dir)]).collect();
+    let ended = run_with(&program, &args, setup, more);
     std::fs::remove_dir_all(&dir).expect("a directory of ours");
     ended
 }
@@ -63,6 +69,13 @@ fn what_is_spilled_is_read_and_written() {
         assert!(ended.expect(0).stderr.contains(": cannot be written: "), "{ended}");
     }
     run_part("unread", setup(SETUPS[3]), &[SPILL, (FAULT, "file-read:1:20")]).expect(0);
+}
+
+#[test]
+fn threads_use_a_file_while_its_size_is_set() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        run_program("shared_file_threads", &[], setup(of), &[]).expect(0);
+    }
 }
 
 #[test]

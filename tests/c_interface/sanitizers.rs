@@ -65,7 +65,7 @@ const ARGUMENTS: [(&str, &[&str]); 18] = [
     ("partly", &["all"]),
     ("readonly", &["phases"]),
     ("scattered", &["blocks"]),
-    // And a directory.
+    // And a directory, as `shared_file_threads`.
     ("shared_files", &["rounds"]),
     ("signals", &["after", "plain"]),
     ("stats", &["hits"]),
@@ -115,7 +115,7 @@ impl Checker {
     fn run(&self, name: &str) {
         let args = ARGUMENTS.iter().chain(&EXAMPLES).find(|(of, _)| *of == name).map_or(&[][..], |(_, args)| args);
         let mut args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let dir = ["shared_files", "file_space", "file_systems"].contains(&name).then(fresh_dir);
+        let dir = (name.starts_with("shared_file") || name.starts_with("file_s")).then(fresh_dir);
         args.extend(dir.iter().map(|dir| dir.to_string_lossy().into_owned()));
         args.extend((name == "file_systems").then(|| "elsewhere".to_owned()));
         let (program, args) = if name == "dlopened" {

@@ -1,0 +1,244 @@
+//! The open files of a rank, by the number that the client has. Finding one takes no lock.
+
+use super::calls::{Alone, Attempt, Calls, Use, WORDS};
+use super::{FileError, SharedFile};
+use crate::engine::Driver;
+use crate::sys::{Signalproof, places_of_thread, thread_key};
+use std::cell::UnsafeCell;
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::{Mutex, OnceLock};
+
+/// Files that a rank has open at a time, at most.
+const FILES_MAX: u32 = 4096;
+
+/// The files of a rank.
+pub(super) struct Table {
+    slots: Box<[OnceLock<Box<Slot>>]>,
+    numbers: Mutex<Numbers>,
+}
+
+/// The place of a file. It stays when that is closed, for the next one.
+struct Slot {
+    calls: Calls,
+    /// Written while no file is open here, by who has the number, or by who has the file alone. Calls only read it.
+    file: UnsafeCell<Option<SharedFile>>,
+}
+
+const fn is_for_all_threads<T: Send + Sync>() {}
+const _: () = is_for_all_threads::<SharedFile>();
+
+// SAFETY: threads may share the file, or hand it to each other. `calls` keeps those that read it and the one that changes it
+// from each other, and orders what they do.
+unsafe impl Sync for Slot {}
+
+/// Numbers that no file has. Modulo [`FILES_MAX`] they are places; what is above that changes with each file of a place.
+#[derive(Default)]
+struct Numbers {
+    /// Those of places that had a file before, in the order in which they are to be given: a number comes again late.
+    used: VecDeque<u32>,
+    /// How many places had a file so far.
+    places: u32,
+}
+
+/// A number that a file is to have.
+pub(super) struct Reserved<'a> {
+    table: &'a Table,
+    number: u32,
+}
+
+/// A call about a file, which stays open until that ends.
+pub struct Call<'a> {
+    driver: &'a Driver,
+    slot: &'a Slot,
+    word: usize,
+    what: Use,
+}
+
+/// A file that one thread has alone.
+pub(super) struct Own<'a> {
+    driver: &'a Driver,
+    table: &'a Table,
+    slot: &'a Slot,
+    number: u32,
+    why: Alone,
+}
+
+impl Table {
+    pub(super) fn new() -> Table {
+        let slots = (0..FILES_MAX).map(|_| OnceLock::new()).collect();
+        Table { slots, numbers: Mutex::default() }
+    }
+
+    /// Takes a number.
+    ///
+    /// # Errors
+    /// No file may be opened any more.
+    pub(super) fn reserve(&self) -> Result<Reserved<'_>, FileError> {
+        let mut numbers = Signalproof::lock(&self.numbers);
+        let place = numbers.places;
+        let new = (place < FILES_MAX).then_some(FILES_MAX + place);
+        let number = if new.is_some() { new } else { numbers.used.pop_front() };
+        numbers.places += u32::from(new.is_some());
+        drop(numbers);
+        let number = number.ok_or_else(|| {
+            FileError::argument(format!("this rank has {FILES_MAX} files open; close some of them first"))
+        })?;
+        Ok(Reserved { table: self, number })
+    }
+
+    /// Begins a call about a file. It waits while another thread closes the file, and for a use of its bytes while another has it cut.
+    ///
+    /// # Errors
+    /// The file is not open.
+    #[inline]
+    pub(super) fn begin<'a>(&'a self, driver: &'a Driver, number: u32, what: Use) -> Result<Call<'a>, FileError> {
+        let slot = self.slot(number).ok_or_else(|| not_open(number))?;
+        let word = word_of_thread();
+        if slot.calls.begin(word, number, what) != Attempt::Done {
+            slot.begin_later(driver, word, number, what)?;
+        }
+        Ok(Call { driver, slot, word, what })
+    }
+
+    /// Has a file for this thread alone, once the calls about it are over that are in the way.
+    ///
+    /// # Errors
+    /// The file is not open.
+    pub(super) fn claim<'a>(&'a self, driver: &'a Driver, number: u32, why: Alone) -> Result<Own<'a>, FileError> {
+        let slot = self.slot(number).ok_or_else(|| not_open(number))?;
+        while slot.calls.claim(number, why) != Attempt::Done {
+            slot.wait(driver, 0, number, Use::Bytes)?;
+        }
+        let own = Own { driver, table: self, slot, number, why };
+        driver.wait_until(&|| slot.calls.are_over(why));
+        Ok(own)
+    }
+
+    fn slot(&self, number: u32) -> Option<&Slot> {
+        self.slots[(number % FILES_MAX) as usize].get().map(Box::as_ref)
+    }
+}
+
+impl Slot {
+    /// A call did not begin at once.
+    #[cold]
+    fn begin_later(&self, driver: &Driver, word: usize, number: u32, what: Use) -> Result<(), FileError> {
+        loop {
+            // Who waits to have the file alone may have seen that this one was counted.
+            driver.notify();
+            self.wait(driver, word, number, what)?;
+            if self.calls.begin(word, number, what) == Attempt::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits while another thread has the file alone.
+    fn wait(&self, driver: &Driver, word: usize, number: u32, what: Use) -> Result<(), FileError> {
+        driver.wait_until(&|| self.calls.look(word, number, what) != Attempt::Barred);
+        if self.calls.look(word, number, what) == Attempt::NotOpen { Err(not_open(number)) } else { Ok(()) }
+    }
+}
+
+impl Reserved<'_> {
+    /// The file is open from now on. Returns its number.
+    pub(super) fn open(self, file: SharedFile) -> u32 {
+        let slot = self.table.slots[(self.number % FILES_MAX) as usize]
+            .get_or_init(|| Box::new(Slot { calls: Calls::new(), file: UnsafeCell::new(None) }));
+        // SAFETY: no file is open here, so nobody else looks at it, and no other thread has the number.
+        unsafe { *slot.file.get() = Some(file) };
+        slot.calls.open(self.number);
+        let number = self.number;
+        std::mem::forget(self);
+        number
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        Signalproof::lock(&self.table.numbers).used.push_back(next_of(self.number));
+    }
+}
+
+impl Deref for Call<'_> {
+    type Target = SharedFile;
+
+    #[inline]
+    fn deref(&self) -> &SharedFile {
+        // SAFETY: this call was counted, so nobody changes it.
+        unsafe { (*self.slot.file.get()).as_ref() }.expect("a file is open here")
+    }
+}
+
+impl Drop for Call<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.slot.calls.end(self.word, self.what) {
+            self.driver.notify();
+        }
+    }
+}
+
+impl Deref for Own<'_> {
+    type Target = SharedFile;
+
+    fn deref(&self) -> &SharedFile {
+        // SAFETY: only the thread that has it alone changes it, which is this one.
+        unsafe { (*self.slot.file.get()).as_ref() }.expect("a file is open here")
+    }
+}
+
+impl Drop for Own<'_> {
+    /// Others may use the file again, or it is closed.
+    fn drop(&mut self) {
+        if self.why == Alone::Closing {
+            // SAFETY: no call is under way, and none begins.
+            unsafe { *self.slot.file.get() = None };
+        }
+        self.slot.calls.give_back(self.why);
+        if self.why == Alone::Closing {
+            Signalproof::lock(&self.table.numbers).used.push_back(next_of(self.number));
+        }
+        self.driver.notify();
+    }
+}
+
+/// The next number of the same place. None is 0.
+fn next_of(number: u32) -> u32 {
+    number.checked_add(FILES_MAX).unwrap_or(FILES_MAX + number % FILES_MAX)
+}
+
+/// The word in which the calling thread counts its calls.
+#[inline]
+fn word_of_thread() -> usize {
+    places_of_thread(thread_key()).next().expect("a table has places") % WORDS
+}
+
+fn not_open(number: u32) -> FileError {
+    FileError::argument(format!("file {number:#x} is not open: it was closed, or never came from vgasnet_file_open"))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_not_0_and_come_again_late() {
+        let table = Table::new();
+        let all: Vec<Reserved<'_>> = (0..FILES_MAX).map(|_| table.reserve().expect("there is room")).collect();
+        assert_eq!((all[0].number, all[4095].number), (4096, 8191));
+        assert!(table.reserve().is_err(), "all places are taken");
+        drop(all);
+        let again = table.reserve().expect("there is room");
+        assert_eq!(again.number, 8192, "the place is used again, with another number");
+        assert_eq!(next_of(u32::MAX), FILES_MAX + 4095);
+    }
+
+    #[test]
+    fn a_number_that_no_file_has_had_is_found_nowhere() {
+        let table = Table::new();
+        let reserved = table.reserve().expect("there is room");
+        assert!([0, 77, reserved.number, u32::MAX].iter().all(|number| table.slot(*number).is_none()));
+    }
+}
