@@ -66,6 +66,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_comm_dup(comm: u64, own: *mut u64) -> c_int;
     fn vgasnet_mpi_io_comm_free(comm: u64) -> c_int;
     fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_ranks_of_all(ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, number: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
@@ -152,6 +153,14 @@ impl Comm {
         // SAFETY: it was made.
         let is_made = is_made && unsafe { vgasnet_mpi_io_place(handle, &mut rank, &mut ranks) } == SUCCESS;
         is_made.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
+    }
+
+    /// Whether it has one rank, and the job has more.
+    pub fn is_one_of_several(&self) -> bool {
+        let mut all = 0;
+        // SAFETY: MPI runs.
+        let error = unsafe { vgasnet_mpi_io_ranks_of_all(&mut all) };
+        self.ranks == 1 && (error != SUCCESS || all > 1)
     }
 
     /// Its ranks as those of `MPI_COMM_WORLD`, if all are there.

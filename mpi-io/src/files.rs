@@ -113,7 +113,9 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<
         return Ok(());
     }
     let members = comm.world_ranks();
-    let by_pattern = || path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
+    // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
+    let by_pattern =
+        || !comm.is_one_of_several() && path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
     let is_meant = || !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern);
     if !comm.all(members.is_some() && is_meant()) {
         comm.free();

@@ -95,6 +95,10 @@ int vgasnet_mpi_io_place(uint64_t comm, int *rank, int *ranks) {
     return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
 }
 
+int vgasnet_mpi_io_ranks_of_all(int *ranks) {
+    return NEXT(Comm_size)(MPI_COMM_WORLD, ranks);
+}
+
 /* The ranks of a communicator as those of MPI_COMM_WORLD. Returns 0 if one of them is not there. */
 int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     MPI_Group group, world;

@@ -145,9 +145,9 @@ fn of_ways(part: &str, ranks: u32) {
 fn files_that_are_open_more_than_once() {
     let program = c("twice");
     let file = Scratch::new(&program, "file");
-    let ended = passes(&program, 3, &file, &[], &[]);
+    let ended = passes(&program, 4, &file, &[], &[]);
     assert!(ended.stderr.contains("ranks of another communicator"), "{ended}");
-    program.run_without(3, &[file.text()], &[]).expect_done();
+    program.run_without(4, &[file.text()], &[]).expect_done();
 }
 
 #[test]
