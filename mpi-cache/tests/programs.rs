@@ -7,7 +7,7 @@ static SUITE: Suite = Suite {
     programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
     scratch: env!("CARGO_TARGET_TMPDIR"),
     library: ("libvgasnet_mpi_cache.so", "libvgasnet-mpi-cache.so"),
-    beside: None,
+    beside: &[],
     tool: Some("tool"),
     variables: &["VGASNET_MPI_CACHE", "VGASNET_MPI_CACHE_SIZE", "VGASNET_MPI_CACHE_STATS"],
 };

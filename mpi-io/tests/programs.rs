@@ -8,7 +8,7 @@ static SUITE: Suite = Suite {
     programs: concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs"),
     scratch: env!("CARGO_TARGET_TMPDIR"),
     library: ("libvgasnet_mpi_io.so", "libvgasnet-mpi-io.so"),
-    beside: Some("libvgasnet.so"),
+    beside: &["libvgasnet.so"],
     tool: None,
     variables: &[
         "VGASNET_MPI_FILES",
@@ -197,6 +197,25 @@ fn the_library_may_be_linked() {
     let program = c("hints").linked();
     let file = Scratch::new(&program, "linked.dat");
     program.run_without(2, &[file.text(), "vgasnet_cache", "enable", "1"], &[]).expect_done().expect_silence();
+}
+
+/// The library works together with that for cached gets, whichever comes first.
+#[test]
+fn gets_may_be_cached_as_well() {
+    let program = c("both");
+    let cache = SUITE.other_library("libvgasnet_mpi_cache.so");
+    let gets = ("VGASNET_MPI_CACHE", "always");
+    for is_first in [true, false] {
+        let file = Scratch::new(&program, "file");
+        let arguments = [file.text()];
+        let variables = [ALL_FILES, EXPECTED, gets];
+        let ended = if is_first {
+            program.run_behind(&cache, 3, &arguments, &variables)
+        } else {
+            program.run_before(&cache, 3, &arguments, &variables)
+        };
+        ended.expect_done();
+    }
 }
 
 #[test]

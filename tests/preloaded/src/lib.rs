@@ -26,8 +26,8 @@ pub struct Suite {
     pub scratch: &'static str,
     /// The library as cargo calls it, and as users do.
     pub library: (&'static str, &'static str),
-    /// A library that has to lie beside it.
-    pub beside: Option<&'static str>,
+    /// Libraries that have to lie beside it.
+    pub beside: &'static [&'static str],
     /// A source there that all programs in C are linked with as a library of its own, if any.
     pub tool: Option<&'static str>,
     /// Variables that programs do not inherit.
@@ -135,10 +135,13 @@ impl Suite {
 
     /// The library by the name that it is installed by.
     pub fn library(&self) -> PathBuf {
-        if let Some(beside) = self.beside {
-            self.installed(beside, beside);
-        }
+        self.beside.iter().for_each(|beside| drop(self.installed(beside, beside)));
         self.installed(self.library.0, self.library.1)
+    }
+
+    /// A library of another suite, which cargo has built before, for the same MPI.
+    pub fn other_library(&self, built: &str) -> PathBuf {
+        self.installed(built, built)
     }
 
     /// Compiles a program. `name` is that of its source, without the end.
@@ -261,6 +264,12 @@ impl Program {
     /// Runs it with this library preloaded before the suite's.
     pub fn run_behind(&self, before: &Path, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
         let libraries = format!("{}:{}", before.display(), self.suite.library().display());
+        self.start(Some(libraries), ranks, arguments, variables)
+    }
+
+    /// Runs it with this library preloaded behind the suite's.
+    pub fn run_before(&self, behind: &Path, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        let libraries = format!("{}:{}", self.suite.library().display(), behind.display());
         self.start(Some(libraries), ranks, arguments, variables)
     }
 
