@@ -68,6 +68,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_ranks_of_all(ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
     fn vgasnet_mpi_io_least(comm: u64, number: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
@@ -169,6 +170,13 @@ impl Comm {
         // SAFETY: there is room for all of them.
         let found = unsafe { vgasnet_mpi_io_world_ranks(self.handle, self.ranks as c_int, members.as_mut_ptr()) };
         (found != 0).then(|| members.into_iter().map(|rank| rank as u32).collect())
+    }
+
+    /// Waits in MPI until all ranks have come. Collective. What is collective in vgasnet comes behind this: who waits there does not serve
+    /// MPI, and a rank may not come before it is served, as one that ends an epoch of a window.
+    pub fn meet(&self) {
+        // SAFETY: the communicator is there.
+        let _met = unsafe { vgasnet_mpi_io_meet(self.handle) };
     }
 
     /// Whether this holds on all ranks. Collective.

@@ -241,6 +241,7 @@ impl CachedFile {
     /// Ends caching: other programs see what was written. Collective.
     fn end(&self) -> Result<(), Failed> {
         self.queue.wait_until_idle();
+        self.comm.meet();
         let answer = match &self.hold {
             Hold::Own { team, claim, .. } => {
                 shared_with(self.handle).iter().for_each(|second| second.leave());

@@ -117,6 +117,11 @@ int vgasnet_mpi_io_world_ranks(uint64_t comm, int ranks, int *members) {
     return is_found;
 }
 
+/* Collective: returns when all ranks have come. */
+int vgasnet_mpi_io_meet(uint64_t comm) {
+    return NEXT(Barrier)(TO_HANDLE(MPI_Comm, comm));
+}
+
 /* Collective: the smallest of the ranks' numbers. */
 int vgasnet_mpi_io_least(uint64_t comm, int *number) {
     return NEXT(Allreduce)(MPI_IN_PLACE, number, 1, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));

@@ -92,6 +92,7 @@ impl Claim {
 impl CachedFile {
     /// `MPI_File_sync`. Collective.
     pub fn sync(&self) -> Result<(), Failed> {
+        self.comm.meet();
         match self.hold {
             Hold::Own { .. } | Hold::Shared { by_all: true, .. } => self.library.sync(self.file),
             Hold::Shared { .. } => self.library.flush(self.file),
@@ -100,6 +101,7 @@ impl CachedFile {
 
     /// Has the file so many bytes; `may_cut` unless it is to have at least so many. Collective.
     pub fn resize(&self, bytes: u64, may_cut: bool) -> Result<(), Failed> {
+        self.comm.meet();
         if may_cut && self.is_by_all() {
             return self.library.set_size(self.file, bytes);
         }
@@ -129,6 +131,7 @@ impl CachedFile {
     /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned
     /// on stays on.
     pub fn set_atomic(&self, is_atomic: bool) -> Result<(), Failed> {
+        self.comm.meet();
         match self.hold {
             Hold::Own { .. } => self.library.set_atomic(self.file, is_atomic),
             Hold::Shared { by_all: true, .. } if is_atomic => self.library.set_atomic(self.file, true),
@@ -142,6 +145,7 @@ impl CachedFile {
 
     /// Sets the shared pointer. Collective.
     pub fn set_pointer(&self, value: u64) -> Result<(), Failed> {
+        self.comm.meet();
         match &self.hold {
             Hold::Own { .. } => self.library.set_pointer(self.file, value),
             Hold::Shared { pointer, .. } => {
