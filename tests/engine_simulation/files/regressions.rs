@@ -248,6 +248,28 @@ fn a_page_that_is_being_overwritten_counts_as_dirty() {
     close_all(&mut job);
 }
 
+/// A part waits, and each look at it has another page written. That is begun in the drive which looks: there may be no other.
+#[test]
+fn what_a_part_that_is_held_has_written_is_begun_in_the_same_drive() {
+    let mut job = job(1, 8, 4);
+    let space = open(&mut job, 1);
+    // Pages that are not side by side, so that each is a write of its own.
+    [0, 2].into_iter().for_each(|index| put(&mut job, 0, space, index * PAGE_BYTES, PAGE_BYTES));
+    for (at, index) in [4, 5].into_iter().enumerate() {
+        call(&mut job, 0, space, true, index * PAGE_BYTES, PAGE_BYTES);
+        advance(&mut job, 0, at);
+        take_until(&mut job, |task| matches!(task, Task::Fill { .. }));
+    }
+    call(&mut job, 0, space, true, 6 * PAGE_BYTES, PAGE_BYTES);
+    advance(&mut job, 0, 2);
+    assert_eq!(job.nodes[0].engine.held_parts(), 1, "four pages of eight frames get dirty");
+    assert_eq!(job.nodes[0].disk.file_writes(), 0);
+    job.drive(0).expect("no segment's disk fails");
+    assert_eq!(job.nodes[0].disk.file_writes(), 2, "one for the part when it came, one when it was looked at again");
+    go_on(&mut job);
+    close_all(&mut job);
+}
+
 /// A page is to make room, and is about to be written for a part that waits.
 #[test]
 fn a_page_that_is_about_to_be_written_behind_may_be_discarded() {
