@@ -11,7 +11,7 @@ static vgasnet_file_t file;
 static size_t page_len;
 /* Bytes before `low` stay, and have the same values all the time; those from there to `high` come and go. */
 static size_t low, high;
-static volatile int is_over;
+static int is_over;
 
 static unsigned char value_at(uint64_t offset) { return (unsigned char)(offset % 251 + 1); }
 
@@ -29,7 +29,7 @@ static void check_read(const unsigned char *bytes, uint64_t offset, size_t len, 
 static void *use(void *worker) {
     uint64_t state = mixed(1, me, (uint64_t)(uintptr_t)worker);
     unsigned char *bytes = (unsigned char *)allocate(3 * page_len);
-    while (!is_over) {
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
         size_t len = random_length(&state, 2 * page_len), nread = 0;
         uint64_t offset = random_below(&state, high - len), of_write = random_below(&state, low - len);
         vgasnet_file_run_t run[2] = {{offset, len / 2}, {offset + len / 2, len - len / 2}};
@@ -99,7 +99,7 @@ int main(int argc, char **argv) {
         barrier();
         set_size(low + mixed(4, round, 0) % (high - low));
     }
-    is_over = 1;
+    __atomic_store_n(&is_over, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; ++i) CHECK(pthread_join(threads[i], NULL) == 0);
     CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
     free(bytes);
