@@ -57,7 +57,10 @@ impl Files {
         if len == 0 {
             return None;
         }
-        file.state.written_end.fetch_max(end, Ordering::AcqRel);
+        // Mostly it is known: threads that write side by side leave each other's caches alone.
+        if file.state.written_end.load(Ordering::Relaxed) < end {
+            file.state.written_end.fetch_max(end, Ordering::AcqRel);
+        }
         let page_bytes = self.ops.space().page_bytes() as u64;
         Some(PageFilter::of((offset / page_bytes) as u32, ((end - 1) / page_bytes) as u32))
     }
