@@ -26,7 +26,7 @@ pub struct Call {
     /// What the history calls the writes of its runs.
     writes: Range<usize>,
     /// That it writes was noted when it began: nobody notes when it ends.
-    is_noted: bool,
+    pub is_noted: bool,
     /// Where it is one step.
     pub lock: Option<LockId>,
 }

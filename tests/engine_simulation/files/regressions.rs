@@ -3,7 +3,7 @@
 
 use super::steps::Run;
 use super::{Errand, Manner};
-use crate::client::{Range, What};
+use crate::client::{Operation, Range, What};
 use crate::directed::{cost, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Shape, Task};
 use fastrand::Rng;
@@ -322,6 +322,59 @@ fn a_put_to_another_file_does_not_wait_for_blocks_that_cannot_be_written() {
     put(&mut job, 0, other, 0, 8);
     assert_eq!(job.files.seen.failed_writes, 0, "the put has its page");
     cost_of_read(&mut job, other, 2);
+    close_all(&mut job);
+}
+
+/// A put waits for blocks, of which one file has some that cannot be written. A put to that file is still under way, and makes them more.
+#[test]
+fn a_put_does_not_wait_for_blocks_that_get_dirty_after_the_file_was_refused() {
+    let mut job = job(1, 4, 4);
+    let [full, other] = [1, 2].map(|number| open(&mut job, number));
+    [full, other].into_iter().for_each(|space| fill_up(&mut job, space));
+    put(&mut job, 0, full, 0, 8);
+    call(&mut job, 0, full, true, PAGE_BYTES, 8);
+    advance(&mut job, 0, 0);
+    take_until(&mut job, |task| matches!(task, Task::Blocks(..)));
+    job.nodes[0].engine.flush_file(full);
+    let drives = (0..20).find(|_| {
+        job.drive(0).expect("no segment's disk fails");
+        job.nodes[0].engine.refusal(full).is_some()
+    });
+    assert!(drives.is_some(), "the block is written");
+    call(&mut job, 0, other, true, 0, 8);
+    advance(&mut job, 0, 1);
+    go_on(&mut job);
+    assert_eq!(job.files.seen.failed_writes, 1, "the put is told why");
+    cost_of_read(&mut job, other, 2);
+    close_all(&mut job);
+}
+
+/// A flush is refused, about a page that another rank has. The next one asks for it again.
+#[test]
+fn a_flush_after_one_that_was_refused_reaches_the_same_pages() {
+    let mut job = job(3, 16, 4);
+    let space = open(&mut job, 1);
+    let whole = Run { start_bytes: 0, len_bytes: PAGE_BYTES };
+    job.call(1, space, true, vec![whole], &mut Rng::with_seed(3));
+    let is_noted = |operation: &Operation| operation.call.as_ref().is_some_and(|call| call.is_noted);
+    assert!(!is_noted(&job.nodes[1].operations[0]), "its end is noted, which the flush takes");
+    go_on(&mut job);
+    put(&mut job, 2, space, 0, PAGE_BYTES / 2);
+    let dirty = |job: &Job| {
+        let home = &job.nodes[0].engine.protocol().home;
+        home.dirty_owner(vgasnet_protocol::coherence::PageId { space, index: 0 })
+    };
+    let flush_alone = |job: &mut Job| {
+        job.begin_flush(1, space);
+        while job.go_on_with_file(1, space) || job.is_awake(1) {
+            go_on(job);
+        }
+        (job.files.seen.flushes, job.files.seen.failed_flushes)
+    };
+    fill_up(&mut job, space);
+    assert_eq!((flush_alone(&mut job), dirty(&job)), ((1, 1), Some(Rank(2))));
+    job.files.get(space).heal();
+    assert_eq!((flush_alone(&mut job), dirty(&job)), ((2, 1), None));
     close_all(&mut job);
 }
 
