@@ -2,7 +2,7 @@
 
 use crate::support::compile::{self, Language, Linking};
 use crate::support::mounts::{ext, on_own_disk, tmpfs};
-use crate::support::run::{Ended, Setup, fresh_dir, run_with};
+use crate::support::run::{Ended, Setup, conduit, fresh_dir, run_with};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use std::fs;
 use std::ops::Range;
@@ -106,7 +106,12 @@ fn a_rank_that_dies_loses_nothing_that_was_synced() {
         let ended = run_part("dies", &dir, setup(of), more);
         let bytes = fs::read(dir.join("shared")).expect("it was synced");
         let piece = (of.1 as usize * 1024 / 4).max(4096);
-        ended.expect(128 + 9);
+        if conduit() == "smp" {
+            ended.expect(128 + 9);
+        } else {
+            // MPI may end another rank first, which was reading the memory of the one that died.
+            assert!(ended.status.is_some_and(|status| status > 128), "{ended}");
+        }
         assert_eq!(bytes.len(), 96 * piece, "{ended}");
         for (at, block) in (0..).zip(bytes.chunks(4096)) {
             let letter = b'A' + (at * 4096 / piece % 26) as u8;
