@@ -20,6 +20,7 @@ mod loans;
 mod locks;
 mod outbox;
 mod page_statistics;
+mod pending;
 mod performing;
 mod pins;
 mod prefetch;
@@ -38,6 +39,7 @@ pub use arrivals::{Received, Receiver, TAG_ABOVE};
 pub use driver::{Driver, Fail, Locked};
 pub use file_flushes::OwnFlush;
 pub use files::{FileState, Unwritten, joined};
+pub use pending::Pending;
 pub use pins::TooManyPins;
 pub use shipping::{Delivery, Shipment};
 pub use storage_server::{BlockCopies, BlockPlace, EndedRead, OverlaidBlocks, PageRead, StorageServer};
@@ -137,31 +139,6 @@ pub struct Manner {
     /// Small operations whose page is not here may be carried out where it is: what a request costs besides its bytes, as
     /// [`vgasnet_protocol::shipping::REQUEST_BYTES`]. `None`: their page is moved each time.
     pub ships: Option<u64>,
-}
-
-/// How much of each kind is pending in an engine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pending {
-    /// Messages that the conduit has not taken yet.
-    pub messages: usize,
-    /// Parts of operations that wait for a page.
-    pub parts: usize,
-    /// Page transfers to other ranks' frames.
-    pub transfers: usize,
-    /// Pages between the file and a frame.
-    pub storage_operations: usize,
-    /// Closing pages that are still pinned.
-    pub closing: usize,
-    /// Pages that are being fetched ahead.
-    pub ahead: usize,
-    /// Work that nobody has taken.
-    pub work: usize,
-    /// Parts that are carried out elsewhere.
-    pub shipped: usize,
-    /// Requests of other ranks for bytes of pages.
-    pub served: usize,
-    /// Pages about which messages are held back.
-    pub held: usize,
 }
 
 impl Engine {
@@ -364,22 +341,6 @@ impl Engine {
     /// Keeps a message of the rooms above, for which the conduit had no room, until it has.
     pub fn keep_message(&mut self, to: Rank, bytes: Box<[u8]>) {
         self.outbox.keep(to, bytes);
-    }
-
-    /// What is pending now. The frames of the job and the operations of the client bound all of it.
-    pub fn pending(&self) -> Pending {
-        Pending {
-            messages: self.outbox.len(),
-            parts: self.parts.len() + self.held_parts(),
-            transfers: self.transfers.len(),
-            storage_operations: self.storage.operations(),
-            closing: self.closing.len(),
-            ahead: self.prefetch.under_way(),
-            work: self.work.len() + self.refused.len(),
-            shipped: self.shipping.len(),
-            served: self.served.len(),
-            held: self.held.len(),
-        }
     }
 
     fn poll_closing(&mut self) -> bool {

@@ -1,0 +1,46 @@
+//! What an engine has under way, in numbers.
+
+use super::Engine;
+
+/// How much of each kind is pending in an engine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Messages that the conduit has not taken yet.
+    pub messages: usize,
+    /// Parts of operations that wait for a page.
+    pub parts: usize,
+    /// Page transfers to other ranks' frames.
+    pub transfers: usize,
+    /// Pages between the file and a frame.
+    pub storage_operations: usize,
+    /// Closing pages that are still pinned.
+    pub closing: usize,
+    /// Pages that are being fetched ahead.
+    pub ahead: usize,
+    /// Work that nobody has taken.
+    pub work: usize,
+    /// Parts that are carried out elsewhere.
+    pub shipped: usize,
+    /// Requests of other ranks for bytes of pages.
+    pub served: usize,
+    /// Pages about which messages are held back.
+    pub held: usize,
+}
+
+impl Engine {
+    /// What is pending now. The frames of the job and the operations of the client bound all of it.
+    pub fn pending(&self) -> Pending {
+        Pending {
+            messages: self.outbox.len(),
+            parts: self.parts.len() + self.held_parts(),
+            transfers: self.transfers.len(),
+            storage_operations: self.storage.operations(),
+            closing: self.closing.len(),
+            ahead: self.prefetch.under_way(),
+            work: self.work.len() + self.refused.len(),
+            shipped: self.shipping.len(),
+            served: self.served.len(),
+            held: self.held.len(),
+        }
+    }
+}
