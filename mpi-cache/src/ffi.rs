@@ -23,7 +23,6 @@ unsafe extern "C" {
     fn vgasnet_mpi_cache_world_rank() -> c_int;
     fn vgasnet_mpi_cache_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_cache_gather(comm: u64, mine: *const c_void, all: *mut c_void, bytes: c_int) -> c_int;
-    fn vgasnet_mpi_cache_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_cache_members(group: u64, win: u64, ranks: *mut c_int, ranks_max: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush(win: u64, target: c_int) -> c_int;
     fn vgasnet_mpi_cache_flush_local(win: u64, target: c_int) -> c_int;
@@ -93,15 +92,6 @@ pub fn gather<T: Copy>(comm: u64, mine: &T, all: &mut [T]) -> bool {
     let (from, to) = (std::ptr::from_ref(mine).cast(), all.as_mut_ptr().cast());
     // SAFETY: both have as many bytes as are passed on; the element type is made of integers.
     unsafe { vgasnet_mpi_cache_gather(comm, from, to, size_of::<T>() as c_int) == SUCCESS }
-}
-
-/// The value of an info's key.
-pub fn info(info: u64, key: &CStr) -> Option<String> {
-    let mut value: [c_char; 256] = [0; 256];
-    // SAFETY: the info is the program's; the value has so many bytes.
-    let found = unsafe { vgasnet_mpi_cache_info(info, key.as_ptr(), value.as_mut_ptr(), 256) } != 0;
-    // SAFETY: the layer ends it.
-    found.then(|| unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned())
 }
 
 /// The ranks in a window of a group's members.

@@ -13,9 +13,7 @@ struct vgasnet_mpi_cache_next vgasnet_mpi_cache_next;
 
 /* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
 const char *vgasnet_mpi_cache_resolve(void) {
-#define FIND(name)                                                                                  \
-    if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
-    NEXT_FUNCTIONS(FIND)
+    NEXT_FUNCTIONS(FIND_NEXT)
     return NULL;
 }
 
@@ -48,17 +46,6 @@ int vgasnet_mpi_cache_place(uint64_t comm, int *rank, int *ranks) {
 
 int vgasnet_mpi_cache_gather(uint64_t comm, const void *mine, void *all, int bytes) {
     return NEXT(Allgather)(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, TO_HANDLE(MPI_Comm, comm));
-}
-
-/* Returns whether the info has the key; its value is cut to `bytes`. */
-int vgasnet_mpi_cache_info(uint64_t info, const char *key, char *value, int bytes) {
-    int found = 0;
-    char whole[MPI_MAX_INFO_VAL + 1];
-    if (TO_HANDLE(MPI_Info, info) == MPI_INFO_NULL) return 0;
-    if (NEXT(Info_get)(TO_HANDLE(MPI_Info, info), key, MPI_MAX_INFO_VAL, whole, &found) || !found) return 0;
-    strncpy(value, whole, bytes - 1);
-    value[bytes - 1] = '\0';
-    return 1;
 }
 
 /* The ranks of a group as those of the window's group. Returns how many, or -1. */

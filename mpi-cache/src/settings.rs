@@ -63,10 +63,10 @@ const ALLOWED: &str = "allowed are off, epoch, phase, always and checked";
 
 /// The mode that an info asks for. A value that is none is told, and means off.
 pub fn of_info(call: &str, info: u64) -> Option<Mode> {
-    if let Some(value) = ffi::info(info, c"vgasnet_cache") {
+    if let Some(value) = vgasnet_mpi_front::info(info, c"vgasnet_cache") {
         return Some(Mode::from_name(&value).unwrap_or_else(|| refuse(call, "vgasnet_cache", &value, ALLOWED)));
     }
-    let value = ffi::info(info, c"CLAMPI_MODE")?;
+    let value = vgasnet_mpi_front::info(info, c"CLAMPI_MODE")?;
     let allowed = "allowed are 1 (epoch), 2 (always) and 3 (phase)";
     Some(Mode::from_clampi(&value).unwrap_or_else(|| refuse(call, "CLAMPI_MODE", &value, allowed)))
 }

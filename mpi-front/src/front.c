@@ -77,6 +77,18 @@ int vgasnet_mpi_front_is_its_mpi(void) {
 #endif
 }
 
+/* Returns whether the info has the key; its value is cut to `bytes`. */
+int vgasnet_mpi_front_info(uint64_t info, const char *key, char *value, int bytes) {
+    __typeof__(MPI_Info_get) *get = (__typeof__(MPI_Info_get) *)vgasnet_mpi_front_find("MPI_Info_get", "PMPI_Info_get");
+    int found = 0;
+    char whole[MPI_MAX_INFO_VAL + 1];
+    if (get == NULL || TO_HANDLE(MPI_Info, info) == MPI_INFO_NULL) return 0;
+    if (get(TO_HANDLE(MPI_Info, info), key, MPI_MAX_INFO_VAL, whole, &found) || !found) return 0;
+    strncpy(value, whole, bytes - 1);
+    value[bytes - 1] = '\0';
+    return 1;
+}
+
 /* Handles of Fortran are integers. */
 uint64_t vgasnet_mpi_front_win_of(int handle) { return FROM_HANDLE(PMPI_Win_f2c(handle)); }
 uint64_t vgasnet_mpi_front_file_of(int handle) { return FROM_HANDLE(PMPI_File_f2c(handle)); }

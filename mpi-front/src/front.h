@@ -14,6 +14,9 @@ void *vgasnet_mpi_front_find(const char *name, const char *profiling_name);
 
 /* A table of next definitions: FUNCTIONS(X) lists names without MPI_. */
 #define DECLARE_NEXT(name) __typeof__(MPI_##name) *name;
+/* In a function that returns the name of one that no library has, or NULL. NEXT is the library's own. */
+#define FIND_NEXT(name) \
+    if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
 
 #ifdef OPEN_MPI
 /* Handles are addresses of MPI's variables. A process without MPI that loads a library lacks them, and does not use them. */

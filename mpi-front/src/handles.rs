@@ -1,10 +1,11 @@
 //! MPI's handles, which are integers or pointers, as 8 bytes.
 
-use std::ffi::c_int;
 #[cfg(open_mpi)]
 use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_int};
 
 unsafe extern "C" {
+    fn vgasnet_mpi_front_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_front_win_of(handle: c_int) -> u64;
     fn vgasnet_mpi_front_file_of(handle: c_int) -> u64;
     fn vgasnet_mpi_front_comm_of(handle: c_int) -> u64;
@@ -32,6 +33,15 @@ pub fn handle(argument: usize) -> u64 {
 pub unsafe fn handle_at(place: usize) -> u64 {
     // SAFETY: as the caller says; MPI's handles are pointers in Open MPI and integers elsewhere (checked in `front.c`).
     unsafe { if cfg!(open_mpi) { *(place as *const u64) } else { u64::from(*(place as *const u32)) } }
+}
+
+/// The value of an info's key.
+pub fn info(info: u64, key: &CStr) -> Option<String> {
+    let mut value: [c_char; 256] = [0; 256];
+    // SAFETY: the info is the program's; the value has so many bytes.
+    let found = unsafe { vgasnet_mpi_front_info(info, key.as_ptr(), value.as_mut_ptr(), 256) } != 0;
+    // SAFETY: the layer ends it.
+    found.then(|| unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned())
 }
 
 /// The distance of handles in an array.

@@ -2,7 +2,7 @@
 
 use crate::access::{self, Access, At};
 use crate::control::{self, Pointer};
-use crate::ffi::{self, Status};
+use crate::ffi::{self, Status, put};
 use crate::files::{self, Wanted};
 use crate::{job, settings};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -18,18 +18,6 @@ fn int(argument: usize) -> c_int {
 fn file_at(place: usize) -> u64 {
     // SAFETY: MPI has one there, which is a pointer.
     unsafe { *(place as *const u64) }
-}
-
-/// Puts a number where the caller has room for one, and returns MPI's code.
-fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
-    match value {
-        Ok(value) => {
-            // SAFETY: the caller has room for it: MPI's functions put it there, too.
-            unsafe { *(place as *mut T) = value };
-            SUCCESS
-        }
-        Err(code) => code,
-    }
 }
 
 /// A string of the caller's.

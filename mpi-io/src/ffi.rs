@@ -28,7 +28,6 @@ pub struct Constants {
     pub distribute_block: c_int,
     pub distribute_default: c_int,
     pub err_access: c_int,
-    pub err_amode: c_int,
     pub err_arg: c_int,
     pub err_bad_file: c_int,
     pub err_file_exists: c_int,
@@ -72,7 +71,6 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_least(comm: u64, number: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
-    fn vgasnet_mpi_io_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
     fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
     fn vgasnet_mpi_io_close(file: u64);
@@ -209,15 +207,6 @@ impl Comm {
     }
 }
 
-/// The value of an info's key.
-pub fn info(info: u64, key: &CStr) -> Option<String> {
-    let mut value: [c_char; 256] = [0; 256];
-    // SAFETY: the info is the program's; the value has so many bytes.
-    let found = unsafe { vgasnet_mpi_io_info(info, key.as_ptr(), value.as_mut_ptr(), 256) } != 0;
-    // SAFETY: the layer ends it.
-    found.then(|| unsafe { CStr::from_ptr(value.as_ptr()) }.to_string_lossy().into_owned())
-}
-
 /// Sets an info's key.
 pub fn set_info(info: u64, key: &CStr, value: &str) {
     let value = CString::new(value).expect("values of ours have no zeros");
@@ -247,6 +236,18 @@ pub fn close(file: u64) {
 pub fn seek(file: u64, offset: i64) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_seek(file, offset) }
+}
+
+/// Puts a number where the caller of one of MPI's functions has room for it, as those do, and returns MPI's code.
+pub fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
+    match value {
+        Ok(value) => {
+            // SAFETY: the caller has room for it.
+            unsafe { *(place as *mut T) = value };
+            SUCCESS
+        }
+        Err(code) => code,
+    }
 }
 
 /// Where a call says how much it has moved.

@@ -2,7 +2,7 @@
 //! `mpi_f08` without buffers.
 
 use crate::control::{self, Pointer};
-use crate::ffi;
+use crate::ffi::{self, put};
 use crate::files::{self, Wanted};
 use crate::{job, settings};
 use std::ffi::c_int;
@@ -29,18 +29,6 @@ pub(super) fn file(place: usize) -> u64 {
 fn string<'a>(place: usize, len: usize) -> &'a [u8] {
     // SAFETY: Fortran passes a string, and how long it is.
     unsafe { std::slice::from_raw_parts(place as *const u8, len) }.trim_ascii_end()
-}
-
-/// Puts a number where the caller has room for one, and returns MPI's code.
-fn put<T>(place: usize, value: Result<T, c_int>) -> c_int {
-    match value {
-        Ok(value) => {
-            // SAFETY: the caller has room for it: MPI's functions put it there, too.
-            unsafe { *(place as *mut T) = value };
-            SUCCESS
-        }
-        Err(code) => code,
-    }
 }
 
 fn started(provided: *mut c_int) -> c_int {

@@ -8,9 +8,7 @@ struct vgasnet_mpi_io_next vgasnet_mpi_io_next;
 
 /* Finds what the layer calls. Returns the name of a function that there is not, or NULL. */
 const char *vgasnet_mpi_io_resolve(void) {
-#define FIND(name)                                                                                  \
-    if ((NEXT(name) = vgasnet_mpi_front_find("MPI_" #name, "PMPI_" #name)) == NULL) return "MPI_" #name;
-    NEXT_FUNCTIONS(FIND)
+    NEXT_FUNCTIONS(FIND_NEXT)
     return NULL;
 }
 
@@ -23,7 +21,7 @@ struct constants {
     int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
     int32_t seek_set, seek_current, seek_end;
     int32_t order_fortran, distribute_none, distribute_block, distribute_default;
-    int32_t err_access, err_amode, err_arg, err_bad_file, err_file_exists, err_file_in_use, err_io, err_no_space, err_no_such_file, err_quota,
+    int32_t err_access, err_arg, err_bad_file, err_file_exists, err_file_in_use, err_io, err_no_space, err_no_such_file, err_quota,
         err_read_only, err_other;
 };
 
@@ -55,7 +53,6 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->distribute_block = MPI_DISTRIBUTE_BLOCK;
     constants->distribute_default = MPI_DISTRIBUTE_DFLT_DARG;
     constants->err_access = MPI_ERR_ACCESS;
-    constants->err_amode = MPI_ERR_AMODE;
     constants->err_arg = MPI_ERR_ARG;
     constants->err_bad_file = MPI_ERR_BAD_FILE;
     constants->err_file_exists = MPI_ERR_FILE_EXISTS;
@@ -138,17 +135,6 @@ int vgasnet_mpi_io_sums(uint64_t comm, uint64_t mine, uint64_t *before, uint64_t
     *before = 0;
     if ((error = NEXT(Exscan)(&mine, before, 1, MPI_UINT64_T, MPI_SUM, TO_HANDLE(MPI_Comm, comm)))) return error;
     return NEXT(Allreduce)(&mine, all, 1, MPI_UINT64_T, MPI_SUM, TO_HANDLE(MPI_Comm, comm));
-}
-
-/* Returns whether the info has the key; its value is cut to `bytes`. */
-int vgasnet_mpi_io_info(uint64_t info, const char *key, char *value, int bytes) {
-    int found = 0;
-    char whole[MPI_MAX_INFO_VAL + 1];
-    if (TO_HANDLE(MPI_Info, info) == MPI_INFO_NULL) return 0;
-    if (NEXT(Info_get)(TO_HANDLE(MPI_Info, info), key, MPI_MAX_INFO_VAL, whole, &found) || !found) return 0;
-    strncpy(value, whole, bytes - 1);
-    value[bytes - 1] = '\0';
-    return 1;
 }
 
 int vgasnet_mpi_io_info_set(uint64_t info, const char *key, const char *value) {

@@ -1,7 +1,6 @@
 //! Which files are cached, and what vgasnet gets for them.
 
 use crate::LIBRARY;
-use crate::ffi;
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -83,7 +82,7 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
 
 /// The hints of an info.
 pub fn hints_of(info: u64) -> Hints {
-    let hints = hints(|key| ffi::info(info, key));
+    let hints = hints(|key| vgasnet_mpi_front::info(info, key));
     // A stripe has whole pages.
     let stripe_bytes = page_bytes().map_or(0, |page_bytes| hints.stripe_bytes.next_multiple_of(page_bytes));
     Hints { stripe_bytes, ..hints }
