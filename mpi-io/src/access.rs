@@ -59,7 +59,8 @@ impl Access {
         let layout = layout_of(self.datatype).filter(|_| is_allowed).ok_or(Refusal::Next)?;
         let view = file.view();
         let memory = Memory { base: self.buffer, count, layout };
-        if memory.bytes() % view.unit != 0 || matches!(self.at, At::Offset(offset) if offset < 0) {
+        let is_place = |offset: i64| u64::try_from(offset).is_ok_and(|offset| offset.checked_mul(view.unit).is_some());
+        if memory.bytes() % view.unit != 0 || matches!(self.at, At::Offset(offset) if !is_place(offset)) {
             return Err(Refusal::Next);
         }
         let position = self.take_position(&file, &view, memory.bytes());
@@ -81,9 +82,10 @@ impl Access {
             At::Shared => Ok(file.take(units)? * view.unit),
             At::Ordered => {
                 let (before, all) = file.comm.sums(units).map_err(|_| Failed)?;
-                let first = if file.comm.rank == 0 { file.take_in_order(all)? } else { 0 };
+                // The other ranks wait for the first one's answer, whatever that is.
+                let first = if file.comm.rank == 0 { file.take_in_order(all).unwrap_or(u64::MAX) } else { 0 };
                 let first = file.comm.of_first(first).map_err(|_| Failed)?;
-                Ok((first + before) * view.unit)
+                if first == u64::MAX { Err(Failed) } else { Ok((first + before) * view.unit) }
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::ffi;
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How an operation has ended.
 #[derive(Clone, Copy, Debug, Default)]
@@ -83,7 +83,13 @@ fn run() {
             }
         };
         drop(tasks);
-        let Task { work, operation, request, open } = task;
+        task.run();
+    }
+}
+
+impl Task {
+    fn run(self) {
+        let Task { work, operation, request, open } = self;
         operation.end(work());
         if let Some(request) = request {
             ffi::complete(request);
@@ -113,15 +119,20 @@ pub struct Split {
 impl Queue {
     /// Has the thread do something.
     pub fn add(&self, operation: Arc<Operation>, request: Option<u64>, work: Work) {
-        static STARTED: Once = Once::new();
-        STARTED.call_once(|| {
-            let thread = std::thread::Builder::new().name("vgasnet-mpi-io".to_owned());
-            // Without a thread whoever adds something does it himself.
-            let _started = thread.spawn(run);
-        });
+        static HAS_THREAD: OnceLock<bool> = OnceLock::new();
         self.open.count.fetch_add(1, Ordering::AcqRel);
-        lock(&TASKS).push_back(Task { work, operation, request, open: Arc::clone(&self.open) });
-        HAS_TASKS.notify_one();
+        let task = Task { work, operation, request, open: Arc::clone(&self.open) };
+        let has_thread = *HAS_THREAD.get_or_init(|| {
+            let thread = std::thread::Builder::new().name("vgasnet-mpi-io".to_owned());
+            thread.spawn(run).is_ok()
+        });
+        if has_thread {
+            lock(&TASKS).push_back(task);
+            HAS_TASKS.notify_one();
+        } else {
+            // The system gives no thread: whoever adds something does it.
+            task.run();
+        }
     }
 
     /// Waits until no operation of the file is under way.
