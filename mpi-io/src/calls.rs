@@ -1,11 +1,11 @@
 //! The functions of MPI's that the library defines, as C calls them.
 
-use crate::access::{self, Access, At};
+use crate::access;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, Status, put};
 use crate::files::{self, Wanted};
 use crate::{job, settings};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int};
 use vgasnet_mpi_front::{SUCCESS, calls, handle, handle_at};
 
 /// An `int`.
@@ -27,15 +27,6 @@ fn string<'a>(place: usize) -> &'a [u8] {
     }
     // SAFETY: the caller has a string there.
     unsafe { CStr::from_ptr(place as *const c_char) }.to_bytes()
-}
-
-/// Memory, elements, and their datatype.
-pub(super) fn buffer([buffer, count, datatype]: [usize; 3], file: usize, at: At, is_write: bool) -> Access {
-    Access { file: file as u64, at, is_write, buffer, count: i64::from(int(count)), datatype: handle(datatype) }
-}
-
-fn at(argument: usize) -> At {
-    At::Offset(argument as i64)
 }
 
 fn started(code: c_int) -> c_int {
@@ -77,45 +68,65 @@ calls! {
     MPI_File_get_position_shared(file offset) |next| put(offset, control::position(file as u64, Pointer::Shared, next));
 }
 
-calls! {
-    MPI_File_read_at(file offset buf count kind status) |next| access::now(&buffer([buf, count, kind], file, at(offset), false), Status::C(status), next);
-    MPI_File_read_at_all(file offset buf count kind status) |next| access::now(&buffer([buf, count, kind], file, at(offset), false), Status::C(status), next);
-    MPI_File_read(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Individual, false), Status::C(status), next);
-    MPI_File_read_all(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Individual, false), Status::C(status), next);
-    MPI_File_read_shared(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Shared, false), Status::C(status), next);
-    MPI_File_read_ordered(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Ordered, false), Status::C(status), next);
-    MPI_File_write_at(file offset buf count kind status) |next| access::now(&buffer([buf, count, kind], file, at(offset), true), Status::C(status), next);
-    MPI_File_write_at_all(file offset buf count kind status) |next| access::now(&buffer([buf, count, kind], file, at(offset), true), Status::C(status), next);
-    MPI_File_write(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Individual, true), Status::C(status), next);
-    MPI_File_write_all(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Individual, true), Status::C(status), next);
-    MPI_File_write_shared(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Shared, true), Status::C(status), next);
-    MPI_File_write_ordered(file buf count kind status) |next| access::now(&buffer([buf, count, kind], file, At::Ordered, true), Status::C(status), next);
+accesses! {
+    now offset false short: MPI_File_read_at MPI_File_read_at_all;
+    now Individual false short: MPI_File_read MPI_File_read_all;
+    now Shared false short: MPI_File_read_shared;
+    now Ordered false short: MPI_File_read_ordered;
+    later offset false short: MPI_File_iread_at MPI_File_iread_at_all;
+    later Individual false short: MPI_File_iread MPI_File_iread_all;
+    later Shared false short: MPI_File_iread_shared;
+    begin offset false short: MPI_File_read_at_all_begin;
+    begin Individual false short: MPI_File_read_all_begin;
+    begin Ordered false short: MPI_File_read_ordered_begin;
+    now offset true short: MPI_File_write_at MPI_File_write_at_all;
+    now Individual true short: MPI_File_write MPI_File_write_all;
+    now Shared true short: MPI_File_write_shared;
+    now Ordered true short: MPI_File_write_ordered;
+    later offset true short: MPI_File_iwrite_at MPI_File_iwrite_at_all;
+    later Individual true short: MPI_File_iwrite MPI_File_iwrite_all;
+    later Shared true short: MPI_File_iwrite_shared;
+    begin offset true short: MPI_File_write_at_all_begin;
+    begin Individual true short: MPI_File_write_all_begin;
+    begin Ordered true short: MPI_File_write_ordered_begin;
+}
+
+// Of MPI 4.
+#[cfg(mpi_4)]
+accesses! {
+    now offset false long: MPI_File_read_at_c MPI_File_read_at_all_c;
+    now Individual false long: MPI_File_read_c MPI_File_read_all_c;
+    now Shared false long: MPI_File_read_shared_c;
+    now Ordered false long: MPI_File_read_ordered_c;
+    later offset false long: MPI_File_iread_at_c MPI_File_iread_at_all_c;
+    later Individual false long: MPI_File_iread_c MPI_File_iread_all_c;
+    later Shared false long: MPI_File_iread_shared_c;
+    begin offset false long: MPI_File_read_at_all_begin_c;
+    begin Individual false long: MPI_File_read_all_begin_c;
+    begin Ordered false long: MPI_File_read_ordered_begin_c;
+    now offset true long: MPI_File_write_at_c MPI_File_write_at_all_c;
+    now Individual true long: MPI_File_write_c MPI_File_write_all_c;
+    now Shared true long: MPI_File_write_shared_c;
+    now Ordered true long: MPI_File_write_ordered_c;
+    later offset true long: MPI_File_iwrite_at_c MPI_File_iwrite_at_all_c;
+    later Individual true long: MPI_File_iwrite_c MPI_File_iwrite_all_c;
+    later Shared true long: MPI_File_iwrite_shared_c;
+    begin offset true long: MPI_File_write_at_all_begin_c;
+    begin Individual true long: MPI_File_write_all_begin_c;
+    begin Ordered true long: MPI_File_write_ordered_begin_c;
 }
 
 calls! {
-    MPI_File_iread_at(file offset buf count kind request) |next| access::later(&buffer([buf, count, kind], file, at(offset), false), request as *mut c_void, next);
-    MPI_File_iread_at_all(file offset buf count kind request) |next| access::later(&buffer([buf, count, kind], file, at(offset), false), request as *mut c_void, next);
-    MPI_File_iread(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Individual, false), request as *mut c_void, next);
-    MPI_File_iread_all(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Individual, false), request as *mut c_void, next);
-    MPI_File_iread_shared(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Shared, false), request as *mut c_void, next);
-    MPI_File_iwrite_at(file offset buf count kind request) |next| access::later(&buffer([buf, count, kind], file, at(offset), true), request as *mut c_void, next);
-    MPI_File_iwrite_at_all(file offset buf count kind request) |next| access::later(&buffer([buf, count, kind], file, at(offset), true), request as *mut c_void, next);
-    MPI_File_iwrite(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Individual, true), request as *mut c_void, next);
-    MPI_File_iwrite_all(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Individual, true), request as *mut c_void, next);
-    MPI_File_iwrite_shared(file buf count kind request) |next| access::later(&buffer([buf, count, kind], file, At::Shared, true), request as *mut c_void, next);
-}
-
-calls! {
-    MPI_File_read_at_all_begin(file offset buf count kind) |next| access::begin(&buffer([buf, count, kind], file, at(offset), false), "MPI_File_read_at_all", next);
-    MPI_File_read_all_begin(file buf count kind) |next| access::begin(&buffer([buf, count, kind], file, At::Individual, false), "MPI_File_read_all", next);
-    MPI_File_read_ordered_begin(file buf count kind) |next| access::begin(&buffer([buf, count, kind], file, At::Ordered, false), "MPI_File_read_ordered", next);
-    MPI_File_read_at_all_end(file buf status) |next| access::end(file as u64, "MPI_File_read_at_all", Status::C(status), next);
-    MPI_File_read_all_end(file buf status) |next| access::end(file as u64, "MPI_File_read_all", Status::C(status), next);
-    MPI_File_read_ordered_end(file buf status) |next| access::end(file as u64, "MPI_File_read_ordered", Status::C(status), next);
-    MPI_File_write_at_all_begin(file offset buf count kind) |next| access::begin(&buffer([buf, count, kind], file, at(offset), true), "MPI_File_write_at_all", next);
-    MPI_File_write_all_begin(file buf count kind) |next| access::begin(&buffer([buf, count, kind], file, At::Individual, true), "MPI_File_write_all", next);
-    MPI_File_write_ordered_begin(file buf count kind) |next| access::begin(&buffer([buf, count, kind], file, At::Ordered, true), "MPI_File_write_ordered", next);
-    MPI_File_write_at_all_end(file buf status) |next| access::end(file as u64, "MPI_File_write_at_all", Status::C(status), next);
-    MPI_File_write_all_end(file buf status) |next| access::end(file as u64, "MPI_File_write_all", Status::C(status), next);
-    MPI_File_write_ordered_end(file buf status) |next| access::end(file as u64, "MPI_File_write_ordered", Status::C(status), next);
+    MPI_File_read_at_all_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_read_at_all", Status::C(status), next);
+    MPI_File_read_all_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_read_all", Status::C(status), next);
+    MPI_File_read_ordered_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_read_ordered", Status::C(status), next);
+    MPI_File_write_at_all_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_write_at_all", Status::C(status), next);
+    MPI_File_write_all_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_write_all", Status::C(status), next);
+    MPI_File_write_ordered_end(file buf status) |next|
+        access::end(file as u64, "MPI_File_write_ordered", Status::C(status), next);
 }

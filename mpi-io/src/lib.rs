@@ -13,9 +13,9 @@
 #![cfg(feature = "link")]
 
 mod access;
+#[macro_use]
+mod accesses;
 mod calls;
-#[cfg(mpi_4)]
-mod calls_4;
 mod control;
 mod errors;
 mod ffi;
