@@ -1,6 +1,5 @@
 //! What the user asks for: environment variables and the keys of infos.
 
-use crate::ffi;
 use crate::report::line;
 use std::ffi::OsString;
 use std::fmt;
