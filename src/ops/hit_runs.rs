@@ -5,6 +5,7 @@ use super::hit::{PinnedPage, SMALL_BYTES_MAX};
 use super::{Direction, Ops, Run};
 use crate::memory::DIRTY_BLOCK_BYTES;
 use crate::stats;
+use crate::sys;
 
 /// Runs that are done together. Their lists, which may lie in the own segment, are read before a page is pinned, and a page
 /// that another rank wants is let go after as many.
@@ -184,8 +185,8 @@ unsafe fn copy_run(direction: Direction, place: *mut u8, run: &Run) {
     // SAFETY: both sides are valid for the length, and do not overlap.
     unsafe {
         match direction {
-            Direction::Get => copy_bytes(place, local, run.len_bytes),
-            Direction::Put => copy_bytes(local, place, run.len_bytes),
+            Direction::Get => copy_run_bytes(place, local, run.len_bytes),
+            Direction::Put => copy_run_bytes(local, place, run.len_bytes),
         }
     }
 }
@@ -195,7 +196,7 @@ unsafe fn copy_run(direction: Direction, place: *mut u8, run: &Run) {
 /// # Safety
 /// Both sides are valid for the length, and do not overlap.
 #[inline]
-unsafe fn copy_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
+unsafe fn copy_run_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
     type Vector = [u64; 4];
     const VECTOR_BYTES: usize = size_of::<Vector>();
     const INLINE_BYTES_MAX: usize = 4 * VECTOR_BYTES;
@@ -203,8 +204,7 @@ unsafe fn copy_bytes(from: *const u8, to: *mut u8, len_bytes: usize) {
     // where the length is no multiple of a vector's, it overlaps the one before, and has the same bytes there.
     unsafe {
         if !(VECTOR_BYTES..=INLINE_BYTES_MAX).contains(&len_bytes) {
-            std::ptr::copy_nonoverlapping(from, to, len_bytes);
-            return;
+            return sys::copy_bytes(from, to, len_bytes);
         }
         let copy_at =
             |at: usize| to.add(at).cast::<Vector>().write_unaligned(from.add(at).cast::<Vector>().read_unaligned());

@@ -10,6 +10,7 @@ pub use completions::{CompletionId, Completions, Handle};
 pub use mailbox::{Fault, FaultId, Mailbox, Waited};
 
 use crate::memory::{MAPPED_BLOCK_BYTES, Piece, RankMemory};
+use crate::sys::copy_bytes;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
@@ -149,9 +150,9 @@ impl Copy {
         // SAFETY: both sides are valid for so many bytes. They do not overlap: the client has no addresses of the pool.
         unsafe {
             match self {
-                Copy::Get(to) => std::ptr::copy_nonoverlapping(place, to.add(start), len_bytes),
-                Copy::Put(from) => std::ptr::copy_nonoverlapping(from.add(start), place, len_bytes),
-                Copy::PutOwned(from, _) => std::ptr::copy_nonoverlapping(from.as_ptr().add(start), place, len_bytes),
+                Copy::Get(to) => copy_bytes(place, to.add(start), len_bytes),
+                Copy::Put(from) => copy_bytes(from.add(start), place, len_bytes),
+                Copy::PutOwned(from, _) => copy_bytes(from.as_ptr().add(start), place, len_bytes),
                 Copy::Set(byte) => std::ptr::write_bytes(place, *byte, len_bytes),
                 Copy::Atomic(atomic) => atomic.run(place, len_bytes),
                 Copy::MakeResident(_) | Copy::Pin(_) => {}
@@ -169,7 +170,7 @@ impl Copy {
         // SAFETY: the client's memory is valid for as many bytes, and none of the library's own.
         unsafe {
             match self {
-                Copy::Get(to) => to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()),
+                Copy::Get(to) => copy_bytes(bytes.as_ptr(), *to, bytes.len()),
                 Copy::Atomic(atomic) => atomic.leave(bytes),
                 _ => {}
             }

@@ -4,6 +4,7 @@
 mod cancellation;
 pub mod children;
 pub mod client_signals;
+mod copying;
 mod deferred_signals;
 mod errno;
 mod frames;
@@ -27,6 +28,7 @@ pub mod standard_streams;
 mod thread_table;
 
 pub use cancellation::CancellationGuard;
+pub use copying::copy_bytes;
 pub use deferred_signals::{SignalGuard, Signalproof, is_disturbed, is_disturbed_at};
 pub use errno::{keep_errno, last_errno};
 pub use peer_memory::{Process, ReadError, let_descendants_read};

@@ -63,27 +63,34 @@ pub fn is_under_valgrind() -> bool {
     std::env::var_os("LD_PRELOAD").is_some_and(|list| list.to_string_lossy().contains("/vgpreload_"))
 }
 
-// A function of ThreadSanitizer's. A weak reference is null where the program is built without. Rust has no weak
-// references of its own.
+// Functions of ThreadSanitizer's and AddressSanitizer's. A weak reference is null where the program is built without. Rust has no
+// weak references of its own.
 std::arch::global_asm!(
     ".weak __tsan_init",
-    ".pushsection .data.rel.ro.vgasnet_thread_sanitizer, \"aw\"",
+    ".weak __asan_init",
+    ".pushsection .data.rel.ro.vgasnet_sanitizers, \"aw\"",
     ".balign 8",
-    ".hidden vgasnet_thread_sanitizer_",
-    ".globl vgasnet_thread_sanitizer_",
-    "vgasnet_thread_sanitizer_:",
-    ".quad __tsan_init",
+    ".hidden vgasnet_sanitizers_",
+    ".globl vgasnet_sanitizers_",
+    "vgasnet_sanitizers_:",
+    ".quad __tsan_init, __asan_init",
     ".popsection",
 );
 
 unsafe extern "C" {
-    static vgasnet_thread_sanitizer_: usize;
+    static vgasnet_sanitizers_: [usize; 2];
 }
 
 /// Whether the program is built with ThreadSanitizer, which has shadow memory for few places of the address space.
 pub fn has_thread_sanitizer() -> bool {
     // SAFETY: the assembly above defines it.
-    unsafe { vgasnet_thread_sanitizer_ != 0 }
+    unsafe { vgasnet_sanitizers_[0] != 0 }
+}
+
+/// Whether the program is built with a sanitizer that looks at what functions of the C library are given.
+pub fn has_sanitizer() -> bool {
+    // SAFETY: the assembly above defines it.
+    unsafe { vgasnet_sanitizers_ != [0, 0] }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Carries bytes between a segment and calls that need ordinary memory, piece by piece.
 
 use super::{BASE, SIZE_BYTES, touches};
+use crate::sys::copy_bytes;
 use crate::sys::errno::{keep_errno, set_errno};
 use libc::iovec;
 use std::alloc::{Layout, alloc, dealloc};
@@ -152,8 +153,8 @@ impl Piece {
             // function asks for.
             unsafe {
                 match direction {
-                    Direction::In => std::ptr::copy_nonoverlapping(buffer, segment, len_bytes),
-                    Direction::Out => std::ptr::copy_nonoverlapping(segment, buffer, len_bytes),
+                    Direction::In => copy_bytes(buffer, segment, len_bytes),
+                    Direction::Out => copy_bytes(segment, buffer, len_bytes),
                 }
             }
         }
