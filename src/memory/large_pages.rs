@@ -15,8 +15,8 @@ use vgasnet_protocol::coherence::FrameId;
 /// Bytes that are prepared at a time: a large page of x86-64, and of AArch64 with base pages of 4 KiB.
 const BLOCK_BYTES: usize = 2 << 20;
 
-/// How far ahead of the frames in use memory is prepared, in bytes.
-const AHEAD_BYTES: usize = 16 << 20;
+/// How far ahead of the frames in use memory is prepared at most, in bytes.
+const AHEAD_BYTES_MAX: usize = 16 << 20;
 
 /// From the kernel's headers; not all C libraries have it.
 const MADV_COLLAPSE: libc::c_int = 25;
@@ -65,7 +65,7 @@ impl LargePages {
         let _ = self.thread.set(std::thread::current());
         while self.prepared_bytes.load(Ordering::Acquire) < self.pool_bytes {
             let used_bytes = self.used_bytes.load(Ordering::Relaxed);
-            if used_bytes > 0 && self.prepared_bytes.load(Ordering::Acquire) < used_bytes + AHEAD_BYTES {
+            if self.prepared_bytes.load(Ordering::Acquire) < end_ahead_of(used_bytes) {
                 self.prepare_next();
             } else {
                 std::thread::park();
@@ -94,6 +94,11 @@ impl LargePages {
         // A block for which there is no memory now stays as it is.
         collapsed || std::io::Error::last_os_error().raw_os_error() != Some(libc::EINVAL)
     }
+}
+
+/// The end of the memory to be prepared when so much is used: half as much again, so that who needs little has little prepared.
+fn end_ahead_of(used_bytes: usize) -> usize {
+    if used_bytes == 0 { 0 } else { used_bytes + (used_bytes / 2).clamp(BLOCK_BYTES, AHEAD_BYTES_MAX) }
 }
 
 #[cfg(test)]
