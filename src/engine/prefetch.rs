@@ -14,6 +14,9 @@ const POOL_PART: u32 = 24;
 /// Pages of a stream that come ahead in small pools, where that is no more than a quarter of them.
 const AHEAD_MIN: u32 = 4;
 
+/// Bytes of small pages that come ahead, where that is no more than an eighth of the pool: a disk needs several requests of a MiB.
+const AHEAD_BYTES_MIN: usize = 4 << 20;
+
 /// The pages that are fetched ahead, and the streams that call for them.
 pub(super) struct Prefetch {
     streams: Streams,
@@ -26,7 +29,9 @@ impl Prefetch {
     pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
         // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn, nor
         // what is used again and again.
-        let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
+        let of_small_pages = (frames / 8).min((AHEAD_BYTES_MIN / page_bytes) as u32);
+        let least = of_small_pages.max(AHEAD_MIN).min(frames / 4);
+        let frames_ahead = (frames / POOL_PART).max(least).min(frames.saturating_sub(FRAMES_MIN));
         // However many streams there are, half of the pool stays for the pages that are in use.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
