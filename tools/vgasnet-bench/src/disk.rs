@@ -175,6 +175,13 @@ impl PlainFile {
         Ok(start.elapsed().as_secs_f64())
     }
 
+    /// Waits until the disk has what was written; seconds.
+    pub fn sync(&self) -> io::Result<f64> {
+        let start = Instant::now();
+        self.file.sync_all()?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
     fn start(&mut self, step: Step, buffer: usize) -> io::Result<()> {
         assert!(buffer < self.room.buffers && step.len_bytes <= self.room.buffer_bytes, "{step:?} in buffer {buffer}");
         let direction = if step.is_write { IoDirection::Write } else { IoDirection::Read };
