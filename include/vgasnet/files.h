@@ -51,13 +51,14 @@ typedef struct {
  *
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
  * opened.
- * sync: all that was written is on the disk, and the file has its size. After VGASNET_ERR_IO it may be called again.
+ * sync: all that was written before is on the disk, and the file has its size. Other threads may write meanwhile, and operations be under
+ * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again.
  * set_size: cuts the file, or adds zeros. Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
  * are synced before.
  * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not.
  * set_pointer: sets the file's shared pointer (vgasnet_file_take).
  * preallocate: the file system has space for the first size bytes of the file, which has at least so many; what it has stays as it is.
- * Where space cannot be reserved, zeros are written where nothing is, and no rank may write meanwhile.
+ * Where space cannot be reserved, zeros are written where nothing is. Other threads and operations: as for set_size.
  * close: other programs see all that was written, and the file has its size. The file is closed in any case; after VGASNET_ERR_IO
  * what could not be written is lost. Operations are synced before. */
 int vgasnet_file_open(vgasnet_team_handle_t team, const char *path, int flags, unsigned mode,
@@ -73,7 +74,7 @@ int vgasnet_file_close(vgasnet_file_t file);
  *
  * read_at reads nbytes from offset on, as far as the file has them. nread may be NULL, else it gets their number, which is less than
  * nbytes only at the end of the file. write_at writes nbytes, and makes the file longer if they lie behind its end; between are zeros.
- * Memory may be in the segment. */
+ * Memory may be in the segment. A write that fails may have written some of its bytes; the file is as long as if it had written all. */
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 

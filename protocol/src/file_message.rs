@@ -26,6 +26,9 @@ pub enum FileAsk {
 pub struct PageFilter(pub u64);
 
 impl PageFilter {
+    /// All pages.
+    pub const ALL: PageFilter = PageFilter(u64::MAX);
+
     /// The pages from one to another.
     pub fn of(first: u32, last: u32) -> PageFilter {
         let count = last - first + 1;

@@ -88,7 +88,7 @@ entry_points! {
 
     fn vgasnet_file_sync(file: FilePointer) -> c_int {
         let files = attached()?.files();
-        files.sync(&*files.get_beside(number(file)?)?)?;
+        files.sync(&files.get_beside(number(file)?)?)?;
         Ok(OK)
     }
 
@@ -132,13 +132,13 @@ entry_points! {
 
     fn vgasnet_file_set_size(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
-        files.set_size(number(file)?, size_bytes)?;
+        files.set_size(&files.get_beside(number(file)?)?, size_bytes)?;
         Ok(OK)
     }
 
     fn vgasnet_file_preallocate(file: FilePointer, size_bytes: u64) -> c_int {
         let files = attached()?.files();
-        files.preallocate(&*files.get(number(file)?)?, size_bytes)?;
+        files.preallocate(&files.get_beside(number(file)?)?, size_bytes)?;
         Ok(OK)
     }
 }

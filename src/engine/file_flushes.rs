@@ -30,9 +30,9 @@ pub struct OwnFlush {
 }
 
 impl OwnFlush {
-    /// What homes are asked for, as [`FileMessage::value`].
-    pub fn filter(&self) -> u64 {
-        self.pages.0
+    /// The pages that homes are asked for.
+    pub fn filter(&self) -> PageFilter {
+        self.pages
     }
 }
 
@@ -147,11 +147,16 @@ impl Driver {
         let flush = self.engine().begin_flush(space);
         self.step();
         let own = self.unwritten_when(space, &|engine| engine.is_flushed_file(space));
-        let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, flush.filter());
-        let of_homes = answers.iter().find_map(|answer| Cause::of_byte(answer.cause));
+        let of_homes = self.recall_file(space, homes, flush.filter());
         let unwritten = own.or_else(|| of_homes.map(|cause| Unwritten { cause, ranges: Vec::new() }));
         self.engine().end_flush(space, flush, unwritten.is_some());
         unwritten
+    }
+
+    /// Has homes write their blocks of a file, and pages of it that are dirty in any pool. Returns why something could not be written.
+    pub fn recall_file(&self, space: Space, homes: &[Rank], pages: PageFilter) -> Option<Cause> {
+        let answers = self.ask_of_file(homes.iter().copied(), space, FileAsk::Flush, pages.0);
+        answers.iter().find_map(|answer| Cause::of_byte(answer.cause))
     }
 
     /// Waits until that holds. Returns what could not be written of the file then, if anything.

@@ -66,6 +66,11 @@ impl Alone {
     fn counts(self) -> u64 {
         if self == Alone::Cutting { CALLS } else { COUNTS }
     }
+
+    /// What keeps such a claim waiting. Who has the file cut does that in a call beside it, which keeps it open.
+    fn barred_by(self) -> u64 {
+        if self == Alone::Cutting { CUTTING } else { MARKS }
+    }
 }
 
 /// What comes of an attempt.
@@ -120,12 +125,13 @@ impl Calls {
         found(self.0[word].0.load(Ordering::Acquire), number, what.barred_by())
     }
 
-    /// A thread wants the file alone. It has it when this is done, and [`Calls::are_over`] was true since.
+    /// A thread wants the file alone. It has it when this is done, and [`Calls::are_over`] was true since. For [`Alone::Cutting`] it has a
+    /// call of [`Use::Beside`] under way.
     pub(super) fn claim(&self, number: u32, why: Alone) -> Attempt {
         let [Word(first), others @ ..] = &self.0;
         let mut is = first.load(Ordering::Relaxed);
         loop {
-            let found = found(is, number, MARKS);
+            let found = found(is, number, why.barred_by());
             if found != Attempt::Done {
                 return found;
             }
@@ -136,6 +142,11 @@ impl Calls {
         }
         others.iter().for_each(|Word(word)| _ = word.fetch_or(why.mark(), Ordering::Acquire));
         Attempt::Done
+    }
+
+    /// Whether a claim would find the file to be had, or not open.
+    pub(super) fn may_claim(&self, number: u32, why: Alone) -> bool {
+        found(self.0[0].0.load(Ordering::Acquire), number, why.barred_by()) != Attempt::Barred
     }
 
     /// Whether no call is left that the thread with the claim waits for.
@@ -201,11 +212,25 @@ mod tests {
         assert!(calls.end(1, Use::Bytes), "a thread waits for that");
         assert!(calls.are_over(Alone::Cutting) && !calls.are_over(Alone::Closing));
         assert_eq!([Alone::Cutting, Alone::Closing].map(|why| calls.claim(7, why)), [Attempt::Barred; 2]);
+        assert_eq!(calls.look(5, 7, Use::Bytes), Attempt::Barred);
         calls.give_back(Alone::Cutting);
         assert_eq!(calls.look(1, 7, Use::Bytes), Attempt::Done);
         assert_eq!(calls.claim(7, Alone::Closing), Attempt::Done);
         assert_eq!(calls.begin(4, 7, Use::Beside), Attempt::Barred);
         assert!([2, 4].map(|word| calls.end(word, Use::Beside)).iter().all(|waits| *waits));
+        assert!(calls.are_over(Alone::Closing));
+    }
+
+    #[test]
+    fn a_file_that_is_to_be_closed_is_cut_by_a_call_that_came_before() {
+        let calls = open();
+        assert_eq!(calls.begin(2, 7, Use::Beside), Attempt::Done);
+        assert_eq!(calls.claim(7, Alone::Closing), Attempt::Done);
+        assert_eq!(calls.claim(7, Alone::Cutting), Attempt::Done);
+        assert!(calls.are_over(Alone::Cutting) && !calls.are_over(Alone::Closing));
+        calls.give_back(Alone::Cutting);
+        assert_eq!(calls.begin(3, 7, Use::Bytes), Attempt::Barred, "another thread closes it");
+        calls.end(2, Use::Beside);
         assert!(calls.are_over(Alone::Closing));
     }
 }
@@ -236,7 +261,12 @@ mod model {
     }
 
     fn alone(file: &File, why: Alone) {
+        let is_beside = why == Alone::Cutting;
+        if is_beside && file.calls.begin(1, 1, Use::Beside) != Attempt::Done {
+            return;
+        }
         if file.calls.claim(1, why) != Attempt::Done {
+            assert!(!is_beside, "nobody else cuts it");
             return;
         }
         while !file.calls.are_over(why) {
@@ -246,6 +276,9 @@ mod model {
         // SAFETY: the checker tells if anybody else uses it meanwhile.
         file.bytes.with_mut(|bytes| unsafe { *bytes = new });
         file.calls.give_back(why);
+        if is_beside {
+            file.calls.end(1, Use::Beside);
+        }
         if why == Alone::Closing {
             // SAFETY: as above. Another file is opened at the same place.
             file.bytes.with_mut(|bytes| unsafe { *bytes = 3 });

@@ -1,14 +1,14 @@
 //! What a team does together with a file that is open: writing all of it, and closing it.
 
-use super::calls::Alone;
 use super::error::Otherwise;
 use super::unwritten::{Told, named, of_all, some_spill};
-use super::{FileError, Files, SharedFile};
+use super::{Call, FileError, Files, SharedFile};
 use crate::engine::Unwritten;
 use crate::storage::{NamedFile, errno_of};
 use std::io;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::PageFilter;
 
 impl SharedFile {
     pub(super) fn check_writable(&self) -> Result<(), FileError> {
@@ -33,15 +33,25 @@ impl SharedFile {
 }
 
 impl Files {
-    /// All that was written is on the disk, and the file is as long as was written. Collective over the file's team.
+    /// All that was written is on the disk, and the file is as long as was written. Collective over the file's team. Other threads may
+    /// write meanwhile.
     ///
     /// # Errors
     /// Something could not be written. It stays in the pools, and the next sync or close tries again.
-    pub fn sync(&self, file: &SharedFile) -> Result<(), FileError> {
+    pub fn sync(&self, file: &Call<'_>) -> Result<(), FileError> {
         if !file.access.write {
             return self.coll.gather_all(file.team, 0_u32).map(drop).map_err(FileError::from);
         }
         self.write_all(file, Otherwise::Kept)?;
+        // A page that a rank wanted meanwhile may have gone, dirty, to where all was written already.
+        let homes = file.is_home().then_some(Rank(file.members[file.me as usize]));
+        let moved = self.driver().recall_file(file.space, homes.as_slice(), PageFilter::ALL);
+        self.agree(file, "be written", moved.map(|cause| cause.0 as i32))?;
+        {
+            // All have come, so none of them waits for a call that is barred.
+            let alone = file.bar();
+            self.give_end(&alone)?;
+        }
         let synced = file.file.as_ref().filter(|_| file.is_home()).map_or(Ok(()), |named| named.sync());
         self.agree(file, "reach the disk", synced.err().map(|error| errno_of(&error)))
     }
@@ -51,9 +61,10 @@ impl Files {
     /// # Errors
     /// Something could not be written, and is lost. The file is closed.
     pub fn close(&self, number: u32) -> Result<(), FileError> {
-        let file = self.open.claim(self.driver(), number, Alone::Closing)?;
+        let file = self.open.claim(self.driver(), number)?;
         self.unlock_all(&file);
-        let written = if file.access.write { self.write_all(&file, Otherwise::Lost) } else { Ok(()) };
+        let is_written = || self.write_all(&file, Otherwise::Lost).and_then(|()| self.give_end(&file));
+        let written = if file.access.write { is_written() } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().engine().close_file(file.space);
@@ -76,7 +87,7 @@ impl Files {
         }
     }
 
-    /// Writes what all ranks have of the file, and makes it as long as was written.
+    /// Writes what all ranks have of the file.
     pub(super) fn write_all(&self, file: &SharedFile, otherwise: Otherwise) -> Result<(), FileError> {
         // Until all have come, some may still ship bytes to the blocks of a home.
         let ends = self.coll.gather_all(file.team, file.known_bytes())?;
@@ -94,8 +105,15 @@ impl Files {
             file.state.note_error(cause);
             return Err(FileError::unwritten(&file.path, cause, &bytes, otherwise));
         }
+        Ok(())
+    }
+
+    /// Makes the file as long as was written: whole blocks are, so it may be longer. The calling thread has the bytes alone, on each rank of
+    /// the team, or a write that begins would be cut off. Those under way without a call have noted their ends.
+    pub(super) fn give_end(&self, file: &SharedFile) -> Result<(), FileError> {
+        let ends = self.coll.gather_all(file.team, file.known_bytes())?;
+        let size = ends.into_iter().fold(0, u64::max);
         self.note_size(file, size);
-        // Whole blocks are written, so the file may be longer.
         self.by_first(
             file,
             "get its size",

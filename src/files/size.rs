@@ -1,8 +1,7 @@
 //! How long a file is. Who writes behind its end notes that, and tells nobody; who reads there asks.
 
-use super::calls::Alone;
 use super::error::Otherwise;
-use super::{Bytes, FileError, Files, SharedFile};
+use super::{Bytes, Call, FileError, Files, SharedFile};
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::file_message::{FileAsk, PageFilter};
@@ -17,6 +16,16 @@ impl SharedFile {
     pub(super) fn others(&self) -> impl Iterator<Item = Rank> + '_ {
         let is_other = |(at, _): &(usize, &u32)| *at != self.me as usize;
         self.members.iter().enumerate().filter(is_other).map(|(_, rank)| Rank(*rank))
+    }
+}
+
+/// This rank begins to write these bytes. The file is as long from now on, whatever becomes of the write: some of its pages may reach the
+/// file before it ends, and who gives the file its size must not cut them off. No bytes make no file longer.
+pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
+    let end = offset + len as u64;
+    // Mostly it is known: threads that write side by side leave each other's caches alone.
+    if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
+        file.state.written_end.fetch_max(end, Ordering::AcqRel);
     }
 }
 
@@ -38,31 +47,25 @@ impl Files {
         if end > known { self.size(file) } else { known }
     }
 
-    /// This rank has written these bytes. None make no file longer.
+    /// This rank has written these bytes, or some of them.
     pub(super) fn note_written(&self, file: &SharedFile, bytes: Bytes) {
-        if let Some(pages) = self.note_end(file, bytes) {
+        if let Some(pages) = self.pages_of(bytes) {
             file.state.note_written_pages(pages);
         }
     }
 
     /// This rank begins to write these bytes, and when it has is its program's affair.
     pub(super) fn note_writing(&self, file: &SharedFile, bytes: Bytes) {
-        if let Some(pages) = self.note_end(file, bytes) {
+        note_end(file, bytes);
+        if let Some(pages) = self.pages_of(bytes) {
             file.state.note_begun_pages(pages);
         }
     }
 
-    fn note_end(&self, file: &SharedFile, Bytes { offset, len }: Bytes) -> Option<PageFilter> {
-        let end = offset + len as u64;
-        if len == 0 {
-            return None;
-        }
-        // Mostly it is known: threads that write side by side leave each other's caches alone.
-        if file.state.written_end.load(Ordering::Relaxed) < end {
-            file.state.written_end.fetch_max(end, Ordering::AcqRel);
-        }
+    fn pages_of(&self, Bytes { offset, len }: Bytes) -> Option<PageFilter> {
         let page_bytes = self.ops.space().page_bytes() as u64;
-        Some(PageFilter::of((offset / page_bytes) as u32, ((end - 1) / page_bytes) as u32))
+        let last = (offset + len as u64).checked_sub(1).filter(|_| len > 0)?;
+        Some(PageFilter::of((offset / page_bytes) as u32, (last / page_bytes) as u32))
     }
 
     /// The file has at least so many bytes.
@@ -78,10 +81,11 @@ impl Files {
     ///
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file is what it was.
-    pub fn set_size(&self, number: u32, bytes: u64) -> Result<(), FileError> {
-        let file = &*self.open.claim(self.driver(), number, Alone::Cutting)?;
+    pub fn set_size(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
+        let file = &*file.bar();
         self.check_size(file, bytes)?;
         self.write_all(file, Otherwise::Kept)?;
+        self.give_end(file)?;
         let resized = self.by_first(file, "change its size", |named| named.set_size(bytes));
         if resized.is_ok() {
             self.driver().settle_file(file.space);
@@ -98,14 +102,17 @@ impl Files {
         resized
     }
 
-    /// Takes the space of the file's first `bytes`, and makes it so long if it is shorter. Collective over the file's team.
+    /// Takes the space of the file's first `bytes`, and makes it so long if it is shorter. Collective over the file's team. Calls of other
+    /// threads end before, or wait.
     ///
     /// # Errors
     /// It is not to be written, or some of it could not be. Or the file system has refused; the file has the bytes that it had.
-    pub fn preallocate(&self, file: &SharedFile, bytes: u64) -> Result<(), FileError> {
-        self.check_size(file, bytes)?;
+    pub fn preallocate(&self, file: &Call<'_>, bytes: u64) -> Result<(), FileError> {
         // Where zeros have to be written, nobody else is to write.
+        let file = &*file.bar();
+        self.check_size(file, bytes)?;
         self.write_all(file, Otherwise::Kept)?;
+        self.give_end(file)?;
         let size = file.known_bytes();
         self.by_first(file, "get space", |named| match named.allocate(0, bytes) {
             Err(error) => named.set_size(size).and(Err(error)),

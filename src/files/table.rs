@@ -50,7 +50,9 @@ pub(super) struct Reserved<'a> {
 /// A call about a file, which stays open until that ends.
 pub struct Call<'a> {
     driver: &'a Driver,
+    table: &'a Table,
     slot: &'a Slot,
+    number: u32,
     word: usize,
     what: Use,
 }
@@ -98,17 +100,25 @@ impl Table {
         if slot.calls.begin(word, number, what) != Attempt::Done {
             slot.begin_later(driver, word, number, what)?;
         }
-        Ok(Call { driver, slot, word, what })
+        Ok(Call { driver, table: self, slot, number, word, what })
     }
 
-    /// Has a file for this thread alone, once the calls about it are over that are in the way.
+    /// Has a file for this thread alone, which is to close it, once the calls about it are over.
     ///
     /// # Errors
     /// The file is not open.
-    pub(super) fn claim<'a>(&'a self, driver: &'a Driver, number: u32, why: Alone) -> Result<Own<'a>, FileError> {
+    pub(super) fn claim<'a>(&'a self, driver: &'a Driver, number: u32) -> Result<Own<'a>, FileError> {
+        self.claim_because(driver, number, Alone::Closing)
+    }
+
+    fn claim_because<'a>(&'a self, driver: &'a Driver, number: u32, why: Alone) -> Result<Own<'a>, FileError> {
         let slot = self.slot(number).ok_or_else(|| not_open(number))?;
-        while slot.calls.claim(number, why) != Attempt::Done {
-            slot.wait(driver, 0, number, Use::Bytes)?;
+        loop {
+            match slot.calls.claim(number, why) {
+                Attempt::Done => break,
+                Attempt::NotOpen => return Err(not_open(number)),
+                Attempt::Barred => driver.wait_until(&|| slot.calls.may_claim(number, why)),
+            }
         }
         let own = Own { driver, table: self, slot, number, why };
         driver.wait_until(&|| slot.calls.are_over(why));
@@ -168,6 +178,15 @@ impl Deref for Call<'_> {
     fn deref(&self) -> &SharedFile {
         // SAFETY: this call was counted, so nobody changes it.
         unsafe { (*self.slot.file.get()).as_ref() }.expect("a file is open here")
+    }
+}
+
+impl Call<'_> {
+    /// Has the file's bytes for this thread alone, once the calls that use them are over. This call is one beside them.
+    pub(super) fn bar(&self) -> Own<'_> {
+        assert!(self.what == Use::Beside, "a call that uses the bytes would wait for itself");
+        let claimed = self.table.claim_because(self.driver, self.number, Alone::Cutting);
+        claimed.expect("this call keeps the file open")
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reading and writing: by any thread of any rank, without the others.
 
+use super::size::note_end;
 use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
@@ -61,10 +62,11 @@ impl Files {
     pub unsafe fn write(&self, file: &SharedFile, bytes: Bytes, from: *const u8) -> Result<(), FileError> {
         self.writable(file, bytes, from.is_null())?;
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
+            note_end(file, bytes);
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             count(Row::FileWrites, Row::FileWriteBytes, bytes);
-            // Some of them may be in pages, whatever has failed: the file is as long, or those would come and go with the page.
+            // Some of them may be in pages, whatever has failed.
             self.note_written(file, bytes);
             written.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
         })
@@ -115,9 +117,9 @@ impl Files {
             return unsafe { self.write(file, bytes, from) }.map(|()| None);
         }
         self.writable(file, bytes, from.is_null())?;
+        self.note_writing(file, bytes);
         // SAFETY: as the caller promises.
         let handle = unsafe { self.start(file, Operation::Put(from), bytes) };
-        self.note_writing(file, bytes);
         count(Row::FileWrites, Row::FileWriteBytes, bytes);
         handle.map_err(|cause| file.not_written(std::iter::once(bytes), cause))
     }

@@ -78,6 +78,16 @@ fn threads_use_a_file_while_its_size_is_set() {
     }
 }
 
+/// A sync gives the file its size, and cuts off nothing that is written meanwhile.
+#[test]
+fn threads_append_while_a_file_is_synced() {
+    for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
+        run_program("shared_file_appends", &["sync"], setup(of), &[]).expect(0);
+    }
+    run_program("shared_file_appends", &["sync"], setup(SETUPS[1]), &[("VGASNET_FILE_SPILL", "1")]).expect(0);
+    run_program("shared_file_appends", &["preallocate"], setup(SETUPS[1]), &[]).expect(0);
+}
+
 #[test]
 fn who_reads_finds_the_end_that_others_write() {
     for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {

@@ -81,6 +81,12 @@ counters! {
         closed,
         /// Times that all was written and the file stayed open.
         synced,
+        /// Those with writes under way that nobody had waited for.
+        synced_beside,
+        /// Calls that began while the file was synced.
+        beside_sync,
+        /// Homes that had pages written back for a sync.
+        recalled,
         /// Times that a file was cut.
         cut,
         /// Times that one was made longer.

@@ -2,6 +2,7 @@
 
 use super::locks::{Lock, Wanted};
 use super::steps::{OneStep, Run};
+use super::team::Step;
 use crate::client::{Operation, What};
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
@@ -43,13 +44,14 @@ impl Job {
         let len_bytes = runs.iter().map(|run| run.len_bytes).sum();
         let memory: Vec<u8> = (0..len_bytes).map(|_| random.u8(..)).collect();
         self.files.seen.lists += u64::from(runs.len() > 1);
+        self.files.seen.beside_sync += u64::from(file.members[&rank].step > Step::Using);
         let mut is_noted = false;
         if is_put {
             let end_bytes = end_of(&runs);
             file.most_bytes = file.most_bytes.max(end_bytes);
+            state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
             // As a write without waiting does.
             if !file.manner.is_atomic && random.bool() {
-                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
                 runs.iter().for_each(|run| state.note_begun_pages(pages_of(run)));
                 is_noted = true;
             }
@@ -91,7 +93,6 @@ impl Job {
             file.history.end_writes(call.writes, has_failed);
             let end_bytes = end_of(&call.runs);
             if !call.is_noted {
-                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
                 call.runs.iter().for_each(|run| state.note_written_pages(pages_of(run)));
             }
             file.least_bytes = file.least_bytes.max(end_bytes);

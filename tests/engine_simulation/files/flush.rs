@@ -1,6 +1,5 @@
 //! What a rank does alone with a file beside reads and writes: it flushes it, asks how long it is, gives hints.
 
-use super::team::Step;
 use crate::job::{Job, PAGE_BYTES};
 use fastrand::Rng;
 use std::sync::atomic::Ordering;
@@ -30,7 +29,7 @@ impl Job {
             Waits::Flush(begun, flush) if self.nodes[rank].engine.is_flushed_file(space) => {
                 let engine = &mut self.nodes[rank].engine;
                 let refusal = engine.refusal(space);
-                let ask = |home: &Rank| engine.ask_of_file(*home, space, FileAsk::Flush, flush.filter());
+                let ask = |home: &Rank| engine.ask_of_file(*home, space, FileAsk::Flush, flush.filter().0);
                 let ids = file.stripes.homes.iter().map(ask).collect();
                 member.waits = Waits::Homes(begun, flush, ids, refusal);
             }
@@ -102,7 +101,7 @@ impl Job {
         let file = self.files.open.get_mut(&space).expect("it is open");
         let others: Vec<usize> = file.members.keys().copied().filter(|other| *other != rank).collect();
         let (engine, member) = (&mut self.nodes[rank].engine, file.members.get_mut(&rank).expect("it is a member"));
-        if !matches!(member.waits, Waits::Nothing) || member.step != Step::Using {
+        if !matches!(member.waits, Waits::Nothing) || !member.may_begin(file.errand) {
             return false;
         }
         let first = random.u32(0..file.pages);

@@ -24,6 +24,13 @@ pub struct Wanted {
     pub memory: Vec<u8>,
 }
 
+impl Lock {
+    /// Whether no call waits for it or has it.
+    pub fn is_for_program(&self) -> bool {
+        self.purpose == LockPurpose::Program
+    }
+}
+
 impl Job {
     /// A thread asks for a lock.
     pub fn ask_for_lock(&mut self, rank: usize, space: Space, purpose: LockPurpose, ranges: &[LockRange]) -> LockId {

@@ -266,9 +266,19 @@ impl Fate {
         self.random.choice(its)
     }
 
+    /// A file about which a rank may begin something, if there is any.
+    fn file_to_call(&mut self, job: &Job, rank: usize) -> Option<Space> {
+        let may_begin = |space: &Space| {
+            let file = &job.files.open[space];
+            file.members.get(&rank).is_some_and(|member| member.may_begin(file.errand))
+        };
+        let its: Vec<Space> = job.files.open.keys().copied().filter(may_begin).collect();
+        self.random.choice(its)
+    }
+
     /// A rank does something with a file besides reads and writes.
     fn do_alone(&mut self, job: &mut Job, rank: usize) -> bool {
-        let Some(space) = self.file_in_use(job, rank) else { return false };
+        let Some(space) = self.file_to_call(job, rank) else { return false };
         if self.random.u32(0..4) == 0 {
             return job.lock_some(rank, space, &mut self.random);
         }
@@ -284,8 +294,8 @@ impl Fate {
         let bytes = self.random.u64(0..=file.size_bytes() as u64);
         file.errand = Some(match self.random.u32(0..5) {
             _ if is_over => Errand::Close,
-            0 => Errand::Sync,
-            1 | 2 => Errand::SetSize(bytes),
+            0 | 1 => Errand::Sync,
+            2 => Errand::SetSize(bytes),
             _ => Errand::Close,
         });
         true
@@ -298,7 +308,7 @@ impl Fate {
         if self.operations_left == 0 || under_way >= self.operations_at_once {
             return false;
         }
-        let space = self.file_in_use(job, rank);
+        let space = self.file_to_call(job, rank);
         let random = &mut self.random;
         let home = random.usize(0..job.nodes.len());
         let pages = job.shape.ranks[home].pages;

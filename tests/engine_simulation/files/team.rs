@@ -9,8 +9,9 @@ use crate::job::{Job, PAGE_BYTES};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vgasnet::engine::FileState;
-use vgasnet_protocol::Space;
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::{FileAsk, PageFilter};
+use vgasnet_protocol::{Rank, Space};
 
 /// What all ranks of a team do together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +27,17 @@ pub enum Errand {
 pub enum Step {
     /// It uses the file.
     Using,
-    /// No call of its own is under way.
+    /// No call of its own is under way, unless it comes to a sync.
     Came,
     Flushing,
     Flushed,
+    /// All have flushed, for a sync: as a home, it has pages written back that are dirty in some pool.
+    Recalling,
+    Recalled,
+    /// All have, and no call that uses the file's bytes begins any more.
+    Barring,
+    /// None is under way.
+    Barred,
     /// All have flushed: waits until nothing is under way about the file here.
     Settling,
     Settled,
@@ -49,11 +57,21 @@ pub struct Member {
     pub locks: Vec<Lock>,
     /// Why its flush, with all others, could not write something.
     refusal: Option<Cause>,
+    /// The moment when it came to do something together with the others.
+    came: u64,
+    /// What it has asked itself, as a home.
+    recalls: Vec<u32>,
 }
 
 impl Member {
     pub fn new(known_bytes: u64, state: Arc<FileState>) -> Member {
-        Member { step: Step::Using, waits: Waits::Nothing, known_bytes, state, locks: Vec::new(), refusal: None }
+        let (step, waits, refusal) = (Step::Using, Waits::Nothing, None);
+        Member { step, waits, known_bytes, state, locks: Vec::new(), refusal, came: 0, recalls: Vec::new() }
+    }
+
+    /// Whether its threads may begin calls: also while another of them syncs the file, until that has the bytes alone.
+    pub fn may_begin(&self, errand: Option<Errand>) -> bool {
+        self.step == Step::Using || errand == Some(Errand::Sync) && self.step < Step::Barring
     }
 }
 
@@ -66,7 +84,7 @@ impl SharedFile {
     /// Whether some rank writes all that it has.
     pub fn is_flushing(&self) -> bool {
         let flushes = |member: &Member| {
-            matches!(member.step, Step::Flushing | Step::Flushed)
+            matches!(member.step, Step::Flushing | Step::Flushed | Step::Recalling)
                 || matches!(member.waits, Waits::Flush(..) | Waits::Homes(..))
         };
         self.members.values().any(flushes)
@@ -88,10 +106,20 @@ impl Job {
             return self.go_on_waiting(rank, space);
         }
         let calls = self.nodes[rank].operations.iter().filter_map(|operation| operation.call.as_ref());
-        let has_calls = { calls }.any(|call| call.space == space) || !member.locks.is_empty();
+        let mut calls = calls.filter(|call| call.space == space);
         let engine = &self.nodes[rank].engine;
         let next = match member.step {
-            Step::Using if file.errand.is_some() && !has_calls => Step::Came,
+            Step::Using if file.errand == Some(Errand::Sync) => Step::Came,
+            Step::Using if file.errand.is_some() && calls.next().is_none() && member.locks.is_empty() => Step::Came,
+            Step::Recalling => return self.take_recalls(rank, space),
+            Step::Recalled if file.all_are(Step::Recalled) => Step::Barring,
+            Step::Barring if calls.all(|call| call.is_noted) && member.locks.iter().all(Lock::is_for_program) => {
+                Step::Barred
+            }
+            Step::Barred if file.all_are(Step::Barred) => {
+                self.end_sync(space);
+                return true;
+            }
             Step::Came if file.all_are(Step::Came) => Step::Flushing,
             Step::Flushing if engine.is_flushed_file(space) => Step::Flushed,
             // The last one says for all whether it is done.
@@ -119,8 +147,19 @@ impl Job {
         let member = file.members.get_mut(&rank).expect("it is a member");
         member.step = step;
         let is_last = file.all_are(step);
+        let member = file.members.get_mut(&rank).expect("it is a member");
         match (step, file.errand) {
-            (Step::Came, _) if is_last && file.manner.heals_early => file.heal(),
+            (Step::Came, _) => {
+                member.came = file.history.moment();
+                if is_last && file.manner.heals_early {
+                    file.heal();
+                }
+            }
+            (Step::Recalling, _) => {
+                let (own, all) = (Rank(rank as u32), PageFilter::ALL.0);
+                let homes = file.stripes.homes.iter().filter(|home| **home == own);
+                member.recalls = homes.map(|home| engine.ask_of_file(*home, space, FileAsk::Flush, all)).collect();
+            }
             (Step::Flushing, _) => engine.flush_file(space),
             (Step::Flushed, _) => {
                 file.members.get_mut(&rank).expect("it is a member").refusal = engine.refusal(space);
@@ -144,6 +183,73 @@ impl Job {
         self.rouse(rank);
     }
 
+    /// A home has pages written back that are dirty in some pool. Returns whether that is over.
+    fn take_recalls(&mut self, rank: usize, space: Space) -> bool {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let member = file.members.get_mut(&rank).expect("it is a member");
+        let Some(answers) = self.nodes[rank].engine.take_answers_of_file(&member.recalls) else { return false };
+        self.files.seen.recalled += answers.len() as u64;
+        member.refusal = answers.iter().find_map(|answer| Cause::of_byte(answer.cause));
+        member.step = Step::Recalled;
+        if file.all_are(Step::Recalled) && self.is_refused(space) {
+            self.rouse_members(space);
+        }
+        true
+    }
+
+    /// Whether some rank could not write something. Then what all do together is tried again if the file was healed before, or it has
+    /// failed.
+    fn is_refused(&mut self, space: Space) -> bool {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let seen = &mut self.files.seen;
+        if file.members.values().all(|member| member.refusal.is_none()) {
+            return false;
+        }
+        assert!(file.is_faulty, "nothing is wrong with the file");
+        if file.manner.heals {
+            seen.repeated += 1;
+            file.heal();
+            file.return_to(Step::Came);
+        } else if file.errand == Some(Errand::Close) {
+            seen.lost += 1;
+            file.return_to(Step::Settling);
+        } else {
+            seen.failed_together += 1;
+            file.errand = None;
+            file.return_to(Step::Using);
+        }
+        true
+    }
+
+    /// A file gets its size while some write, and has what each rank had written when it came.
+    fn end_sync(&mut self, space: Space) {
+        let end = self.give_end(space);
+        let calls = self.nodes.iter().flat_map(|node| &node.operations).filter_map(|operation| operation.call.as_ref());
+        let under_way = calls.filter(|call| call.space == space && call.is_put).count();
+        let (file, seen) = (self.files.open.get_mut(&space).expect("it is open"), &mut self.files.seen);
+        seen.synced_beside += u64::from(under_way > 0);
+        seen.synced += 1;
+        let bytes = file.memory.bytes();
+        for (rank, member) in &mut file.members {
+            file.history.check_flushed(*rank, member.came, &bytes);
+            member.known_bytes = end;
+        }
+        file.errand = None;
+        file.return_to(Step::Using);
+        self.rouse_members(space);
+    }
+
+    /// Makes a file as long as was written. Returns how long that is.
+    fn give_end(&mut self, space: Space) -> u64 {
+        let file = self.files.open.get_mut(&space).expect("it is open");
+        let end_of = |member: &super::Member| member.state.written_end.load(Ordering::Relaxed).max(member.known_bytes);
+        let end = file.members.values().map(end_of).max().unwrap_or_default();
+        let (least, most) = (file.least_bytes, file.most_bytes);
+        assert!(least <= end && end <= most, "{end} bytes are {least}..={most}");
+        file.named.set_size(end).expect("it may be as long");
+        end
+    }
+
     /// All know the new size of a file.
     fn end_cut(&mut self, space: Space, bytes: u64) {
         self.model.cut_file(space, bytes);
@@ -165,64 +271,39 @@ impl Job {
         self.rouse_members(space);
     }
 
-    /// All have flushed. What they do together is done, or it is tried again if the file was healed before, or it has failed.
+    /// All have flushed.
     fn agree(&mut self, space: Space) {
-        let file = self.files.open.get_mut(&space).expect("it is open");
-        let seen = &mut self.files.seen;
-        let is_refused = file.members.values().any(|member| member.refusal.is_some());
-        assert!(!is_refused || file.is_faulty, "nothing is wrong with the file");
-        let errand = file.errand.expect("all do something together");
-        if !is_refused {
+        if !self.is_refused(space) {
             self.written(space);
-        } else if file.manner.heals {
-            seen.repeated += 1;
-            file.heal();
-            file.return_to(Step::Came);
-        } else if errand == Errand::Close {
-            seen.lost += 1;
-            file.return_to(Step::Settling);
-        } else {
-            seen.failed_together += 1;
-            file.errand = None;
-            file.return_to(Step::Using);
         }
         self.rouse_members(space);
     }
 
     /// All that was written of a file is there, and it gets its size.
     fn written(&mut self, space: Space) {
+        if self.files.open[&space].errand == Some(Errand::Sync) {
+            let ranks: Vec<usize> = self.files.open[&space].members.keys().copied().collect();
+            return ranks.into_iter().for_each(|rank| self.enter(rank, space, Step::Recalling));
+        }
+        let end = self.give_end(space);
         let (file, seen) = (self.files.open.get_mut(&space).expect("it is open"), &mut self.files.seen);
-        let end_of = |member: &super::Member| member.state.written_end.load(Ordering::Relaxed).max(member.known_bytes);
-        let end = file.members.values().map(end_of).max().unwrap_or_default();
-        assert!(
-            file.least_bytes <= end && end <= file.most_bytes,
-            "{end} bytes are {}..={}",
-            file.least_bytes,
-            file.most_bytes
-        );
-        file.named.set_size(end).expect("it may be as long");
         let (mut there, newest) = (file.memory.bytes(), self.model.bytes(space));
         there.resize(newest.len(), 0);
         let at = there.iter().zip(&newest).position(|(there, newest)| there != newest);
         assert_eq!(at, None, "the file lacks bytes that were written, and nobody was told");
-        match file.errand {
-            Some(Errand::SetSize(bytes)) => {
+        match file.errand.expect("all do something together") {
+            Errand::SetSize(bytes) => {
                 seen.cut += u64::from(bytes < end);
                 seen.grown += u64::from(bytes > end);
                 file.named.set_size(bytes).expect("it may be as long");
                 file.is_cutting = true;
                 file.return_to(Step::Settling);
             }
-            Some(Errand::Close) => {
+            Errand::Close => {
                 seen.closed += 1;
                 file.return_to(Step::Settling);
             }
-            _ => {
-                seen.synced += 1;
-                file.members.values_mut().for_each(|member| member.known_bytes = end);
-                file.errand = None;
-                file.return_to(Step::Using);
-            }
+            Errand::Sync => unreachable!("calls may be under way"),
         }
     }
 
