@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::barrier::{Misuse, Name};
 use vgasnet_protocol::collectives::plan::{BLOCK_BYTES_MAX, CollectiveKind, Plan, Shape};
-use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, named_team, split};
+use vgasnet_protocol::collectives::{Misfit, TEAM_ALL, Team, Vote, named_team, split, team_of_file};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// When a collective may begin to move bytes, and when it is complete on a rank.
@@ -217,6 +217,18 @@ impl Coll {
         let added = self.with(|machine| machine.add_team(id, Team::new(members.into(), me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
         self.driver().poll();
+        Ok(id)
+    }
+
+    /// Makes the team of the ranks that open a file together, of which `members[me]` is this one. Collective over them alone; `number` is
+    /// that of the file's space.
+    ///
+    /// # Errors
+    /// A message of the team has come that makes no sense.
+    pub fn team_of_file(&self, members: Box<[u32]>, me: u32, number: u32) -> Result<u64, UserError> {
+        let id = team_of_file(number);
+        let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
+        added.map_err(|Misfit| UserError::new(MISFIT))?;
         Ok(id)
     }
 

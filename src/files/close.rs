@@ -68,6 +68,7 @@ impl Files {
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
         self.driver().engine().close_file(file.space);
+        self.coll.free_team(file.team)?;
         written
     }
 

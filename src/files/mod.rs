@@ -54,6 +54,7 @@ pub struct SharedFile {
     access: Access,
     /// Each call is one step to all others.
     is_atomic: AtomicBool,
+    /// A team of its own: no other file's calls come between its, and whoever opened it may free the one that they gave.
     team: u64,
     members: Box<[u32]>,
     /// This rank's place among them.

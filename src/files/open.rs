@@ -87,17 +87,37 @@ impl Files {
         let first = (me == 0).then(|| self.try_open(&path, arguments));
         let told = first.as_ref().map_or_else(Found::default, |(_, found)| *found);
         let told = self.coll.gather_all(arguments.team, told)?[0];
-        let refused = |found: &Found| FileError::io(&path, "be opened", found.errno as i32);
         if told.errno != 0 {
-            return Err(refused(&told));
+            return Err(FileError::io(&path, "be opened", told.errno as i32));
         }
         let others = OpenArguments { create: None, exclusive: false, truncate: false, ..*arguments };
+        let team = self.coll.team_of_file(members.clone(), me, told.number)?;
+        let opened = self.open_told(arguments, path, (members, me, team), first, &told);
+        match opened {
+            Ok(file) => Ok(reserved.open(file)),
+            Err(error) => {
+                self.coll.free_team(team)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens a file that the first rank of a team has opened, in a team of its own.
+    fn open_told(
+        &self,
+        arguments: &OpenArguments<'_>,
+        path: PathBuf,
+        (members, me, team): (Box<[u32]>, u32, u64),
+        first: Option<(Option<NamedFile>, Found)>,
+        told: &Found,
+    ) -> Result<SharedFile, FileError> {
+        let others = OpenArguments { create: None, exclusive: false, truncate: false, ..*arguments };
         let (file, found) = first.unwrap_or_else(|| self.try_open(&path, &others));
-        let all = self.coll.gather_all(arguments.team, found)?;
+        let all = self.coll.gather_all(team, found)?;
         let sees = |found: &Found| found.errno == 0 && (found.inode, found.changed_ns) == (told.inode, told.changed_ns);
         let is_elsewhere = |found: &Found| found.errno == 0 || found.errno as i32 == libc::ENOENT;
         if let Some(failed) = all.iter().find(|found| !sees(found) && !is_elsewhere(found)) {
-            return Err(refused(failed));
+            return Err(FileError::io(&path, "be opened", failed.errno as i32));
         }
         let able = || members.iter().zip(&all).filter(|(_, found)| sees(found)).map(|(rank, _)| Rank(*rank));
         self.tell_of_others(&path, me, all.len() - able().count());
@@ -108,7 +128,7 @@ impl Files {
             path,
             access: arguments.access,
             is_atomic: AtomicBool::new(arguments.atomic),
-            team: arguments.team,
+            team,
             me,
             file: file.filter(|_| sees(&found)).map(Arc::new),
             known_bytes: AtomicU64::new(told.size_bytes),
@@ -118,7 +138,7 @@ impl Files {
             members,
         };
         self.begin(&file, told.size_bytes)?;
-        Ok(reserved.open(file))
+        Ok(file)
     }
 
     fn stripes(&self, homes: Arc<[Rank]>, stripe_bytes: u64) -> Stripes {

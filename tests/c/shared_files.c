@@ -231,6 +231,7 @@ static void append(void) {
         vgasnet_file_t file;
         uint64_t at, sum = 0;
         CHECK_EQ(vgasnet_file_open(team, path, flags, 0600, NULL, &file), VGASNET_OK);
+        vgasnet_coll_team_free(team);
         CHECK_EQ(vgasnet_file_set_atomic(file, tag == 1), VGASNET_OK);
         CHECK_EQ(vgasnet_file_set_pointer(file, from), VGASNET_OK);
         for (uint64_t i = 0; i < records; ++i) {
@@ -254,7 +255,6 @@ static void append(void) {
             CHECK_EQ(vgasnet_file_set_atomic(file, me < 2), VGASNET_ERR_BAD_ARG);
         }
         CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-        vgasnet_coll_team_free(team);
     }
 }
 

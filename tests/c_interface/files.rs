@@ -88,6 +88,14 @@ fn threads_append_while_a_file_is_synced() {
     run_program("shared_file_appends", &["preallocate"], setup(SETUPS[1]), &[]).expect(0);
 }
 
+/// Each file has a team of its own, or one file's messages would be taken for the other's.
+#[test]
+fn files_of_one_team_are_synced_side_by_side() {
+    for of in [SETUPS[0], SETUPS[1], SETUPS[3], SETUPS[4]] {
+        run_program("shared_file_teams", &[], setup(of), &[]).expect(0);
+    }
+}
+
 #[test]
 fn who_reads_finds_the_end_that_others_write() {
     for of in [SETUPS[1], SETUPS[3], SETUPS[4]] {

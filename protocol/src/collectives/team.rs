@@ -102,6 +102,12 @@ pub fn named_team(members: &[u32], own: u32, ranks: u32, tag: u32) -> Result<(u6
     Ok((id, place as u32))
 }
 
+/// The name of the team that has a file open, by the number of the file's space: that of no other team.
+pub fn team_of_file(number: u32) -> u64 {
+    // The first ranks of other teams are above 32 bits, and never so far.
+    1 << 63 | u64::from(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +124,15 @@ mod tests {
         assert!(teams.iter().all(|team| *team.1 == [6, 4, 7]));
         assert_eq!(split(&parent, &votes, 4), (9 << 32 | 7, [8].into(), 0));
         assert_ne!(split(&parent, &votes, 1).0, TEAM_ALL);
+    }
+
+    #[test]
+    fn the_team_of_a_file_is_no_other() {
+        let last = u32::MAX - 1;
+        let (split, _, _) = split(&[last], &[Vote { color: 0, order: 0, splits: 7 }], 0);
+        let (named, _) = named_team(&[last], last, u32::MAX, 7).expect("it is one");
+        let ids = [team_of_file(7), team_of_file(8), split, named, TEAM_ALL];
+        assert!((1..ids.len()).all(|at| !ids[..at].contains(&ids[at])), "{ids:x?}");
     }
 
     #[test]
