@@ -47,7 +47,8 @@ typedef struct {
 } vgasnet_file_options_t;
 
 /* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
- * none. One thread of a rank calls; calls about different files may come in any order. The team may be freed once the file is open.
+ * none. One thread of a rank calls; a file that is not open on one
+ * rank, or NULL there, is refused there alone, and the others wait. Calls about different files may come in any order. The team may be freed once the file is open.
  *
  * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, VGASNET_ERR_IO if the file cannot be
  * opened.

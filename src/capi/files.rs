@@ -66,18 +66,51 @@ unsafe fn memory(pieces: usize, piece: *const MemoryVector) -> Result<Vec<Region
 ///
 /// # Safety
 /// `options` is null, or points to a structure that is as long as it says.
-unsafe fn options(options: *const Options) -> Result<(u64, u32), Refusal> {
+unsafe fn options(options: *const Options) -> Result<(u64, u32), FileError> {
     // SAFETY: it is null, or points to a structure.
     let Some(given) = (unsafe { options.as_ref() }) else { return Ok((0, 0)) };
     let expected = size_of::<Options>();
     if given.struct_bytes != expected || given.flags != 0 {
         let (bytes, flags) = (given.struct_bytes, given.flags);
-        return Err(Refusal::bad_argument(format!(
+        return Err(FileError::argument(format!(
             "options of {bytes} bytes with flags {flags:#x}; set struct_bytes to sizeof(vgasnet_file_options_t), which is {expected}, \
              and flags to 0"
         )));
     }
     Ok((given.stripe_bytes as u64, given.io_ranks))
+}
+
+/// What a file is opened with.
+///
+/// # Safety
+/// `path` is null or a string, and outlives what is returned; `given` is as for [`options`].
+unsafe fn open_arguments<'a>(
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+    given: *const Options,
+    file: *mut FilePointer,
+) -> Result<OpenArguments<'a>, FileError> {
+    const ALL: c_int = READ | WRITE | CREATE | EXCLUSIVE | TRUNCATE | ATOMIC;
+    if flags & !ALL != 0 {
+        return Err(FileError::argument(format!("flags {flags:#x}; give a combination of VGASNET_FILE_ flags")));
+    }
+    if path.is_null() || file.is_null() {
+        return Err(FileError::argument("a null pointer; give a path, and the address of a vgasnet_file_t"));
+    }
+    // SAFETY: it is null, or points to a structure that is as long as it says.
+    let (stripe_bytes, io_ranks) = unsafe { options(given) }?;
+    Ok(OpenArguments {
+        // SAFETY: it is not null, so it is a string that lives as long.
+        path: unsafe { CStr::from_ptr(path) }.to_bytes(),
+        access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
+        atomic: flags & ATOMIC != 0,
+        create: (flags & CREATE != 0).then_some(mode),
+        exclusive: flags & EXCLUSIVE != 0,
+        truncate: flags & TRUNCATE != 0,
+        stripe_bytes,
+        io_ranks,
+    })
 }
 
 entry_points! {
@@ -147,26 +180,9 @@ entry_points! {
     unsafe fn vgasnet_file_open(
         team: *mut TeamType, path: *const c_char, flags: c_int, mode: c_uint, given: *const Options, file: *mut FilePointer,
     ) -> c_int {
-        const ALL: c_int = READ | WRITE | CREATE | EXCLUSIVE | TRUNCATE | ATOMIC;
-        if flags & !ALL != 0 {
-            return Err(Refusal::bad_argument(format!("flags {flags:#x}; give a combination of VGASNET_FILE_ flags")));
-        }
-        if path.is_null() || file.is_null() {
-            return Err(Refusal::bad_argument("a null pointer; give a path, and the address of a vgasnet_file_t"));
-        }
-        let (stripe_bytes, io_ranks) = options(given)?;
-        let arguments = OpenArguments {
-            team: if team.is_null() { TEAM_ALL } else { team.addr() as u64 },
-            path: CStr::from_ptr(path).to_bytes(),
-            access: Access { read: flags & READ != 0, write: flags & WRITE != 0 },
-            atomic: flags & ATOMIC != 0,
-            create: (flags & CREATE != 0).then_some(mode),
-            exclusive: flags & EXCLUSIVE != 0,
-            truncate: flags & TRUNCATE != 0,
-            stripe_bytes,
-            io_ranks,
-        };
-        let number = attached()?.files().open(&arguments)?;
+        let arguments = open_arguments(path, flags, mode, given, file);
+        let team = if team.is_null() { TEAM_ALL } else { team.addr() as u64 };
+        let number = attached()?.files().open(team, arguments)?;
         file.write(std::ptr::without_provenance_mut(number as usize));
         Ok(OK)
     }

@@ -31,7 +31,8 @@ pub enum FileError {
 }
 
 impl FileError {
-    pub(super) fn argument(line: impl Display) -> FileError {
+    /// What makes no sense, and what to do about it.
+    pub fn argument(line: impl Display) -> FileError {
         FileError::Argument(UserError::new(line.to_string()))
     }
 

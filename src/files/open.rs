@@ -18,6 +18,9 @@ const PATH_BYTES_MAX: usize = 4095;
 /// What of a file cannot be written may keep a frame, and others need one.
 const FRAMES_MIN: u32 = 2;
 
+/// In place of the hash of arguments: those of this rank are refused.
+const REFUSED: u64 = 0;
+
 /// Bytes of a stripe by default, where a page has fewer.
 const STRIPE_BYTES: u64 = 4 << 20;
 
@@ -33,8 +36,6 @@ pub struct Access {
 /// What a team opens, and how. All ranks give the same.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenArguments<'a> {
-    /// The team.
-    pub team: u64,
     /// The path, without the last zero.
     pub path: &'a [u8],
     /// What may be done with the file.
@@ -67,26 +68,31 @@ struct Found {
 }
 
 impl Files {
-    /// Opens a file. Returns its number here.
+    /// Opens a file together with the other ranks of a team. Returns its number here. Also a rank whose arguments are refused comes, with
+    /// the reason, since the others wait for it.
     ///
     /// # Errors
     /// The arguments make no sense, or differ among the ranks; or the file cannot be opened. It is then open on no rank.
-    pub fn open(&self, arguments: &OpenArguments<'_>) -> Result<u32, FileError> {
-        let (members, me) = self.coll.team(arguments.team)?;
-        let checked = self.check(arguments).and_then(|path| Ok((path, self.open.reserve()?)));
-        let hash = hash_of(arguments);
-        let all = self.coll.gather_all(arguments.team, if checked.is_ok() { hash } else { 0 })?;
-        let (path, reserved) = checked?;
-        if all.iter().any(|others| *others != hash) {
-            return Err(FileError::argument(format!(
-                "{}: ranks of the team open it with different arguments; give the same on all of them",
-                path.display()
-            )));
+    pub fn open(&self, team: u64, arguments: Result<OpenArguments<'_>, FileError>) -> Result<u32, FileError> {
+        let (members, me) = self.coll.team(team)?;
+        let checked = arguments.and_then(|given| Ok((given, self.check(&given)?, self.open.reserve()?)));
+        let hash = checked.as_ref().map_or(REFUSED, |(given, ..)| hash_of(given));
+        let all = self.coll.gather_all(team, hash)?;
+        let (arguments, path, reserved) = checked?;
+        let refused = |line: String| Err(FileError::argument(format!("{}: {line}", path.display())));
+        if let Some((rank, _)) = members.iter().zip(&all).find(|(_, hash)| **hash == REFUSED) {
+            return refused(format!("rank {rank} of the job cannot open it so, and says why; it is open on no rank"));
         }
+        if all.iter().any(|others| *others != hash) {
+            return refused(
+                "ranks of the team open it with different arguments; give the same on all of them".to_owned(),
+            );
+        }
+        let arguments = &arguments;
         // The first rank makes the file, and empties it; the others find it so.
         let first = (me == 0).then(|| self.try_open(&path, arguments));
         let told = first.as_ref().map_or_else(Found::default, |(_, found)| *found);
-        let told = self.coll.gather_all(arguments.team, told)?[0];
+        let told = self.coll.gather_all(team, told)?[0];
         if told.errno != 0 {
             return Err(FileError::io(&path, "be opened", told.errno as i32));
         }
@@ -236,8 +242,7 @@ fn hash_of(arguments: &OpenArguments<'_>) -> u64 {
     let OpenArguments { path, access, atomic, create, exclusive, truncate, stripe_bytes, io_ranks, .. } = *arguments;
     // The same on all ranks.
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    // 0 stands for arguments that make no sense.
     hasher
         .hash_one((path, access.read, access.write, atomic, create, exclusive, truncate, stripe_bytes, io_ranks))
-        .max(1)
+        .max(REFUSED + 1)
 }

@@ -419,6 +419,13 @@ static void misuse(void) {
     if (ranks > 1) {
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? write : write | VGASNET_FILE_CREATE, path, &options);
         REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 0 : write | VGASNET_FILE_CREATE, path, &options);
+        /* One that a rank finds to be wrong before it asks the others, who wait for it nevertheless. */
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 1 << 20 : write | VGASNET_FILE_CREATE, path, &options);
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 0 ? NULL : path, &options);
+        options.flags = me == 1;
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, path, &options);
+        options.flags = 0;
+        CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, write | VGASNET_FILE_CREATE, 0600, NULL, me == 1 ? NULL : &file), VGASNET_ERR_BAD_ARG);
     }
     REFUSED(VGASNET_OK, write | VGASNET_FILE_CREATE, path, &options);
     REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, path, &options);

@@ -181,5 +181,8 @@ fn what_makes_no_sense_is_refused_with_a_line() {
             lines.iter().all(|line| line.starts_with("vgasnet: rank ") && line.contains(": vgasnet_file_")),
             "{ended}"
         );
+        let of_others = lines.iter().filter(|line| line.contains("rank 1 of the job cannot open it so, and says why"));
+        // Four times it is rank 1 whose arguments are wrong.
+        assert_eq!(of_others.count(), 4 * (setup(of).ranks as usize - 1), "{ended}");
     }
 }
