@@ -145,6 +145,11 @@ impl Engine {
         self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new(), flushes: Vec::new() });
     }
 
+    /// Whether two ranks have the same host.
+    pub fn are_of_one_host(&self, one: Rank, other: Rank) -> bool {
+        self.conduit.host_of(one) == self.conduit.host_of(other)
+    }
+
     /// Whether nothing is under way about the file here, so that it may be closed.
     pub fn is_quiet_about(&self, space: Space) -> bool {
         self.protocol.cache.is_quiet_about(space) && self.storage.is_quiet_about(space)

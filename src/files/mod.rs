@@ -9,6 +9,7 @@
 mod calls;
 mod close;
 mod error;
+mod found;
 mod lists;
 mod locks;
 mod open;

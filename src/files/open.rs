@@ -1,16 +1,15 @@
 //! Opening: all ranks of a team together, on all of them or on none.
 
+use super::found::{Found, Opened};
 use super::{FileError, Files, SharedFile};
 use crate::engine::FileState;
-use crate::storage::{NamedFile, NamedOptions, errno_of};
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use vgasnet_protocol::{Rank, Space, Stripes};
-use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// The longest path, in bytes.
 const PATH_BYTES_MAX: usize = 4095;
@@ -54,19 +53,6 @@ pub struct OpenArguments<'a> {
     pub io_ranks: u32,
 }
 
-/// What a rank has found.
-#[derive(Clone, Copy, Debug, Default, FromBytes, IntoBytes, Immutable)]
-#[repr(C)]
-struct Found {
-    inode: u64,
-    size_bytes: u64,
-    changed_ns: u64,
-    /// Why the file could not be opened, as an error number, or 0.
-    errno: u32,
-    /// From the first rank: the number of the space.
-    number: u32,
-}
-
 impl Files {
     /// Opens a file together with the other ranks of a team. Returns its number here. Also a rank whose arguments are refused comes, with
     /// the reason, since the others wait for it.
@@ -89,61 +75,64 @@ impl Files {
             );
         }
         let arguments = &arguments;
-        // The first rank makes the file, and empties it; the others find it so.
-        let first = (me == 0).then(|| self.try_open(&path, arguments));
-        let told = first.as_ref().map_or_else(Found::default, |(_, found)| *found);
-        let told = self.coll.gather_all(team, told)?[0];
+        // The first rank makes the file, and the others find it.
+        let first = (me == 0).then(|| self.open_first(&path, arguments, &members));
+        let told = self.coll.gather_all(team, first.as_ref().map_or_else(Found::default, |first| first.found))?[0];
         if told.errno != 0 {
             return Err(FileError::io(&path, "be opened", told.errno as i32));
         }
-        let others = OpenArguments { create: None, exclusive: false, truncate: false, ..*arguments };
         let team = self.coll.team_of_file(members.clone(), me, told.number)?;
-        let opened = self.open_told(arguments, path, (members, me, team), first, &told);
-        match opened {
-            Ok(file) => Ok(reserved.open(file)),
-            Err(error) => {
-                self.coll.free_team(team)?;
-                Err(error)
+        let mut opened = first.unwrap_or_else(|| self.open_next(&path, arguments));
+        let file = self.open_told(arguments, &path, (members, me, team), &mut opened, &told);
+        file.map(|file| reserved.open(file)).or_else(|error| {
+            if me == 0 {
+                opened.undo(&path);
             }
-        }
+            self.coll.free_team(team)?;
+            Err(error)
+        })
     }
 
     /// Opens a file that the first rank of a team has opened, in a team of its own.
     fn open_told(
         &self,
         arguments: &OpenArguments<'_>,
-        path: PathBuf,
+        path: &Path,
         (members, me, team): (Box<[u32]>, u32, u64),
-        first: Option<(Option<NamedFile>, Found)>,
+        opened: &mut Opened,
         told: &Found,
     ) -> Result<SharedFile, FileError> {
-        let others = OpenArguments { create: None, exclusive: false, truncate: false, ..*arguments };
-        let (file, found) = first.unwrap_or_else(|| self.try_open(&path, &others));
-        let all = self.coll.gather_all(team, found)?;
-        let sees = |found: &Found| found.errno == 0 && (found.inode, found.changed_ns) == (told.inode, told.changed_ns);
+        let all = self.coll.gather_all(team, opened.found)?;
+        let size_bytes = if arguments.truncate { 0 } else { told.size_bytes };
+        self.check_pages(path, size_bytes)?;
+        let first = members[0];
+        let sees = |rank: u32, found: &Found| found.is_that_of(told, self.is_same_host(first, rank));
         let is_elsewhere = |found: &Found| found.errno == 0 || found.errno as i32 == libc::ENOENT;
-        if let Some(failed) = all.iter().find(|found| !sees(found) && !is_elsewhere(found)) {
-            return Err(FileError::io(&path, "be opened", failed.errno as i32));
+        if let Some(failed) = all.iter().find(|found| !is_elsewhere(found)) {
+            return Err(FileError::io(path, "be opened", failed.errno as i32));
         }
-        let able = || members.iter().zip(&all).filter(|(_, found)| sees(found)).map(|(rank, _)| Rank(*rank));
-        self.tell_of_others(&path, me, all.len() - able().count());
+        let able: Vec<Rank> =
+            members.iter().zip(&all).filter(|(rank, found)| sees(**rank, found)).map(|(rank, _)| Rank(*rank)).collect();
+        self.tell_of_others(path, me, all.len() - able.len());
+        let is_able = able.contains(&Rank(members[me as usize]));
         let most = if arguments.io_ranks == 0 { usize::MAX } else { arguments.io_ranks as usize };
-        let homes: Arc<[Rank]> = able().take(most).collect();
+        let homes: Arc<[Rank]> = able.into_iter().take(most).collect();
         let file = SharedFile {
             space: Space::of_file(told.number),
-            path,
+            path: path.to_owned(),
             access: arguments.access,
             is_atomic: AtomicBool::new(arguments.atomic),
             team,
             me,
-            file: file.filter(|_| sees(&found)).map(Arc::new),
-            known_bytes: AtomicU64::new(told.size_bytes),
+            file: opened.file.clone().filter(|_| is_able),
+            known_bytes: AtomicU64::new(size_bytes),
             state: Arc::new(FileState::default()),
             held: Mutex::default(),
             stripes: self.stripes(homes, arguments.stripe_bytes),
             members,
         };
-        self.begin(&file, told.size_bytes)?;
+        let errno = if me == 0 { opened.finish(arguments) } else { 0 };
+        self.begin(&file, size_bytes, errno)?;
         Ok(file)
     }
 
@@ -153,15 +142,17 @@ impl Files {
         Stripes { homes, pages: (stripe_bytes / page_bytes).max(1) as u32 }
     }
 
-    /// Has the engines of all ranks know the file.
-    fn begin(&self, file: &SharedFile, size_bytes: u64) -> Result<(), FileError> {
+    /// Has the engines of all ranks know the file, unless one has failed with an error number.
+    fn begin(&self, file: &SharedFile, size_bytes: u64, errno: u32) -> Result<(), FileError> {
         let (page_bytes, stripes) = (self.ops.space().page_bytes() as u64, file.stripes.clone());
         let pages = size_bytes.div_ceil(page_bytes) as u32;
         let (named, state) = (file.file.clone(), Arc::clone(&file.state));
         self.driver().engine().open_file(file.space, stripes, pages, named, state);
         // A rank that knows the file may be asked about it.
-        self.coll.gather_all(file.team, 0_u32)?;
-        Ok(())
+        let all = self.coll.gather_all(file.team, errno)?;
+        let Some(errno) = all.into_iter().find(|errno| *errno != 0) else { return Ok(()) };
+        self.driver().engine().close_file(file.space);
+        Err(FileError::io(&file.path, "be opened", errno as i32))
     }
 
     fn check(&self, arguments: &OpenArguments<'_>) -> Result<PathBuf, FileError> {
@@ -192,38 +183,6 @@ impl Files {
             return bad(&format!("a stripe of {stripe_bytes} bytes; give a multiple of the page size, {page_bytes}"));
         }
         Ok(shown)
-    }
-
-    /// Opens the file as this rank sees it.
-    fn try_open(&self, path: &Path, arguments: &OpenArguments<'_>) -> (Option<NamedFile>, Found) {
-        let options = NamedOptions {
-            read: arguments.access.read,
-            write: arguments.access.write,
-            create: arguments.create.is_some(),
-            mode: arguments.create.unwrap_or_default(),
-            exclusive: arguments.exclusive,
-            truncate: arguments.truncate,
-            buffered: false,
-        };
-        let opened = NamedFile::open(path, &options).and_then(|file| {
-            let about = file.about()?;
-            Ok((file, about))
-        });
-        let mut found = Found::default();
-        match opened {
-            Ok((file, about)) => {
-                // Numbers of this rank, and of no other that is the first of a team.
-                let (count, ranks) = (self.opened.fetch_add(1, Ordering::Relaxed), self.ops.space().segments.len());
-                found.number =
-                    (count.wrapping_mul(ranks as u32).wrapping_add(self.ops.space().rank.0)) & (u32::MAX >> 1);
-                (found.inode, found.size_bytes, found.changed_ns) = (about.inode, about.size_bytes, about.changed_ns);
-                (Some(file), found)
-            }
-            Err(error) => {
-                found.errno = errno_of(&error) as u32;
-                (None, found)
-            }
-        }
     }
 
     /// Some ranks do not see the file, so they do no I/O on it.

@@ -6,6 +6,7 @@ use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
 use crate::request::Handle;
 use crate::stats::{self, Row};
+use std::path::Path;
 use vgasnet_protocol::coherence::{Cause, PageId};
 use vgasnet_protocol::file_locks::LockMode;
 
@@ -151,14 +152,20 @@ impl Files {
 
     /// The end of a range.
     pub(super) fn end(&self, file: &SharedFile, Bytes { offset, len }: Bytes, is_null: bool) -> Result<u64, FileError> {
-        let most = PAGES_MAX * self.ops.space().page_bytes() as u64;
-        let path = file.path.display();
         if is_null && len > 0 {
             return Err(FileError::argument(format!(
-                "{path}: {len} bytes at a null pointer; give the address of memory of that size"
+                "{}: {len} bytes at a null pointer; give the address of memory of that size",
+                file.path.display()
             )));
         }
-        let end = offset.checked_add(len as u64).filter(|end| *end <= most);
+        self.end_of(&file.path, offset, len as u64)
+    }
+
+    /// The same of a file that need not be open.
+    pub(super) fn end_of(&self, path: &Path, offset: u64, len: u64) -> Result<u64, FileError> {
+        let most = PAGES_MAX * self.ops.space().page_bytes() as u64;
+        let path = path.display();
+        let end = offset.checked_add(len).filter(|end| *end <= most);
         end.ok_or_else(|| {
             FileError::argument(format!(
                 "{path}: {len} bytes from {offset} on; a file has at most {most} bytes with pages of this size; raise VGASNET_PAGE_SIZE"

@@ -32,6 +32,7 @@ mod run;
 mod spill;
 mod threads;
 mod timer;
+mod traces;
 
 pub use faults::Faults;
 pub use faulty::Faulty;
@@ -45,6 +46,7 @@ pub use patient::{Patient, SPACE_PATIENCE};
 pub use ring::{Refused, RingStorage};
 pub use spill::Spill;
 pub use threads::ThreadStorage;
+pub use traces::Mark;
 
 pub use crate::settings::IoDirection;
 /// The error number of an error of the system.

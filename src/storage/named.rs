@@ -46,6 +46,8 @@ impl NamedOptions {
 /// What a host knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
+    /// The number that this host has given its file system.
+    pub device: u64,
     /// Its number in its file system.
     pub inode: u64,
     /// How many bytes it has.
@@ -64,6 +66,7 @@ pub struct NamedFile {
     can_read: bool,
     can_write: bool,
     is_nameless: bool,
+    is_new: bool,
 }
 
 #[derive(Debug)]
@@ -95,19 +98,31 @@ impl NamedFile {
         }
         let flag = |is_set: bool, flag: libc::c_int| if is_set { flag } else { 0 };
         // The standard library makes no file that is only read. It adds O_CLOEXEC.
-        let flags =
-            flag(create, libc::O_CREAT) | flag(create && exclusive, libc::O_EXCL) | flag(truncate, libc::O_TRUNC);
-        let open = |read| OpenOptions::new().read(read).write(write).custom_flags(flags).mode(mode).open(path);
-        let (file, can_read) = match open(true) {
-            Err(error) if error.raw_os_error() == Some(libc::EACCES) && !read => (open(false)?, false),
-            result => (result?, true),
+        let open = |read, making| {
+            let flags = flag(truncate, libc::O_TRUNC) | making;
+            OpenOptions::new().read(read).write(write).custom_flags(flags).mode(mode).open(path)
+        };
+        let open_with = |making| match open(true, making) {
+            Err(error) if error.raw_os_error() == Some(libc::EACCES) && !read => Ok((open(false, making)?, false)),
+            result => Ok((result?, true)),
+        };
+        let made = create.then(|| open_with(libc::O_CREAT | libc::O_EXCL));
+        let is_new = matches!(made, Some(Ok(_)));
+        let (file, can_read) = match made {
+            // There is one, or a link to none.
+            Some(Err(error)) if is_because(&error, libc::EEXIST) && !exclusive => match open_with(0) {
+                Err(error) if is_because(&error, libc::ENOENT) => open_with(libc::O_CREAT)?,
+                found => found?,
+            },
+            Some(made) => made?,
+            None => open_with(0)?,
         };
         let metadata = file.metadata()?;
         check_regular(&metadata)?;
         let is_direct = AtomicBool::new(!buffered && make_direct(&file, can_read));
         let identity = (metadata.dev(), metadata.ino());
         let kind = Kind::Disk(DiskFile { file, identity, is_direct });
-        Ok(NamedFile { kind, can_read, can_write: write, is_nameless: false })
+        Ok(NamedFile { kind, can_read, can_write: write, is_nameless: false, is_new })
     }
 
     /// A new file without a name in a directory, gone when it is closed. It is not synced.
@@ -124,6 +139,7 @@ impl NamedFile {
             can_read: true,
             can_write: true,
             is_nameless: true,
+            is_new: true,
         })
     }
 
@@ -141,7 +157,13 @@ impl NamedFile {
         if truncate {
             file.set_size(0)?;
         }
-        Ok(NamedFile { kind: Kind::Memory(file.clone()), can_read: true, can_write: write, is_nameless: false })
+        let kind = Kind::Memory(file.clone());
+        Ok(NamedFile { kind, can_read: true, can_write: write, is_nameless: false, is_new: false })
+    }
+
+    /// Whether it was made when it was opened.
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Whether it has no name.
@@ -167,7 +189,7 @@ impl NamedFile {
         self.can_write
     }
 
-    /// What this host knows of it. Hosts that see the same file know the same.
+    /// What this host knows of it. Hosts that see the same file know the same of it but the device.
     ///
     /// # Errors
     /// The system's.
@@ -178,9 +200,9 @@ impl NamedFile {
                 let about = disk.file.metadata()?;
                 let changed_ns =
                     (about.mtime() as u64).wrapping_mul(1_000_000_000).wrapping_add(about.mtime_nsec() as u64);
-                Ok(About { inode: about.ino(), size_bytes, changed_ns })
+                Ok(About { device: about.dev(), inode: about.ino(), size_bytes, changed_ns })
             }
-            Kind::Memory(_) => Ok(About { inode: 0, size_bytes, changed_ns: 0 }),
+            Kind::Memory(_) => Ok(About { device: 0, inode: 0, size_bytes, changed_ns: 0 }),
         }
     }
 
@@ -383,6 +405,10 @@ impl Files {
 /// Whether an end is behind `ulimit -f`, which may change. The kernel answers a write there with a signal that ends the process.
 fn exceeds_limit(end_bytes: u64) -> bool {
     end_bytes > size_limit_bytes()
+}
+
+fn is_because(error: &io::Error, errno: i32) -> bool {
+    error.raw_os_error() == Some(errno)
 }
 
 fn check_regular(metadata: &fs::Metadata) -> io::Result<()> {

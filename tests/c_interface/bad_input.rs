@@ -89,7 +89,7 @@ fn mount_apart(target: &Path, file_system: &str, options: &str) -> io::Result<()
 }
 
 /// Whether this user may mount; says so if not.
-fn may_mount(test: &str) -> bool {
+pub fn may_mount(test: &str) -> bool {
     let mut probe = Command::new("true");
     let dir: PathBuf = fresh_dir();
     let target = dir.clone();

@@ -1,5 +1,6 @@
 //! Shared files.
 
+use crate::bad_input::may_mount;
 use crate::support::compile::{self, Language, Linking};
 use crate::support::run::{Ended, Setup, fresh_dir, run_with};
 use std::path::Path;
@@ -94,6 +95,31 @@ fn files_of_one_team_are_synced_side_by_side() {
     for of in [SETUPS[0], SETUPS[1], SETUPS[3], SETUPS[4]] {
         run_program("shared_file_teams", &[], setup(of), &[]).expect(0);
     }
+}
+
+#[test]
+fn an_open_that_fails_leaves_nothing_behind() {
+    for of in [SETUPS[1], SETUPS[3]] {
+        run_program("shared_file_opens", &["mode"], setup(of), &[]).expect(0);
+        let ended = run_program("shared_file_opens", &["failed"], setup(of), &[]);
+        assert!(ended.expect(0).stderr.contains("cannot be opened: Too many open files"), "{ended}");
+    }
+}
+
+#[test]
+fn a_file_of_more_pages_than_have_numbers_is_refused() {
+    let ended = run_program("shared_file_opens", &["far"], setup(SETUPS[5]), &[]);
+    assert!(ended.expect(0).stderr.contains("raise VGASNET_PAGE_SIZE"), "{ended}");
+}
+
+/// Needs the right to mount, as the tests of full disks do.
+#[test]
+fn a_copy_with_the_same_number_and_times_is_another_file() {
+    if !may_mount("a_copy_with_the_same_number_and_times_is_another_file") {
+        return;
+    }
+    let ended = run_program("shared_file_opens", &["twins"], setup(SETUPS[1]), &[]);
+    assert!(ended.expect(0).stderr.contains("1 ranks do not see the same file"), "{ended}");
 }
 
 #[test]

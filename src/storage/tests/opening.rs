@@ -34,6 +34,40 @@ fn a_file_is_made_found_and_refused_as_asked() {
 }
 
 #[test]
+fn what_an_open_leaves_behind_is_undone() {
+    let path = new_path(&std::env::temp_dir());
+    let found = NamedOptions { create: false, ..BOTH };
+    let file = NamedFile::open(&path, &BOTH).unwrap();
+    assert!(file.is_new());
+    let again = NamedFile::open(&path, &BOTH).unwrap();
+    assert!(!again.is_new());
+    let before = file.about().unwrap();
+    let mark = Mark::put(&file).expect("it is ours");
+    let marked = again.about().unwrap();
+    assert_ne!(marked.changed_ns, before.changed_ns);
+    let other = Mark::put(&again).expect("it is ours");
+    assert_ne!(again.about().unwrap().changed_ns, marked.changed_ns, "no two marks are alike");
+    other.take_off(&again);
+    mark.take_off(&file);
+    assert_eq!(file.about().unwrap(), before);
+    file.deny(0o200).unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o600, 0o400);
+    file.remove(&path);
+    assert_eq!(errno(&path, &found), Some(libc::ENOENT));
+    // Another file has the name by now.
+    fs::write(&path, b"bytes").unwrap();
+    file.remove(&path);
+    assert_eq!(NamedFile::open(&path, &found).unwrap().size_bytes().unwrap(), 5);
+    // A link to no file is followed, and what was made for it is not removed by the link's name.
+    let link = new_path(&std::env::temp_dir());
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(!NamedFile::open(&link, &BOTH).unwrap().is_new());
+    assert!(path.exists());
+    [link, path].iter().for_each(|path| fs::remove_file(path).unwrap());
+}
+
+#[test]
 fn what_is_no_regular_file_is_refused_without_waiting() {
     let path = new_path(&std::env::temp_dir());
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
