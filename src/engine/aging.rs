@@ -106,7 +106,7 @@ impl Engine {
         // Those side by side go to the disk together.
         for page in aged {
             let (cache, table) = (&self.protocol.cache, &self.space.own.table);
-            let dirty = cache.dirty_frame(page).filter(|_| !self.files.is_unwritten(page));
+            let dirty = cache.dirty_frame(page).filter(|_| !self.files.stays(page));
             if dirty.is_some_and(|frame| !cache.evictable(frame) || table.is_pinned(frame)) {
                 is_any_in_use = true;
                 continue;

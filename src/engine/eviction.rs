@@ -22,9 +22,8 @@ impl Engine {
         let cache = &self.protocol.cache;
         let (pins, space, files) = (&self.pins, &self.space, &self.files);
         // A page in use is unpinned soon; one that the client has pinned may never be.
-        let victim = self
-            .frames
-            .victim(need, cache, &|page| space.is_own(page) && pins.has(page.index) || files.is_unwritten(page));
+        let victim =
+            self.frames.victim(need, cache, &|page| space.is_own(page) && pins.has(page.index) || files.stays(page));
         let is_clean = |frame| cache.page_in(frame).is_some_and(|page| cache.dirty_frame(page).is_none());
         if need == Need::Now && !victim.is_some_and(is_clean) {
             self.reserve.on_shortage();
@@ -48,7 +47,7 @@ impl Engine {
             let cache = &self.protocol.cache;
             let is_idle = cache.evictable(frame) && !self.space.own.table.is_pinned(frame);
             let dirty = cache.page_in(frame).filter(|page| cache.dirty_frame(*page).is_some());
-            let dirty = dirty.filter(|page| !self.files.is_unwritten(*page));
+            let dirty = dirty.filter(|page| !self.files.stays(*page));
             if let Some(page) = dirty.filter(|_| is_idle && victim != Some(frame)) {
                 stats::count(Row::CleanedAhead);
                 self.cleaned_ahead += 1;
@@ -63,7 +62,7 @@ impl Engine {
         self.handle_events();
         for (page, frame) in self.own_copies(space, pages) {
             let in_use = self.space.own.table.is_pinned(frame);
-            if !in_use && self.protocol.cache.evictable(frame) && !self.files.is_unwritten(page) {
+            if !in_use && self.protocol.cache.evictable(frame) && !self.files.stays(page) {
                 self.handle(Event::Evict(frame));
             }
         }

@@ -95,14 +95,16 @@ pub(super) struct OpenFile {
     pub(super) state: Arc<FileState>,
     /// Dirty pages that could not be written. They stay until the file is flushed again.
     pub(super) unwritten: BTreeSet<PageId>,
+    /// Pages that are to be forgotten and that somebody still has pinned.
+    leaving: BTreeSet<PageId>,
     /// The pages of this rank's flushes under way.
     pub(super) flushes: Vec<PageFilter>,
 }
 
 impl OpenFiles {
-    /// Whether a page could not be written when that was tried last.
-    pub(super) fn is_unwritten(&self, page: PageId) -> bool {
-        self.unwritten_because(page).is_some()
+    /// Whether a page is neither written nor evicted: it could not be written when that was tried last, or is about to be forgotten.
+    pub(super) fn stays(&self, page: PageId) -> bool {
+        self.open.get(&page.space).is_some_and(|file| file.unwritten.contains(&page) || file.leaving.contains(&page))
     }
 
     /// A page is written, or gone.
@@ -142,7 +144,8 @@ impl Engine {
             self.storage.add_file(space, file);
         }
         self.protocol.add_file(space, stripes, pages);
-        self.files.open.insert(space, OpenFile { end: pages, state, unwritten: BTreeSet::new(), flushes: Vec::new() });
+        let (unwritten, leaving) = Default::default();
+        self.files.open.insert(space, OpenFile { end: pages, state, unwritten, leaving, flushes: Vec::new() });
     }
 
     /// Whether two ranks have the same host.
@@ -161,9 +164,9 @@ impl Engine {
         self.protocol.home.is_quiet_about(space)
     }
 
-    /// Forgets a file, which nobody uses any more on any rank. What was not written is lost.
+    /// Forgets a file, which nobody uses any more on any rank, nor its pages, which were forgotten. What was not written is lost.
     pub fn close_file(&mut self, space: Space) {
-        self.forget_pages(space, 0);
+        assert!(self.protocol.cache.pages_of(space).next().is_none(), "a page of the file is left");
         self.protocol.remove_file(space);
         self.storage.remove_file(space);
         if let Err(nonsense) = self.locks.forget_file(space) {
@@ -172,28 +175,37 @@ impl Engine {
         self.files.open.remove(&space);
     }
 
-    /// Forgets the pages of a file from one on, without a word.
-    fn forget_pages(&mut self, space: Space, first: u32) {
+    /// Forgets the pages of a file from one on, without a word, as far as nobody has them pinned. Returns whether none is left. Until then
+    /// it is to be asked again: whoever looks for another page may have one pinned for a moment, or for longer if it loses its processor.
+    pub fn forget_pages(&mut self, space: Space, first: u32) -> bool {
         let pages: Vec<PageId> = self.protocol.cache.pages_of(space).filter(|page| page.index >= first).collect();
-        let mut actions = Vec::new();
+        let (mut actions, mut leaving) = (Vec::new(), BTreeSet::new());
+        let before = self.files.open.get_mut(&space).map(|file| std::mem::take(&mut file.leaving)).unwrap_or_default();
         for page in pages {
-            if self.space.close(page) == Closing::Pinned {
-                // Who has it copies a few bytes, and needs nothing of the engine for that.
-                while self.space.poll_closed(page).is_none() {
-                    std::hint::spin_loop();
-                }
+            let is_closed = if before.contains(&page) {
+                self.space.poll_closed(page).is_some()
+            } else {
+                self.space.close(page) != Closing::Pinned
+            };
+            if is_closed {
+                let frame = self.protocol.cache.forget_page(page, &mut actions);
+                self.frames.use_otherwise(frame);
+            } else {
+                leaving.insert(page);
             }
-            let frame = self.protocol.cache.forget_page(page, &mut actions);
-            self.frames.use_otherwise(frame);
         }
+        let is_over = leaving.is_empty();
+        self.files.open.get_mut(&space).into_iter().for_each(|file| file.leaving = std::mem::take(&mut leaving));
         actions.into_iter().for_each(|action| self.act(action));
         self.handle_events();
+        is_over
     }
 
-    /// A file has `pages` pages with bytes now, of which the first `kept` are what they were. All is written, and nothing is under way
-    /// about it in any rank's pool or at any home.
+    /// A file has `pages` pages with bytes now, of which the first `kept` are what they were, and the others were forgotten. All is written,
+    /// and nothing is under way about it in any rank's pool or at any home.
     pub fn cut_file(&mut self, space: Space, kept: u32, pages: u32) {
-        self.forget_pages(space, kept);
+        let is_left = self.protocol.cache.pages_of(space).any(|page| page.index >= kept);
+        assert!(!is_left, "a page that is cut off is left");
         self.storage.cut_file(space, kept);
         self.protocol.cut_file(space, kept, pages);
         self.note_end(space, pages);
@@ -385,6 +397,18 @@ impl Driver {
     /// The same at this home, once all ranks have settled the file.
     pub fn settle_file_at_home(&self, space: Space) {
         self.wait_for_files(&|| self.engine().is_quiet_at_home(space));
+    }
+
+    /// Forgets a file, as [`Engine::close_file`].
+    pub fn close_file(&self, space: Space) {
+        self.wait_for_files(&|| self.engine().forget_pages(space, 0));
+        self.engine().close_file(space);
+    }
+
+    /// Cuts a file, as [`Engine::cut_file`].
+    pub fn cut_file(&self, space: Space, kept: u32, pages: u32) {
+        self.wait_for_files(&|| self.engine().forget_pages(space, kept));
+        self.engine().cut_file(space, kept, pages);
     }
 
     /// Waits until something about files has ended. Another thread may drive meanwhile, so this one is to look after each drive.

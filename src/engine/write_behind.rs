@@ -102,7 +102,7 @@ impl Engine {
         let (cache, files, table) = (&self.protocol.cache, &self.files, &self.space.own.table);
         let may_go = |page: PageId, is_in_use: bool| {
             let frame = cache.dirty_frame(page).filter(|frame| cache.evictable(*frame));
-            frame.is_some_and(|frame| is_in_use || !table.is_pinned(frame)) && !files.is_unwritten(page)
+            frame.is_some_and(|frame| is_in_use || !table.is_pinned(frame)) && !files.stays(page)
         };
         // What is being written already lets parts go on.
         let looks = if is_awaited && cache.flushed() { usize::MAX } else { LOOKS_MAX };

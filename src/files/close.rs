@@ -67,7 +67,7 @@ impl Files {
         let written = if file.access.write { is_written() } else { Ok(()) };
         self.driver().settle_file(file.space);
         self.coll.gather_all(file.team, 0_u32)?;
-        self.driver().engine().close_file(file.space);
+        self.driver().close_file(file.space);
         self.coll.free_team(file.team)?;
         written
     }

@@ -151,7 +151,7 @@ impl Files {
         // A rank that knows the file may be asked about it.
         let all = self.coll.gather_all(file.team, errno)?;
         let Some(errno) = all.into_iter().find(|errno| *errno != 0) else { return Ok(()) };
-        self.driver().engine().close_file(file.space);
+        self.driver().close_file(file.space);
         Err(FileError::io(&file.path, "be opened", errno as i32))
     }
 

@@ -94,7 +94,7 @@ impl Files {
             self.coll.gather_all(file.team, 0_u32)?;
             let page_bytes = self.ops.space().page_bytes() as u64;
             let (kept, all) = ((bytes / page_bytes) as u32, bytes.div_ceil(page_bytes) as u32);
-            self.driver().engine().cut_file(file.space, kept, all);
+            self.driver().cut_file(file.space, kept, all);
             file.state.written_end.store(0, Ordering::Release);
             file.known_bytes.store(bytes, Ordering::Release);
         }

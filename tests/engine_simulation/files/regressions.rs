@@ -8,7 +8,9 @@ use crate::directed::{cost, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Shape, Task};
 use fastrand::Rng;
 use std::sync::Arc;
+use vgasnet::memory::Access;
 use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
+use vgasnet_protocol::coherence::PageId;
 use vgasnet_protocol::{Rank, Space, Stripes};
 
 /// What a request costs, in bytes, so that a few blocks of a page that nobody holds are used at its home.
@@ -107,6 +109,28 @@ fn work_alone(job: &mut Job) {
 
 fn advance(job: &mut Job, rank: usize, at: usize) {
     while job.advance(rank, at) {}
+}
+
+/// Somebody looks at a page of a file that is closed, and goes on later.
+#[test]
+fn a_page_in_use_holds_up_nobody_but_who_closes_its_file() {
+    let mut job = job(1, 4, 4);
+    let space = open(&mut job, 1);
+    put(&mut job, 0, space, 0, PAGE_BYTES);
+    let page = PageId { space, index: 0 };
+    let pinned = job.nodes[0].space.own.table.pin(page, Access::Read).expect("it is in the pool");
+    job.files.get(space).errand = Some(Errand::Close);
+    while job.go_on_with_file(0, space) {
+        go_on(&mut job);
+    }
+    assert!(job.files.open.contains_key(&space), "it is closed under who uses it");
+    for page in 0..8 {
+        job.start(0, What::PutNow, of_segment(page), &mut Rng::with_seed(3));
+        go_on(&mut job);
+    }
+    assert!(job.nodes[0].operations.is_empty(), "others wait for the page");
+    assert!(job.nodes[0].space.own.table.unpin(pinned.frame), "the engine waits for that");
+    close_all(&mut job);
 }
 
 /// Two puts of two blocks, both before either is done: together they are more than half of the four slots.

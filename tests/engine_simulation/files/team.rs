@@ -43,6 +43,8 @@ pub enum Step {
     Settled,
     /// All have settled, the file is to be cut, and nothing is under way about it at this home.
     AtRest,
+    /// All are: waits until nobody has pages of the file pinned that are to go.
+    Forgetting,
     /// It has closed the file, or knows its new size.
     Closed,
 }
@@ -127,13 +129,14 @@ impl Job {
                 self.agree(space);
                 return true;
             }
+            Step::Forgetting => return self.forget_pages(rank, space),
             Step::Settling if engine.is_quiet_about(space) => Step::Settled,
             Step::Settled if file.all_are(Step::Settled) => match file.errand {
                 Some(Errand::SetSize(_)) if engine.is_quiet_at_home(space) => Step::AtRest,
                 Some(Errand::SetSize(_)) => return false,
-                _ => Step::Closed,
+                _ => Step::Forgetting,
             },
-            Step::AtRest if file.all_are(Step::AtRest) => Step::Closed,
+            Step::AtRest if file.all_are(Step::AtRest) => Step::Forgetting,
             _ => return false,
         };
         self.enter(rank, space, next);
@@ -195,6 +198,19 @@ impl Job {
             self.rouse_members(space);
         }
         true
+    }
+
+    /// A rank forgets the pages of a file that are to go, and when none is left closes it, or learns its new size.
+    fn forget_pages(&mut self, rank: usize, space: Space) -> bool {
+        let first = match self.files.open[&space].errand {
+            Some(Errand::SetSize(bytes)) => (bytes / PAGE_BYTES as u64) as u32,
+            _ => 0,
+        };
+        let is_over = self.nodes[rank].engine.forget_pages(space, first);
+        if is_over {
+            self.enter(rank, space, Step::Closed);
+        }
+        is_over
     }
 
     /// Whether some rank could not write something. Then what all do together is tried again if the file was healed before, or it has
