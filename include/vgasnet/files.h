@@ -58,7 +58,8 @@ typedef struct {
  * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again.
  * set_size: cuts the file, or adds zeros. Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
  * are synced before.
- * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not.
+ * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not. Other threads and
+ * operations: as for set_size.
  * set_pointer: sets the file's shared pointer (vgasnet_file_take).
  * preallocate: the file system has space for the first size bytes of the file, which has at least so many; what it has stays as it is.
  * Where space cannot be reserved, zeros are written where nothing is. Other threads and operations: as for set_size.

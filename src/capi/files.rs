@@ -153,7 +153,7 @@ entry_points! {
 
     fn vgasnet_file_set_atomic(file: FilePointer, atomic: c_int) -> c_int {
         let files = attached()?.files();
-        files.set_atomic(&*files.get_beside(number(file)?)?, atomic != 0)?;
+        files.set_atomic(&files.get_beside(number(file)?)?, atomic != 0)?;
         Ok(OK)
     }
 

@@ -1,6 +1,6 @@
 //! Locks: those that a program asks for, and those that make a call one step to all others.
 
-use super::{Bytes, FileError, Files, SharedFile};
+use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::stats::{self, Row};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -22,12 +22,12 @@ impl SharedFile {
 }
 
 impl Files {
-    /// From now on each call is one step to all others, or it is not. Collective over the file's team.
+    /// From now on each call is one step to all others, or it is not. Collective over the file's team. Calls of other threads end before, or
+    /// wait.
     ///
     /// # Errors
     /// The ranks do not want the same.
-    pub fn set_atomic(&self, file: &SharedFile, is_atomic: bool) -> Result<(), FileError> {
-        // No rank begins a call of the new kind while another may be in one of the old.
+    pub fn set_atomic(&self, file: &Call<'_>, is_atomic: bool) -> Result<(), FileError> {
         let all = self.coll.gather_all(file.team, u32::from(is_atomic))?;
         if all.iter().any(|wanted| *wanted != u32::from(is_atomic)) {
             let path = file.path.display();
@@ -35,8 +35,10 @@ impl Files {
                 "{path}: some ranks of the team want each call to be one step, others do not; give the same on all of them"
             )));
         }
-        file.is_atomic.store(is_atomic, Ordering::Relaxed);
+        // No call of the new kind begins on any rank while one of the old is under way on another.
+        let alone = file.bar();
         self.coll.gather_all(file.team, 0_u32)?;
+        alone.is_atomic.store(is_atomic, Ordering::Relaxed);
         Ok(())
     }
 

@@ -143,6 +143,13 @@ fn a_pool_of_one_page_is_too_small() {
 }
 
 #[test]
+fn mode_atomic_begins_when_calls_of_the_other_mode_are_over() {
+    for of in [SETUPS[1], SETUPS[2], SETUPS[3]] {
+        run_program("shared_file_modes", &[], setup(of), &[]).expect(0);
+    }
+}
+
+#[test]
 fn locks_keep_others_out() {
     for of in [SETUPS[0], SETUPS[2], SETUPS[3], SETUPS[4]] {
         run_part("locks", setup(of), &[]).expect(0);

@@ -8,9 +8,8 @@ use crate::directed::{cost, settle, shape_far_apart};
 use crate::job::{Job, PAGE_BYTES, Shape, Task};
 use fastrand::Rng;
 use std::sync::Arc;
-use vgasnet::memory::Access;
 use vgasnet::storage::{BLOCK_BYTES, MemoryFile};
-use vgasnet_protocol::coherence::PageId;
+use vgasnet_protocol::coherence::{Access, PageId};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
 /// What a request costs, in bytes, so that a few blocks of a page that nobody holds are used at its home.
