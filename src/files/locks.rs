@@ -2,7 +2,7 @@
 
 use super::{Bytes, Call, FileError, Files, SharedFile};
 use crate::stats::{self, Row};
-use std::sync::PoisonError;
+use crate::sys::Signalproof;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::file_locks::{LockId, LockMode, LockPurpose, LockRange, LockRequest};
 
@@ -54,7 +54,7 @@ impl Files {
             )));
         };
         let id = self.wait_for_lock(file, LockPurpose::Program, &[LockRange { start: offset, end, mode }]);
-        file.held.lock().unwrap_or_else(PoisonError::into_inner).push(Held { offset, len, id });
+        Signalproof::lock(&file.held).push(Held { offset, len, id });
         Ok(())
     }
 
@@ -63,7 +63,7 @@ impl Files {
     /// # Errors
     /// It has none of just these.
     pub fn unlock(&self, file: &SharedFile, offset: u64, len: u64) -> Result<(), FileError> {
-        let mut held = file.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = Signalproof::lock(&file.held);
         let Some(at) = held.iter().position(|held| (held.offset, held.len) == (offset, len)) else {
             let path = file.path.display();
             return Err(FileError::argument(format!(
@@ -78,7 +78,7 @@ impl Files {
 
     /// Gives all locks of a program back: its file is closed.
     pub(super) fn unlock_all(&self, file: &SharedFile) {
-        let held = std::mem::take(&mut *file.held.lock().unwrap_or_else(PoisonError::into_inner));
+        let held = std::mem::take(&mut *Signalproof::lock(&file.held));
         held.into_iter().for_each(|held| self.driver().unlock_bytes(held.id));
     }
 
