@@ -2,6 +2,8 @@
 
 use super::{Driver, Engine, Unwritten};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::Ordering;
 use vgasnet_protocol::coherence::{Cause, Event, PageId};
 use vgasnet_protocol::file_message::{FileAsk, FileMessage, PageFilter};
@@ -12,12 +14,67 @@ use vgasnet_protocol::{Rank, Space};
 pub(super) struct FlushAtHome {
     from: Rank,
     message: FileMessage,
-    /// Pages that are to be written back yet.
-    left: Vec<PageId>,
+    /// How many pages are to be written back yet.
+    left: usize,
     /// Why one could not be.
     cause: Option<Cause>,
     /// Blocks are written, and what is spilled is being brought to the file.
     is_draining: bool,
+}
+
+/// The flushes at a home that are under way.
+#[derive(Debug, Default)]
+pub(super) struct FlushesAtHome {
+    flushes: BTreeMap<u64, FlushAtHome>,
+    last: u64,
+    recalls: BTreeMap<PageId, Recalls>,
+}
+
+/// The flushes that wait for a page to be written back. Those that begin while it is have it written back once more, together: the bytes
+/// on their way may be older than what they are about.
+#[derive(Debug)]
+struct Recalls {
+    now: Vec<u64>,
+    next: Vec<u64>,
+}
+
+impl FlushesAtHome {
+    fn begin(&mut self, flush: FlushAtHome) -> u64 {
+        self.last += 1;
+        self.flushes.insert(self.last, flush);
+        self.last
+    }
+
+    /// A flush waits for a page. Returns whether that is to be recalled now.
+    fn wait_for(&mut self, flush: u64, page: PageId) -> bool {
+        match self.recalls.entry(page) {
+            Entry::Vacant(entry) => {
+                entry.insert(Recalls { now: vec![flush], next: Vec::new() });
+                true
+            }
+            Entry::Occupied(mut entry) => {
+                entry.get_mut().next.push(flush);
+                false
+            }
+        }
+    }
+
+    /// A page is written back, or cannot be. Returns whether it is to be recalled again.
+    fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) -> bool {
+        let Some(Recalls { now, next }) = self.recalls.remove(&page) else { return false };
+        // What cannot be written now cannot be for those that came later.
+        let (ended, next) = if cause.is_some() { ([now, next].concat(), Vec::new()) } else { (now, next) };
+        for id in ended {
+            let flush = self.flushes.get_mut(&id).expect("it waits for the page");
+            flush.left -= 1;
+            flush.cause = flush.cause.or(cause);
+        }
+        let is_again = !next.is_empty();
+        if is_again {
+            self.recalls.insert(page, Recalls { now: next, next: Vec::new() });
+        }
+        is_again
+    }
 }
 
 /// A flush by this rank alone.
@@ -84,19 +141,17 @@ impl Engine {
         self.storage.flush_file(message.space);
         let filter = PageFilter(message.value);
         let dirty = self.protocol.home.dirty_pages_of(message.space).filter(|page| filter.has(page.index));
-        let left: Vec<PageId> = dirty.collect();
-        self.files.flushing.push(FlushAtHome { from, message, left: left.clone(), cause: None, is_draining: false });
-        left.into_iter().for_each(|page| self.handle(Event::Recall(page)));
+        let dirty: Vec<PageId> = dirty.collect();
+        let flushing = &mut self.files.flushing;
+        let id = flushing.begin(FlushAtHome { from, message, left: dirty.len(), cause: None, is_draining: false });
+        let recalled: Vec<PageId> = dirty.into_iter().filter(|page| flushing.wait_for(id, *page)).collect();
+        recalled.into_iter().for_each(|page| self.handle(Event::Recall(page)));
     }
 
-    /// A page is written back that some flush has asked for, or cannot be. Those that ask for one page have it in turns.
+    /// A page is written back that some flush has asked for, or cannot be.
     pub(super) fn on_recalled(&mut self, page: PageId, cause: Option<Cause>) {
-        for flush in &mut self.files.flushing {
-            if let Some(at) = flush.left.iter().position(|left| *left == page) {
-                flush.left.swap_remove(at);
-                flush.cause = flush.cause.or(cause);
-                return;
-            }
+        if self.files.flushing.on_recalled(page, cause) {
+            self.events.push_back(Event::Recall(page));
         }
     }
 
@@ -105,23 +160,33 @@ impl Engine {
         for (space, cause) in self.storage.take_undrained() {
             self.refuse(space, cause);
         }
-        for mut flush in std::mem::take(&mut self.files.flushing) {
-            let space = flush.message.space;
-            let written =
-                if flush.is_draining { self.storage.is_drained(space) } else { self.storage.is_flushed(space) };
-            match written.filter(|_| flush.left.is_empty()) {
-                None => self.files.flushing.push(flush),
-                Some(Ok(())) if !flush.is_draining && self.storage.spills() => {
-                    self.storage.drain_file(space);
-                    flush.is_draining = true;
-                    self.files.flushing.push(flush);
-                }
-                Some(written) => {
-                    let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
-                    self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
-                }
-            }
+        for (id, mut flush) in std::mem::take(&mut self.files.flushing.flushes) {
+            let answer = self.answer_of(&mut flush);
+            let Some(written) = answer else {
+                self.files.flushing.flushes.insert(id, flush);
+                continue;
+            };
+            let cause = written.err().or(flush.cause).map_or(0, Cause::to_byte);
+            self.send_about_file(flush.from, FileMessage { is_answer: true, cause, ..flush.message });
         }
+    }
+
+    /// What a flush has come to, if it is over; one whose pages and blocks are written goes on to what is spilled.
+    fn answer_of(&mut self, flush: &mut FlushAtHome) -> Option<Result<(), Cause>> {
+        let space = flush.message.space;
+        if flush.left > 0 {
+            return None;
+        }
+        if !flush.is_draining {
+            let written = self.storage.is_flushed(space)?;
+            if written.is_err() || !self.storage.spills() {
+                return Some(written);
+            }
+            self.storage.drain_file(space);
+            flush.is_draining = true;
+            return None;
+        }
+        self.storage.is_drained(space)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Shared files as the engine has them: the pages of each are a space. What of a file could not be read or written is an answer to
 //! who asked, and the job goes on.
 
-use super::file_flushes::FlushAtHome;
+use super::file_flushes::FlushesAtHome;
 use super::{Driver, Engine, Work};
 use crate::error::UserError;
 use crate::memory::{Closing, Extent};
@@ -85,7 +85,7 @@ pub(super) struct OpenFiles {
     /// Threads that wait for something about files to end that tells nobody when it does.
     pub(super) waiting: u32,
     /// Flushes at this home that are under way.
-    pub(super) flushing: Vec<FlushAtHome>,
+    pub(super) flushing: FlushesAtHome,
 }
 
 #[derive(Debug)]

@@ -16,8 +16,31 @@ pub(super) struct Files {
     refusing: BTreeMap<u32, Cause>,
     /// Files of which all dirty blocks are to be written.
     pub(super) flushing: BTreeSet<u32>,
+    /// How many blocks of each are being written, where some are.
+    writing: BTreeMap<u32, usize>,
     /// Blocks have become dirty since somebody asked last.
     has_soiled: bool,
+}
+
+impl Files {
+    /// The storage has begun to write a block.
+    pub(super) fn on_writing(&mut self, page: HomePage) {
+        if !page.is_of_segment() {
+            *self.writing.entry(page.slot()).or_default() += 1;
+        }
+    }
+
+    /// That has ended.
+    pub(super) fn on_written(&mut self, page: HomePage) {
+        if page.is_of_segment() {
+            return;
+        }
+        let count = self.writing.get_mut(&page.slot()).expect("a block of the file was being written");
+        *count -= 1;
+        if *count == 0 {
+            self.writing.remove(&page.slot());
+        }
+    }
 }
 
 impl Blocks {
@@ -78,6 +101,7 @@ impl Blocks {
         let (page, waiting) = (self.page_of(block), std::mem::take(&mut self.slots[slot].readers));
         if self.slots[slot].state == State::Writing {
             self.writing -= 1;
+            self.files.on_written(page);
             self.slots[slot].state = State::Dirty;
             self.dirty.insert(block);
             self.files.refusing.insert(page.slot(), cause);
@@ -153,8 +177,7 @@ impl Blocks {
     /// become dirty since.
     pub(in super::super) fn is_flushed(&self, file: u32) -> Option<Result<(), Cause>> {
         // One of several that are being written may fail after another has.
-        let is_moving = |(_, slot): (&Block, &usize)| self.slots[*slot].state == State::Writing;
-        if self.of_block.range(self.blocks_of_file(file)).any(is_moving) {
+        if self.files.writing.contains_key(&file) {
             return None;
         }
         match self.files.refusing.get(&file) {

@@ -61,8 +61,11 @@ impl Blocks {
         }
         let begun = self.submit(storage, IoDirection::Write, &run);
         for slot in &run[..begun] {
+            let block = self.slots[*slot].block;
             self.slots[*slot].state = State::Writing;
-            self.dirty.remove(&self.slots[*slot].block);
+            self.dirty.remove(&block);
+            let page = self.page_of(block);
+            self.files.on_writing(page);
         }
         self.writing += begun;
         if let Some(next) = run.get(begun).filter(|_| is_in_order) {
@@ -153,6 +156,7 @@ impl Blocks {
                 count_of_file(IoDirection::Write, BLOCK_BYTES);
             }
             self.writing -= 1;
+            self.files.on_written(page);
             self.dirty_of_files -= usize::from(!page.is_of_segment());
             self.cleaned += u32::from(self.is_cleaning);
             self.slots[slot].state = State::Clean;
