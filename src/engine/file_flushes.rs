@@ -179,10 +179,11 @@ impl Engine {
         }
         if !flush.is_draining {
             let written = self.storage.is_flushed(space)?;
+            // Also after a failure, or all that follows would pass the buffer by.
+            self.storage.drain_file(space);
             if written.is_err() || !self.storage.spills() {
                 return Some(written);
             }
-            self.storage.drain_file(space);
             flush.is_draining = true;
             return None;
         }

@@ -4,6 +4,12 @@ use super::super::{BLOCK_BYTES, FileSlot, IoOperation};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
+/// Pages that find no place before one more is tried, at first, where the disk was full.
+const TRIED_AFTER: u32 = 64;
+
+/// The same at most.
+const TRIED_AFTER_MOST: u32 = 4096;
+
 /// A page of a file: its place there is counted in pages.
 pub(super) type Key = (FileSlot, u64);
 
@@ -77,7 +83,14 @@ pub(super) struct Pages {
     free: Vec<u32>,
     /// Places from here on were never used.
     unused: u32,
+    /// As many as may be, while there is room on the disk.
+    limit: u32,
+    /// As many as there was room for when the disk was full, and some that were tried since.
     most: u32,
+    /// Pages that have found no place since `most` changed, and how many are to before it grows by one: half as many each time that it does,
+    /// twice as many each time that the disk was full.
+    refused: u32,
+    tried_after: u32,
 }
 
 impl Pages {
@@ -90,7 +103,10 @@ impl Pages {
             last: 0,
             free: Vec::new(),
             unused: 0,
+            limit: most,
             most,
+            refused: 0,
+            tried_after: TRIED_AFTER,
         }
     }
 
@@ -129,7 +145,7 @@ impl Pages {
     }
 
     fn take_place(&mut self) -> Option<u32> {
-        if self.pages.len() >= self.most as usize {
+        if self.pages.len() >= self.most as usize && !self.try_more() {
             return None;
         }
         self.free.pop().or_else(|| {
@@ -140,7 +156,25 @@ impl Pages {
 
     /// There is no room for more than now, the last of which found none.
     pub fn fill_up(&mut self) {
-        self.most = self.most.min(self.pages.len() as u32 - 1);
+        let room = self.pages.len() as u32 - 1;
+        if room < self.most {
+            (self.most, self.refused) = (room, 0);
+            self.tried_after = (2 * self.tried_after).min(TRIED_AFTER_MOST);
+        }
+    }
+
+    /// A page finds no place. There may be room by now, for which somebody has to try. Returns whether this one is to.
+    fn try_more(&mut self) -> bool {
+        if self.most >= self.limit {
+            return false;
+        }
+        self.refused += 1;
+        let is_tried = self.refused >= self.tried_after;
+        if is_tried {
+            (self.most, self.refused) = (self.pages.len() as u32 + 1, 0);
+            self.tried_after = (self.tried_after / 2).max(1);
+        }
+        is_tried
     }
 
     /// Forgets a page of which nothing is left.
@@ -193,5 +227,32 @@ impl Pages {
             Some((*number, (*file, *page)))
         });
         ready.min().map(|(_, key)| key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk that was full for a moment is used again.
+    #[test]
+    fn room_that_comes_back_is_found() {
+        const PLACES: u32 = 8;
+        let mut pages = Pages::new(4 * BLOCK_BYTES, PLACES);
+        let mut spill = |page: u64, has_room: bool| {
+            let key = (FileSlot(1), page);
+            let has_place = pages.begin(key).is_some();
+            if has_place && !has_room {
+                pages.fill_up();
+                pages.settle(key);
+            }
+            (has_place, pages.len())
+        };
+        assert_eq!((0..3).map(|page| spill(page, true)).last(), Some((true, 3)));
+        let tried = (3..2003).filter(|page| spill(*page, false).0).count();
+        assert!((2..=40).contains(&tried), "{tried} of 2000 pages were tried where there is no room");
+        let after = (3000..).position(|page| spill(page, true).1 == PLACES as usize);
+        assert!(after.is_some_and(|after| after < 400), "room is found after {after:?} pages");
+        assert!(!spill(9000, true).0, "there are no more places than set");
     }
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use vgasnet::storage::{MemoryFile, NamedFile, NamedOptions, Spill, Storage};
 use vgasnet_protocol::coherence::Cause;
+use vgasnet_protocol::file_message::{FileAsk, PageFilter};
 use vgasnet_protocol::{Rank, Space, Stripes};
 
 const SPACE: Space = Space::of_file(0);
@@ -113,6 +114,39 @@ fn flush(job: &mut Job) -> bool {
         job.files.get(SPACE).members.values().for_each(|member| member.state.refusal.store(0, Ordering::Relaxed));
     }
     is_written
+}
+
+/// What comes after a flush that has failed is spilled again.
+#[test]
+fn a_flush_that_fails_turns_no_buffer_off() {
+    let mut random = Rng::with_seed(1);
+    let storage = |disk| -> Box<dyn Storage> {
+        let options = NamedOptions { read: true, write: true, ..NamedOptions::default() };
+        let file = Arc::new(NamedFile::in_memory(&MemoryFile::new(9, 1), &options).expect("the options make sense"));
+        Box::new(Spill::new(Box::new(disk), file, PAGE_BYTES, PAGES, Arc::new(|_: &str| ())))
+    };
+    let mut job = Job::with_storage(shape_far_apart(2, 3, 2, None), &mut random, &storage);
+    let memory = MemoryFile::new(1, 1);
+    let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 1 };
+    let manner = Manner { is_atomic: false, heals: false, heals_early: false };
+    job.open_file(&memory, &[0, 1], stripes, PAGES, manner);
+    job.files.get(SPACE).is_faulty = true;
+    let mut most = 0;
+    let mut put = |job: &mut Job, rank: usize, page: usize| {
+        let run = Run { start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES };
+        job.call(rank, SPACE, true, vec![run], &mut random);
+        settle_with(job, |job| most = most.max(spilled(job))).expect("no segment fails");
+    };
+    put(&mut job, 0, 0);
+    memory.limit_space(0);
+    let id = job.nodes[0].engine.ask_of_file(Rank(0), SPACE, FileAsk::Flush, PageFilter::ALL.0);
+    job.rouse(0);
+    settle_with(&mut job, |_| ()).expect("no segment fails");
+    let answers = job.nodes[0].engine.take_answers_of_file(&[id]).expect("the flush ends");
+    assert_ne!(answers[0].cause, 0, "there is room");
+    memory.limit_space(usize::MAX);
+    (1..6).for_each(|page| put(&mut job, 1, page));
+    assert!(most > 0, "all pass the buffer by");
 }
 
 #[test]
