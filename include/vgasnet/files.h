@@ -10,7 +10,7 @@
  * client of the file system. Ranks whose host does not see the same file under the path are no homes, and read and write it through
  * those that are; a line says so. Pages have the size of those of the segment, and their frames are those of the same pool.
  *
- * An error of the file system is an answer: VGASNET_ERR_IO and one line on stderr, and the job goes on. Lines about what could not be
+ * An error of the file system is an answer: VGASNET_ERR_IO with the system's number in errno, and one line on stderr, and the job goes on. Lines about what could not be
  * written name its bytes; it stays in the pools. Later writes to the file by a rank that knows are refused until vgasnet_file_sync has written all.
  *
  * While a team has a file open, nobody else changes it, and no rank of the team by other means.

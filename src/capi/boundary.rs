@@ -1,7 +1,7 @@
 //! The way in and out of the C interface: panics stay inside, and a refused call is reported in one line and answered
 //! as its function can.
 
-use super::{ERR_BAD_ARG, ERR_NOT_INIT};
+use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
 use std::ffi::{c_char, c_int};
@@ -14,12 +14,20 @@ pub(super) struct Refusal {
     /// The answer of a function that returns a code; `None` if the job ends in any case.
     code: Option<c_int>,
     line: UserError,
+    /// The system's error number, for the caller's `errno`.
+    errno: Option<c_int>,
 }
 
 impl Refusal {
     #[cold]
     pub(super) fn with_code(code: c_int, line: UserError) -> Refusal {
-        Refusal { code: Some(code), line }
+        Refusal { code: Some(code), line, errno: None }
+    }
+
+    /// The system has refused something, with an error number.
+    #[cold]
+    pub(super) fn by_system(errno: c_int, line: UserError) -> Refusal {
+        Refusal { code: Some(ERR_IO), line, errno: Some(errno) }
     }
 
     #[cold]
@@ -44,7 +52,7 @@ impl Refusal {
 impl From<UserError> for Refusal {
     #[cold]
     fn from(line: UserError) -> Refusal {
-        Refusal { code: None, line }
+        Refusal { code: None, line, errno: None }
     }
 }
 
@@ -149,6 +157,10 @@ fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
     match refusal.code.and_then(T::from_code) {
         Some(answer) => {
             job::report(call, &refusal.line);
+            if let Some(errno) = refusal.errno {
+                // SAFETY: it is the place of this thread's own error number.
+                unsafe { *libc::__errno_location() = errno };
+            }
             answer
         }
         None => job::fail(call, &refusal.line),
@@ -221,5 +233,8 @@ mod tests {
         assert_eq!(enter("vgasnet_try_syncnb", || attached().map(|_| 0)), ERR_NOT_INIT);
         let refused = || -> Result<c_int, Refusal> { Err(Refusal::bad_argument("-1 entries")) };
         assert_eq!(enter("vgasnet_getSegmentInfo", refused), ERR_BAD_ARG);
+        let refused = || -> Result<c_int, Refusal> { Err(Refusal::by_system(libc::ENOSPC, UserError::new("full"))) };
+        assert_eq!(enter("vgasnet_file_sync", refused), ERR_IO);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::ENOSPC));
     }
 }

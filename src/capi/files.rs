@@ -43,7 +43,7 @@ impl From<FileError> for Refusal {
     fn from(error: FileError) -> Refusal {
         match error {
             FileError::Argument(line) => Refusal::bad_argument(line),
-            FileError::Io(_, line) => Refusal::with_code(ERR_IO, line),
+            FileError::Io(errno, line) => Refusal::by_system(errno, line),
         }
     }
 }
