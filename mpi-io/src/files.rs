@@ -107,22 +107,19 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<
     let Some(comm) = Comm::dup(wanted.comm) else { return Ok(()) };
     let path = CString::new(path_of(wanted.name)).ok();
     let identity = path.as_deref().and_then(Identity::of);
-    let first = identity.and_then(first_of);
-    if !comm.all(first.is_none()) {
-        share(library, wanted, handle, comm, first);
-        return Ok(());
-    }
+    let Some(comm) = share(library, wanted, handle, comm, identity) else { return Ok(()) };
     let members = comm.world_ranks();
     // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
     let by_pattern =
         || !comm.is_one_of_several() && path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
     let is_meant = || !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern);
-    if !comm.all(members.is_some() && is_meant()) {
+    let is_cached = comm.all(members.is_some() && is_meant());
+    // What MPI writes beside a communicator that caches and writes the file would be lost in its whole blocks.
+    let claim = claimed(wanted, &comm, path.as_deref())?.filter(|_| is_cached);
+    let (true, Some(path), Some(members)) = (is_cached, path, members) else {
         comm.free();
         return Ok(());
-    }
-    let (Some(path), Some(members)) = (path, members) else { return Ok(()) };
-    let claim = claimed(wanted, &comm, &path)?;
+    };
     // One job's ranks only make teams, so the first rank's count names this one.
     let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else {
         return Ok(());
@@ -141,13 +138,13 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<
 }
 
 /// Claims a file for a communicator that may write it, at its first rank. Collective.
-fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: &CStr) -> Result<Option<Claim>, Taken> {
-    let own = if comm.rank == 0 && wanted.may_write() { Claim::of(path) } else { Ok(None) };
+fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: Option<&CStr>) -> Result<Option<Claim>, Taken> {
+    let own = if comm.rank == 0 && wanted.may_write() { path.map_or(Ok(None), Claim::of) } else { Ok(None) };
     if comm.all(own.is_ok()) {
         return own;
     }
     if comm.rank == 0 {
-        let path = path.to_string_lossy();
+        let path = path.map(CStr::to_string_lossy).unwrap_or_default();
         eprintln!(
             "{LIBRARY}: MPI_File_open: {path}: ranks of another communicator, or of another job, cache and write the file, too; \
              leave it out of VGASNET_MPI_FILES, or give it the hint vgasnet_cache=disable"
@@ -157,29 +154,29 @@ fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: &CStr) -> Result<Option<Claim
     Err(Taken)
 }
 
-/// Has a handle share the file that all its ranks have by another one. Otherwise it is MPI's.
+/// Has a handle share the file that all its ranks have by another one, which may do as much. Gives the communicator back otherwise.
+/// Collective.
 fn share(
     library: &'static Library,
     wanted: &Wanted<'_>,
     handle: u64,
     comm: Comm,
-    first: Option<(u64, Arc<CachedFile>)>,
-) {
-    let name = first.as_ref().map_or(u64::MAX, |(name, _)| *name);
-    let is_same = comm.of_first(name) == Ok(name);
-    let first = first.map(|(_, first)| first).filter(|first| {
-        is_same
-            && !wanted.has(constants().mode_sequential)
-            && wanted.may_read() <= first.may_read
-            && wanted.may_write() <= first.may_write
-    });
-    if !comm.all(first.is_some()) {
-        return comm.free();
+    identity: Option<Identity>,
+) -> Option<Comm> {
+    let fits = |file: &CachedFile| wanted.may_read() <= file.may_read && wanted.may_write() <= file.may_write;
+    let theirs = identity.filter(|_| !wanted.has(constants().mode_sequential)).map(own_files).unwrap_or_default();
+    // The first rank chooses. A file of more ranks is one that more of them share.
+    let chosen = theirs.iter().filter(|(_, file)| fits(file)).max_by_key(|(name, file)| (file.comm.ranks, *name));
+    let name = comm.of_first(chosen.map_or(u64::MAX, |(name, _)| *name));
+    let first = theirs.iter().find(|(its, _)| Ok(*its) == name).map(|(_, file)| file);
+    if name == Ok(u64::MAX) || !comm.all(first.is_some()) {
+        return Some(comm);
     }
-    let Some(first) = first else { return };
+    let first = first?;
     let by_all = first.comm.ranks == comm.ranks;
     let hold = Hold::Shared { first: first.handle, by_all, pointer: AtomicU64::new(0) };
     begin(wanted, CachedFile::new(library, (handle, first.file), comm, hold));
+    None
 }
 
 fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
@@ -268,13 +265,14 @@ impl CachedFile {
     }
 }
 
-/// The handle that a file was opened by here, and the file's name in the job.
-fn first_of(identity: Identity) -> Option<(u64, Arc<CachedFile>)> {
+/// The handles that a file was opened by here, each with the file's name in the job: more than one where communicators overlap.
+fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
-    files.values().find_map(|file| match file.hold {
+    let own = files.values().filter_map(|file| match file.hold {
         Hold::Own { name, identity: Some(its), .. } if its == identity => Some((name, Arc::clone(file))),
         _ => None,
-    })
+    });
+    own.collect()
 }
 
 /// The handles that share the file of this one.

@@ -151,6 +151,16 @@ fn files_that_are_open_more_than_once() {
 }
 
 #[test]
+fn communicators_that_have_ranks_in_common() {
+    let program = c("overlaps");
+    let file = Scratch::new(&program, "file");
+    let ended = passes(&program, 4, &file, &[], &[]);
+    assert_eq!(ended.stderr.matches("ranks of another communicator").count(), 2, "{ended}");
+    let plain = Scratch::new(&program, "plain");
+    program.run_without(4, &[plain.text()], &[]).expect_done();
+}
+
+#[test]
 fn errors_are_those_of_mpi() {
     let program = c("errors");
     let file = Scratch::new(&program, "file");
