@@ -75,6 +75,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_set_atomicity(file: u64) -> c_int;
     fn vgasnet_mpi_io_close(file: u64);
     fn vgasnet_mpi_io_seek(file: u64, offset: i64) -> c_int;
+    fn vgasnet_mpi_io_seek_shared(file: u64, offset: i64) -> c_int;
     fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
     fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
@@ -236,6 +237,12 @@ pub fn close(file: u64) {
 pub fn seek(file: u64, offset: i64) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_seek(file, offset) }
+}
+
+/// Sets the shared pointer of MPI's own file. Collective.
+pub fn seek_shared(file: u64, offset: i64) -> c_int {
+    // SAFETY: the file is open.
+    unsafe { vgasnet_mpi_io_seek_shared(file, offset) }
 }
 
 /// Puts a number where the caller of one of MPI's functions has room for it, as those do, and returns MPI's code.

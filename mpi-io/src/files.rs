@@ -25,6 +25,8 @@ pub struct CachedFile {
     pub comm: Comm,
     pub may_read: bool,
     pub may_write: bool,
+    /// It was opened to be appended to.
+    is_appended: bool,
     pub is_atomic: AtomicBool,
     pub view: RwLock<Arc<View>>,
     /// The individual pointer: a position in the view.
@@ -40,6 +42,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Teams that this rank is the first of.
 static TEAMS: AtomicU64 = AtomicU64::new(0);
+
+/// Second handles of communicators that this rank is the first of.
+static SECONDS: AtomicU64 = AtomicU64::new(0);
 
 /// The cached file of a handle.
 #[inline]
@@ -174,14 +179,17 @@ fn share(
     }
     let first = first?;
     let by_all = first.comm.ranks == comm.ranks;
-    let hold = Hold::Shared { first: first.handle, by_all, pointer: AtomicU64::new(0) };
+    let count = comm.of_first(SECONDS.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
+    let order = (count, comm.world_ranks().map_or(0, |members| members[0]));
+    let hold = Hold::Shared { first: first.handle, order, by_all, pointer: AtomicU64::new(0) };
     begin(wanted, CachedFile::new(library, (handle, first.file), comm, hold));
     None
 }
 
 fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
     (file.may_read, file.may_write) = (wanted.may_read(), wanted.may_write());
-    if wanted.has(constants().mode_append) {
+    file.is_appended = wanted.has(constants().mode_append);
+    if file.is_appended {
         file.append();
     }
     add(file);
@@ -197,6 +205,7 @@ impl CachedFile {
             comm,
             may_read: false,
             may_write: false,
+            is_appended: false,
             is_atomic: AtomicBool::new(false),
             view: RwLock::new(Arc::new(View::of_bytes())),
             position: Mutex::new(0),
@@ -241,8 +250,11 @@ impl CachedFile {
         self.comm.meet();
         let answer = match &self.hold {
             Hold::Own { team, claim, .. } => {
-                shared_with(self.handle).iter().for_each(|second| second.leave());
+                let seconds = shared_with(self.handle);
+                seconds.iter().for_each(|second| second.queue.wait_until_idle());
                 let closed = self.library.close(self.file);
+                // Not before: whole blocks would be written over what MPI writes.
+                seconds.iter().for_each(|second| second.leave());
                 self.library.free_team(*team);
                 claim.lock().unwrap_or_else(PoisonError::into_inner).take();
                 // Who opens the file next finds it free.
@@ -255,13 +267,21 @@ impl CachedFile {
         answer
     }
 
-    /// A second handle is MPI's from now on, since the first is closed.
+    /// A second handle is MPI's from now on, since the first is closed: all its ranks close that. Collective.
     fn leave(&self) {
-        self.queue.wait_until_idle();
+        remove(self.handle);
         let units = *self.position() / self.view().unit;
         let _at = ffi::seek(self.handle, units as i64);
-        remove(self.handle);
-        // Its communicator stays: to free it is for all of its ranks, and at once.
+        let shared = if self.comm.rank == 0 { self.take_in_order(0).unwrap_or(0) } else { 0 };
+        // MPI's own pointer was not moved, so it is at the begin unless the file is appended to.
+        match self.comm.of_first(shared) {
+            Ok(units) if units > 0 || self.is_appended => drop(ffi::seek_shared(self.handle, units as i64)),
+            _ => {}
+        }
+        if self.is_atomic() {
+            ffi::set_atomicity(self.handle);
+        }
+        self.comm.free();
     }
 }
 
@@ -275,11 +295,16 @@ fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
     own.collect()
 }
 
-/// The handles that share the file of this one.
+/// The handles that share the file of this one, in the same order on all ranks.
 fn shared_with(handle: u64) -> Vec<Arc<CachedFile>> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
-    let is_second = |file: &&Arc<CachedFile>| matches!(file.hold, Hold::Shared { first, .. } if first == handle);
-    files.values().filter(is_second).cloned().collect()
+    let second = |file: &Arc<CachedFile>| match file.hold {
+        Hold::Shared { first, order, .. } if first == handle => Some((order, Arc::clone(file))),
+        _ => None,
+    };
+    let mut seconds: Vec<_> = files.values().filter_map(second).collect();
+    seconds.sort_unstable_by_key(|(order, _)| *order);
+    seconds.into_iter().map(|(_, file)| file).collect()
 }
 
 /// Closes a file: first here, so that MPI may delete it then.

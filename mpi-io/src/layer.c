@@ -160,6 +160,10 @@ int vgasnet_mpi_io_seek(uint64_t file, int64_t offset) {
     return NEXT(File_seek)(TO_HANDLE(MPI_File, file), offset, MPI_SEEK_SET);
 }
 
+int vgasnet_mpi_io_seek_shared(uint64_t file, int64_t offset) {
+    return NEXT(File_seek_shared)(TO_HANDLE(MPI_File, file), offset, MPI_SEEK_SET);
+}
+
 static int set_status(MPI_Status *status, int64_t bytes) {
     status->MPI_ERROR = MPI_SUCCESS;
     NEXT(Status_set_cancelled)(status, 0);

@@ -27,6 +27,8 @@ pub enum Hold {
     Shared {
         /// The other handle.
         first: u64,
+        /// A place among second handles that is the same on all their ranks, and no other has.
+        order: (u64, u32),
         /// Whether its ranks are all of those that have the file.
         by_all: bool,
         /// Its shared pointer, at its first rank.

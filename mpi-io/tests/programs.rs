@@ -150,6 +150,17 @@ fn files_that_are_open_more_than_once() {
     program.run_without(4, &[file.text()], &[]).expect_done();
 }
 
+fn of_seconds(part: &str) {
+    let program = c("seconds");
+    let file = Scratch::new(&program, part);
+    passes(&program, 3, &file, &[part], &[]);
+}
+
+#[test]
+fn second_handles_keep_their_pointers_and_modes() {
+    of_seconds("left");
+}
+
 #[test]
 fn communicators_that_have_ranks_in_common() {
     let program = c("overlaps");

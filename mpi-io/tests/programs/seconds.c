@@ -1,0 +1,61 @@
+/* What a second handle of a file keeps, and shows to others. seconds FILE PART */
+#include "common.h"
+
+static const char *path;
+
+static MPI_File second_of(MPI_Comm comm, int mode) {
+    MPI_File file;
+    OK(MPI_File_open(comm, path, mode, MPI_INFO_NULL, &file));
+    EQUAL(is_cached(file), is_expected());
+    return file;
+}
+
+/* MPI serves a second handle when the first is closed: by the same pointers, and in the same mode. */
+static void left(void) {
+    MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own, pair = MPI_FILE_NULL;
+    MPI_Comm some;
+    MPI_Offset place;
+    char bytes[100];
+    int flag;
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2 ? 0 : MPI_UNDEFINED, rank, &some);
+    /* Handles are opened in another order on the other ranks. */
+    if (rank == 0) own = second_of(MPI_COMM_SELF, MPI_MODE_RDWR);
+    if (rank < 2) pair = second_of(some, MPI_MODE_RDWR);
+    if (rank != 0) own = second_of(MPI_COMM_SELF, MPI_MODE_RDWR);
+    if (rank == 0) {
+        memset(bytes, '1', 100);
+        OK(MPI_File_write_shared(own, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    OK(MPI_File_set_atomicity(own, 1));
+    /* In MPICH handles of one file name have one pointer. */
+    if (pair != MPI_FILE_NULL) OK(MPI_File_seek_shared(pair, 100, MPI_SEEK_SET));
+    OK(MPI_File_close(&first));
+    EQUAL(is_cached(own), 0);
+    OK(MPI_File_get_atomicity(own, &flag));
+    EQUAL(flag, 1);
+    if (pair != MPI_FILE_NULL) {
+        OK(MPI_File_get_position_shared(pair, &place));
+        EQUAL(place, 100);
+        OK(MPI_File_close(&pair));
+        MPI_Comm_free(&some);
+    }
+    if (rank == 0) {
+        OK(MPI_File_get_position_shared(own, &place));
+        EQUAL(place, 100);
+        memset(bytes, '2', 100);
+        OK(MPI_File_write_shared(own, bytes, 100, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_sync(own));
+        OK(MPI_File_read_at(own, 99, bytes, 2, MPI_BYTE, MPI_STATUS_IGNORE));
+        EQUAL(bytes[0], '1'), EQUAL(bytes[1], '2');
+    }
+    OK(MPI_File_close(&own));
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    CHECK(argc == 3);
+    path = argv[1];
+    if (strcmp(argv[2], "left") == 0) left();
+    finish();
+    return 0;
+}
