@@ -47,15 +47,17 @@ typedef struct {
 } vgasnet_file_options_t;
 
 /* These seven are collective over the file's team: all of its ranks call, with the same arguments, and a call fails on all of them or on
- * none. One thread of a rank calls; a file that is not open on one
- * rank, or NULL there, is refused there alone, and the others wait. Calls about different files may come in any order. The team may be freed once the file is open.
+ * none. One thread of a rank calls; a file that is not open on one rank, or NULL there, is refused there alone, and the others wait.
+ * Calls about different files may come in any order. The team may be freed once the file is open.
  *
- * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or differ, and for a file
- * of 2^32 pages or more, VGASNET_ERR_IO if the file cannot be opened on some rank: then none is made, emptied or changed. On several
- * hosts a file that is opened to be written gets a new time of change, so that copies of it are told apart, and then its old one
- * back if this user owns it; copies that are only read are told apart by number, size and time.
+ * open: opens a regular file. Each rank's pool has at least two pages. Returns VGASNET_ERR_BAD_ARG for arguments that make no sense or
+ * differ, and for a file of 2^32 pages or more, VGASNET_ERR_IO if the file cannot be opened on some rank: then none is made, emptied or
+ * changed. On several hosts a file that is opened to be written gets a new time of change, so that copies of it are told apart, and then
+ * its old one back if this user owns it; copies that are only read are told apart by number, size and time.
  * sync: all that was written before is on the disk, and the file has its size. Other threads may write meanwhile, and operations be under
- * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again.
+ * way: what they write is kept, and may be on the disk or not. After VGASNET_ERR_IO it may be called again. A file that was opened without
+ * VGASNET_FILE_WRITE is from now on what the file system has, whoever has written that; reads by other threads of the rank end before,
+ * or wait, and operations are synced before.
  * set_size: cuts the file, or adds zeros. Reads, writes and the like by other threads of the rank end before, or wait for it. Operations
  * are synced before.
  * set_atomic: from now on each read and write is one step to all others, as with VGASNET_FILE_ATOMIC, or not. Other threads and

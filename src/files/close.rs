@@ -34,13 +34,13 @@ impl SharedFile {
 
 impl Files {
     /// All that was written is on the disk, and the file is as long as was written. Collective over the file's team. Other threads may
-    /// write meanwhile.
+    /// write meanwhile. A file that is only read is what the file system has from now on.
     ///
     /// # Errors
     /// Something could not be written. It stays in the pools, and the next sync or close tries again.
     pub fn sync(&self, file: &Call<'_>) -> Result<(), FileError> {
         if !file.access.write {
-            return self.coll.gather_all(file.team, 0_u32).map(drop).map_err(FileError::from);
+            return self.refresh(file);
         }
         self.write_all(file, Otherwise::Kept)?;
         // A page that a rank wanted meanwhile may have gone, dirty, to where all was written already.

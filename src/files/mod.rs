@@ -14,6 +14,7 @@ mod lists;
 mod locks;
 mod open;
 mod pointer;
+mod refresh;
 mod size;
 mod table;
 mod transfer;

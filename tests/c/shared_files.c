@@ -7,6 +7,7 @@
  *   steps    in mode atomic all ranks write the same bytes, each with its own mark, and none reads two marks
  *   locks    all ranks add to numbers under locks
  *   append   teams that ranks name by themselves append records by the shared pointer; mode atomic is turned on and off
+ *   refreshed   others write and lengthen a file that the team reads: it reads that from the next sync on
  *   unread   the disk fails some reads (VGASNET_TEST_IO_ERROR): who reads is told, and the job goes on
  *   unwritten   the same for writes: sync and close tell, what was written stays, and the next sync writes it */
 #include <errno.h>
@@ -325,6 +326,35 @@ static void make_file(void) {
     barrier();
 }
 
+static void refreshed(void) {
+    vgasnet_file_t file;
+    uint64_t size;
+    make_file();
+    model_bytes /= 2;
+    if (me == 0) CHECK_EQ(truncate(path, model_bytes), 0);
+    barrier();
+    file = opened(VGASNET_FILE_READ);
+    for (uint64_t round = 0; round < ROUNDS; ++round) {
+        uint64_t state = mixed(round, 2, 3);
+        check_reads(file, round);
+        barrier();
+        model_bytes = round == 3 ? page_len + 5 : most_bytes - 10 * round;
+        random_bytes(&state, model, model_bytes);
+        if (me == ranks - 1) {
+            int descriptor = open(path, O_WRONLY);
+            CHECK_EQ(pwrite(descriptor, model, model_bytes, 0), model_bytes);
+            CHECK_EQ(ftruncate(descriptor, model_bytes), 0);
+            close(descriptor);
+        }
+        barrier();
+        CHECK_EQ(vgasnet_file_sync(file), VGASNET_OK);
+        CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+        CHECK_EQ(size, model_bytes);
+    }
+    check_reads(file, ROUNDS);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
 /* Each rank's disk fails a few reads. */
 static void unread(void) {
     vgasnet_file_t file;
@@ -472,6 +502,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[1], "steps") == 0) steps();
     if (strcmp(argv[1], "locks") == 0) locks();
     if (strcmp(argv[1], "append") == 0) append();
+    if (strcmp(argv[1], "refreshed") == 0) refreshed();
     if (strcmp(argv[1], "unread") == 0) unread();
     if (strcmp(argv[1], "unwritten") == 0) unwritten();
     return finish();

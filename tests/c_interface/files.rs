@@ -170,6 +170,13 @@ fn a_segment_is_written_to_a_file_and_read_back() {
     }
 }
 
+#[test]
+fn who_syncs_a_file_that_is_only_read_reads_what_others_wrote() {
+    for of in SETUPS {
+        run_part("refreshed", setup(of), &[]).expect(0);
+    }
+}
+
 /// The disk fails for files alone, so that the segment is left alone.
 const FAULT: &str = "VGASNET_TEST_IO_ERROR";
 

@@ -1,0 +1,29 @@
+//! A file that its team only reads, and that others may have written since.
+
+use super::{Call, FileError, Files};
+use std::sync::atomic::Ordering;
+
+impl Files {
+    /// From now on a file that is only read is what the file system has: its pages are forgotten, and its size is asked for again.
+    /// Collective over the file's team. Calls of other threads end before, or wait.
+    ///
+    /// # Errors
+    /// The file system does not say the size. The file is what it was.
+    pub(super) fn refresh(&self, file: &Call<'_>) -> Result<(), FileError> {
+        let file = &*file.bar();
+        self.driver().settle_file(file.space);
+        let mut size_bytes = 0;
+        self.by_first(file, "get its size", |named| {
+            size_bytes = named.size_bytes()?;
+            Ok(())
+        })?;
+        self.driver().settle_file_at_home(file.space);
+        let size_bytes = self.coll.gather_all(file.team, size_bytes)?.into_iter().fold(0, u64::max);
+        let pages = size_bytes.div_ceil(self.ops.space().page_bytes() as u64) as u32;
+        self.driver().cut_file(file.space, 0, pages);
+        file.known_bytes.store(size_bytes, Ordering::Release);
+        // Until all have forgotten what they had, one could fetch it from another.
+        self.coll.gather_all(file.team, 0_u32)?;
+        Ok(())
+    }
+}
