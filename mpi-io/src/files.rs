@@ -21,6 +21,7 @@ pub struct CachedFile {
     pub handle: u64,
     pub library: &'static Library,
     pub file: File,
+    pub path: CString,
     pub hold: Hold,
     pub comm: Comm,
     pub may_read: bool,
@@ -138,7 +139,7 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<
         return Ok(());
     };
     let hold = Hold::Own { team, name: u64::from(members[0]) << 32 | tag, identity, claim: Mutex::new(claim) };
-    begin(wanted, CachedFile::new(library, (handle, file), comm, hold));
+    begin(wanted, CachedFile::new(library, (handle, file), path, comm, hold));
     Ok(())
 }
 
@@ -182,7 +183,7 @@ fn share(
     let count = comm.of_first(SECONDS.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
     let order = (count, comm.world_ranks().map_or(0, |members| members[0]));
     let hold = Hold::Shared { first: first.handle, order, by_all, pointer: AtomicU64::new(0) };
-    begin(wanted, CachedFile::new(library, (handle, first.file), comm, hold));
+    begin(wanted, CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold));
     None
 }
 
@@ -196,11 +197,18 @@ fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
 }
 
 impl CachedFile {
-    fn new(library: &'static Library, (handle, file): (u64, File), comm: Comm, hold: Hold) -> CachedFile {
+    fn new(
+        library: &'static Library,
+        (handle, file): (u64, File),
+        path: CString,
+        comm: Comm,
+        hold: Hold,
+    ) -> CachedFile {
         CachedFile {
             handle,
             library,
             file,
+            path,
             hold,
             comm,
             may_read: false,

@@ -97,8 +97,32 @@ impl CachedFile {
         self.comm.meet();
         match self.hold {
             Hold::Own { .. } | Hold::Shared { by_all: true, .. } => self.library.sync(self.file),
-            Hold::Shared { .. } => self.library.flush(self.file),
+            // The file's size may be that of whole blocks until the first handle is synced: only all its ranks know where the end is.
+            Hold::Shared { .. } => {
+                self.library.flush(self.file)?;
+                if self.may_write { self.reach_disk() } else { Ok(()) }
+            }
         }
+    }
+
+    /// What has reached the file system is on the disk.
+    fn reach_disk(&self) -> Result<(), Failed> {
+        // SAFETY: the path is a string.
+        let opened = unsafe { libc::open(self.path.as_ptr(), libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
+        if opened < 0 {
+            // It may be written only, or have no name any more. The library writes past the system's cache where that can be done.
+            return Ok(());
+        }
+        // SAFETY: the file was just opened.
+        let file = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(opened) });
+        file.sync_all().map_err(|error| {
+            eprintln!(
+                "{LIBRARY}: rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
+                self.comm.rank,
+                self.path.to_string_lossy()
+            );
+            Failed
+        })
     }
 
     /// Has the file so many bytes; `may_cut` unless it is to have at least so many. Collective.

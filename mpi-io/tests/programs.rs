@@ -162,6 +162,11 @@ fn second_handles_keep_their_pointers_and_modes() {
 }
 
 #[test]
+fn sync_shows_readers_what_another_handle_wrote() {
+    of_seconds("synced");
+}
+
+#[test]
 fn communicators_that_have_ranks_in_common() {
     let program = c("overlaps");
     let file = Scratch::new(&program, "file");

@@ -51,11 +51,61 @@ static void left(void) {
     OK(MPI_File_close(&own));
 }
 
+/* A file that is read by one handle and written by another, which has pages of its own: sync, barrier and sync show what was written. */
+static void synced(void) {
+    MPI_File reads, writes = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), own;
+    MPI_Offset size;
+    char bytes[8];
+    FILE *plain;
+    if (rank == 0) OK(MPI_File_write_at(writes, 0, "oldoldol", 8, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_close(&writes));
+    reads = opened(path, MPI_MODE_RDONLY);
+    OK(MPI_File_read_at(reads, 0, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+    EQUAL(memcmp(bytes, "oldoldol", 8), 0);
+    writes = opened(path, MPI_MODE_RDWR);
+    OK(MPI_File_write_at(writes, 8 * rank, "newnewne", 8, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_sync(writes));
+    OK(MPI_File_sync(reads));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_sync(reads));
+    OK(MPI_File_get_size(reads, &size));
+    EQUAL(size, 8 * ranks);
+    for (int who = 0; who < ranks; ++who) {
+        OK(MPI_File_read_at(reads, 8 * who, bytes, 8, MPI_BYTE, MPI_STATUS_IGNORE));
+        EQUAL(memcmp(bytes, "newnewne", 8), 0);
+    }
+    OK(MPI_File_close(&reads));
+    /* A handle of one rank hands on what that has written; the file has its size when all ranks have synced. */
+    if (rank == 0) {
+        own = second_of(MPI_COMM_SELF, MPI_MODE_RDWR);
+        OK(MPI_File_write_at(own, 8 * ranks, "0123456789", 10, MPI_BYTE, MPI_STATUS_IGNORE));
+        OK(MPI_File_sync(own));
+        plain = fopen(path, "rb");
+        CHECK(plain != NULL && fseek(plain, 8 * ranks, SEEK_SET) == 0);
+        EQUAL(fread(bytes, 1, 8, plain), 8);
+        EQUAL(memcmp(bytes, "01234567", 8), 0);
+        fclose(plain);
+        OK(MPI_File_get_size(own, &size));
+        EQUAL(size, 8 * ranks + 10);
+        OK(MPI_File_close(&own));
+    }
+    OK(MPI_File_sync(writes));
+    if (rank == 0) {
+        plain = fopen(path, "rb");
+        CHECK(plain != NULL && fseek(plain, 0, SEEK_END) == 0);
+        EQUAL(ftell(plain), 8 * ranks + 10);
+        fclose(plain);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_close(&writes));
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     CHECK(argc == 3);
     path = argv[1];
     if (strcmp(argv[2], "left") == 0) left();
+    if (strcmp(argv[2], "synced") == 0) synced();
     finish();
     return 0;
 }
