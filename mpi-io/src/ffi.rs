@@ -4,7 +4,7 @@ use crate::LIBRARY;
 use crate::layout::Layout;
 use crate::queue::{self, Operation};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
 
 /// MPI's constants.
@@ -368,20 +368,27 @@ pub fn known_layout(datatype: u64) -> Option<Arc<Layout>> {
     if layout.is_null() {
         return None;
     }
-    // SAFETY: `keep_layout` has made it of an `Arc`, which is dropped when the type is freed, and the caller still has that.
+    // SAFETY: `keep_layout` has made it of an `Arc`. The type has that until it is freed, which nobody does while it is used.
     unsafe {
         Arc::increment_strong_count(layout);
         Some(Arc::from_raw(layout))
     }
 }
 
-/// Has a type keep its layout.
-pub fn keep_layout(datatype: u64, layout: &Arc<Layout>) {
-    let kept = Arc::into_raw(Arc::clone(layout)).cast_mut().cast();
+/// Has a type keep a layout, unless it has one. Returns the one that it has.
+pub fn keep_layout(datatype: u64, layout: Arc<Layout>) -> Arc<Layout> {
+    // A layout that is replaced is dropped, and another thread may have just found it.
+    static KEEPING: Mutex<()> = Mutex::new(());
+    let _keeping = KEEPING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known_layout(datatype) {
+        return known;
+    }
+    let kept = Arc::into_raw(Arc::clone(&layout)).cast_mut().cast();
     // SAFETY: the type is the program's; `vgasnet_mpi_io_drop_layout` takes the layout back.
     if unsafe { vgasnet_mpi_io_keep_layout(datatype, kept) } != SUCCESS {
         vgasnet_mpi_io_drop_layout(kept);
     }
+    layout
 }
 
 #[unsafe(no_mangle)]

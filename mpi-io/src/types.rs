@@ -28,10 +28,7 @@ pub fn layout_of(datatype: u64) -> Option<Arc<Layout>> {
     }
     let about = ffi::type_about(datatype)?;
     let layout = Arc::new(made(datatype, &about)?);
-    if about.kind != kind::NAMED {
-        ffi::keep_layout(datatype, &layout);
-    }
-    Some(layout)
+    Some(if about.kind == kind::NAMED { layout } else { ffi::keep_layout(datatype, layout) })
 }
 
 fn made(datatype: u64, about: &About) -> Option<Layout> {

@@ -307,6 +307,15 @@ fn files_of_pnetcdf() {
     }
 }
 
+/// What is freed is written over, so that its use shows.
+#[test]
+fn threads_that_use_a_new_datatype_at_once() {
+    let program = c("typerace");
+    let file = Scratch::new(&program, "file");
+    let variables = [ALL_FILES, EXPECTED, ("MALLOC_PERTURB_", "165")];
+    program.run_before(&SUITE.shared("late_attributes"), 1, &[file.text()], &variables).expect_done();
+}
+
 /// Programs that do not use MPI may be started with the library, as a launcher or a shell of a job is.
 #[test]
 fn programs_without_mpi_do_not_mind() {
