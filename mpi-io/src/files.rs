@@ -4,7 +4,7 @@ use crate::LIBRARY;
 use crate::ffi::{self, Comm, constants};
 use crate::queue::Queue;
 use crate::settings::{Hints, Patterns, path_of};
-use crate::sharing::{Claim, Hold, Identity, Taken};
+use crate::sharing::{Claim, Hold, Identity, Pointer, Taken};
 use crate::vgasnet::{self, Failed, File, Library, Opening};
 use crate::view::View;
 use crate::{errors, job};
@@ -44,8 +44,10 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// Teams that this rank is the first of.
 static TEAMS: AtomicU64 = AtomicU64::new(0);
 
-/// Second handles of communicators that this rank is the first of.
-static SECONDS: AtomicU64 = AtomicU64::new(0);
+/// Names a team that this rank is the first of: only ranks of one job make teams.
+fn next_tag() -> u64 {
+    TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)
+}
 
 /// The cached file of a handle.
 #[inline]
@@ -126,10 +128,7 @@ fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<
         comm.free();
         return Ok(());
     };
-    // One job's ranks only make teams, so the first rank's count names this one.
-    let Ok(tag) = comm.of_first(TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)) else {
-        return Ok(());
-    };
+    let Ok(tag) = comm.of_first(next_tag()) else { return Ok(()) };
     let team = library.team_of(&members, tag as u32);
     let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
     let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
@@ -180,9 +179,10 @@ fn share(
     }
     let first = first?;
     let by_all = first.comm.ranks == comm.ranks;
-    let count = comm.of_first(SECONDS.fetch_add(1, Ordering::Relaxed)).unwrap_or(0);
-    let order = (count, comm.world_ranks().map_or(0, |members| members[0]));
-    let hold = Hold::Shared { first: first.handle, order, by_all, pointer: AtomicU64::new(0) };
+    let tag = comm.of_first(next_tag()).unwrap_or(0);
+    let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
+    let pointer = Pointer::new(library, &comm, &first.path, tag as u32);
+    let hold = Hold::Shared { first: first.handle, order, by_all, pointer };
     begin(wanted, CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold));
     None
 }
@@ -269,7 +269,11 @@ impl CachedFile {
                 let _free = self.comm.of_first(0);
                 closed
             }
-            Hold::Shared { .. } => self.sync(),
+            Hold::Shared { pointer, .. } => {
+                let synced = self.sync();
+                pointer.close(self.library);
+                synced
+            }
         };
         self.comm.free();
         answer
@@ -288,6 +292,10 @@ impl CachedFile {
         }
         if self.is_atomic() {
             ffi::set_atomicity(self.handle);
+        }
+        if let Hold::Shared { pointer, .. } = &self.hold {
+            self.comm.meet();
+            pointer.close(self.library);
         }
         self.comm.free();
     }

@@ -4,8 +4,9 @@
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
 use crate::LIBRARY;
+use crate::ffi::Comm;
 use crate::files::CachedFile;
-use crate::vgasnet::{Failed, Team};
+use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
@@ -31,9 +32,43 @@ pub enum Hold {
         order: (u64, u32),
         /// Whether its ranks are all of those that have the file.
         by_all: bool,
-        /// Its shared pointer, at its first rank.
-        pointer: AtomicU64,
+        pointer: Pointer,
     },
+}
+
+/// The shared pointer of a second handle.
+#[derive(Debug)]
+pub enum Pointer {
+    /// That of a handle of one rank. At the first rank of several that could not open the file for one.
+    Here(AtomicU64),
+    /// The pointer that vgasnet has for the file as the handle's ranks have it open once more, to be read, and for nothing else.
+    Opened(Team, File),
+}
+
+impl Pointer {
+    /// One for all ranks of a handle. Collective.
+    pub fn new(library: &Library, comm: &Comm, path: &CStr, tag: u32) -> Pointer {
+        let here = Pointer::Here(AtomicU64::new(0));
+        let Some(members) = comm.world_ranks().filter(|members| members.len() > 1) else { return here };
+        let team = library.team_of(&members, tag);
+        comm.meet();
+        let opened = library.open(team, &Opening { path, flags: vgasnet::READ, stripe_bytes: 0, io_ranks: 0 });
+        opened.map_or_else(
+            |Failed| {
+                library.free_team(team);
+                here
+            },
+            |file| Pointer::Opened(team, file),
+        )
+    }
+
+    /// Collective.
+    pub fn close(&self, library: &Library) {
+        if let Pointer::Opened(team, file) = *self {
+            let _closed = library.close(file);
+            library.free_team(team);
+        }
+    }
 }
 
 /// A file as the file system knows it: the device, and its number there.
@@ -174,8 +209,9 @@ impl CachedFile {
         self.comm.meet();
         match &self.hold {
             Hold::Own { .. } => self.library.set_pointer(self.file, value),
-            Hold::Shared { pointer, .. } => {
-                pointer.store(value, Ordering::Relaxed);
+            Hold::Shared { pointer: Pointer::Opened(_, file), .. } => self.library.set_pointer(*file, value),
+            Hold::Shared { pointer: Pointer::Here(number), .. } => {
+                number.store(value, Ordering::Relaxed);
                 Ok(())
             }
         }
@@ -185,8 +221,11 @@ impl CachedFile {
     pub fn take(&self, amount: u64) -> Result<u64, Failed> {
         match &self.hold {
             Hold::Own { .. } => self.library.take(self.file, amount),
-            Hold::Shared { pointer, .. } if self.comm.ranks == 1 => Ok(pointer.fetch_add(amount, Ordering::Relaxed)),
-            Hold::Shared { .. } => self.refuse("a shared pointer of a file").map(|()| 0),
+            Hold::Shared { pointer: Pointer::Opened(_, file), .. } => self.library.take(*file, amount),
+            Hold::Shared { pointer: Pointer::Here(number), .. } if self.comm.ranks == 1 => {
+                Ok(number.fetch_add(amount, Ordering::Relaxed))
+            }
+            Hold::Shared { .. } => self.refuse("a shared pointer of a file that is only written").map(|()| 0),
         }
     }
 
@@ -194,7 +233,8 @@ impl CachedFile {
     pub fn take_in_order(&self, amount: u64) -> Result<u64, Failed> {
         match &self.hold {
             Hold::Own { .. } => self.library.take(self.file, amount),
-            Hold::Shared { pointer, .. } => Ok(pointer.fetch_add(amount, Ordering::Relaxed)),
+            Hold::Shared { pointer: Pointer::Opened(_, file), .. } => self.library.take(*file, amount),
+            Hold::Shared { pointer: Pointer::Here(number), .. } => Ok(number.fetch_add(amount, Ordering::Relaxed)),
         }
     }
 }

@@ -162,6 +162,11 @@ fn second_handles_keep_their_pointers_and_modes() {
 }
 
 #[test]
+fn second_handles_of_several_ranks_have_a_shared_pointer() {
+    of_seconds("pointers");
+}
+
+#[test]
 fn sync_shows_readers_what_another_handle_wrote() {
     of_seconds("synced");
 }

@@ -100,12 +100,50 @@ static void synced(void) {
     OK(MPI_File_close(&writes));
 }
 
+/* A second handle of all ranks, and one of some, each with a shared pointer of its own. */
+static void pointers(void) {
+    MPI_File first = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR), again, pair;
+    MPI_Comm some;
+    MPI_Offset place;
+    int number = 7 + rank, others[2];
+    again = second_of(MPI_COMM_WORLD, MPI_MODE_RDWR);
+    OK(MPI_File_write_shared(again, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_get_position_shared(again, &place));
+    EQUAL(place, 4 * ranks);
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_write_ordered(again, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_read_at(first, 4 * (2 * ranks - 1), others, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQUAL(others[0], 7 + ranks - 1);
+    OK(MPI_File_seek_shared(again, 4 * ranks, MPI_SEEK_SET));
+    OK(MPI_File_read_ordered(again, others, 1, MPI_INT, MPI_STATUS_IGNORE));
+    EQUAL(others[0], number);
+    /* In MPICH without the library handles of one file name have one pointer. */
+    OK(MPI_File_get_position_shared(first, &place));
+    if (is_expected()) EQUAL(place, 0);
+    MPI_Comm_split(MPI_COMM_WORLD, rank > 0, rank, &some);
+    pair = second_of(some, MPI_MODE_RDWR);
+    if (rank > 0) {
+        OK(MPI_File_seek_shared(pair, 100, MPI_SEEK_SET));
+        OK(MPI_File_write_shared(pair, &number, 1, MPI_INT, MPI_STATUS_IGNORE));
+        MPI_Barrier(some);
+        OK(MPI_File_get_position_shared(pair, &place));
+        EQUAL(place, 100 + 4 * (ranks - 1));
+    }
+    OK(MPI_File_close(&again));
+    OK(MPI_File_close(&pair));
+    OK(MPI_File_close(&first));
+    MPI_Comm_free(&some);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     CHECK(argc == 3);
     path = argv[1];
     if (strcmp(argv[2], "left") == 0) left();
     if (strcmp(argv[2], "synced") == 0) synced();
+    if (strcmp(argv[2], "pointers") == 0) pointers();
     finish();
     return 0;
 }
