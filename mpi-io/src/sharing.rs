@@ -7,7 +7,7 @@ use crate::LIBRARY;
 use crate::ffi::Comm;
 use crate::files::CachedFile;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,7 +88,7 @@ impl Identity {
 /// A lock of a file that says that a communicator caches and writes it: of two that do so each would write whole blocks over what the other
 /// has written. Those who only read need none.
 #[derive(Debug)]
-pub struct Claim(#[allow(dead_code, reason = "closing it gives the lock back")] OwnedFd);
+pub struct Claim(OwnedFd);
 
 /// Others cache the file and write it.
 #[derive(Debug)]
@@ -110,19 +110,30 @@ impl Claim {
         }
         // SAFETY: the file was just opened.
         let file = unsafe { OwnedFd::from_raw_fd(opened) };
-        // SAFETY: all fields may be 0.
-        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-        lock.l_type = libc::F_WRLCK as i16;
-        lock.l_whence = libc::SEEK_SET as i16;
-        (lock.l_start, lock.l_len) = (Self::PLACE, 1);
-        // SAFETY: the file is open, and the lock is one.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) } == 0 {
+        if Self::set_lock(&file, libc::F_WRLCK) {
             return Ok(Some(Claim(file)));
         }
         match std::io::Error::last_os_error().raw_os_error() {
             Some(libc::EAGAIN | libc::EACCES) => Err(Taken),
             _ => Ok(None),
         }
+    }
+
+    fn set_lock(file: &OwnedFd, kind: c_int) -> bool {
+        // SAFETY: all fields may be 0.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as i16;
+        lock.l_whence = libc::SEEK_SET as i16;
+        (lock.l_start, lock.l_len) = (Self::PLACE, 1);
+        // SAFETY: the file is open, and the lock is one.
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &lock) == 0 }
+    }
+}
+
+impl Drop for Claim {
+    /// A child that the program has forked has the file open, too, and closing it here would leave the lock with that.
+    fn drop(&mut self) {
+        Self::set_lock(&self.0, libc::F_UNLCK);
     }
 }
 

@@ -182,6 +182,13 @@ fn communicators_that_have_ranks_in_common() {
 }
 
 #[test]
+fn a_child_does_not_keep_a_file() {
+    let program = c("forked");
+    let file = Scratch::new(&program, "file");
+    passes(&program, 2, &file, &[], &[]);
+}
+
+#[test]
 fn errors_are_those_of_mpi() {
     let program = c("errors");
     let file = Scratch::new(&program, "file");

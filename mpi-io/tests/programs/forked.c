@@ -1,0 +1,29 @@
+/* A child that lives on keeps no file from being opened again. forked FILE */
+#include "common.h"
+#include <sys/wait.h>
+#include <unistd.h>
+
+int main(int argc, char **argv) {
+    MPI_File file;
+    int ends[2];
+    char byte;
+    pid_t child;
+    start(&argc, &argv);
+    CHECK(argc == 2 && pipe(ends) == 0);
+    file = opened(argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        close(ends[1]);
+        /* Until its parent has closed the other end, or has died. */
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    OK(MPI_File_close(&file));
+    MPI_Barrier(MPI_COMM_WORLD);
+    file = opened(argv[1], MPI_MODE_RDWR);
+    OK(MPI_File_close(&file));
+    close(ends[1]);
+    CHECK(waitpid(child, NULL, 0) == child);
+    finish();
+    return 0;
+}
