@@ -18,6 +18,7 @@ _Static_assert(sizeof(MPI_Win) == 8 && sizeof(MPI_Request) == 8 && sizeof(MPI_Da
 #else
 _Static_assert(sizeof(MPI_Win) == 4 && sizeof(MPI_Request) == 4 && sizeof(MPI_Datatype) == 4, "handles are integers");
 #endif
+#pragma weak PMPI_File_c2f
 #pragma weak PMPI_File_f2c
 _Static_assert(sizeof(MPI_File) == 8, "the handle of a file is a pointer");
 
@@ -98,4 +99,5 @@ uint64_t vgasnet_mpi_front_info_of(int handle) { return FROM_HANDLE(PMPI_Info_f2
 uint64_t vgasnet_mpi_front_group_of(int handle) { return FROM_HANDLE(PMPI_Group_f2c(handle)); }
 uint64_t vgasnet_mpi_front_op_of(int handle) { return FROM_HANDLE(PMPI_Op_f2c(handle)); }
 uint64_t vgasnet_mpi_front_request_of(int handle) { return FROM_HANDLE(PMPI_Request_f2c(handle)); }
+int vgasnet_mpi_front_file_to(uint64_t handle) { return PMPI_File_c2f(TO_HANDLE(MPI_File, handle)); }
 int vgasnet_mpi_front_request_to(const void *place) { return PMPI_Request_c2f(*(const MPI_Request *)place); }

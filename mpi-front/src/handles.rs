@@ -8,6 +8,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_front_info(info: u64, key: *const c_char, value: *mut c_char, bytes: c_int) -> c_int;
     fn vgasnet_mpi_front_win_of(handle: c_int) -> u64;
     fn vgasnet_mpi_front_file_of(handle: c_int) -> u64;
+    fn vgasnet_mpi_front_file_to(handle: u64) -> c_int;
     fn vgasnet_mpi_front_comm_of(handle: c_int) -> u64;
     fn vgasnet_mpi_front_info_of(handle: c_int) -> u64;
     fn vgasnet_mpi_front_group_of(handle: c_int) -> u64;
@@ -66,6 +67,12 @@ of_fortran! {
     request_of vgasnet_mpi_front_request_of;
     type_of vgasnet_mpi_front_type_of;
     op_of vgasnet_mpi_front_op_of;
+}
+
+/// Fortran's integer for a file.
+pub fn file_to_fortran(handle: u64) -> c_int {
+    // SAFETY: the file is open, or MPI's constant for none.
+    unsafe { vgasnet_mpi_front_file_to(handle) }
 }
 
 /// Fortran's integer for a request that lies somewhere.

@@ -14,7 +14,8 @@ pub use calls::c_string;
 #[cfg(open_mpi)]
 pub use handles::request_to_fortran;
 pub use handles::{
-    HANDLE_BYTES, comm_of, file_of, group_of, handle, handle_at, info, info_of, op_of, request_of, type_of, win_of,
+    HANDLE_BYTES, comm_of, file_of, file_to_fortran, group_of, handle, handle_at, info, info_of, op_of, request_of,
+    type_of, win_of,
 };
 pub use next::{Next, is_its_mpi};
 

@@ -3,7 +3,8 @@
 use crate::access;
 use crate::control::{self, Pointer};
 use crate::ffi::{self, Status, put};
-use crate::files::{self, Wanted};
+use crate::files;
+use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, settings};
 use std::ffi::{CStr, c_char, c_int};
 use vgasnet_mpi_front::{SUCCESS, calls, handle, handle_at};
@@ -18,6 +19,20 @@ fn int(argument: usize) -> c_int {
 fn file_at(place: usize) -> u64 {
     // SAFETY: MPI has one there, which is a pointer.
     unsafe { *(place as *const u64) }
+}
+
+/// Where C has room for a file's handle.
+struct CPlace(usize);
+
+impl HandlePlace for CPlace {
+    fn get(&self) -> u64 {
+        file_at(self.0)
+    }
+
+    fn clear(&self) {
+        // SAFETY: the caller has room for a handle there, which is a pointer.
+        unsafe { *(self.0 as *mut u64) = ffi::constants().file_null };
+    }
 }
 
 /// A string of the caller's.
@@ -45,7 +60,7 @@ calls! {
     MPI_File_open(comm name mode info file) |next| {
         let wanted =
             || Wanted { comm: handle(comm), name: string(name), mode: int(mode), hints: settings::hints_of(handle(info)) };
-        files::open(wanted, next, || file_at(file))
+        opening::open(wanted, next, &CPlace(file))
     };
     MPI_File_close(file) |next| files::close(file_at(file), next);
     MPI_File_set_view(file displacement unit tile representation info) |next|

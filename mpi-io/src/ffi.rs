@@ -14,6 +14,7 @@ pub struct Constants {
     pub status_ignore: u64,
     pub fortran_status_ignore: u64,
     pub fortran_bottom: u64,
+    pub file_null: u64,
     pub thread_multiple: c_int,
     pub mode_read_only: c_int,
     pub mode_write_only: c_int,
@@ -65,10 +66,10 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_comm_dup(comm: u64, own: *mut u64) -> c_int;
     fn vgasnet_mpi_io_comm_free(comm: u64) -> c_int;
     fn vgasnet_mpi_io_place(comm: u64, rank: *mut c_int, ranks: *mut c_int) -> c_int;
-    fn vgasnet_mpi_io_ranks_of_all(ranks: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_place_of_all(rank: *mut c_int, ranks: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_world_ranks(comm: u64, ranks: c_int, members: *mut c_int) -> c_int;
     fn vgasnet_mpi_io_meet(comm: u64) -> c_int;
-    fn vgasnet_mpi_io_least(comm: u64, number: *mut c_int) -> c_int;
+    fn vgasnet_mpi_io_least(comm: u64, numbers: *mut c_int, count: c_int) -> c_int;
     fn vgasnet_mpi_io_of_first(comm: u64, number: *mut u64) -> c_int;
     fn vgasnet_mpi_io_sums(comm: u64, mine: u64, before: *mut u64, all: *mut u64) -> c_int;
     fn vgasnet_mpi_io_info_set(info: u64, key: *const c_char, value: *const c_char) -> c_int;
@@ -77,6 +78,7 @@ unsafe extern "C" {
     fn vgasnet_mpi_io_seek(file: u64, offset: i64) -> c_int;
     fn vgasnet_mpi_io_seek_shared(file: u64, offset: i64) -> c_int;
     fn vgasnet_mpi_io_raise(file: u64, code: c_int) -> c_int;
+    fn vgasnet_mpi_io_raise_without_file(code: c_int);
     fn vgasnet_mpi_io_status(place: u64, bytes: i64);
     fn vgasnet_mpi_io_request(operation: *mut c_void, place: *mut c_void, handle: *mut u64) -> c_int;
     fn vgasnet_mpi_io_complete(request: u64) -> c_int;
@@ -136,7 +138,20 @@ pub fn is_thread_multiple() -> bool {
     (unsafe { vgasnet_mpi_io_thread_level(&mut level) }) == SUCCESS && level == multiple
 }
 
-/// A communicator of the library's own.
+/// The rank's number in `MPI_COMM_WORLD`, and how many ranks that has. MPI has been initialised.
+fn place_of_all() -> (u32, u32) {
+    let (mut rank, mut ranks) = (0, 0);
+    // SAFETY: there is room for both.
+    unsafe { vgasnet_mpi_io_place_of_all(&mut rank, &mut ranks) };
+    (rank as u32, ranks as u32)
+}
+
+/// By what lines name this rank.
+pub fn world_rank() -> u32 {
+    place_of_all().0
+}
+
+/// A communicator.
 #[derive(Debug)]
 pub struct Comm {
     handle: u64,
@@ -145,22 +160,25 @@ pub struct Comm {
 }
 
 impl Comm {
-    /// One with the ranks of a communicator. Collective.
+    /// A communicator of the program's, for calls that all its ranks make.
+    pub fn of(handle: u64) -> Option<Comm> {
+        let (mut rank, mut ranks) = (0, 0);
+        // SAFETY: the communicator is the program's, and there is room for both.
+        let is_one = unsafe { vgasnet_mpi_io_place(handle, &mut rank, &mut ranks) } == SUCCESS;
+        is_one.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
+    }
+
+    /// One of the library's own with the ranks of a communicator. Collective.
     pub fn dup(comm: u64) -> Option<Comm> {
-        let (mut handle, mut rank, mut ranks) = (0, 0, 0);
-        // SAFETY: the program passes the communicator to MPI.
+        let mut handle = 0;
+        // SAFETY: the communicator is the program's.
         let is_made = unsafe { vgasnet_mpi_io_comm_dup(comm, &mut handle) } == SUCCESS;
-        // SAFETY: it was made.
-        let is_made = is_made && unsafe { vgasnet_mpi_io_place(handle, &mut rank, &mut ranks) } == SUCCESS;
-        is_made.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
+        is_made.then(|| Comm::of(handle)).flatten()
     }
 
     /// Whether it has one rank, and the job has more.
     pub fn is_one_of_several(&self) -> bool {
-        let mut all = 0;
-        // SAFETY: MPI runs.
-        let error = unsafe { vgasnet_mpi_io_ranks_of_all(&mut all) };
-        self.ranks == 1 && (error != SUCCESS || all > 1)
+        self.ranks == 1 && place_of_all().1 > 1
     }
 
     /// Its ranks as those of `MPI_COMM_WORLD`, if all are there.
@@ -180,10 +198,18 @@ impl Comm {
 
     /// Whether this holds on all ranks. Collective.
     pub fn all(&self, holds: bool) -> bool {
-        let mut number = c_int::from(holds);
-        // SAFETY: the communicator is there.
-        let error = unsafe { vgasnet_mpi_io_least(self.handle, &mut number) };
-        error == SUCCESS && number != 0
+        self.agree([holds])[0]
+    }
+
+    /// Which of these hold on all ranks. Collective.
+    pub fn agree<const COUNT: usize>(&self, holds: [bool; COUNT]) -> [bool; COUNT] {
+        if self.ranks == 1 {
+            return holds;
+        }
+        let mut numbers = holds.map(c_int::from);
+        // SAFETY: the communicator is there, and there are so many numbers.
+        let error = unsafe { vgasnet_mpi_io_least(self.handle, numbers.as_mut_ptr(), COUNT as c_int) };
+        numbers.map(|number| error == SUCCESS && number != 0)
     }
 
     /// The first rank's number. Collective.
@@ -219,6 +245,13 @@ pub fn set_info(info: u64, key: &CStr, value: &str) {
 pub fn raise(file: u64, code: c_int) -> c_int {
     // SAFETY: the file is open.
     unsafe { vgasnet_mpi_io_raise(file, code) }
+}
+
+/// The same for the handler of those that are not open.
+pub fn raise_without_file(code: c_int) -> c_int {
+    // SAFETY: MPI runs.
+    unsafe { vgasnet_mpi_io_raise_without_file(code) };
+    code
 }
 
 /// Has MPI's own file in mode atomic. Collective.

@@ -1,16 +1,14 @@
 //! The files that are cached, by MPI's handles. MPI has each of them open, too: what this library does not serve works by that.
 
-use crate::LIBRARY;
-use crate::ffi::{self, Comm, constants};
+use crate::errors;
+use crate::ffi::{self, Comm};
 use crate::queue::Queue;
-use crate::settings::{Hints, Patterns, path_of};
-use crate::sharing::{Claim, Hold, Identity, Pointer, Taken};
-use crate::vgasnet::{self, Failed, File, Library, Opening};
+use crate::sharing::{Hold, Identity};
+use crate::vgasnet::{Failed, File, Library};
 use crate::view::View;
-use crate::{errors, job};
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString, c_int};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::ffi::{CString, c_int};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
 
@@ -27,7 +25,7 @@ pub struct CachedFile {
     pub may_read: bool,
     pub may_write: bool,
     /// It was opened to be appended to.
-    is_appended: bool,
+    pub is_appended: bool,
     pub is_atomic: AtomicBool,
     pub view: RwLock<Arc<View>>,
     /// The individual pointer: a position in the view.
@@ -41,14 +39,6 @@ static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new
 /// How many there are: where there is none, calls cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Teams that this rank is the first of.
-static TEAMS: AtomicU64 = AtomicU64::new(0);
-
-/// Names a team that this rank is the first of: only ranks of one job make teams.
-fn next_tag() -> u64 {
-    TEAMS.fetch_add(1, Ordering::Relaxed) & u64::from(u32::MAX >> 1)
-}
-
 /// The cached file of a handle.
 #[inline]
 pub fn find(handle: u64) -> Option<Arc<CachedFile>> {
@@ -58,7 +48,8 @@ pub fn find(handle: u64) -> Option<Arc<CachedFile>> {
     FILES.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
 }
 
-fn add(file: CachedFile) {
+/// Calls find it from now on.
+pub fn add(file: CachedFile) {
     let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
     files.insert(file.handle, Arc::new(file));
     COUNT.store(files.len(), Ordering::Release);
@@ -71,133 +62,9 @@ fn remove(handle: u64) -> Option<Arc<CachedFile>> {
     file
 }
 
-/// What a program asks `MPI_File_open` for.
-#[derive(Debug)]
-pub struct Wanted<'a> {
-    pub comm: u64,
-    /// Its name, without the zero.
-    pub name: &'a [u8],
-    pub mode: c_int,
-    pub hints: Hints,
-}
-
-impl Wanted<'_> {
-    fn has(&self, mode: c_int) -> bool {
-        self.mode & mode != 0
-    }
-
-    fn may_read(&self) -> bool {
-        !self.has(constants().mode_write_only)
-    }
-
-    fn may_write(&self) -> bool {
-        !self.has(constants().mode_read_only)
-    }
-}
-
-/// Opens a file by MPI, and has it cached if that is wanted on all ranks. `handle` reads MPI's handle.
-pub fn open<'a>(wanted: impl Fn() -> Wanted<'a>, next: impl Fn() -> c_int, handle: impl Fn() -> u64) -> c_int {
-    let Some(library) = job::library() else { return next() };
-    let code = next();
-    if code != SUCCESS {
-        return code;
-    }
-    match cache(library, &wanted(), handle()) {
-        Ok(()) => SUCCESS,
-        Err(Taken) => {
-            ffi::close(handle());
-            constants().err_file_in_use
-        }
-    }
-}
-
-fn cache(library: &'static Library, wanted: &Wanted<'_>, handle: u64) -> Result<(), Taken> {
-    let Some(comm) = Comm::dup(wanted.comm) else { return Ok(()) };
-    let path = CString::new(path_of(wanted.name)).ok();
-    let identity = path.as_deref().and_then(Identity::of);
-    let Some(comm) = share(library, wanted, handle, comm, identity) else { return Ok(()) };
-    let members = comm.world_ranks();
-    // Each rank may open one file for itself, and they know nothing of each other: who has it cached has to say so.
-    let by_pattern =
-        || !comm.is_one_of_several() && path.as_ref().is_some_and(|path| Patterns::of_environment().match_path(path));
-    let is_meant = || !wanted.has(constants().mode_sequential) && wanted.hints.is_cached.unwrap_or_else(by_pattern);
-    let is_cached = comm.all(members.is_some() && is_meant());
-    // What MPI writes beside a communicator that caches and writes the file would be lost in its whole blocks.
-    let claim = claimed(wanted, &comm, path.as_deref())?.filter(|_| is_cached);
-    let (true, Some(path), Some(members)) = (is_cached, path, members) else {
-        comm.free();
-        return Ok(());
-    };
-    let Ok(tag) = comm.of_first(next_tag()) else { return Ok(()) };
-    let team = library.team_of(&members, tag as u32);
-    let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
-    let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
-    let Ok(file) = library.open(team, &Opening { path: &path, flags, stripe_bytes, io_ranks }) else {
-        library.free_team(team);
-        comm.free();
-        return Ok(());
-    };
-    let hold = Hold::Own { team, name: u64::from(members[0]) << 32 | tag, identity, claim: Mutex::new(claim) };
-    begin(wanted, CachedFile::new(library, (handle, file), path, comm, hold));
-    Ok(())
-}
-
-/// Claims a file for a communicator that may write it, at its first rank. Collective.
-fn claimed(wanted: &Wanted<'_>, comm: &Comm, path: Option<&CStr>) -> Result<Option<Claim>, Taken> {
-    let own = if comm.rank == 0 && wanted.may_write() { path.map_or(Ok(None), Claim::of) } else { Ok(None) };
-    if comm.all(own.is_ok()) {
-        return own;
-    }
-    if comm.rank == 0 {
-        let path = path.map(CStr::to_string_lossy).unwrap_or_default();
-        eprintln!(
-            "{LIBRARY}: MPI_File_open: {path}: ranks of another communicator, or of another job, cache and write the file, too; \
-             leave it out of VGASNET_MPI_FILES, or give it the hint vgasnet_cache=disable"
-        );
-    }
-    comm.free();
-    Err(Taken)
-}
-
-/// Has a handle share the file that all its ranks have by another one, which may do as much. Gives the communicator back otherwise.
-/// Collective.
-fn share(
-    library: &'static Library,
-    wanted: &Wanted<'_>,
-    handle: u64,
-    comm: Comm,
-    identity: Option<Identity>,
-) -> Option<Comm> {
-    let fits = |file: &CachedFile| wanted.may_read() <= file.may_read && wanted.may_write() <= file.may_write;
-    let theirs = identity.filter(|_| !wanted.has(constants().mode_sequential)).map(own_files).unwrap_or_default();
-    // The first rank chooses. A file of more ranks is one that more of them share.
-    let chosen = theirs.iter().filter(|(_, file)| fits(file)).max_by_key(|(name, file)| (file.comm.ranks, *name));
-    let name = comm.of_first(chosen.map_or(u64::MAX, |(name, _)| *name));
-    let first = theirs.iter().find(|(its, _)| Ok(*its) == name).map(|(_, file)| file);
-    if name == Ok(u64::MAX) || !comm.all(first.is_some()) {
-        return Some(comm);
-    }
-    let first = first?;
-    let by_all = first.comm.ranks == comm.ranks;
-    let tag = comm.of_first(next_tag()).unwrap_or(0);
-    let order = (tag, comm.world_ranks().map_or(0, |members| members[0]));
-    let pointer = Pointer::new(library, &comm, &first.path, tag as u32);
-    let hold = Hold::Shared { first: first.handle, order, by_all, pointer };
-    begin(wanted, CachedFile::new(library, (handle, first.file), first.path.clone(), comm, hold));
-    None
-}
-
-fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
-    (file.may_read, file.may_write) = (wanted.may_read(), wanted.may_write());
-    file.is_appended = wanted.has(constants().mode_append);
-    if file.is_appended {
-        file.append();
-    }
-    add(file);
-}
-
 impl CachedFile {
-    fn new(
+    /// A file that a handle of MPI's has, with nothing allowed yet.
+    pub fn new(
         library: &'static Library,
         (handle, file): (u64, File),
         path: CString,
@@ -234,7 +101,7 @@ impl CachedFile {
     }
 
     /// Both pointers are at the end of the file. Collective.
-    fn append(&self) {
+    pub fn append(&self) {
         let size = self.library.size(self.file).unwrap_or(0);
         *self.position() = size;
         let _set = self.set_pointer(size);
@@ -302,7 +169,7 @@ impl CachedFile {
 }
 
 /// The handles that a file was opened by here, each with the file's name in the job: more than one where communicators overlap.
-fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
+pub fn own_files(identity: Identity) -> Vec<(u64, Arc<CachedFile>)> {
     let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
     let own = files.values().filter_map(|file| match file.hold {
         Hold::Own { name, identity: Some(its), .. } if its == identity => Some((name, Arc::clone(file))),

@@ -3,10 +3,11 @@
 
 use crate::control::{self, Pointer};
 use crate::ffi::{self, put};
-use crate::files::{self, Wanted};
+use crate::files;
+use crate::opening::{self, HandlePlace, Wanted};
 use crate::{job, settings};
 use std::ffi::c_int;
-use vgasnet_mpi_front::{SUCCESS, comm_of, file_of, fortran, info_of, type_of};
+use vgasnet_mpi_front::{SUCCESS, comm_of, file_of, file_to_fortran, fortran, info_of, type_of};
 
 /// The integer at an address.
 pub(super) fn int(place: usize) -> c_int {
@@ -23,6 +24,21 @@ pub(super) fn long(place: usize) -> i64 {
 /// The file whose handle is at an address.
 pub(super) fn file(place: usize) -> u64 {
     file_of(int(place))
+}
+
+/// Where Fortran has room for a file's handle.
+struct FortranPlace(usize);
+
+impl HandlePlace for FortranPlace {
+    fn get(&self) -> u64 {
+        file(self.0)
+    }
+
+    fn clear(&self) {
+        let null = file_to_fortran(ffi::constants().file_null);
+        // SAFETY: Fortran has room for an integer.
+        unsafe { *(self.0 as *mut c_int) = null };
+    }
 }
 
 /// A string without the blanks at its end.
@@ -51,7 +67,7 @@ fortran! {
             mode: int(mode),
             hints: settings::hints_of(info_of(int(info))),
         };
-        files::open(wanted, next, || file(place))
+        opening::open(wanted, next, &FortranPlace(place))
     };
     mpi_file_close_, mpi_file_close_f08_ => (place) |next| files::close(file(place), next);
     mpi_file_set_view_, mpi_file_set_view_f08_ => (place displacement unit tile representation info; len) |next| {

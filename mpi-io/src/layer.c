@@ -17,6 +17,7 @@ struct constants {
     uint64_t status_ignore;
     uint64_t fortran_status_ignore;
     uint64_t fortran_bottom;
+    uint64_t file_null;
     int32_t thread_multiple;
     int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
     int32_t seek_set, seek_current, seek_end;
@@ -39,6 +40,7 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->fortran_status_ignore = &MPI_F_STATUS_IGNORE == NULL ? 0 : (uint64_t)(uintptr_t)MPI_F_STATUS_IGNORE;
     constants->fortran_bottom = (uint64_t)(uintptr_t)&mpi_fortran_bottom_;
 #endif
+    constants->file_null = FROM_HANDLE(MPI_FILE_NULL);
     constants->thread_multiple = MPI_THREAD_MULTIPLE;
     constants->mode_read_only = MPI_MODE_RDONLY;
     constants->mode_write_only = MPI_MODE_WRONLY;
@@ -92,8 +94,8 @@ int vgasnet_mpi_io_place(uint64_t comm, int *rank, int *ranks) {
     return error ? error : NEXT(Comm_size)(TO_HANDLE(MPI_Comm, comm), ranks);
 }
 
-int vgasnet_mpi_io_ranks_of_all(int *ranks) {
-    return NEXT(Comm_size)(MPI_COMM_WORLD, ranks);
+int vgasnet_mpi_io_place_of_all(int *rank, int *ranks) {
+    return vgasnet_mpi_io_place(FROM_HANDLE(MPI_COMM_WORLD), rank, ranks);
 }
 
 /* The ranks of a communicator as those of MPI_COMM_WORLD. Returns 0 if one of them is not there. */
@@ -119,9 +121,9 @@ int vgasnet_mpi_io_meet(uint64_t comm) {
     return NEXT(Barrier)(TO_HANDLE(MPI_Comm, comm));
 }
 
-/* Collective: the smallest of the ranks' numbers. */
-int vgasnet_mpi_io_least(uint64_t comm, int *number) {
-    return NEXT(Allreduce)(MPI_IN_PLACE, number, 1, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
+/* Collective: the smallest of the ranks' numbers, each of several. */
+int vgasnet_mpi_io_least(uint64_t comm, int *numbers, int count) {
+    return NEXT(Allreduce)(MPI_IN_PLACE, numbers, count, MPI_INT, MPI_MIN, TO_HANDLE(MPI_Comm, comm));
 }
 
 /* Collective: the first rank's number. */
@@ -139,6 +141,18 @@ int vgasnet_mpi_io_sums(uint64_t comm, uint64_t mine, uint64_t *before, uint64_t
 
 int vgasnet_mpi_io_info_set(uint64_t info, const char *key, const char *value) {
     return NEXT(Info_set)(TO_HANDLE(MPI_Info, info), key, value);
+}
+
+/* What the handler of MPI_FILE_NULL makes of an error. Open MPI does not let one call it, but each file that is opened begins with it. */
+void vgasnet_mpi_io_raise_without_file(int code) {
+#ifdef OPEN_MPI
+    MPI_File any;
+    if (NEXT(File_open)(MPI_COMM_SELF, "/dev/null", MPI_MODE_RDONLY, MPI_INFO_NULL, &any)) return;
+    NEXT(File_call_errhandler)(any, code);
+    NEXT(File_close)(&any);
+#else
+    NEXT(File_call_errhandler)(MPI_FILE_NULL, code);
+#endif
 }
 
 /* What the file's error handler makes of an error. */

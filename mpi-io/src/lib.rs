@@ -4,7 +4,7 @@
 //! `VGASNET_MPI_FILES` names are served by vgasnet, which starts in `MPI_Init`; all others go on to the next definition of their name.
 //! What the user sees of it is in `docs/files.md`.
 //!
-//! - [`files`] knows the files that are cached, [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
+//! - [`opening`] says which files are cached, [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
 //! - [`view`] says where the bytes of a view are, [`layout`] and [`types`] where those of a datatype; [`transfer`] brings the two together.
 //! - [`queue`] does what a program does not wait for.
 //!
@@ -25,6 +25,7 @@ mod fortran;
 mod fortran_accesses;
 mod job;
 mod layout;
+mod opening;
 mod queue;
 mod settings;
 mod sharing;

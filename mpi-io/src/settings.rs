@@ -1,6 +1,6 @@
 //! Which files are cached, and what vgasnet gets for them.
 
-use crate::LIBRARY;
+use crate::{LIBRARY, ffi};
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub fn path_of(name: &[u8]) -> &[u8] {
 }
 
 /// What infos say about a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Whether it is cached, if they say.
     pub is_cached: Option<bool>,
@@ -60,24 +60,35 @@ pub struct Hints {
     pub stripe_bytes: usize,
     /// How many ranks read and write it; 0 if they do not say.
     pub io_ranks: u32,
+    /// What makes no sense, as `KEY=VALUE: WHAT IS ALLOWED`.
+    pub wrong: Vec<String>,
+}
+
+impl Hints {
+    /// Tells the user what makes no sense.
+    pub fn tell(&self) {
+        let rank = ffi::world_rank();
+        self.wrong.iter().for_each(|line| eprintln!("{LIBRARY}: rank {rank}: MPI_File_open: hint {line}; ignored"));
+    }
 }
 
 /// Reads a file's hints by the keys of an info.
 pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
     let number = |key: &CStr| value(key).and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
+    let mut wrong = Vec::new();
     let is_cached = [c"vgasnet_cache", c"romio_caching"].into_iter().find_map(|key| {
         let text = value(key)?;
         match text.as_str() {
             "enable" | "true" => Some(true),
             "disable" | "false" => Some(false),
             _ => {
-                eprintln!("{LIBRARY}: {}={text}: enable and disable are allowed; ignored", key.to_string_lossy());
+                wrong.push(format!("{}={text}: enable and disable are allowed", key.to_string_lossy()));
                 None
             }
         }
     });
     let stripe_bytes = number(c"striping_unit") as usize;
-    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes") }
+    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes"), wrong }
 }
 
 /// The hints of an info.

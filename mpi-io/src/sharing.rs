@@ -4,7 +4,7 @@
 //! The file belongs to the ranks of its first handle. What all of them have to do together cannot be done by fewer, who have the second.
 
 use crate::LIBRARY;
-use crate::ffi::Comm;
+use crate::ffi::{self, Comm};
 use crate::files::CachedFile;
 use crate::vgasnet::{self, Failed, File, Library, Opening, Team};
 use std::ffi::{CStr, c_int};
@@ -104,7 +104,7 @@ impl Claim {
     /// Others have claimed it.
     pub fn of(path: &CStr) -> Result<Option<Claim>, Taken> {
         // SAFETY: the path is a string.
-        let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC) };
+        let opened = unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC) };
         if opened < 0 {
             return Ok(None);
         }
@@ -164,7 +164,7 @@ impl CachedFile {
         file.sync_all().map_err(|error| {
             eprintln!(
                 "{LIBRARY}: rank {}: MPI_File_sync: {}: cannot reach the disk: {error}; check its file system",
-                self.comm.rank,
+                ffi::world_rank(),
                 self.path.to_string_lossy()
             );
             Failed
@@ -195,7 +195,7 @@ impl CachedFile {
     fn refuse(&self, what: &str) -> Result<(), Failed> {
         eprintln!(
             "{LIBRARY}: rank {}: {what}, which ranks have open by another handle, too; call it with the handle that was opened first",
-            self.comm.rank
+            ffi::world_rank()
         );
         Err(Failed)
     }

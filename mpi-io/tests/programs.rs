@@ -182,6 +182,15 @@ fn communicators_that_have_ranks_in_common() {
 }
 
 #[test]
+fn an_open_that_is_refused_changes_nothing() {
+    let program = c("refused");
+    let file = Scratch::new(&program, "file");
+    let ended = program.run(2, &[file.text()], &[]);
+    let line = "vgasnet-mpi-io: rank 1: MPI_File_open: ";
+    assert!(ended.expect_done().stderr.lines().filter(|its| its.starts_with(line)).count() == 1, "{ended}");
+}
+
+#[test]
 fn a_child_does_not_keep_a_file() {
     let program = c("forked");
     let file = Scratch::new(&program, "file");
