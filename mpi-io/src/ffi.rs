@@ -15,6 +15,7 @@ pub struct Constants {
     pub fortran_status_ignore: u64,
     pub fortran_bottom: u64,
     pub file_null: u64,
+    pub comm_world: u64,
     pub thread_multiple: c_int,
     pub mode_read_only: c_int,
     pub mode_write_only: c_int,
@@ -168,6 +169,11 @@ impl Comm {
         is_one.then_some(Comm { handle, rank: rank as u32, ranks: ranks as u32 })
     }
 
+    /// That of all ranks of the job.
+    pub fn world() -> Option<Comm> {
+        Comm::of(constants().comm_world)
+    }
+
     /// One of the library's own with the ranks of a communicator. Collective.
     pub fn dup(comm: u64) -> Option<Comm> {
         let mut handle = 0;
@@ -210,6 +216,14 @@ impl Comm {
         // SAFETY: the communicator is there, and there are so many numbers.
         let error = unsafe { vgasnet_mpi_io_least(self.handle, numbers.as_mut_ptr(), COUNT as c_int) };
         numbers.map(|number| error == SUCCESS && number != 0)
+    }
+
+    /// The smallest of the ranks' numbers, or mine if MPI fails. Collective.
+    pub fn least(&self, mine: u32) -> u32 {
+        let mut number = mine as c_int;
+        // SAFETY: the communicator is there, and there is one number.
+        let error = unsafe { vgasnet_mpi_io_least(self.handle, &mut number, 1) };
+        if error == SUCCESS { number as u32 } else { mine }
     }
 
     /// The first rank's number. Collective.

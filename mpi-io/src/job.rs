@@ -1,7 +1,8 @@
 //! vgasnet in a program that starts MPI: it starts right after that, on all ranks, since a file may be opened by some of them later.
 
+use crate::ffi::{self, Comm};
 use crate::vgasnet::{self, Library};
-use crate::{LIBRARY, ffi, settings};
+use crate::{LIBRARY, settings};
 use std::sync::OnceLock;
 use vgasnet_mpi_front::is_its_mpi;
 
@@ -15,19 +16,22 @@ pub fn library() -> Option<&'static Library> {
 
 /// MPI has started on this rank: starts vgasnet, once. Collective over all ranks.
 pub fn start() {
-    RUNNING.get_or_init(|| match try_start() {
-        Ok(library) => Some(library),
-        Err(line) => {
-            eprintln!("{LIBRARY}: MPI_Init: {line}; no file is cached");
-            None
-        }
-    });
+    RUNNING.get_or_init(try_start);
 }
 
-fn try_start() -> Result<Library, String> {
+/// vgasnet runs on all ranks or on none. The lowest rank that cannot start it says why.
+fn try_start() -> Option<Library> {
     if !is_its_mpi() {
-        return Err("the program has another MPI than the one that this library was built for".to_owned());
+        // Its handles are others, so it cannot be asked for anything.
+        tell_by_launcher("the program has another MPI than the one that this library was built for");
+        return None;
     }
+    // Nobody may wait in vgasnet for ranks that do not come.
+    let library = agreed(prepare())?;
+    agreed(library.start().map_err(|_| "vgasnet does not start".to_owned()).map(|()| library))
+}
+
+fn prepare() -> Result<Library, String> {
     if is_client() {
         return Err("the program calls vgasnet itself; it may use vgasnet_file_open".to_owned());
     }
@@ -39,9 +43,36 @@ fn try_start() -> Result<Library, String> {
     }
     // SAFETY: MPI starts in the first thread of a program, before it has others of its own.
     unsafe { settings::set_defaults() };
-    let library = vgasnet::load()?;
-    library.start().map_err(|_| "vgasnet does not start".to_owned())?;
-    Ok(library)
+    vgasnet::load()
+}
+
+/// What has succeeded on all ranks. Collective over them.
+fn agreed<T>(own: Result<T, String>) -> Option<T> {
+    const NONE: u32 = u32::MAX >> 1;
+    let rank = ffi::world_rank();
+    let failed = Comm::world()?.least(if own.is_ok() { NONE } else { rank });
+    match own {
+        Ok(value) if failed == NONE => Some(value),
+        Err(line) if failed == rank => {
+            tell(&format!("rank {rank}: "), &line);
+            None
+        }
+        _ => None,
+    }
+}
+
+fn tell(rank: &str, line: &str) {
+    eprintln!("{LIBRARY}: {rank}MPI_Init: {line}; no file is cached");
+}
+
+/// Tells a line on the rank that its launcher calls the first one, or on all where no launcher says.
+fn tell_by_launcher(line: &str) {
+    let rank = ["PMIX_RANK", "PMI_RANK"].iter().find_map(|name| std::env::var(name).ok());
+    match rank.as_deref() {
+        None => tell("", line),
+        Some("0") => tell("rank 0: ", line),
+        Some(_) => {}
+    }
 }
 
 /// Whether the program, or a library of its, has vgasnet's names.

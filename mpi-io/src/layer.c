@@ -18,6 +18,7 @@ struct constants {
     uint64_t fortran_status_ignore;
     uint64_t fortran_bottom;
     uint64_t file_null;
+    uint64_t comm_world;
     int32_t thread_multiple;
     int32_t mode_read_only, mode_write_only, mode_read_write, mode_append, mode_sequential;
     int32_t seek_set, seek_current, seek_end;
@@ -41,6 +42,7 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->fortran_bottom = (uint64_t)(uintptr_t)&mpi_fortran_bottom_;
 #endif
     constants->file_null = FROM_HANDLE(MPI_FILE_NULL);
+    constants->comm_world = FROM_HANDLE(MPI_COMM_WORLD);
     constants->thread_multiple = MPI_THREAD_MULTIPLE;
     constants->mode_read_only = MPI_MODE_RDONLY;
     constants->mode_write_only = MPI_MODE_WRONLY;

@@ -239,6 +239,24 @@ fn hints_and_patterns_say_what_is_cached() {
     }
 }
 
+/// Files that no hint and no pattern means cost no communicator. A line is told once.
+#[test]
+fn files_that_are_not_meant_and_lines() {
+    let program = c("lines");
+    let file = Scratch::new(&program, "file");
+    let ended = program.run(3, &[file.text(), "1"], &[]);
+    let lines: Vec<_> = ended.expect_done().stderr.lines().filter(|line| line.contains("vgasnet")).collect();
+    let line =
+        "vgasnet-mpi-io: rank 0: MPI_File_open: hint vgasnet_cache=enabled: enable and disable are allowed; ignored";
+    assert_eq!(lines, [line], "{ended}");
+    let without = program.run_without(3, &[file.text(), "0"], &[]);
+    assert_eq!(ended.stdout, without.expect_done().stdout, "{ended}");
+    // vgasnet does not start with this, on any rank.
+    let ended = program.run(3, &[file.text(), "0"], &[("VGASNET_PAGE_SIZE", "3")]);
+    let lines = ended.expect_done().stderr.lines().filter(|line| line.starts_with("vgasnet-mpi-io: ")).count();
+    assert_eq!(lines, 1, "{ended}");
+}
+
 #[test]
 fn the_library_may_be_linked() {
     let program = c("hints").linked();
