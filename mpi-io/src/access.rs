@@ -64,7 +64,7 @@ impl Access {
             return Err(Refusal::Next);
         }
         let position = self.take_position(&file, &view, memory.bytes());
-        let position = position.map_err(|Failed| Refusal::Code(file.raise(constants().err_other)))?;
+        let position = position.map_err(|failed| Refusal::Code(file.code(Err::<(), _>(failed))))?;
         Ok(Ready { file, transfer: Transfer { view, position, memory, is_write: self.is_write } })
     }
 
@@ -81,11 +81,11 @@ impl Access {
             }
             At::Shared => Ok(file.take(units)? * view.unit),
             At::Ordered => {
-                let (before, all) = file.comm.sums(units).map_err(|_| Failed)?;
+                let (before, all) = file.comm.sums(units).map_err(|_| Failed::Otherwise)?;
                 // The other ranks wait for the first one's answer, whatever that is.
                 let first = if file.comm.rank == 0 { file.take_in_order(all).unwrap_or(u64::MAX) } else { 0 };
-                let first = file.comm.of_first(first).map_err(|_| Failed)?;
-                if first == u64::MAX { Err(Failed) } else { Ok((first + before) * view.unit) }
+                let first = file.comm.of_first(first).map_err(|_| Failed::Otherwise)?;
+                if first == u64::MAX { Err(Failed::Otherwise) } else { Ok((first + before) * view.unit) }
             }
         }
     }
@@ -100,7 +100,7 @@ impl Ready {
         // SAFETY: as the caller says.
         match unsafe { self.transfer.run(&self.file) } {
             Ok(bytes) => Outcome { code: SUCCESS, bytes },
-            Err(Failed) => Outcome { code: self.file.code(Err::<(), _>(Failed)), bytes: 0 },
+            Err(failed) => Outcome { code: self.file.code(Err::<(), _>(failed)), bytes: 0 },
         }
     }
 }

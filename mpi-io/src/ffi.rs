@@ -40,6 +40,7 @@ pub struct Constants {
     pub err_quota: c_int,
     pub err_read_only: c_int,
     pub err_other: c_int,
+    pub err_unsupported: c_int,
 }
 
 /// What MPI says of a datatype: `struct about` of `types.c`.

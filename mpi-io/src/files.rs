@@ -111,7 +111,7 @@ impl CachedFile {
     pub fn code<T>(&self, answer: Result<T, Failed>) -> c_int {
         match answer {
             Ok(_) => SUCCESS,
-            Err(Failed) => self.raise(errors::class_of(self.library.error(self.file))),
+            Err(failed) => self.raise(errors::class_of(failed)),
         }
     }
 

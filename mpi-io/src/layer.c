@@ -24,7 +24,7 @@ struct constants {
     int32_t seek_set, seek_current, seek_end;
     int32_t order_fortran, distribute_none, distribute_block, distribute_default;
     int32_t err_access, err_arg, err_bad_file, err_file_exists, err_file_in_use, err_io, err_no_space, err_no_such_file, err_quota,
-        err_read_only, err_other;
+        err_read_only, err_other, err_unsupported;
 };
 
 #ifdef OPEN_MPI
@@ -67,6 +67,7 @@ void vgasnet_mpi_io_constants(struct constants *constants) {
     constants->err_quota = MPI_ERR_QUOTA;
     constants->err_read_only = MPI_ERR_READ_ONLY;
     constants->err_other = MPI_ERR_OTHER;
+    constants->err_unsupported = MPI_ERR_UNSUPPORTED_OPERATION;
 }
 
 int vgasnet_mpi_io_init(void *argc, void *argv, int *provided) {

@@ -54,7 +54,7 @@ impl Pointer {
         comm.meet();
         let opened = library.open(team, &Opening { path, flags: vgasnet::READ, stripe_bytes: 0, io_ranks: 0 });
         opened.map_or_else(
-            |Failed| {
+            |_| {
                 library.free_team(team);
                 here
             },
@@ -167,7 +167,7 @@ impl CachedFile {
                 ffi::world_rank(),
                 self.path.to_string_lossy()
             );
-            Failed
+            Failed::System(error.raw_os_error().unwrap_or(libc::EIO))
         })
     }
 
@@ -197,7 +197,7 @@ impl CachedFile {
             "{LIBRARY}: rank {}: {what}, which ranks have open by another handle, too; call it with the handle that was opened first",
             ffi::world_rank()
         );
-        Err(Failed)
+        Err(Failed::Unsupported)
     }
 
     /// Turns mode atomic on or off. Collective. The ranks of a second handle may share the file with others, who want it: what was turned

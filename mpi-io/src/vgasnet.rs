@@ -11,6 +11,9 @@ use std::ptr;
 /// `VGASNET_OK`, as in types.h.
 const OK: c_int = 0;
 
+/// `VGASNET_ERR_IO`, as in errors.h.
+const ERR_IO: c_int = 10006;
+
 /// `VGASNET_FILE_READ` and `VGASNET_FILE_WRITE`, as in files.h.
 pub const READ: c_int = 1;
 /// See [`READ`].
@@ -93,15 +96,26 @@ functions! {
     file_write_at: fn(File, u64, *const c_void, usize) -> c_int;
     file_readv_at: fn(File, usize, *const Place, usize, *const Piece, *mut usize) -> c_int;
     file_writev_at: fn(File, usize, *const Place, usize, *const Piece) -> c_int;
-    file_error: fn(File, *mut c_int) -> c_int;
 }
 
-/// A call has failed. vgasnet has told the user why.
+/// A call has failed, and the user has been told why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failed;
+pub enum Failed {
+    /// The file system has refused something; the number of its error.
+    System(c_int),
+    /// It cannot be done by this handle.
+    Unsupported,
+    /// Something else.
+    Otherwise,
+}
 
 fn check(code: c_int) -> Result<(), Failed> {
-    if code == OK { Ok(()) } else { Err(Failed) }
+    match code {
+        OK => Ok(()),
+        // vgasnet leaves the number there.
+        ERR_IO => Err(Failed::System(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))),
+        _ => Err(Failed::Otherwise),
+    }
 }
 
 /// The directory of this library.
@@ -278,13 +292,5 @@ impl Library {
                 _ => (self.file_writev_at)(file, places.len(), places.as_ptr(), pieces.len(), pieces.as_ptr()),
             }
         })
-    }
-
-    /// The first error of the file on this rank, as a number of the system's.
-    pub fn error(&self, file: File) -> Option<c_int> {
-        let mut errno = 0;
-        // SAFETY: there is room for the number.
-        let code = unsafe { (self.file_error)(file, &mut errno) };
-        (code != OK && errno != 0).then_some(errno)
     }
 }

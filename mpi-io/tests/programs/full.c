@@ -2,7 +2,7 @@
 #include "common.h"
 
 int main(int argc, char **argv) {
-    MPI_File file;
+    MPI_File file, own;
     int code = MPI_SUCCESS, class, failed = 0, any, wanted;
     char *bytes;
     enum { LEN = 1 << 20 };
@@ -22,6 +22,12 @@ int main(int argc, char **argv) {
     /* The disk fails a few times only. */
     for (int i = 0; i < 20 && code != MPI_SUCCESS; ++i) code = MPI_File_sync(file);
     OK(code);
+    /* An error of another kind has a class of its own: one rank cannot cut the file of all. */
+    OK(MPI_File_open(MPI_COMM_SELF, argv[1], MPI_MODE_RDWR, MPI_INFO_NULL, &own));
+    code = MPI_File_set_size(own, 1);
+    MPI_Error_class(code, &class);
+    EQUAL(class, MPI_ERR_UNSUPPORTED_OPERATION);
+    OK(MPI_File_close(&own));
     OK(MPI_File_close(&file));
     free(bytes);
     finish();
