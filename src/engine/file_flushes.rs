@@ -185,8 +185,8 @@ impl Engine {
                 return Some(written);
             }
             flush.is_draining = true;
-            return None;
         }
+        // Also when that has just been asked for: where nothing is spilled there may be no other drive.
         self.storage.is_drained(space)
     }
 }
@@ -238,5 +238,51 @@ impl Driver {
             is_done
         });
         unwritten.into_inner()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vgasnet_protocol::file_message::TAG_FILE;
+
+    const SPACE: Space = Space::of_file(3);
+
+    fn begin(flushes: &mut FlushesAtHome, left: usize) -> u64 {
+        let (ask, space) = (FileAsk::Flush, SPACE);
+        let message =
+            FileMessage { tag: TAG_FILE, is_answer: false, ask, cause: 0, id: 0, space, padding: 0, value: u64::MAX };
+        flushes.begin(FlushAtHome { from: Rank(1), message, left, cause: None, is_draining: false })
+    }
+
+    fn left(flushes: &FlushesAtHome) -> Vec<(usize, Option<Cause>)> {
+        flushes.flushes.values().map(|flush| (flush.left, flush.cause)).collect()
+    }
+
+    #[test]
+    fn many_flushes_recall_a_page_twice() {
+        let (mut flushes, page) = (FlushesAtHome::default(), PageId { space: SPACE, index: 7 });
+        let ids: Vec<u64> = (0..5).map(|_| begin(&mut flushes, 1)).collect();
+        let recalled: Vec<bool> = ids.iter().map(|id| flushes.wait_for(*id, page)).collect();
+        assert_eq!(recalled, [true, false, false, false, false]);
+        assert!(flushes.on_recalled(page, None), "the others may be about newer bytes");
+        assert_eq!(left(&flushes), [(0, None), (1, None), (1, None), (1, None), (1, None)]);
+        let later = begin(&mut flushes, 1);
+        assert!(!flushes.wait_for(later, page), "it is recalled just now");
+        assert!(flushes.on_recalled(page, None));
+        assert_eq!(left(&flushes)[1..], [(0, None), (0, None), (0, None), (0, None), (1, None)]);
+        assert!(!flushes.on_recalled(page, None));
+        assert!(left(&flushes).iter().all(|(left, _)| *left == 0) && flushes.recalls.is_empty());
+    }
+
+    #[test]
+    fn a_page_that_cannot_be_written_ends_the_wait_of_all() {
+        let (mut flushes, page) = (FlushesAtHome::default(), PageId { space: SPACE, index: 7 });
+        for _ in 0..3 {
+            let id = begin(&mut flushes, 2);
+            flushes.wait_for(id, page);
+        }
+        assert!(!flushes.on_recalled(page, Some(Cause(28))));
+        assert_eq!(left(&flushes), [(1, Some(Cause(28))); 3]);
     }
 }
