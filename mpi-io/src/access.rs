@@ -2,7 +2,7 @@
 
 use crate::LIBRARY;
 use crate::ffi::{self, Status, constants};
-use crate::files::{self, CachedFile};
+use crate::files::{self, CachedFile, Found};
 use crate::queue::{Operation, Outcome, Split};
 use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;
@@ -38,8 +38,9 @@ pub struct Access {
 
 /// An access that may begin: its file, and what it moves.
 struct Ready {
-    file: Arc<CachedFile>,
-    transfer: Transfer,
+    file: Found,
+    position: u64,
+    memory: Memory,
 }
 
 /// Why an access does not begin.
@@ -63,9 +64,9 @@ impl Access {
         if memory.bytes() % view.unit != 0 || matches!(self.at, At::Offset(offset) if !is_place(offset)) {
             return Err(Refusal::Next);
         }
-        let position = self.take_position(&file, &view, memory.bytes());
+        let position = self.take_position(&file, view, memory.bytes());
         let position = position.map_err(|failed| Refusal::Code(file.code(Err::<(), _>(failed))))?;
-        Ok(Ready { file, transfer: Transfer { view, position, memory, is_write: self.is_write } })
+        Ok(Ready { file, position, memory })
     }
 
     /// Where it begins in the view. Moves the pointer behind what it asks for (MPI 4.0, section 14.4.3).
@@ -91,29 +92,28 @@ impl Access {
     }
 }
 
-impl Ready {
-    /// Does it.
-    ///
-    /// # Safety
-    /// The memory is valid.
-    unsafe fn run(&self) -> Outcome {
-        // SAFETY: as the caller says.
-        match unsafe { self.transfer.run(&self.file) } {
-            Ok(bytes) => Outcome { code: SUCCESS, bytes },
-            Err(failed) => Outcome { code: self.file.code(Err::<(), _>(failed)), bytes: 0 },
-        }
+/// Does what was prepared.
+///
+/// # Safety
+/// The memory is valid.
+unsafe fn run(transfer: &Transfer<'_>, file: &CachedFile) -> Outcome {
+    // SAFETY: as the caller says.
+    match unsafe { transfer.run(file) } {
+        Ok(bytes) => Outcome { code: SUCCESS, bytes },
+        Err(failed) => Outcome { code: file.code(Err::<(), _>(failed)), bytes: 0 },
     }
 }
 
 /// An access that is done when the call returns.
 pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
-    let ready = match access.prepare() {
+    let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
+    let transfer = Transfer { view: file.view(), position, memory, is_write: access.is_write };
     // SAFETY: the memory is what the program has passed to MPI.
-    let outcome = unsafe { ready.run() };
+    let outcome = unsafe { run(&transfer, &file) };
     if outcome.code == SUCCESS {
         status.set(outcome.bytes);
     }
@@ -122,19 +122,24 @@ pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
 
 /// An access that a request stands for. There is room for a handle at `place`.
 pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c_int {
-    let ready = match access.prepare() {
+    let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
-    let (operation, file) = (Arc::new(Operation::default()), Arc::clone(&ready.file));
+    let (operation, its, view, is_write) =
+        (Arc::new(Operation::default()), file.shared(), Arc::clone(file.view()), access.is_write);
+    let work = move || {
+        let transfer = Transfer { view: &view, position, memory, is_write };
+        // SAFETY: the program leaves the memory alone until it is told that the operation is complete.
+        unsafe { run(&transfer, &its) }
+    };
     // SAFETY: the program has room for a request there.
     let request = match unsafe { ffi::request(Arc::clone(&operation), place) } {
         Ok(request) => request,
         Err(code) => return code,
     };
-    // SAFETY: the program leaves the memory alone until the request is complete.
-    file.queue.add(operation, Some(request), Box::new(move || unsafe { ready.run() }));
+    file.queue.add(operation, Some(request), Box::new(work));
     SUCCESS
 }
 
@@ -147,16 +152,21 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
             return file.raise(constants().err_other);
         }
     }
-    let ready = match access.prepare() {
+    let Ready { file, position, memory } = match access.prepare() {
         Ok(ready) => ready,
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
-    let (operation, file) = (Arc::new(Operation::default()), Arc::clone(&ready.file));
+    let (operation, its, view, is_write) =
+        (Arc::new(Operation::default()), file.shared(), Arc::clone(file.view()), access.is_write);
+    let work = move || {
+        let transfer = Transfer { view: &view, position, memory, is_write };
+        // SAFETY: the program leaves the memory alone until it is told that the operation is complete.
+        unsafe { run(&transfer, &its) }
+    };
     let split = Split { operation: Arc::clone(&operation), name };
     *file.queue.split.lock().unwrap_or_else(PoisonError::into_inner) = Some(split);
-    // SAFETY: the program leaves the memory alone until the end of the split collective.
-    file.queue.add(operation, None, Box::new(move || unsafe { ready.run() }));
+    file.queue.add(operation, None, Box::new(work));
     SUCCESS
 }
 

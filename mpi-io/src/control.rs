@@ -1,13 +1,12 @@
 //! What programs do with an open file besides reading and writing it.
 
 use crate::ffi::{self, constants};
-use crate::files::{self, CachedFile};
+use crate::files::{self, CachedFile, Found};
 use crate::job;
 use crate::types::layout_of;
 use crate::view::View;
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
 
 /// `MPI_File_set_view`. MPI checks the arguments, and has the view as well.
@@ -33,14 +32,14 @@ pub fn set_view(
         return leave_to_mpi(file, cached);
     }
     if let Some(view) = view {
-        *cached.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+        cached.set_view(view);
     }
     *cached.position() = 0;
     cached.code(cached.set_pointer(0))
 }
 
 /// The file is MPI's from now on; it has the view already.
-fn leave_to_mpi(file: u64, cached: Arc<CachedFile>) -> c_int {
+fn leave_to_mpi(file: u64, cached: Found) -> c_int {
     let is_atomic = cached.is_atomic();
     drop(cached);
     files::give_up(file, is_atomic)
@@ -109,7 +108,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
     let base = if whence == constants().seek_set {
         Ok(0)
     } else if whence == constants().seek_current {
-        units(&cached, &view, pointer)
+        units(&cached, view, pointer)
     } else if whence == constants().seek_end {
         let size = cached.library.size(cached.file);
         size.map(|size| view.position_at(size).div_ceil(view.unit)).map_err(|failed| cached.code(Err::<(), _>(failed)))
@@ -136,7 +135,7 @@ pub fn seek(file: u64, offset: i64, whence: c_int, pointer: Pointer, next: impl 
 pub fn position(file: u64, pointer: Pointer, next: impl Fn() -> c_int) -> Result<u64, c_int> {
     let Some(cached) = files::find(file) else { return Err(next()) };
     let view = cached.view();
-    units(&cached, &view, pointer)
+    units(&cached, view, pointer)
 }
 
 /// A pointer in elementary types.

@@ -6,9 +6,11 @@ use crate::queue::Queue;
 use crate::sharing::{Hold, Identity};
 use crate::vgasnet::{Failed, File, Library};
 use crate::view::View;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_int};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use vgasnet_mpi_front::SUCCESS;
 
@@ -27,7 +29,7 @@ pub struct CachedFile {
     /// It was opened to be appended to.
     pub is_appended: bool,
     pub is_atomic: AtomicBool,
-    pub view: RwLock<Arc<View>>,
+    view: Mutex<Arc<View>>,
     /// The individual pointer: a position in the view.
     pub position: Mutex<u64>,
     /// What does non-blocking operations and split ones.
@@ -39,27 +41,114 @@ static FILES: RwLock<BTreeMap<u64, Arc<CachedFile>>> = RwLock::new(BTreeMap::new
 /// How many there are: where there is none, calls cost one load.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// Raised when a handle is cached, or is not any more, or has another view.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
+/// Files that a thread remembers.
+const RECENT: usize = 4;
+
+thread_local! {
+    /// Files that the thread has used last, so that it finds them without a lock, and without counting itself where others do. A call takes
+    /// one out, and puts it back.
+    static OWN: [Cell<Option<Box<Recent>>>; RECENT] = const { [const { Cell::new(None) }; RECENT] };
+}
+
+struct Recent {
+    generation: u64,
+    file: Arc<CachedFile>,
+    view: Arc<View>,
+}
+
+/// A file that a call is about.
+pub struct Found {
+    /// Until it is dropped.
+    recent: Option<Box<Recent>>,
+}
+
+impl Found {
+    #[inline]
+    fn recent(&self) -> &Recent {
+        self.recent.as_deref().expect("it is there until the end")
+    }
+
+    /// The file for another thread.
+    pub fn shared(&self) -> Arc<CachedFile> {
+        Arc::clone(&self.recent().file)
+    }
+
+    /// The view that it has as the call begins.
+    #[inline]
+    pub fn view(&self) -> &Arc<View> {
+        &self.recent().view
+    }
+}
+
+impl Deref for Found {
+    type Target = CachedFile;
+
+    #[inline]
+    fn deref(&self) -> &CachedFile {
+        &self.recent().file
+    }
+}
+
+impl Drop for Found {
+    #[inline]
+    fn drop(&mut self) {
+        let recent = self.recent.take();
+        let at = recent.as_ref().map_or(0, |recent| place_of(recent.file.handle));
+        // A thread that ends has no place any more.
+        let _ended = OWN.try_with(|own| own[at].set(recent));
+    }
+}
+
+/// Where a thread remembers a handle, which is an address.
+fn place_of(handle: u64) -> usize {
+    (handle.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 60) as usize % RECENT
+}
+
 /// The cached file of a handle.
 #[inline]
-pub fn find(handle: u64) -> Option<Arc<CachedFile>> {
+pub fn find(handle: u64) -> Option<Found> {
     if COUNT.load(Ordering::Acquire) == 0 {
         return None;
     }
-    FILES.read().unwrap_or_else(PoisonError::into_inner).get(&handle).cloned()
+    let generation = GENERATION.load(Ordering::Acquire);
+    let recent = OWN.try_with(|own| own[place_of(handle)].take()).ok().flatten();
+    match recent {
+        Some(recent) if recent.file.handle == handle && recent.generation == generation => {
+            Some(Found { recent: Some(recent) })
+        }
+        _ => look_up(handle),
+    }
+}
+
+#[cold]
+fn look_up(handle: u64) -> Option<Found> {
+    let files = FILES.read().unwrap_or_else(PoisonError::into_inner);
+    let file = Arc::clone(files.get(&handle)?);
+    // Nobody raises it while the files are looked at.
+    let generation = GENERATION.load(Ordering::Relaxed);
+    let view = file.view();
+    Some(Found { recent: Some(Box::new(Recent { generation, file, view })) })
+}
+
+/// Changes which files there are, or what threads remember of one.
+fn change<T>(change: impl FnOnce(&mut BTreeMap<u64, Arc<CachedFile>>) -> T) -> T {
+    let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
+    let answer = change(&mut files);
+    GENERATION.fetch_add(1, Ordering::AcqRel);
+    COUNT.store(files.len(), Ordering::Release);
+    answer
 }
 
 /// Calls find it from now on.
 pub fn add(file: CachedFile) {
-    let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
-    files.insert(file.handle, Arc::new(file));
-    COUNT.store(files.len(), Ordering::Release);
+    change(|files| files.insert(file.handle, Arc::new(file)));
 }
 
 fn remove(handle: u64) -> Option<Arc<CachedFile>> {
-    let mut files = FILES.write().unwrap_or_else(PoisonError::into_inner);
-    let file = files.remove(&handle);
-    COUNT.store(files.len(), Ordering::Release);
-    file
+    change(|files| files.remove(&handle))
 }
 
 impl CachedFile {
@@ -82,14 +171,18 @@ impl CachedFile {
             may_write: false,
             is_appended: false,
             is_atomic: AtomicBool::new(false),
-            view: RwLock::new(Arc::new(View::of_bytes())),
+            view: Mutex::new(Arc::new(View::of_bytes())),
             position: Mutex::new(0),
             queue: Queue::default(),
         }
     }
 
-    pub fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set_view(&self, view: View) {
+        change(|_| *self.view.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(view));
     }
 
     pub fn is_atomic(&self) -> bool {

@@ -1,5 +1,8 @@
 //! Where the bytes of a datatype are. Pure: MPI's answers come as a [`Shape`].
 
+use std::ops::Deref;
+use std::sync::Arc;
+
 /// Bytes side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
@@ -16,6 +19,26 @@ pub struct Layout {
     pub size: u64,
     /// From one element to the next, in bytes.
     pub extent: i64,
+}
+
+/// A layout that others have, too.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// Of a datatype that is always there.
+    Always(&'static Layout),
+    Counted(Arc<Layout>),
+}
+
+impl Deref for Kept {
+    type Target = Layout;
+
+    #[inline]
+    fn deref(&self) -> &Layout {
+        match self {
+            Kept::Always(layout) => layout,
+            Kept::Counted(layout) => layout,
+        }
+    }
 }
 
 /// How a datatype is made.

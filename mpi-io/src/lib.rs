@@ -5,7 +5,7 @@
 //! What the user sees of it is in `docs/files.md`.
 //!
 //! - [`opening`] says which files are cached, [`files`] knows them, and [`sharing`] those that are open twice; [`access`] reads and writes, [`control`] does all else.
-//! - [`view`] says where the bytes of a view are, [`layout`] and [`types`] where those of a datatype; [`transfer`] brings the two together.
+//! - [`view`] says where the bytes of a view are, [`layout`], [`types`] and [`named`] where those of a datatype; [`transfer`] brings the two together.
 //! - [`queue`] does what a program does not wait for.
 //!
 //! MPI's handles and macros stay in C (`layer.c`, `types.c`); [`ffi`] has them as integers. [`vgasnet`] is vgasnet's C interface.
@@ -25,6 +25,7 @@ mod fortran;
 mod fortran_accesses;
 mod job;
 mod layout;
+mod named;
 mod opening;
 mod queue;
 mod settings;

@@ -1,10 +1,9 @@
 //! Moving bytes between a program's memory and a file as its view shows it.
 
 use crate::files::CachedFile;
-use crate::layout::Layout;
+use crate::layout::Kept;
 use crate::vgasnet::{Failed, Piece};
 use crate::view::{Place, View};
-use std::sync::Arc;
 
 /// Places and pieces that one call of vgasnet's gets, unless all have to be one step.
 const ENTRIES_MAX: usize = 1 << 14;
@@ -15,7 +14,7 @@ pub struct Memory {
     /// Where the elements begin.
     pub base: usize,
     pub count: u64,
-    pub layout: Arc<Layout>,
+    pub layout: Kept,
 }
 
 impl Memory {
@@ -33,19 +32,50 @@ impl Memory {
 
 /// Bytes of a file, as a view shows them, and of memory.
 #[derive(Clone, Debug)]
-pub struct Transfer {
-    pub view: Arc<View>,
+pub struct Transfer<'a> {
+    pub view: &'a View,
     pub position: u64,
     pub memory: Memory,
     pub is_write: bool,
 }
 
-impl Transfer {
+impl Transfer<'_> {
+    /// The place and the piece that it is about, if those are one each.
+    #[inline]
+    pub fn block(&self) -> Option<(Place, Piece)> {
+        let bytes = self.memory.bytes();
+        let run = self.memory.layout.block_of(self.memory.count)?;
+        let address = self.memory.base.wrapping_add(run.at as usize);
+        Some((self.view.block(self.position, bytes)?, Piece { address, len: bytes as usize }))
+    }
+
     /// Does it. Returns how many bytes there were.
     ///
     /// # Safety
     /// The memory is valid until this returns.
+    #[inline]
     pub unsafe fn run(&self, file: &CachedFile) -> Result<u64, Failed> {
+        let bytes = self.memory.bytes();
+        if bytes == 0 {
+            return Ok(0);
+        }
+        let Some((place, piece)) = self.block() else {
+            // SAFETY: as the caller says.
+            return unsafe { self.run_in_batches(file) };
+        };
+        // SAFETY: as the caller says.
+        unsafe {
+            if self.is_write {
+                file.library.write(file.file, &[place], &[piece]).map(|()| bytes)
+            } else {
+                file.library.read(file.file, &[place], &[piece])
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Transfer::run`].
+    unsafe fn run_in_batches(&self, file: &CachedFile) -> Result<u64, Failed> {
         let bytes = self.memory.bytes();
         let entries_max = if file.is_atomic() { usize::MAX } else { ENTRIES_MAX };
         let mut batches = Batches {

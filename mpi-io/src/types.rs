@@ -1,7 +1,8 @@
 //! MPI's datatypes as layouts. A derived type keeps its layout as an attribute until it is freed.
 
 use crate::ffi::{self, About, constants};
-use crate::layout::{Layout, Shape, cyclic};
+use crate::layout::{Kept, Layout, Shape, cyclic};
+use crate::named;
 use std::sync::Arc;
 
 /// `enum kind` of `types.c`.
@@ -22,13 +23,22 @@ mod kind {
 }
 
 /// The layout of a datatype; `None` for what is none, or is made in a way that is not known.
-pub fn layout_of(datatype: u64) -> Option<Arc<Layout>> {
+#[inline]
+pub fn layout_of(datatype: u64) -> Option<Kept> {
+    named::find(datatype).map(Kept::Always).or_else(|| look_up(datatype))
+}
+
+fn look_up(datatype: u64) -> Option<Kept> {
     if let Some(known) = ffi::known_layout(datatype) {
-        return Some(known);
+        return Some(Kept::Counted(known));
     }
     let about = ffi::type_about(datatype)?;
-    let layout = Arc::new(made(datatype, &about)?);
-    Some(if about.kind == kind::NAMED { layout } else { ffi::keep_layout(datatype, layout) })
+    let layout = made(datatype, &about)?;
+    Some(if about.kind == kind::NAMED {
+        named::keep(datatype, layout)
+    } else {
+        Kept::Counted(ffi::keep_layout(datatype, Arc::new(layout)))
+    })
 }
 
 fn made(datatype: u64, about: &About) -> Option<Layout> {
@@ -63,7 +73,7 @@ impl<'a> Numbers<'a> {
 
 fn derived(datatype: u64, about: &About) -> Option<Shape> {
     let contents = ffi::type_contents(datatype, about)?;
-    let inner: Vec<Arc<Layout>> = contents.types.iter().map(|inner| layout_of(*inner)).collect::<Option<_>>()?;
+    let inner: Vec<Kept> = contents.types.iter().map(|inner| layout_of(*inner)).collect::<Option<_>>()?;
     let first = || inner.first().map(|layout| Layout::clone(layout));
     let mut numbers = Numbers(&contents.numbers);
     match about.kind {

@@ -3,7 +3,7 @@
 //! A view is a displacement and a file type that repeats from there on (MPI 4.0, section 14.3). Positions here count the bytes that the
 //! view shows; MPI's offsets count elementary types.
 
-use crate::layout::{Layout, Run};
+use crate::layout::{Kept, Layout, Run};
 use std::sync::Arc;
 
 /// A run of a file.
@@ -20,14 +20,14 @@ pub struct View {
     displacement: u64,
     /// Bytes of an elementary type.
     pub unit: u64,
-    tile: Arc<Layout>,
+    tile: Kept,
     /// The position in its tile at which each run begins.
     starts: Box<[u64]>,
 }
 
 impl View {
     /// A view, which may show nothing; `None` for one that goes back, as MPI forbids.
-    pub fn new(displacement: u64, unit: u64, tile: Arc<Layout>) -> Option<View> {
+    pub fn new(displacement: u64, unit: u64, tile: Kept) -> Option<View> {
         if unit == 0 || tile.extent < 0 || !tile.is_rising() {
             return None;
         }
@@ -43,7 +43,7 @@ impl View {
     /// The view of a file that was opened: its bytes.
     pub fn of_bytes() -> View {
         let byte = Layout { runs: [Run { at: 0, len: 1 }].into(), size: 1, extent: 1 };
-        View::new(0, 1, Arc::new(byte)).expect("a byte is a type")
+        View::new(0, 1, Kept::Counted(Arc::new(byte))).expect("a byte is a type")
     }
 
     /// Where so many bytes from a position on are in the file, in order.
@@ -54,6 +54,13 @@ impl View {
         let (tile, within) = (position / self.tile.size, position % self.tile.size);
         let run = self.starts.partition_point(|start| *start <= within) - 1;
         Places { view: self, tile, run, skipped: within - self.starts[run], left: bytes }
+    }
+
+    /// The one place of so many bytes, if they lie side by side wherever they begin.
+    #[inline]
+    pub fn block(&self, position: u64, bytes: u64) -> Option<Place> {
+        let first = self.tile.runs.first().filter(|_| self.is_block())?;
+        Some(Place { offset: self.displacement + first.at as u64 + position, len: bytes })
     }
 
     /// How many bytes of the view lie before this place of the file.
@@ -136,9 +143,13 @@ mod tests {
         view.places(position, bytes).flat_map(|place| place.offset..place.offset + place.len).collect()
     }
 
+    fn made(displacement: u64, unit: u64, tile: Layout) -> Option<View> {
+        View::new(displacement, unit, Kept::Counted(Arc::new(tile)))
+    }
+
     fn view(displacement: u64, runs: &[(i64, u64)], extent: i64) -> View {
         let byte = Layout::new(&Shape::Bytes(1), 1);
-        View::new(displacement, 2, Arc::new(Layout::new(&Shape::Blocks(runs.to_vec(), byte), extent))).expect("a view")
+        made(displacement, 2, Layout::new(&Shape::Blocks(runs.to_vec(), byte), extent)).expect("a view")
     }
 
     #[test]
@@ -161,6 +172,11 @@ mod tests {
         assert_eq!(runs, [Place { offset: 12, len: 8 }, Place { offset: 22, len: 2 }]);
         let bytes = View::of_bytes();
         assert_eq!(bytes.places(7, 1 << 40).collect::<Vec<_>>(), [Place { offset: 7, len: 1 << 40 }]);
+        assert_eq!(bytes.block(7, 1 << 40), Some(Place { offset: 7, len: 1 << 40 }));
+        let shifted = made(100, 1, Layout::new(&Shape::Blocks(vec![(8, 4)], Layout::new(&Shape::Bytes(1), 1)), 4))
+            .expect("a view");
+        assert_eq!(shifted.block(3, 9), shifted.places(3, 9).next());
+        assert_eq!(view.block(0, 4), None);
     }
 
     #[test]
@@ -174,15 +190,14 @@ mod tests {
     #[test]
     fn what_goes_back_is_no_view() {
         let byte = || Layout::new(&Shape::Bytes(1), 1);
-        let made =
-            |runs: &[(i64, u64)]| View::new(0, 1, Arc::new(Layout::new(&Shape::Blocks(runs.to_vec(), byte()), 12)));
-        assert!(made(&[(4, 1), (2, 1)]).is_none() && made(&[(-1, 1)]).is_none());
-        assert!(made(&[(4, 1), (5, 1)]).is_some());
+        let view = |runs: &[(i64, u64)]| made(0, 1, Layout::new(&Shape::Blocks(runs.to_vec(), byte()), 12));
+        assert!(view(&[(4, 1), (2, 1)]).is_none() && view(&[(-1, 1)]).is_none());
+        assert!(view(&[(4, 1), (5, 1)]).is_some());
     }
 
     #[test]
     fn ranks_without_a_part_of_the_file_see_nothing() {
-        let nothing = View::new(8, 4, Arc::new(Layout::new(&Shape::Bytes(0), 0))).expect("a view");
+        let nothing = made(8, 4, Layout::new(&Shape::Bytes(0), 0)).expect("a view");
         assert_eq!(nothing.places(0, 100).count() + nothing.places(12, 0).count(), 0);
         assert_eq!((nothing.position_at(0), nothing.position_at(1000)), (0, 0));
     }
