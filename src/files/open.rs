@@ -88,6 +88,8 @@ impl Files {
             if me == 0 {
                 opened.undo(&path);
             }
+            // What was made is gone when the others know that they have not opened it.
+            self.coll.gather_all(team, 0_u32)?;
             self.coll.free_team(team)?;
             Err(error)
         })

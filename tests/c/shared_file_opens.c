@@ -36,7 +36,8 @@ static void become_ordinary(void) {
 }
 
 static int open_it(int flags, unsigned mode) {
-    return vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, mode, NULL, &file);
+    vgasnet_file_options_t options = {sizeof options, page_bytes(), 0, 0};
+    return vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, mode, &options, &file);
 }
 
 static void mode(void) {
@@ -98,10 +99,12 @@ static void failed(void) {
     CHECK_EQ(after.st_size, 0);
 }
 
-static void far(void) {
+/* Under a name that no other test has: most file systems have no file that long. */
+static void far(const char *directory) {
+    const char *name = strrchr(directory, '/');
     const uint64_t most = UINT32_MAX * (uint64_t)page_bytes();
     uint64_t size;
-    snprintf(path, sizeof path, "/dev/shm/vgasnet-far-%d", (int)getpgrp());
+    snprintf(path, sizeof path, "/dev/shm/far-%s", name == NULL ? directory : name + 1);
     if (me == 0) {
         int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
         CHECK(descriptor >= 0 && ftruncate(descriptor, (off_t)most + 1) == 0);
@@ -124,13 +127,21 @@ static void far(void) {
 /* Each rank has a file system of its own under the directory. */
 static void mount_one(const char *directory) {
     const struct timespec times[2] = {{1700000000, 0}, {1700000000, 0}};
+    cpu_set_t all, one;
     CHECK(unshare(CLONE_NEWNS) == 0);
     CHECK(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
     CHECK(mount("none", directory, "tmpfs", 0, NULL) == 0);
     snprintf(path, sizeof path, "%s/shared", directory);
+    /* Each processor has numbers for files of its own. */
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; ++i)
+        if (CPU_ISSET(i, &all)) CPU_SET(i, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     CHECK(descriptor >= 0 && ftruncate(descriptor, 1 << 20) == 0 && futimens(descriptor, times) == 0);
     close(descriptor);
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
 }
 
 /* Only the first rank does I/O, for all. */
@@ -157,7 +168,7 @@ int main(int argc, char **argv) {
     snprintf(path, sizeof path, "%s/shared", argv[2]);
     if (strcmp(argv[1], "mode") == 0) mode();
     if (strcmp(argv[1], "failed") == 0) failed();
-    if (strcmp(argv[1], "far") == 0) far();
+    if (strcmp(argv[1], "far") == 0) far(argv[2]);
     if (strcmp(argv[1], "twins") == 0) twins();
     return finish();
 }
