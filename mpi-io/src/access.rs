@@ -3,14 +3,18 @@
 use crate::LIBRARY;
 use crate::ffi::{self, Status, constants};
 use crate::files::{self, CachedFile, Found};
-use crate::queue::{Operation, Outcome, Split};
+use crate::queue::{Operation, Outcome, Split, Started, Work};
 use crate::transfer::{Memory, Transfer};
 use crate::types::layout_of;
-use crate::vgasnet::Failed;
-use crate::view::View;
+use crate::vgasnet::{Failed, Piece};
+use crate::view::{Place, View};
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use vgasnet_mpi_front::SUCCESS;
+
+/// Accesses of more bytes are not begun by the thread that calls: what it finds at once it would copy at once.
+const SHORT_BYTES: u64 = 64 << 10;
 
 /// Where an access begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +108,72 @@ unsafe fn run(transfer: &Transfer<'_>, file: &CachedFile) -> Outcome {
     }
 }
 
+/// An access that the program does not wait for. It leaves the memory alone until it is told that the access is done.
+struct Later {
+    file: Arc<CachedFile>,
+    view: Arc<View>,
+    position: u64,
+    memory: Memory,
+    is_write: bool,
+    /// Bytes, once it is under way.
+    moved: AtomicU64,
+}
+
+impl Later {
+    fn new(file: &Found, position: u64, memory: Memory, is_write: bool) -> Later {
+        let (view, moved) = (Arc::clone(file.view()), AtomicU64::new(0));
+        Later { file: file.shared(), view, position, memory, is_write, moved }
+    }
+
+    /// Whether it may be begun by a thread that is not to wait.
+    fn is_short(&self) -> bool {
+        self.memory.bytes() <= SHORT_BYTES && self.block().is_some() && !self.file.is_atomic()
+    }
+
+    /// The one place and the one piece of what vgasnet does by itself.
+    fn block(&self) -> Option<(Place, Piece)> {
+        let (memory, is_write) = (self.memory.clone(), self.is_write);
+        let block = Transfer { view: &self.view, position: self.position, memory, is_write }.block();
+        block.filter(|(_, piece)| piece.len > 0)
+    }
+
+    fn run(&self) -> Outcome {
+        let (memory, is_write) = (self.memory.clone(), self.is_write);
+        let transfer = Transfer { view: &self.view, position: self.position, memory, is_write };
+        // SAFETY: the program leaves the memory alone.
+        unsafe { run(&transfer, &self.file) }
+    }
+}
+
+impl Work for Later {
+    /// vgasnet does by itself what is one place and one piece. It does not say then why an access has failed, so after an error calls wait.
+    fn start(&self) -> Started {
+        let (library, file) = (self.file.library, self.file.file);
+        let Some((place, piece)) = self.block() else { return Started::Done(self.run()) };
+        if self.file.is_atomic() || library.has_error(file) {
+            return Started::Done(self.run());
+        }
+        // SAFETY: the program leaves the memory alone.
+        let (handle, moved) = unsafe {
+            if self.is_write {
+                (library.start_write(file, place, piece), piece.len as u64)
+            } else {
+                library.start_read(file, place, piece)
+            }
+        };
+        self.moved.store(moved, Ordering::Relaxed);
+        if handle.is_done() { Started::Done(self.end()) } else { Started::UnderWay(handle) }
+    }
+
+    fn end(&self) -> Outcome {
+        if self.file.library.has_error(self.file.file) {
+            // This access has failed, or another one: doing it again tells.
+            return self.run();
+        }
+        Outcome { code: SUCCESS, bytes: self.moved.load(Ordering::Relaxed) }
+    }
+}
+
 /// An access that is done when the call returns.
 pub fn now(access: &Access, status: Status, next: impl Fn() -> c_int) -> c_int {
     let Ready { file, position, memory } = match access.prepare() {
@@ -127,19 +197,15 @@ pub fn later(access: &Access, place: *mut c_void, next: impl Fn() -> c_int) -> c
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
-    let (operation, its, view, is_write) =
-        (Arc::new(Operation::default()), file.shared(), Arc::clone(file.view()), access.is_write);
-    let work = move || {
-        let transfer = Transfer { view: &view, position, memory, is_write };
-        // SAFETY: the program leaves the memory alone until it is told that the operation is complete.
-        unsafe { run(&transfer, &its) }
-    };
+    let operation = Arc::new(Operation::default());
+    let work = Later::new(&file, position, memory, access.is_write);
+    let is_short = work.is_short();
     // SAFETY: the program has room for a request there.
     let request = match unsafe { ffi::request(Arc::clone(&operation), place) } {
         Ok(request) => request,
         Err(code) => return code,
     };
-    file.queue.add(operation, Some(request), Box::new(work));
+    file.queue.add(operation, Some(request), Box::new(work), is_short);
     SUCCESS
 }
 
@@ -157,16 +223,12 @@ pub fn begin(access: &Access, name: &'static str, next: impl Fn() -> c_int) -> c
         Err(Refusal::Next) => return next(),
         Err(Refusal::Code(code)) => return code,
     };
-    let (operation, its, view, is_write) =
-        (Arc::new(Operation::default()), file.shared(), Arc::clone(file.view()), access.is_write);
-    let work = move || {
-        let transfer = Transfer { view: &view, position, memory, is_write };
-        // SAFETY: the program leaves the memory alone until it is told that the operation is complete.
-        unsafe { run(&transfer, &its) }
-    };
+    let operation = Arc::new(Operation::default());
+    let work = Later::new(&file, position, memory, access.is_write);
+    let is_short = work.is_short();
     let split = Split { operation: Arc::clone(&operation), name };
     *file.queue.split.lock().unwrap_or_else(PoisonError::into_inner) = Some(split);
-    file.queue.add(operation, None, Box::new(work));
+    file.queue.add(operation, None, Box::new(work), is_short);
     SUCCESS
 }
 

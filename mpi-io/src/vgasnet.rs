@@ -45,6 +45,18 @@ pub struct Team(usize);
 #[repr(transparent)]
 pub struct File(usize);
 
+/// `vgasnet_handle_t`: an operation under way, until it was waited for.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Handle(usize);
+
+impl Handle {
+    /// Nothing is under way any more.
+    pub fn is_done(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)+) => {
         /// vgasnet's functions.
@@ -96,6 +108,10 @@ functions! {
     file_write_at: fn(File, u64, *const c_void, usize) -> c_int;
     file_readv_at: fn(File, usize, *const Place, usize, *const Piece, *mut usize) -> c_int;
     file_writev_at: fn(File, usize, *const Place, usize, *const Piece) -> c_int;
+    file_read_at_nb: fn(File, u64, *mut c_void, usize, *mut usize) -> Handle;
+    file_write_at_nb: fn(File, u64, *const c_void, usize) -> Handle;
+    file_error: fn(File, *mut c_int) -> c_int;
+    wait_syncnb_some: fn(*mut Handle, usize);
 }
 
 /// A call has failed, and the user has been told why.
@@ -292,5 +308,39 @@ impl Library {
                 _ => (self.file_writev_at)(file, places.len(), places.as_ptr(), pieces.len(), pieces.as_ptr()),
             }
         })
+    }
+
+    /// Begins to read bytes of a place to a piece. Returns how many there are before the end of the file. Where it fails, the file has an
+    /// error.
+    ///
+    /// # Safety
+    /// The memory may be written until the operation was waited for.
+    pub unsafe fn start_read(&self, file: File, place: Place, piece: Piece) -> (Handle, u64) {
+        let mut read = 0;
+        // SAFETY: as the caller says.
+        let handle =
+            unsafe { (self.file_read_at_nb)(file, place.offset, piece.address as *mut c_void, piece.len, &mut read) };
+        (handle, read as u64)
+    }
+
+    /// Begins to write bytes of a piece to a place. Where it fails, the file has an error.
+    ///
+    /// # Safety
+    /// The memory may be read, and stays as it is, until the operation was waited for.
+    pub unsafe fn start_write(&self, file: File, place: Place, piece: Piece) -> Handle {
+        // SAFETY: as the caller says.
+        unsafe { (self.file_write_at_nb)(file, place.offset, piece.address as *const c_void, piece.len) }
+    }
+
+    /// Waits until at least one operation is over. Those that are have a handle that is done.
+    pub fn wait_some(&self, handles: &mut [Handle]) {
+        // SAFETY: there are so many, and none that was waited for.
+        unsafe { (self.wait_syncnb_some)(handles.as_mut_ptr(), handles.len()) }
+    }
+
+    /// Whether something of the file has failed on this rank, ever.
+    pub fn has_error(&self, file: File) -> bool {
+        // SAFETY: the number may be left out.
+        unsafe { (self.file_error)(file, ptr::null_mut()) != OK }
     }
 }
