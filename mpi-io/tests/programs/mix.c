@@ -149,6 +149,12 @@ enum way { AT_ALL, ALL, IAT_ALL, IALL, SPLIT_AT, SPLIT, ORDERED, SPLIT_ORDERED, 
             OK(MPI_File_##rw##_ordered_begin(f, b, n, t));                                                             \
             OK(MPI_File_##rw##_ordered_end(f, b, status));                                                             \
             break;                                                                                                     \
+        case SHARED_I:                                                                                                 \
+            for (int who = 0; who < ranks; ++who) {                                                                    \
+                if (who == rank) OK(MPI_File_i##rw##_shared(f, b, n, t, &request)), OK(MPI_Wait(&request, status));    \
+                MPI_Barrier(MPI_COMM_WORLD);                                                                           \
+            }                                                                                                          \
+            break;                                                                                                     \
         default:                                                                                                       \
             OK(MPI_File_seek(f, at, MPI_SEEK_SET));                                                                    \
             if (way == ALL) OK(MPI_File_##rw##_all(f, b, n, t, status));                                               \
@@ -163,13 +169,13 @@ enum way { AT_ALL, ALL, IAT_ALL, IALL, SPLIT_AT, SPLIT, ORDERED, SPLIT_ORDERED, 
 ACCESS(write)
 ACCESS(read)
 
-/* With ordered ways the shared pointer decides where, so ranks whose views differ have to begin at the same position. */
-static int is_ordered(enum way way) { return way == ORDERED || way == SPLIT_ORDERED; }
+/* With ordered ways, and where ranks take turns, the shared pointer decides where, so ranks whose views differ have to begin at the same position. */
+static int is_ordered(enum way way) { return way == ORDERED || way == SPLIT_ORDERED || way == SHARED_I; }
 
 static void do_writes(MPI_File file, struct view *view, MPI_Offset *end) {
     int times = 1 + common(4);
     for (int i = 0; i < times; ++i) {
-        enum way way = common(SHARED_I);
+        enum way way = common(WAYS);
         int units = own(ELEMENTS_MAX), memory_way = own(4);
         MPI_Offset at = own(500);
         MPI_Status status;
@@ -191,7 +197,7 @@ static void do_writes(MPI_File file, struct view *view, MPI_Offset *end) {
 static void do_reads(MPI_File file, struct view *view, MPI_Offset end) {
     int times = 1 + common(6);
     for (int i = 0; i < times; ++i) {
-        enum way way = common(SHARED_I);
+        enum way way = common(WAYS);
         int units = own(ELEMENTS_MAX), memory_way = own(4), count;
         MPI_Offset at = own(end + 50), position, shared;
         MPI_Status status;
