@@ -153,8 +153,11 @@ fn units(cached: &CachedFile, view: &View, pointer: Pointer) -> Result<u64, c_in
 pub fn info(file: u64, next: impl Fn() -> c_int, info: impl Fn() -> u64) -> c_int {
     let code = next();
     if code == SUCCESS && job::library().is_some() {
-        let is_cached = files::find(file).is_some();
-        ffi::set_info(info(), c"vgasnet_cache", if is_cached { "enable" } else { "disable" });
+        let cached = files::find(file);
+        ffi::set_info(info(), c"vgasnet_cache", if cached.is_some() { "enable" } else { "disable" });
+        if let Some(cached) = cached.filter(|cached| !cached.ignored_hints.is_empty()) {
+            ffi::set_info(info(), c"vgasnet_ignored", &cached.ignored_hints);
+        }
     }
     code
 }

@@ -26,6 +26,8 @@ pub struct CachedFile {
     pub comm: Comm,
     pub may_read: bool,
     pub may_write: bool,
+    /// What its info had for MPI's own I/O, with commas.
+    pub ignored_hints: String,
     /// It was opened to be appended to.
     pub is_appended: bool,
     pub is_atomic: AtomicBool,
@@ -169,6 +171,7 @@ impl CachedFile {
             comm,
             may_read: false,
             may_write: false,
+            ignored_hints: String::new(),
             is_appended: false,
             is_atomic: AtomicBool::new(false),
             view: Mutex::new(Arc::new(View::of_bytes())),

@@ -193,8 +193,10 @@ fn cache(
     let (Ok(tag), Ok(claim)) = (tag, claim) else { return Ok(()) };
     let team = library.team_of(&members, tag as u32);
     let flags = if wanted.may_read() { vgasnet::READ } else { 0 } | if wanted.may_write() { vgasnet::WRITE } else { 0 };
-    let Hints { stripe_bytes, io_ranks, .. } = wanted.hints;
-    let Ok(file) = library.open(team, &Opening { path: &path, flags, stripe_bytes, io_ranks }) else {
+    let Hints { stripe_bytes, io_ranks, .. } = &wanted.hints;
+    let Ok(file) =
+        library.open(team, &Opening { path: &path, flags, stripe_bytes: *stripe_bytes, io_ranks: *io_ranks })
+    else {
         library.free_team(team);
         comm.free();
         return Ok(());
@@ -213,6 +215,10 @@ fn next_tag() -> u64 {
 
 fn begin(wanted: &Wanted<'_>, mut file: CachedFile) {
     (file.may_read, file.may_write) = (wanted.may_read(), wanted.may_write());
+    file.ignored_hints = wanted.hints.ignored.clone();
+    if file.comm.rank == 0 {
+        wanted.hints.tell_ignored(&file.path);
+    }
     file.is_appended = wanted.has(constants().mode_append);
     if file.is_appended {
         file.append();

@@ -14,6 +14,19 @@ const DEFAULTS: [(&str, &str); 3] =
 /// What ROMIO lets stand before a path, with a colon.
 const FILE_SYSTEMS: [&str; 8] = ["ufs", "nfs", "xfs", "gpfs", "lustre", "panfs", "daos", "pvfs2"];
 
+/// ROMIO's hints for its two-phase I/O and data sieving.
+const FOR_MPI: [&CStr; 9] = [
+    c"cb_buffer_size",
+    c"cb_config_list",
+    c"ind_rd_buffer_size",
+    c"ind_wr_buffer_size",
+    c"romio_cb_read",
+    c"romio_cb_write",
+    c"romio_ds_read",
+    c"romio_ds_write",
+    c"romio_no_indep_rw",
+];
+
 /// Sets environment variables that the user has not set.
 ///
 /// # Safety
@@ -51,6 +64,11 @@ pub fn path_of(name: &[u8]) -> &[u8] {
     }
 }
 
+/// Whether the user wants to be told what vgasnet lets pass.
+fn is_checked() -> bool {
+    std::env::var_os("VGASNET_CHECK").is_some_and(|value| value == "1")
+}
+
 /// What infos say about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
@@ -60,11 +78,23 @@ pub struct Hints {
     pub stripe_bytes: usize,
     /// How many ranks read and write it; 0 if they do not say.
     pub io_ranks: u32,
+    /// Hints for MPI's own ways, which mean nothing for a file that is cached; with commas between them.
+    pub ignored: String,
     /// What makes no sense, as `KEY=VALUE: WHAT IS ALLOWED`.
     pub wrong: Vec<String>,
 }
 
 impl Hints {
+    /// Tells the user which hints do nothing, where that is wanted.
+    pub fn tell_ignored(&self, path: &CStr) {
+        if !self.ignored.is_empty() && is_checked() {
+            let (rank, path, keys) = (ffi::world_rank(), path.to_string_lossy(), &self.ignored);
+            eprintln!(
+                "{LIBRARY}: rank {rank}: MPI_File_open: {path} is cached, so hints for MPI's own I/O do nothing: {keys}"
+            );
+        }
+    }
+
     /// Tells the user what makes no sense.
     pub fn tell(&self) {
         let rank = ffi::world_rank();
@@ -88,7 +118,9 @@ pub fn hints(value: impl Fn(&CStr) -> Option<String>) -> Hints {
         }
     });
     let stripe_bytes = number(c"striping_unit") as usize;
-    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes"), wrong }
+    let ignored = FOR_MPI.iter().filter(|key| value(key).is_some()).map(|key| key.to_string_lossy());
+    let ignored = ignored.collect::<Vec<_>>().join(",");
+    Hints { is_cached, stripe_bytes, io_ranks: number(c"cb_nodes"), ignored, wrong }
 }
 
 /// The hints of an info.

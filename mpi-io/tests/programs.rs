@@ -231,12 +231,19 @@ fn hints_and_patterns_say_what_is_cached() {
         (["striping_unit", "1048576", "1"], "*/hints-name.dat"),
         (["cb_nodes", "1", "1"], "*"),
         (["striping_unit", "1000", "1"], "*"),
+        (["romio_cb_write", "enable", "1"], "*"),
+        (["romio_cb_write", "enable", "0"], ""),
     ];
     for (arguments, patterns) in cases {
         let variables: &[(&str, &str)] = if patterns.is_empty() { &[] } else { &[("VGASNET_MPI_FILES", patterns)] };
         let arguments = [&[file.text()], &arguments[..]].concat();
         program.run(2, &arguments, variables).expect_done().expect_silence();
     }
+    // Who wants checks is told, once.
+    let arguments = [file.text(), "romio_cb_write", "enable", "1"];
+    let ended = program.run(2, &arguments, &[ALL_FILES, ("VGASNET_CHECK", "1")]);
+    let lines = ended.expect_done().stderr.lines().filter(|line| line.ends_with("do nothing: romio_cb_write")).count();
+    assert_eq!(lines, 1, "{ended}");
 }
 
 /// Files that no hint and no pattern means cost no communicator. A line is told once.

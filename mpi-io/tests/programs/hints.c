@@ -9,6 +9,17 @@ int main(int argc, char **argv) {
     if (strcmp(argv[2], "-") != 0) MPI_Info_create(&info), MPI_Info_set(info, argv[2], argv[3]);
     OK(MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file));
     EQUAL(is_cached(file), atoi(argv[4]));
+    /* Of a file that is cached it is said which hints are for MPI's own I/O. */
+    if (strcmp(argv[2], "romio_cb_write") == 0) {
+        MPI_Info said;
+        char value[MPI_MAX_INFO_VAL + 1];
+        int found;
+        OK(MPI_File_get_info(file, &said));
+        MPI_Info_get(said, "vgasnet_ignored", MPI_MAX_INFO_VAL, value, &found);
+        EQUAL(found, atoi(argv[4]));
+        if (found) EQUAL(strcmp(value, "romio_cb_write"), 0);
+        MPI_Info_free(&said);
+    }
     OK(MPI_File_write_at(file, rank, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE));
     OK(MPI_File_close(&file));
     /* Ranks that do not agree do not cache. */
