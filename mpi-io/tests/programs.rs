@@ -128,6 +128,11 @@ fn other_programs_see_what_was_synced() {
 }
 
 #[test]
+fn what_mpi_says_of_a_file_that_is_cached() {
+    of_ways("asked", 3);
+}
+
+#[test]
 fn representations_that_are_not_native_are_left_to_mpi() {
     of_ways("representations", 2);
 }

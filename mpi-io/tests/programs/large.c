@@ -30,6 +30,27 @@ int main(int argc, char **argv) {
     OK(MPI_File_set_view(file, 1000 * rank, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
     OK(MPI_File_read_at_c(file, 0, numbers, 13, MPI_INT, &status));
     EQUAL(numbers[2], 100 * rank + 1), EQUAL(numbers[5], 100 * rank + 2), EQUAL(numbers[6], 100 * rank + 5), EQUAL(numbers[7], 100 * rank + 6);
+    /* By pointers, split and shared. */
+    OK(MPI_File_seek(file, 100, MPI_SEEK_SET));
+    numbers[0] = 7 + rank;
+    OK(MPI_File_write_c(file, numbers, 1, MPI_INT, &status));
+    OK(MPI_File_iwrite_c(file, numbers, 1, MPI_INT, &request));
+    OK(MPI_Wait(&request, &status));
+    OK(MPI_File_write_all_begin_c(file, numbers, 1, MPI_INT));
+    OK(MPI_File_write_all_end(file, numbers, &status));
+    OK(MPI_File_seek(file, 100, MPI_SEEK_SET));
+    OK(MPI_File_read_all_c(file, numbers + 1, 3, MPI_INT, &status));
+    EQUAL(numbers[1], 7 + rank), EQUAL(numbers[2], 7 + rank), EQUAL(numbers[3], 7 + rank);
+    OK(MPI_File_set_view(file, 8000, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_ordered_c(file, numbers, 1, MPI_INT, &status));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_iwrite_shared_c(file, numbers, 1, MPI_INT, &request));
+    OK(MPI_Wait(&request, &status));
+    settle(file);
+    OK(MPI_File_read_at_all_c(file, 0, numbers, 2 * ranks, MPI_INT, &status));
+    MPI_Get_elements_c(&status, MPI_INT, &count);
+    EQUAL(count, 2 * ranks);
+    for (i = 0; i < ranks; ++i) EQUAL(numbers[i], 7 + i);
     MPI_Type_free(&tile);
     MPI_Type_free(&memory);
     OK(MPI_File_close(&file));

@@ -190,6 +190,47 @@ static void others(void) {
     OK(MPI_File_close(&file));
 }
 
+/* What the library leaves to MPI, which has the file open, too. */
+static void asked(void) {
+    MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    MPI_Datatype tile, unit_is, tile_is;
+    MPI_Group group, world;
+    MPI_Offset displacement;
+    MPI_Aint extent;
+    MPI_Info info;
+    char representation[MPI_MAX_DATAREP_STRING];
+    int mode, same, numbers[4] = {rank, rank, rank, rank};
+    OK(MPI_File_get_amode(file, &mode));
+    EQUAL(mode, MPI_MODE_CREATE | MPI_MODE_RDWR);
+    OK(MPI_File_get_group(file, &group));
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_compare(group, world, &same);
+    EQUAL(same, MPI_IDENT);
+    MPI_Group_free(&group), MPI_Group_free(&world);
+    OK(MPI_File_get_type_extent(file, MPI_DOUBLE, &extent));
+    EQUAL(extent, 8);
+    MPI_Type_vector(2, 1, 3, MPI_INT, &tile);
+    MPI_Type_commit(&tile);
+    OK(MPI_File_set_view(file, 8 + 64 * rank, MPI_INT, tile, "native", MPI_INFO_NULL));
+    OK(MPI_File_get_view(file, &displacement, &unit_is, &tile_is, representation));
+    EQUAL(displacement, 8 + 64 * rank);
+    CHECK(unit_is == MPI_INT && strcmp(representation, "native") == 0);
+    MPI_Type_free(&tile_is);
+    /* An info that is set later neither ends caching nor begins it. */
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "vgasnet_cache", is_expected() ? "disable" : "enable");
+    OK(MPI_File_set_info(file, info));
+    MPI_Info_free(&info);
+    EQUAL(is_cached(file), is_expected());
+    OK(MPI_File_write_all(file, numbers, 4, MPI_INT, MPI_STATUS_IGNORE));
+    settle(file);
+    OK(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    OK(MPI_File_read_at(file, 8 + 64 * (ranks - 1) + 16, numbers, 4, MPI_BYTE, MPI_STATUS_IGNORE));
+    EQUAL(numbers[0], ranks - 1);
+    MPI_Type_free(&tile);
+    OK(MPI_File_close(&file));
+}
+
 /* Representations that the library does not know are MPI's. */
 static void representations(void) {
     MPI_File file = opened(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -219,6 +260,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[2], "atomicity") == 0) atomicity();
     if (strcmp(argv[2], "groups") == 0) groups();
     if (strcmp(argv[2], "others") == 0) others();
+    if (strcmp(argv[2], "asked") == 0) asked();
     if (strcmp(argv[2], "representations") == 0) representations();
     finish();
     return 0;
