@@ -1,7 +1,10 @@
 //! The handler table, and how a handler is called.
 
+use super::description::Description;
+use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 use vgasnet_protocol::active_message::{Args, Category};
 
 /// Indices from here on are the client's; those below are the library's (GASNet-1, C.2).
@@ -29,19 +32,27 @@ pub enum BadEntry {
     Twice(usize, u8),
     /// The entry at this place has no function.
     NoFunction(usize),
-    /// There are more entries than indices.
+    /// There are more entries than indices, with those that were registered before.
     TooMany(usize),
+    /// The entry at this place describes its handler in a way that makes no sense: it says which.
+    Described(usize, &'static str),
 }
 
-/// The functions by index.
+/// The functions by index, and what the client has told of them.
 #[derive(Debug)]
 pub struct Handlers {
     functions: [AtomicUsize; 256],
+    descriptions: [OnceLock<Description>; 256],
+    registering: Mutex<()>,
 }
 
 impl Default for Handlers {
     fn default() -> Handlers {
-        Handlers { functions: [const { AtomicUsize::new(0) }; 256] }
+        Handlers {
+            functions: [const { AtomicUsize::new(0) }; 256],
+            descriptions: [const { OnceLock::new() }; 256],
+            registering: Mutex::default(),
+        }
     }
 }
 
@@ -52,27 +63,70 @@ impl Handlers {
     /// # Errors
     /// The table makes no sense; nothing is registered.
     pub fn register(&self, entries: &mut [Entry]) -> Result<(), BadEntry> {
-        let mut taken = [false; 256];
-        if entries.len() > 256 - usize::from(CLIENT_FIRST) {
-            return Err(BadEntry::TooMany(entries.len()));
+        let _registering = Signalproof::lock(&self.registering);
+        let taken = self.taken(entries.iter().map(|entry| (entry.index, entry.function.is_some())))?;
+        let mut free = (CLIENT_FIRST..=u8::MAX).filter(|index| !taken[usize::from(*index)]);
+        for entry in entries {
+            if entry.index == 0 {
+                entry.index = free.next().expect("no more entries than indices");
+            }
+            self.describe(Description::of_any_message(*entry));
+            self.set(entry.index, entry.function);
         }
-        for (at, entry) in entries.iter().enumerate() {
-            match entry.index {
-                _ if entry.function.is_none() => return Err(BadEntry::NoFunction(at)),
+        Ok(())
+    }
+
+    /// Registers more handlers, which the client describes. Entries that ask for any index get the highest free ones in order.
+    ///
+    /// # Errors
+    /// As [`Handlers::register`]; nothing is registered.
+    ///
+    /// Source: GASNet-EX, `gex_EP_RegisterHandlers`.
+    pub fn register_described(&self, entries: &mut [Description]) -> Result<(), BadEntry> {
+        let _registering = Signalproof::lock(&self.registering);
+        if let Some((at, what)) = entries.iter().enumerate().find_map(|(at, entry)| Some((at, entry.misfit()?))) {
+            return Err(BadEntry::Described(at, what));
+        }
+        let taken = self.taken(entries.iter().map(|entry| (entry.index, entry.function.is_some())))?;
+        let mut free = (CLIENT_FIRST..=u8::MAX).rev().filter(|index| !taken[usize::from(*index)]);
+        for entry in entries {
+            if entry.index == 0 {
+                entry.index = free.next().expect("no more entries than indices");
+            }
+            self.describe(*entry);
+            self.set(entry.index, entry.function);
+        }
+        Ok(())
+    }
+
+    /// The indices that are taken with these entries, of which each tells its index, and whether it has a function.
+    fn taken(&self, entries: impl ExactSizeIterator<Item = (u8, bool)>) -> Result<[bool; 256], BadEntry> {
+        let registered = (CLIENT_FIRST..=u8::MAX).filter(|index| self.get(*index).is_some()).count();
+        if entries.len() > 256 - usize::from(CLIENT_FIRST) - registered {
+            return Err(BadEntry::TooMany(entries.len() + registered));
+        }
+        let mut taken: [bool; 256] = std::array::from_fn(|index| self.get(index as u8).is_some());
+        for (at, (index, has_function)) in entries.enumerate() {
+            match index {
+                _ if !has_function => return Err(BadEntry::NoFunction(at)),
                 0 => {}
                 index if index < CLIENT_FIRST => return Err(BadEntry::Reserved(at, index)),
                 index if taken[usize::from(index)] => return Err(BadEntry::Twice(at, index)),
                 index => taken[usize::from(index)] = true,
             }
         }
-        let mut free = (CLIENT_FIRST..=u8::MAX).filter(|index| !taken[usize::from(*index)]);
-        for entry in entries {
-            if entry.index == 0 {
-                entry.index = free.next().expect("no more entries than indices");
-            }
-            self.set(entry.index, entry.function);
-        }
-        Ok(())
+        Ok(taken)
+    }
+
+    fn describe(&self, description: Description) {
+        // An index is registered once, so nothing is there.
+        let _ = self.descriptions[usize::from(description.index)].set(description);
+    }
+
+    /// What the client has told of a handler.
+    #[inline]
+    pub fn description(&self, index: u8) -> Option<&Description> {
+        self.descriptions[usize::from(index)].get()
     }
 
     /// Registers one function.

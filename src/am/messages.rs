@@ -8,7 +8,7 @@ use crate::stats::{self, Row};
 use crate::sys::Signalproof;
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use vgasnet_conduit::Conduit;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::{self, AmMessage, Args, Category, Credit, Head};
@@ -18,7 +18,7 @@ pub(super) type LibraryHandler = Box<dyn Fn(Rank, &Args, *mut c_void, usize) + S
 
 /// The Active Messages that a rank has received, with their handlers and flow control.
 pub struct Messages {
-    handlers: Handlers,
+    handlers: Arc<Handlers>,
     /// The handler of messages with the index [`super::LIBRARY`].
     library: OnceLock<LibraryHandler>,
     pub(super) flow: Flow,
@@ -31,14 +31,14 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// No handlers, nothing sent, among the ranks of the job.
-    pub fn new(conduit: &dyn Conduit) -> Messages {
-        Messages::among(conduit.ranks())
+    /// Nothing sent, among the ranks of the job, for these handlers.
+    pub fn new(conduit: &dyn Conduit, handlers: Arc<Handlers>) -> Messages {
+        Messages::among(conduit.ranks(), handlers)
     }
 
-    fn among(ranks: u32) -> Messages {
+    fn among(ranks: u32, handlers: Arc<Handlers>) -> Messages {
         Messages {
-            handlers: Handlers::default(),
+            handlers,
             library: OnceLock::new(),
             flow: Flow::new(ranks),
             queue: Mutex::default(),
@@ -90,6 +90,13 @@ impl Messages {
 
     pub(super) fn queue(&self) -> Signalproof<MutexGuard<'_, HandlerQueue>> {
         Signalproof::lock(&self.queue)
+    }
+
+    /// Puts a message of this rank to itself in the queue.
+    pub(super) fn add_own(&self, own: Rank, head: Head, args: Args, payload: &[u8]) {
+        let is_whole = self.queue().add_first(own, head, args, payload);
+        assert!(is_whole == Some(true), "the whole payload is given");
+        self.pending.fetch_add(1, Ordering::SeqCst);
     }
 
     pub(super) fn next_id(&self) -> u32 {
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn messages_may_be_anything() {
         vgasnet_fuzzing::run("-p vgasnet --lib messages_may_be", 100_000, |random| {
-            let messages = Messages::among(RANKS);
+            let messages = Messages::among(RANKS, Arc::default());
             const TRIES: u64 = 50;
             for _ in 0..TRIES {
                 let from = Rank(random.u32(0..RANKS));
@@ -229,7 +236,7 @@ mod tests {
 
     #[test]
     fn what_no_rank_sends_is_refused() {
-        let messages = Messages::among(RANKS);
+        let messages = Messages::among(RANKS, Arc::default());
         let head = Head {
             tag: TAG_MESSAGE,
             handler: 200,

@@ -9,21 +9,25 @@
 //! [`CallerWork`]: crate::engine::CallerWork
 
 mod caller;
+mod description;
 mod flow;
 mod handler_queue;
 mod handler_safe_lock;
 mod handlers;
+mod immediate;
 mod messages;
 mod pauses;
 mod run;
 mod send;
 
 pub use caller::is_in_handler;
+pub use description::Description;
 pub use flow::{WINDOW_COST, WINDOW_REQUESTS};
 pub use handler_queue::{Backlog, PAYLOAD_BYTES_MAX};
 pub use handler_safe_lock::HandlerSafeLock;
 pub(crate) use handlers::LIBRARY;
 pub use handlers::{BadEntry, CLIENT_FIRST, Entry, Handlers};
+pub use immediate::HeldCredit;
 pub use messages::Messages;
 pub use run::Token;
 pub use send::{Destination, Envelope, LONG_BYTES_MAX};

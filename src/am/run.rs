@@ -1,5 +1,6 @@
 //! Running handlers, in threads that called in.
 
+use super::flow::Amount;
 use super::handler_queue::{Incoming, Payload};
 use super::handlers::{self, Frame, LIBRARY};
 use super::send::{Destination, Envelope};
@@ -23,13 +24,16 @@ const CALL: &str = "active message";
 pub struct Token {
     from: Rank,
     is_reply: bool,
+    is_long: bool,
+    handler: u8,
     cost: u32,
     replied: Cell<bool>,
 }
 
 impl Token {
-    fn new(from: Rank, is_reply: bool, cost: u32) -> Token {
-        Token { from, is_reply, cost, replied: Cell::new(false) }
+    fn new(from: Rank, is_reply: bool, category: Category, handler: u8, cost: u32) -> Token {
+        let is_long = category == Category::Long;
+        Token { from, is_reply, is_long, handler, cost, replied: Cell::new(false) }
     }
 
     /// The token that a handler was given.
@@ -44,6 +48,21 @@ impl Token {
     /// The sender of the message.
     pub fn from(&self) -> Rank {
         self.from
+    }
+
+    /// Whether the message is a reply.
+    pub fn is_reply(&self) -> bool {
+        self.is_reply
+    }
+
+    /// Whether the message is a Long.
+    pub fn is_long(&self) -> bool {
+        self.is_long
+    }
+
+    /// The index of the handler.
+    pub fn handler(&self) -> u8 {
+        self.handler
     }
 
     /// Uses up the one reply that the message may have. Returns the message's cost.
@@ -88,7 +107,7 @@ impl Am {
     pub(super) unsafe fn run_here(&self, envelope: &Envelope, is_reply: bool) {
         let Envelope { handler, payload, payload_bytes, destination, args } = *envelope;
         let rank = self.space().rank;
-        let token = Token::new(rank, is_reply, 0);
+        let token = Token::new(rank, is_reply, envelope.category(), handler, 0);
         let mut copy = Payload::default();
         let (category, place) = match destination {
             Destination::Nowhere => (Category::Short, std::ptr::null_mut()),
@@ -118,12 +137,17 @@ impl Am {
         }
         let Some(mut incoming) = messages.take() else { return false };
         let Incoming { from, head, .. } = incoming;
-        let token = Token::new(from, head.is_reply, cost_of(&incoming));
+        let token = Token::new(from, head.is_reply, head.category, head.handler, cost_of(&incoming));
         let place = self.payload_place(&mut incoming).unwrap_or_else(|line| self.driver().fail(CALL, &line));
         let frame =
             Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes: head.payload_bytes as usize };
         self.call(head.handler, head.category, frame, &incoming.args, from);
-        if !head.is_reply && !token.replied.get() {
+        if from == self.space().rank {
+            // No message takes it back, replied to or not.
+            let amount = Amount { requests: 1, cost: token.cost };
+            assert!(messages.flow.give_back(from, amount), "a message in the own queue has credit");
+            self.driver().notify();
+        } else if !head.is_reply && !token.replied.get() {
             if let Some(amount) = messages.flow.on_handled(from, token.cost) {
                 self.give_credit(from, amount);
             }

@@ -41,8 +41,17 @@ pub enum Destination {
     Segment(usize),
 }
 
+/// What a sender does when the conduit has no room for a message, which is kept until there is some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Haste {
+    /// It drives the engine.
+    Now,
+    /// Nothing: another thread does.
+    Idle,
+}
+
 impl Envelope {
-    fn category(&self) -> Category {
+    pub(super) fn category(&self) -> Category {
         match self.destination {
             Destination::Nowhere => Category::Short,
             Destination::Buffer => Category::Medium,
@@ -84,7 +93,7 @@ impl Am {
             });
         }
         // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
-        unsafe { self.post(to, envelope, is_placed, None) };
+        unsafe { self.post(to, envelope, is_placed, None, Haste::Now) };
         self.driver().poll();
         Ok(())
     }
@@ -109,7 +118,7 @@ impl Am {
         // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe {
             let is_placed = self.place(to, envelope)?;
-            self.post(to, envelope, is_placed, Some(cost));
+            self.post(to, envelope, is_placed, Some(cost), Haste::Now);
         }
         Ok(())
     }
@@ -126,7 +135,7 @@ impl Am {
     /// The payload is valid for its length; it is not null, unless the length is 0.
     pub unsafe fn post_with_credit(&self, to: Rank, envelope: &Envelope) {
         // SAFETY: the payload is valid for its length, and not null unless that is 0.
-        unsafe { self.post(to, envelope, false, None) };
+        unsafe { self.post(to, envelope, false, None, Haste::Now) };
     }
 
     /// Gives credit back for requests that were handled and not replied to.
@@ -135,7 +144,7 @@ impl Am {
         self.driver().post(to, credit.as_bytes(), &[]);
     }
 
-    fn check(&self, to: u32, envelope: &Envelope) -> Result<(), UserError> {
+    pub(super) fn check(&self, to: u32, envelope: &Envelope) -> Result<(), UserError> {
         let (address, most_bytes, kind) = match envelope.destination {
             Destination::Segment(address) => (address, LONG_BYTES_MAX, "Long"),
             Destination::Nowhere | Destination::Buffer => (0, PAYLOAD_BYTES_MAX, "Medium"),
@@ -157,7 +166,7 @@ impl Am {
     ///
     /// # Safety
     /// The payload is valid for its length.
-    unsafe fn place(&self, to: Rank, envelope: &Envelope) -> Result<bool, UserError> {
+    pub(super) unsafe fn place(&self, to: Rank, envelope: &Envelope) -> Result<bool, UserError> {
         let Destination::Segment(address) = envelope.destination else { return Ok(false) };
         let len_bytes = envelope.payload_bytes;
         if len_bytes <= PAYLOAD_BYTES_MAX {
@@ -172,21 +181,16 @@ impl Am {
     ///
     /// # Safety
     /// The payload is valid for its length; it is not null, unless the length is 0.
-    unsafe fn post(&self, to: Rank, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) {
+    pub(super) unsafe fn post(
+        &self,
+        to: Rank,
+        envelope: &Envelope,
+        is_placed: bool,
+        reply_to: Option<u32>,
+        haste: Haste,
+    ) {
         messages::count_sent(envelope.handler, envelope.payload_bytes);
-        let address = if let Destination::Segment(address) = envelope.destination { address as u64 } else { 0 };
-        let head = Head {
-            tag: TAG_MESSAGE,
-            is_reply: reply_to.is_some(),
-            category: envelope.category(),
-            is_placed,
-            handler: envelope.handler,
-            id: self.messages().next_id(),
-            payload_bytes: envelope.payload_bytes as u32,
-            cost: reply_to.unwrap_or(0),
-            address,
-            args: 0,
-        };
+        let head = self.head(envelope, is_placed, reply_to);
         let payload = if is_placed || envelope.payload_bytes == 0 {
             &[]
         } else {
@@ -200,16 +204,36 @@ impl Am {
         let mut buffer = [0; HEAD_BYTES_MAX];
         let head_bytes = head.encode(&envelope.args, &mut buffer);
         let (first, rest) = payload.split_at(payload.len().min(most_bytes - head_bytes));
-        self.driver().post(to, &buffer[..head_bytes], first);
+        let post = |head: &[u8], body: &[u8]| match haste {
+            Haste::Now => self.driver().post(to, head, body),
+            Haste::Idle => self.driver().post_idly(to, head, body),
+        };
+        post(&buffer[..head_bytes], first);
         let mut offset_bytes = first.len() as u32;
         for part in rest.chunks(most_bytes - size_of::<FragmentHead>()) {
             let fragment = FragmentHead { tag: TAG_FRAGMENT, id: head.id, offset_bytes };
-            self.driver().post(to, fragment.as_bytes(), part);
+            post(fragment.as_bytes(), part);
             offset_bytes += part.len() as u32;
         }
     }
 
-    fn is_in_own_segment(&self, envelope: &Envelope) -> bool {
+    /// The head of a message.
+    pub(super) fn head(&self, envelope: &Envelope, is_placed: bool, reply_to: Option<u32>) -> Head {
+        Head {
+            tag: TAG_MESSAGE,
+            is_reply: reply_to.is_some(),
+            category: envelope.category(),
+            is_placed,
+            handler: envelope.handler,
+            id: self.messages().next_id(),
+            payload_bytes: envelope.payload_bytes as u32,
+            cost: reply_to.unwrap_or(0),
+            address: if let Destination::Segment(address) = envelope.destination { address as u64 } else { 0 },
+            args: 0,
+        }
+    }
+
+    pub(super) fn is_in_own_segment(&self, envelope: &Envelope) -> bool {
         self.space().own_segment().overlaps(envelope.payload.addr(), envelope.payload_bytes)
     }
 }

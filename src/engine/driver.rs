@@ -267,6 +267,18 @@ impl Driver {
         }
     }
 
+    /// As [`Driver::post`], but leaves a message that has to wait for room to another thread of this rank.
+    pub fn post_idly(&self, to: Rank, head: &[u8], body: &[u8]) {
+        let _signals = SignalGuard::new();
+        if self.conduit.send(to, head, body, Urgency::WhenCalled) == Err(Busy) {
+            let mut engine = self.lock();
+            engine.keep_message(to, [head, body].concat().into());
+            self.unfinished.store(true, Ordering::SeqCst);
+            drop(engine);
+            self.conduit.wake(self.space.rank);
+        }
+    }
+
     /// Tells this rank's engine that a closing page is not pinned any more.
     #[cold]
     pub fn notify_unpinned(&self) {

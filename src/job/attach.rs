@@ -66,7 +66,15 @@ impl Job {
         })
         .map_err(too_odd)?;
         let segments: Box<[Segment]> = segments.into();
-        let started = Runtime::new(Arc::clone(&self.conduit), &self.config, segments, &shapes, storage, fail);
+        let started = Runtime::with_handlers(
+            Arc::clone(&self.conduit),
+            &self.config,
+            segments,
+            &shapes,
+            storage,
+            Arc::clone(&self.handlers),
+            fail,
+        );
         let started = started.map_err(|line| (FailureClass::Resource, line)).and_then(|runtime| {
             let registered = runtime.am().messages().handlers().register(handlers);
             registered.map(|()| runtime).map_err(|bad| (FailureClass::BadArgument, bad_table(bad)))
@@ -171,16 +179,20 @@ fn is_mapped_whole(conduit: &dyn Conduit, rank: Rank, shape: &Shape, page_bytes:
         && is_whole(conduit.table(rank), table_bytes(*shape, page_bytes))
 }
 
-fn bad_table(bad: BadEntry) -> UserError {
+/// What is wrong with a table of handlers.
+pub fn bad_table(bad: BadEntry) -> UserError {
     let line = match bad {
         BadEntry::Reserved(at, index) => {
             format!(
                 "entry {at} of the handler table has index {index}; indices are {CLIENT_FIRST} to 255, or 0 for any"
             )
         }
-        BadEntry::Twice(at, index) => format!("entry {at} of the handler table has index {index} like another one"),
+        BadEntry::Twice(at, index) => format!("entry {at} of the handler table has index {index} like another handler"),
         BadEntry::NoFunction(at) => format!("entry {at} of the handler table has a null function"),
-        BadEntry::TooMany(entries) => format!("the handler table has {entries} entries; at most 128 are allowed"),
+        BadEntry::TooMany(entries) => {
+            format!("with the handler table there are {entries} handlers; at most 128 are allowed")
+        }
+        BadEntry::Described(at, what) => format!("entry {at} of the handler table has {what}"),
     };
     UserError::new(line)
 }

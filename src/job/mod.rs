@@ -17,6 +17,7 @@ mod transport;
 mod whole_file;
 
 pub use crate::fault::{Unread, read_for_debugger};
+pub use attach::bad_table;
 pub use end::{exit, note_exit_handler, on_process_exit};
 pub use runtime::Runtime;
 pub(crate) use statistics::own_statistics;
@@ -24,13 +25,14 @@ pub use statistics::protocol_messages_sent;
 pub use termination::watch as watch_signals;
 pub use transport::{Arguments, attach_gasnet};
 
-use crate::am::Entry;
+use crate::am::{Entry, Handlers};
 use crate::error::UserError;
 use crate::settings::{Config, Machine, environment};
 use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
 use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams};
 use agreement::agree;
+
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -88,6 +90,8 @@ pub struct Job {
     max_global_bytes: u64,
     /// What any rank wishes of [`statistics::wish`].
     statistics: u64,
+    /// The handlers of Active Messages, some of which may be registered before attach.
+    handlers: Arc<Handlers>,
     attaching: AtomicBool,
 }
 
@@ -206,7 +210,9 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let statistics = all.iter().fold(0, |wishes, theirs| wishes | theirs.statistics);
     let attaching = AtomicBool::new(false);
     let rank = conduit.rank().0;
-    let job = Box::leak(Box::new(Job { conduit, config, max_local_bytes, max_global_bytes, statistics, attaching }));
+    let handlers = Arc::default();
+    let job = Job { conduit, config, max_local_bytes, max_global_bytes, statistics, handlers, attaching };
+    let job = Box::leak(Box::new(job));
     OF_RANK.wipe(forget_rank);
     OF_RANK.job.store(job, Ordering::Release);
     RANK.store(rank, Ordering::Release);
@@ -290,6 +296,11 @@ impl Job {
     /// The user's settings.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// The handlers of Active Messages.
+    pub fn handlers(&self) -> &Handlers {
+        &self.handlers
     }
 
     /// The places of all ranks, in order.

@@ -1,7 +1,7 @@
 //! The runtime that a rank has from attach on: its engine with the helper thread, and the rooms above.
 
 use super::{ATTACH, ranks_on_host, say, threads};
-use crate::am::{self, Am, Messages};
+use crate::am::{self, Am, Handlers, Messages};
 use crate::coll::Coll;
 use crate::engine::{CallerWork, Driver, Engine, Fail, Manner, StorageServer};
 use crate::error::UserError;
@@ -72,6 +72,22 @@ impl Runtime {
         storage: Box<dyn Storage>,
         fail: Fail,
     ) -> Result<Runtime, UserError> {
+        Runtime::with_handlers(conduit, config, segments, shapes, storage, Arc::default(), fail)
+    }
+
+    /// As [`Runtime::new`], for these handlers of Active Messages.
+    ///
+    /// # Errors
+    /// As [`Runtime::new`].
+    pub fn with_handlers(
+        conduit: Arc<dyn Conduit>,
+        config: &Config,
+        segments: Box<[Segment]>,
+        shapes: &[Shape],
+        storage: Box<dyn Storage>,
+        handlers: Arc<Handlers>,
+        fail: Fail,
+    ) -> Result<Runtime, UserError> {
         let rank = conduit.rank();
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
@@ -88,7 +104,7 @@ impl Runtime {
         let sizes = shapes.iter().map(|Shape { pages, frames }| RankSizes { pages: *pages, frames: *frames });
         let protocol = Protocol::new(Limits::new(rank, sizes), config.cooperative);
         let protocol = protocol.in_groups((GROUP_BYTES / page_bytes).max(1) as u32);
-        let messages = Arc::new(Messages::new(&*conduit));
+        let messages = Arc::new(Messages::new(&*conduit, handlers));
         let spin_us = default_spin_us(&*conduit);
         let manner = Manner {
             policy: config.replacement,

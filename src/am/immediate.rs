@@ -1,0 +1,155 @@
+//! Requests that neither wait, poll nor run handlers: they are sent if there is credit for them, and else not.
+//!
+//! Source: GASNet-EX (specification 0.19), `GEX_FLAG_IMMEDIATE`.
+
+use super::flow::Amount;
+use super::handler_queue::PAYLOAD_BYTES_MAX;
+use super::send::{Destination, Envelope, Haste};
+use super::{Am, caller};
+use crate::error::UserError;
+use crate::ops::Remote;
+use crate::stats::{self, Row};
+use vgasnet_protocol::Rank;
+
+/// Credit for one request to another rank, or to this one.
+#[derive(Debug)]
+pub struct HeldCredit {
+    to: Rank,
+    cost: u32,
+}
+
+impl Envelope {
+    /// What its payload takes of a window: nothing if it does not travel in the message.
+    fn cost(&self) -> u32 {
+        if self.payload_bytes > PAYLOAD_BYTES_MAX { 0 } else { self.payload_bytes as u32 }
+    }
+}
+
+impl Am {
+    /// Sends a request if there is credit for it, also to this rank itself, whose handler runs later. Returns whether it did; if so,
+    /// the payload is free for reuse. It does not wait for others, but for pages of the own segment if the payload lies there.
+    ///
+    /// # Errors
+    /// As [`Am::request`].
+    ///
+    /// # Safety
+    /// As [`Am::request`].
+    pub unsafe fn try_request(&self, to: u32, envelope: &Envelope) -> Result<bool, UserError> {
+        self.check_request(to, envelope)?;
+        let Some(held) = self.try_hold(to, envelope.payload_bytes) else { return Ok(false) };
+        // SAFETY: as the caller says; the envelope has passed its check.
+        let sent = unsafe { self.post_held(&held, envelope)? };
+        if !sent {
+            self.release(held);
+        }
+        Ok(sent)
+    }
+
+    /// Refuses a request that cannot be sent to this rank, or not by this thread.
+    ///
+    /// # Errors
+    /// As [`Am::request`].
+    pub fn check_request(&self, to: u32, envelope: &Envelope) -> Result<(), UserError> {
+        if caller::is_in_handler() {
+            return Err(UserError::new("a handler sends a request; it may only reply, to the message it handles"));
+        }
+        self.check(to, envelope)
+    }
+
+    /// Takes credit for a request to a rank of the job, with a payload of at most so many bytes; `None` if there is none.
+    pub fn try_hold(&self, to: u32, payload_bytes: usize) -> Option<HeldCredit> {
+        let (to, cost) = (Rank(to), payload_bytes.min(PAYLOAD_BYTES_MAX) as u32);
+        self.messages().flow.take(to, cost).then_some(HeldCredit { to, cost })
+    }
+
+    /// As [`Am::try_hold`], but waits until there is some, running handlers.
+    pub fn hold(&self, to: u32, payload_bytes: usize) -> HeldCredit {
+        if let Some(held) = self.try_hold(to, payload_bytes) {
+            return held;
+        }
+        let _waiting = stats::wait(Row::WaitCredit);
+        let taken = std::cell::Cell::new(None);
+        self.driver().wait_until(&|| {
+            let held = taken.take().or_else(|| self.try_hold(to, payload_bytes));
+            let is_there = held.is_some();
+            taken.set(held);
+            is_there
+        });
+        taken.take().expect("the wait has ended with it")
+    }
+
+    /// Gives credit back that no request has used.
+    pub fn release(&self, held: HeldCredit) {
+        let HeldCredit { to, cost } = held;
+        assert!(self.messages().flow.give_back(to, Amount { requests: 1, cost }), "it was taken");
+        self.driver().notify();
+    }
+
+    /// Sends a request that has credit. Returns whether it did; if so, the credit is used up. It does not if the payload is too
+    /// long for a message, and one of its pages at the target is not here.
+    ///
+    /// # Errors
+    /// A payload that is too long for messages cannot be put.
+    ///
+    /// # Safety
+    /// As [`Am::request`]; the envelope has passed `check`.
+    pub(super) unsafe fn post_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<bool, UserError> {
+        let (to, cost) = (held.to, envelope.cost());
+        let is_placed = envelope.payload_bytes > PAYLOAD_BYTES_MAX;
+        if let Destination::Segment(address) = envelope.destination {
+            let remote = Remote { rank: to.0, address, len_bytes: envelope.payload_bytes };
+            // SAFETY: the payload is valid for its length, which is that of the transfer.
+            if is_placed && !unsafe { self.ops.put_if_here(envelope.payload, remote)? } {
+                return Ok(false);
+            }
+        }
+        self.give_back_rest(held, cost);
+        // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
+        unsafe { self.post_placed(to, envelope, is_placed, Haste::Idle) };
+        Ok(true)
+    }
+
+    /// Sends a request that has credit, and waits for the pages of a payload that is too long for messages.
+    ///
+    /// # Errors
+    /// Such a payload cannot be put.
+    ///
+    /// # Safety
+    /// As [`Am::request`]; the envelope has passed `check`.
+    pub unsafe fn send_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<(), UserError> {
+        // SAFETY: the payload is valid for its length.
+        let is_placed = unsafe { self.place(held.to, envelope)? };
+        self.give_back_rest(held, envelope.cost());
+        // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
+        unsafe { self.post_placed(held.to, envelope, is_placed, Haste::Now) };
+        Ok(())
+    }
+
+    /// Gives back what a request does not need of its credit.
+    fn give_back_rest(&self, held: &HeldCredit, cost: u32) {
+        let rest = held.cost.checked_sub(cost).expect("the credit is for a payload that is as long at least");
+        if rest > 0 {
+            assert!(self.messages().flow.give_back(held.to, Amount { requests: 0, cost: rest }), "it was taken");
+        }
+    }
+
+    /// # Safety
+    /// As [`Am::post`]; the envelope has passed `check`.
+    unsafe fn post_placed(&self, to: Rank, envelope: &Envelope, is_placed: bool, haste: Haste) {
+        if to != self.space().rank {
+            // SAFETY: as the caller says.
+            return unsafe { self.post(to, envelope, is_placed, None, haste) };
+        }
+        let payload = if is_placed || envelope.payload_bytes == 0 {
+            &[]
+        } else {
+            // SAFETY: the payload is valid for its length, which is not 0, so the pointer is not null.
+            unsafe { std::slice::from_raw_parts(envelope.payload, envelope.payload_bytes) }
+        };
+        // Read before any lock is taken: a payload in the own segment may fault.
+        let copied = self.is_in_own_segment(envelope).then(|| payload.to_vec());
+        let head = self.head(envelope, is_placed, None);
+        self.messages().add_own(to, head, envelope.args, copied.as_deref().unwrap_or(payload));
+        self.driver().notify();
+    }
+}
