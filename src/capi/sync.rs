@@ -150,27 +150,27 @@ entry_points! {
     }
 
     fn vgasnet_wait_syncnbi_gets() {
-        Ok(attached()?.ops().wait_implicit(Implicit::Gets)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::GETS)?)
     }
 
     fn vgasnet_wait_syncnbi_puts() {
-        Ok(attached()?.ops().wait_implicit(Implicit::Puts)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::PUTS)?)
     }
 
     fn vgasnet_wait_syncnbi_all() {
-        Ok(attached()?.ops().wait_implicit(Implicit::All)?)
+        Ok(attached()?.ops().wait_implicit(Implicit::ALL)?)
     }
 
     fn vgasnet_try_syncnbi_gets() -> c_int {
-        test_implicit(Implicit::Gets, true)
+        test_implicit(Implicit::GETS, true)
     }
 
     fn vgasnet_try_syncnbi_puts() -> c_int {
-        test_implicit(Implicit::Puts, true)
+        test_implicit(Implicit::PUTS, true)
     }
 
     fn vgasnet_try_syncnbi_all() -> c_int {
-        test_implicit(Implicit::All, true)
+        test_implicit(Implicit::ALL, true)
     }
 
     fn vgasnet_try_syncnb_nopoll(pointer: OperationPointer) -> c_int {
@@ -178,15 +178,15 @@ entry_points! {
     }
 
     fn vgasnet_try_syncnbi_gets_nopoll() -> c_int {
-        test_implicit(Implicit::Gets, false)
+        test_implicit(Implicit::GETS, false)
     }
 
     fn vgasnet_try_syncnbi_puts_nopoll() -> c_int {
-        test_implicit(Implicit::Puts, false)
+        test_implicit(Implicit::PUTS, false)
     }
 
     fn vgasnet_try_syncnbi_all_nopoll() -> c_int {
-        test_implicit(Implicit::All, false)
+        test_implicit(Implicit::ALL, false)
     }
 
     fn vgasnet_begin_nbi_accessregion() {

@@ -1,5 +1,6 @@
 //! Atomic operations on numbers of any segment, carried out where the page is.
 
+use super::nonblocking::Kind;
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::memory::Piece;
@@ -64,7 +65,7 @@ impl Ops {
     /// # Safety
     /// `old` is null, or valid for as many bytes as the number has until the thread has synced its implicit operations.
     pub unsafe fn start_atomic_implicit(&self, operation: AtomicOperation, old: *mut u8) -> Result<(), UserError> {
-        let completion = self.implicit_completion(false);
+        let completion = self.implicit_completion(Kind::Put);
         // SAFETY: `old` is null, or valid until the implicit operations are synced.
         unsafe { self.start_atomic_anywhere(operation, old, completion) }
     }

@@ -7,6 +7,7 @@
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
 use super::hit_runs::Batch;
+use super::nonblocking::Kind;
 use super::{Operation, Ops, Run};
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle, Part};
@@ -107,7 +108,7 @@ impl Ops {
         rank: u32,
         runs: impl Iterator<Item = Run>,
     ) -> Result<(), UserError> {
-        let completion = self.implicit_completion(direction == Direction::Get);
+        let completion = self.implicit_completion(if direction == Direction::Get { Kind::Get } else { Kind::Put });
         // SAFETY: the local side of each run is valid for its length or null until the thread's implicit operations are
         // synced.
         unsafe { self.start_runs(direction, rank, runs, completion) }

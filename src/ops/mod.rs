@@ -17,7 +17,7 @@ mod transfer;
 pub use advice::{Advice, PinError};
 pub use atomic::AtomicOperation;
 pub use lists::Direction;
-pub use nonblocking::Implicit;
+pub use nonblocking::{Implicit, Kind};
 pub use readonly::{CopySettings, CopyStats, EndError, RangeOptions, Report};
 pub use runs::{Region, Run, Strided, runs};
 pub use transfer::{Operation, Remote};
@@ -65,7 +65,8 @@ impl Ops {
         &self.driver
     }
 
-    fn completions(&self) -> &Completions {
+    /// The completions of this rank.
+    pub fn completions(&self) -> &Completions {
         self.driver.completions()
     }
 }

@@ -8,14 +8,36 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Which implicit operations a sync is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Implicit {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Implicit {
     /// Gets.
-    Gets,
+    pub gets: bool,
     /// Puts and memsets.
-    Puts,
-    /// Both.
-    All,
+    pub puts: bool,
+    /// Atomic operations, where they are apart.
+    pub atomics: bool,
+    /// The memory that puts read.
+    pub sources: bool,
+}
+
+impl Implicit {
+    /// Gets alone.
+    pub const GETS: Implicit = Implicit { gets: true, puts: false, atomics: false, sources: false };
+    /// Puts and memsets alone.
+    pub const PUTS: Implicit = Implicit { puts: true, gets: false, atomics: false, sources: false };
+    /// All.
+    pub const ALL: Implicit = Implicit { gets: true, puts: true, atomics: true, sources: true };
+}
+
+/// How an implicit operation counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// As a get.
+    Get,
+    /// As a put.
+    Put,
+    /// As an atomic operation.
+    Atomic,
 }
 
 /// The implicit operations of a thread.
@@ -25,6 +47,9 @@ struct Thread {
     completions: Option<Arc<Completions>>,
     gets: Option<CompletionId>,
     puts: Option<CompletionId>,
+    atomics: Option<CompletionId>,
+    /// A put that is under way may read the client's memory, and the client asks when it does no more.
+    reads_sources: bool,
     /// Counts the implicit operations while an access region is open.
     region: Option<CompletionId>,
 }
@@ -39,7 +64,7 @@ impl Drop for Thread {
     fn drop(&mut self) {
         let Some(completions) = &self.completions else { return };
         // A completion with pending operations is not given back: they still count there.
-        for completion in [self.gets, self.puts, self.region].into_iter().flatten() {
+        for completion in [self.gets, self.puts, self.atomics, self.region].into_iter().flatten() {
             if completions.is_done(completion) {
                 completions.end(completion);
             }
@@ -95,17 +120,34 @@ impl Ops {
         if unsafe { self.at_once(operation, remote)? } {
             return Ok(());
         }
-        let completion = self.implicit_completion(operation.is_get());
+        let completion = self.implicit_completion(if operation.is_get() { Kind::Get } else { Kind::Put });
         // SAFETY: the client's memory is valid for `remote.len_bytes` bytes until the thread's implicit operations are
         // synced; it is not null, which `at_once` has checked.
         unsafe { self.start(operation, remote, completion) }
     }
 
-    /// The completion of this thread's implicit operations: of gets, or of puts and memsets.
-    pub(super) fn implicit_completion(&self, is_get: bool) -> CompletionId {
+    /// As [`Ops::start_implicit`] of an [`Operation::Put`]; a sync of sources waits until it does not read the client's memory.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer`].
+    ///
+    /// # Safety
+    /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its sources.
+    pub unsafe fn start_implicit_put(&self, from: *const u8, remote: Remote) -> Result<(), UserError> {
+        THREAD.with_borrow_mut(|thread| thread.reads_sources = true);
+        // SAFETY: the sources are synced with the puts, so the memory is valid as long as the put may read it.
+        unsafe { self.start_implicit(Operation::Put(from), remote) }
+    }
+
+    /// The completion of this thread's implicit operations of a kind.
+    pub(super) fn implicit_completion(&self, kind: Kind) -> CompletionId {
         THREAD.with_borrow_mut(|thread| {
             thread.attach(self.driver.completions());
-            let kind = if is_get { &mut thread.gets } else { &mut thread.puts };
+            let kind = match kind {
+                Kind::Get => &mut thread.gets,
+                Kind::Put => &mut thread.puts,
+                Kind::Atomic => &mut thread.atomics,
+            };
             thread.region.unwrap_or_else(|| *kind.get_or_insert_with(|| self.completions().begin()))
         })
     }
@@ -194,6 +236,7 @@ impl Ops {
             let _waiting = stats::wait(Row::WaitPage);
             self.driver.wait_until(&done);
         }
+        note_puts_done(which);
         Ok(())
     }
 
@@ -208,7 +251,11 @@ impl Ops {
         if polls && !is_done() {
             self.driver.poll();
         }
-        Ok(is_done())
+        let is_done = is_done();
+        if is_done {
+            note_puts_done(which);
+        }
+        Ok(is_done)
     }
 
     /// Opens this thread's access region, which counts implicit operations from now on.
@@ -241,17 +288,23 @@ impl Ops {
     }
 }
 
-fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 2], UserError> {
+/// The completions for which a sync waits.
+fn implicit(which: Implicit) -> Result<[Option<CompletionId>; 3], UserError> {
     THREAD.with_borrow(|thread| {
         if thread.region.is_some() {
             return Err(UserError::new(
                 "implicit operations cannot be synced while this thread's access region is open; end it first",
             ));
         }
-        Ok(match which {
-            Implicit::Gets => [thread.gets, None],
-            Implicit::Puts => [None, thread.puts],
-            Implicit::All => [thread.gets, thread.puts],
-        })
+        let asks_for_puts = which.puts || which.sources && thread.reads_sources;
+        let asked = [(which.gets, thread.gets), (asks_for_puts, thread.puts), (which.atomics, thread.atomics)];
+        Ok(asked.map(|(is_asked, completion)| completion.filter(|_| is_asked)))
     })
+}
+
+/// Notes that all implicit puts of this thread are done.
+fn note_puts_done(which: Implicit) {
+    if which.puts || which.sources {
+        THREAD.with_borrow_mut(|thread| thread.reads_sources = false);
+    }
 }

@@ -12,8 +12,8 @@ use std::sync::{Mutex, OnceLock};
 /// Completions in the first block.
 const FIRST_BLOCK: u32 = 1024;
 
-/// Blocks that cover 32-bit numbers.
-const BLOCKS: usize = 23;
+/// Blocks that cover numbers of [`Completions::NUMBER_BITS`] bits.
+const BLOCKS: usize = (Completions::NUMBER_BITS - FIRST_BLOCK.ilog2()) as usize;
 
 /// Counts parts of operations that are under way.
 #[derive(Debug, Default)]
@@ -80,6 +80,9 @@ fn place(number: u32) -> (usize, usize) {
 }
 
 impl Completions {
+    /// Numbers have so many bits at most. The others of a handle's low half are free.
+    pub const NUMBER_BITS: u32 = 28;
+
     /// Takes a completion with nothing pending into use.
     pub fn begin(&self) -> CompletionId {
         let mut free = Signalproof::lock(&self.free);
@@ -179,7 +182,8 @@ mod tests {
         assert_eq!(place(FIRST_BLOCK - 1), (0, FIRST_BLOCK as usize - 1));
         assert_eq!(place(FIRST_BLOCK), (1, 0));
         assert_eq!(place(3 * FIRST_BLOCK), (2, 0));
-        assert!(place(u32::MAX).0 < BLOCKS);
+        let last = (1 << Completions::NUMBER_BITS) - FIRST_BLOCK - 1;
+        assert_eq!((place(last).0, place(last + 1).0), (BLOCKS - 1, BLOCKS));
     }
 
     #[test]
