@@ -9,6 +9,7 @@ pub mod capi;
 pub mod coll;
 pub mod engine;
 pub mod error;
+mod ex;
 mod fault;
 mod files;
 pub mod job;

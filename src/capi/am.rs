@@ -12,7 +12,7 @@ use vgasnet_protocol::active_message::{ARGS_MAX, Args};
 ///
 /// # Safety
 /// `args` is null, or points to `count` arguments.
-unsafe fn envelope(
+pub(super) unsafe fn envelope(
     handler: u8,
     payload: *mut c_void,
     payload_bytes: usize,
@@ -39,7 +39,7 @@ unsafe fn envelope(
 ///
 /// # Safety
 /// `token` is null or, in a handler, that handler's first argument.
-unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
+pub(super) unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusal> {
     let missing = || Refusal::bad_argument("the token is null or used outside of a handler; give what the handler got");
     if !crate::am::is_in_handler() {
         return Err(missing());

@@ -4,6 +4,7 @@
 use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT};
 use crate::error::UserError;
 use crate::job::{self, Job, Runtime};
+use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
 use std::fmt::Display;
 use std::panic::{self, AssertUnwindSafe};
@@ -71,6 +72,7 @@ impl Answer for c_int {
 }
 
 impl Answer for () {}
+impl Answer for u16 {}
 impl Answer for u32 {}
 impl Answer for u64 {}
 impl Answer for usize {}
@@ -92,10 +94,10 @@ pub(super) fn enter<T: Answer>(call: &'static str, body: impl FnOnce() -> Result
 /// names share it.
 macro_rules! entry_points {
     (@one unsafe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
-        /// See `include/vgasnet.h`.
+        /// See the header, in `include/`.
         ///
         /// # Safety
-        /// Each pointer is null, or valid for as many bytes and as long as `include/vgasnet.h` documents.
+        /// Each pointer is null, or valid for as many bytes and as long as the header documents.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) $($result)* {
             // SAFETY: each pointer is null or valid as the header documents, and the body checks those that must not
@@ -104,7 +106,7 @@ macro_rules! entry_points {
         }
     };
     (@one safe $name:ident ($($argument:ident: $type:ty),* $(,)?) [$($result:tt)*] $body:block) => {
-        /// See `include/vgasnet.h`.
+        /// See the header, in `include/`.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name($($argument: $type),*) $($result)* {
             crate::capi::boundary::enter(stringify!($name), || $body)
@@ -152,8 +154,14 @@ fn too_early(line: &str) -> Refusal {
     Refusal::with_code(ERR_NOT_INIT, job::refusal_in_child().unwrap_or_else(|| UserError::new(line)))
 }
 
+/// A function as the client knows it: those of GASNet-EX have other names in the library.
+fn as_called(call: &str) -> Cow<'_, str> {
+    call.strip_prefix("vgasnet_ex_").map_or(Cow::Borrowed(call), |name| format!("gex_{name}").into())
+}
+
 #[cold]
 fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
+    let call = &*as_called(call);
     match refusal.code.and_then(T::from_code) {
         Some(answer) => {
             job::report(call, &refusal.line);
@@ -169,7 +177,7 @@ fn refuse<T: Answer>(call: &str, refusal: &Refusal) -> T {
 
 #[cold]
 fn internal_error(call: &str) -> ! {
-    job::fail(call, &UserError::of_panic())
+    job::fail(&as_called(call), &UserError::of_panic())
 }
 
 #[cfg(test)]

@@ -72,17 +72,7 @@ entry_points! {
 
 entry_points! {
     unsafe fn vgasnet_init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
-        boundary::take_over_panics();
-        if let Err(failure) = job::init_with(client::segment_limit_bytes(), Arguments::of_program(argc, argv)) {
-            return answer(failure);
-        }
-        job::watch_signals();
-        // The function stays loaded as long as the process lives: the library cannot be unloaded (build.rs).
-        if on_exit(at_process_end, std::ptr::null_mut()) != 0 {
-            return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
-        }
-        job::note_exit_handler();
-        Ok(OK)
+        init(argc, argv)
     }
 
     unsafe fn vgasnet_attach(
@@ -93,14 +83,7 @@ entry_points! {
             return Err(bad_table(entries, table));
         };
         let handlers = if count == 0 { &mut [] } else { std::slice::from_raw_parts_mut(table, count) };
-        match job::attach_with(segment_bytes as u64, handlers) {
-            Ok(runtime) => {
-                debug::note_layout(runtime.space());
-                client::call_attach_hook(runtime.space().own_segment());
-                Ok(OK)
-            }
-            Err(failure) => answer(failure),
-        }
+        attach(segment_bytes, handlers)
     }
 
     unsafe fn vgasnet_attach_gasnet(
@@ -140,6 +123,38 @@ entry_points! {
             return Err(UserError::new("the name is a null pointer; give the name of a variable").into());
         }
         Ok(libc::getenv(name))
+    }
+}
+
+/// Starts the job.
+///
+/// # Safety
+/// As for [`Arguments::of_program`].
+pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Result<c_int, Refusal> {
+    boundary::take_over_panics();
+    // SAFETY: as the caller says.
+    let arguments = unsafe { Arguments::of_program(argc, argv) };
+    if let Err(failure) = job::init_with(client::segment_limit_bytes(), arguments) {
+        return answer(failure);
+    }
+    job::watch_signals();
+    // SAFETY: the function stays loaded as long as the process lives: the library cannot be unloaded (build.rs).
+    if unsafe { on_exit(at_process_end, std::ptr::null_mut()) } != 0 {
+        return Err(UserError::new("the C library refuses an exit handler: there is no memory for it").into());
+    }
+    job::note_exit_handler();
+    Ok(OK)
+}
+
+/// Attaches a segment of so many bytes, with these handlers.
+pub(super) fn attach(segment_bytes: usize, handlers: &mut [Entry]) -> Result<c_int, Refusal> {
+    match job::attach_with(segment_bytes as u64, handlers) {
+        Ok(runtime) => {
+            debug::note_layout(runtime.space());
+            client::call_attach_hook(runtime.space().own_segment());
+            Ok(OK)
+        }
+        Err(failure) => answer(failure),
     }
 }
 

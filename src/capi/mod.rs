@@ -11,6 +11,7 @@ mod boundary;
 mod client;
 mod coll;
 mod debug;
+mod ex;
 mod files;
 mod job;
 mod lists;

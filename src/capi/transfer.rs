@@ -228,7 +228,7 @@ entry_points! {
 
 /// The `len_bytes` low-order bytes of a value.
 #[inline(always)]
-fn low_order_bytes(value: *mut u64, len_bytes: usize) -> Result<*mut u8, Refusal> {
+pub(super) fn low_order_bytes(value: *mut u64, len_bytes: usize) -> Result<*mut u8, Refusal> {
     check_value_bytes(len_bytes)?;
     let skipped = if cfg!(target_endian = "big") { VALUE_BYTES - len_bytes } else { 0 };
     Ok(value.cast::<u8>().wrapping_add(skipped))

@@ -75,6 +75,19 @@ impl Coll {
         Ok(self.driver().completions().handle(completion))
     }
 
+    /// As [`Coll::start`], for the rank itself, also where it has several images.
+    ///
+    /// # Errors
+    /// As [`Coll::start`].
+    ///
+    /// # Safety
+    /// As [`Coll::start`].
+    pub unsafe fn start_for_rank(&self, call: &Call) -> Result<Handle, UserError> {
+        // SAFETY: source and destination are valid until the handle of this completion has been synced.
+        let completion = unsafe { self.enter_rank(call)? };
+        Ok(self.driver().completions().handle(completion))
+    }
+
     /// Does a collective.
     ///
     /// # Errors

@@ -24,6 +24,17 @@ fn header() -> String {
     overview() + &chapters().into_iter().map(text).collect::<String>()
 }
 
+/// The text of the headers that declare the library's functions for GASNet-EX.
+fn header_ex() -> String {
+    let dir = compile::source_dir().join("include/gasnet-ex");
+    let paths = std::fs::read_dir(dir).expect("the headers").map(|entry| entry.expect("a file").path());
+    let mut paths: Vec<_> = paths
+        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vgasnet_ex")))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(|path| std::fs::read_to_string(path).expect("a header")).collect()
+}
+
 /// The header without comments, directives and uses of macros.
 fn declarations(header: &str) -> String {
     let mut rest = header;
@@ -111,6 +122,12 @@ fn what_is_declared_is_exported_and_nothing_else() {
     assert!(declared.contains("vgasnet_init") && declared.contains("vgasnet_barrier_try"), "{declared:?}");
     declared.extend(variables(&header));
     assert!(declared.contains("vgasnet_client_attach_hook"), "{declared:?}");
+    let of_ex = self::declared(&header_ex());
+    assert!(
+        of_ex.contains("vgasnet_ex_Client_Init") && of_ex.iter().all(|name| name.starts_with("vgasnet_ex_")),
+        "{of_ex:?}"
+    );
+    declared.extend(of_ex);
     let exported = exported();
     let of_c_library = vgasnet::INTERPOSED.iter().map(|name| name.to_str().expect("a name in ASCII"));
     let interposed: BTreeSet<_> = of_c_library.chain(before_mpis()).map(str::to_owned).collect();
@@ -163,7 +180,8 @@ fn the_configuration_is_in_the_library() {
 fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
-    let text: String = ["gasnet.h", "gasnet_names.h", "gasnet_vis.h", "gasnet_coll.h"].map(text).concat();
+    let text: String =
+        ["gasnet.h", "gasnet_types.h", "gasnet_names.h", "gasnet_vis.h", "gasnet_coll.h"].map(text).concat();
     let defines = text.lines().filter_map(|line| line.strip_prefix("#define gasnet_")?.split_once(' '));
     defines
         .map(|(name, meaning)| {

@@ -4,6 +4,7 @@ mod bad_input;
 mod compat;
 mod disk;
 mod dlopened;
+mod ex;
 mod examples;
 mod exits;
 mod file_systems;

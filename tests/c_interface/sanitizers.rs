@@ -94,7 +94,17 @@ fn compiled(name: &str, sanitizers: &str, options: Option<&[&str]>) -> Option<Pa
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{sanitizers}"));
     let mut command = Command::new("cc");
     command.arg(format!("-fsanitize={sanitizers}")).arg("-fno-sanitize-recover=all");
-    command.args(["-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L", "-I"]).arg(source_dir().join("include"));
+    command.args(["-O1", "-g", "-pthread", "-D_POSIX_C_SOURCE=200809L"]);
+    let include = source_dir().join("include");
+    if name.starts_with("ex_") {
+        command
+            .arg("-DGASNET_PAR")
+            .arg("-I")
+            .arg(include.join("gasnet-ex"))
+            .arg("-I")
+            .arg(include.join("gasnet-compat"));
+    }
+    command.arg("-I").arg(include);
     command.arg(source_of(name)).arg("-o").arg(&file);
     if let Some(options) = options {
         command.args(options);

@@ -44,8 +44,24 @@ impl Compiler {
         };
         let mut command = Command::new(program);
         command.args(options).args(["-Wall", "-Wextra", "-Werror", "-D_DEFAULT_SOURCE"]);
-        let include = source_dir().join("include");
-        command.arg("-I").arg(include.join("gasnet-compat")).arg("-I").arg(include);
+        command
+    }
+
+    /// The command with the headers of GASNet-1.
+    fn command_for_1(self) -> Command {
+        self.command_with(&["gasnet-compat", ""])
+    }
+
+    /// The command with the headers of GASNet-EX.
+    fn command_for_ex(self) -> Command {
+        self.command_with(&["gasnet-ex", "gasnet-compat", ""])
+    }
+
+    fn command_with(self, headers: &[&str]) -> Command {
+        let mut command = self.command();
+        for dir in headers {
+            command.arg("-I").arg(source_dir().join("include").join(dir));
+        }
         command
     }
 
@@ -62,20 +78,38 @@ impl Compiler {
 
     /// Whether the compiler takes a source, and its output.
     pub fn check(self, source: &Path, options: &[&str]) -> (bool, String) {
-        let output = self.command().arg("-fsyntax-only").args(options).arg(source).output().expect("a compiler");
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        is_taken(self.command_for_1(), source, options)
     }
+
+    /// As [`Compiler::check`], for clients of GASNet-EX.
+    pub fn check_ex(self, source: &Path, options: &[&str]) -> (bool, String) {
+        is_taken(self.command_for_ex(), source, options)
+    }
+}
+
+fn is_taken(mut command: Command, source: &Path, options: &[&str]) -> (bool, String) {
+    let output = command.arg("-fsyntax-only").args(options).arg(source).output().expect("a compiler");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 /// Compiles a program of `tests/gasnet/`, with options of its own.
 pub fn program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> PathBuf {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
     let source = source_dir().join("tests/gasnet").join(name).with_extension("c");
+    build(compiler.command_for_1(), &source, &format!("gasnet-{name}-{compiler:?}-{mode:?}"), mode, options)
+}
+
+/// Compiles a program of `tests/c/` against the headers of GASNet-EX, with options of its own.
+pub fn ex_program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> PathBuf {
+    let source = source_dir().join("tests/c").join(name).with_extension("c");
+    build(compiler.command_for_ex(), &source, &format!("{name}-{compiler:?}-{mode:?}"), mode, options)
+}
+
+fn build(mut command: Command, source: &Path, name: &str, mode: Mode, options: &[&str]) -> PathBuf {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gasnet-{name}-{compiler:?}-{mode:?}-{number}"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{number}"));
     let shared = library("libvgasnet.so");
     let dir = shared.parent().expect("a library is in a directory");
-    let mut command = compiler.command();
     command.args([mode.define(), "-O1", "-g", "-pthread"]).args(options).arg(source).args(["-x", "none", "-o"]);
     command
         .arg(&program)

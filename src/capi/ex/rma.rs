@@ -1,0 +1,277 @@
+//! Gets and puts.
+
+use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
+use crate::capi::OK;
+use crate::capi::boundary::{Refusal, attached, enter, entry_points};
+use crate::capi::transfer::low_order_bytes;
+use crate::error::UserError;
+use crate::ex::{self, Event, Team};
+use crate::job;
+use crate::memory::{Put, Shortcut};
+use crate::ops::{Operation, Remote};
+use std::ffi::{c_int, c_void};
+
+/// The size of `gex_RMA_Value_t` in bytes.
+const VALUE_BYTES: usize = size_of::<u64>();
+
+/// A put of so many bytes copies them where its pages are not here, rather than have its source stay as it is.
+const COPIED_BYTES_MAX: usize = 64 << 10;
+
+/// The way to the pages of gets and puts of numbers that hit.
+static SHORTCUT: Shortcut = Shortcut::new();
+
+extern "C" fn clear_shortcut() {
+    SHORTCUT.clear();
+}
+
+/// The remote side of a transfer.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object.
+#[inline]
+unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: usize) -> Result<Remote, Refusal> {
+    // SAFETY: as the caller says.
+    Ok(Remote { rank: unsafe { ex::jobrank(team, rank) }?, address: address.addr(), len_bytes })
+}
+
+/// Does a transfer. From the first one on the shortcut is open.
+///
+/// # Safety
+/// As for `Ops::transfer`.
+unsafe fn transfer(operation: Operation, remote: Remote) -> Result<c_int, Refusal> {
+    let runtime = attached()?;
+    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
+    // SAFETY: as the caller says.
+    unsafe { runtime.ops().transfer(operation, remote) }?;
+    Ok(OK)
+}
+
+/// Starts a transfer that is an event.
+///
+/// # Safety
+/// As for `Ops::start_explicit`.
+unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
+    // SAFETY: as the caller says.
+    Ok(unsafe { attached()?.ops().start_explicit(operation, remote) }?.map(Event::root))
+}
+
+/// Starts an implicit transfer.
+///
+/// # Safety
+/// As for `Ops::start_implicit`.
+unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<c_int, Refusal> {
+    // SAFETY: as the caller says.
+    unsafe { attached()?.ops().start_implicit(operation, remote) }?;
+    Ok(OK)
+}
+
+/// Wakes who waits for the end of a put that was done by the shortcut.
+#[cold]
+extern "C" fn end_last_put() -> c_int {
+    job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
+    OK
+}
+
+/// See the header, in `include/`.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
+    team: *const Team,
+    to: *mut c_void,
+    rank: u32,
+    from: *mut c_void,
+    len: usize,
+    _flags: u32,
+) -> c_int {
+    #[inline(never)]
+    unsafe extern "C" fn slowly(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
+        // SAFETY: as the function above says.
+        enter("vgasnet_ex_RMA_GetBlocking", || unsafe {
+            transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?)
+        })
+    }
+    // SAFETY: as the function says.
+    unsafe {
+        match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) if len == VALUE_BYTES && SHORTCUT.get_to(to.cast(), jobrank, from.addr()) => OK,
+            _ => slowly(team, to, rank, from, len),
+        }
+    }
+}
+
+/// See the header, in `include/`.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
+    team: *const Team,
+    rank: u32,
+    to: *mut c_void,
+    from: *const c_void,
+    len: usize,
+    _flags: u32,
+) -> c_int {
+    #[inline(never)]
+    unsafe extern "C" fn slowly(
+        team: *const Team,
+        rank: u32,
+        to: *mut c_void,
+        from: *const c_void,
+        len: usize,
+    ) -> c_int {
+        // SAFETY: as the function above says.
+        enter("vgasnet_ex_RMA_PutBlocking", || unsafe {
+            transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?)
+        })
+    }
+    // SAFETY: as the function says.
+    unsafe {
+        let put = match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.put_from(from.cast(), jobrank, to.addr()),
+            _ => Put::Missed,
+        };
+        match put {
+            Put::Missed => slowly(team, rank, to, from, len),
+            Put::Done => OK,
+            Put::DoneLast => end_last_put(),
+        }
+    }
+}
+
+/// See the header, in `include/`.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlockingVal(
+    team: *const Team,
+    rank: u32,
+    from: *mut c_void,
+    len: usize,
+    _flags: u32,
+) -> u64 {
+    #[inline(never)]
+    unsafe extern "C" fn slowly(team: *const Team, rank: u32, from: *mut c_void, len: usize) -> u64 {
+        enter("vgasnet_ex_RMA_GetBlockingVal", || {
+            let mut value = 0;
+            // SAFETY: the value has `len` bytes, which is checked. The team is as the function above says.
+            unsafe { transfer(Operation::Get(low_order_bytes(&raw mut value, len)?), remote(team, rank, from, len)?) }?;
+            Ok(value)
+        })
+    }
+    // SAFETY: as the function says.
+    unsafe {
+        let hit = match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.get(jobrank, from.addr()),
+            _ => None,
+        };
+        hit.unwrap_or_else(|| slowly(team, rank, from, len))
+    }
+}
+
+/// What becomes of the memory that a put reads, as the client asks by a place for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It is free when the put has begun.
+    Now,
+    /// It is free when the put is done.
+    Defer,
+    /// The client asks for it with others'.
+    Group,
+    /// The client asks for it by an event.
+    Event(*mut EventPointer),
+}
+
+impl Source {
+    fn of(place: *mut EventPointer) -> Result<Source, UserError> {
+        match place.addr() {
+            0 => Err(UserError::new(
+                "the place for the event of local completion is a null pointer; give GEX_EVENT_NOW, or the address of an event",
+            )),
+            NOW => Ok(Source::Now),
+            DEFER => Ok(Source::Defer),
+            GROUP => Ok(Source::Group),
+            _ => Ok(Source::Event(place)),
+        }
+    }
+}
+
+entry_points! {
+    unsafe fn vgasnet_ex_RMA_GetNB(
+        team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
+    ) -> EventPointer {
+        Ok(pointer(start(Operation::Get(to.cast()), remote(team, rank, from, len)?)?))
+    }
+
+    unsafe fn vgasnet_ex_RMA_GetNBI(
+        team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
+    ) -> c_int {
+        start_implicit(Operation::Get(to.cast()), remote(team, rank, from, len)?)
+    }
+
+    unsafe fn vgasnet_ex_RMA_PutNB(
+        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
+    ) -> EventPointer {
+        let (remote, from) = (remote(team, rank, to, len)?, from.cast());
+        match Source::of(place)? {
+            Source::Now => Ok(pointer(start(Operation::PutNow(from), remote)?)),
+            Source::Defer => Ok(pointer(start(Operation::Put(from), remote)?)),
+            Source::Group => Err(UserError::new(
+                "GEX_EVENT_GROUP is for implicit operations; give GEX_EVENT_NOW, GEX_EVENT_DEFER, or the address of an event",
+            ).into()),
+            Source::Event(place) if len <= COPIED_BYTES_MAX => {
+                let root = start(Operation::PutNow(from), remote)?;
+                place.write(pointer(None));
+                Ok(pointer(root))
+            }
+            Source::Event(place) => {
+                let root = start(Operation::Put(from), remote)?;
+                let leaf = |root: Event| root.leaf(ex::Category::Source, attached()?.ops().completions()).map_err(Refusal::from);
+                place.write(pointer(root.map(leaf).transpose()?));
+                Ok(pointer(root))
+            }
+        }
+    }
+
+    unsafe fn vgasnet_ex_RMA_PutNBI(
+        team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
+    ) -> c_int {
+        let (remote, from) = (remote(team, rank, to, len)?, from.cast());
+        match Source::of(place)? {
+            Source::Now => start_implicit(Operation::PutNow(from), remote),
+            Source::Defer => start_implicit(Operation::Put(from), remote),
+            Source::Group if len <= COPIED_BYTES_MAX => start_implicit(Operation::PutNow(from), remote),
+            Source::Group => {
+                attached()?.ops().start_implicit_put(from, remote)?;
+                Ok(OK)
+            }
+            Source::Event(_) => Err(UserError::new(
+                "an implicit put has no event of its own; give GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP",
+            ).into()),
+        }
+    }
+
+    unsafe fn vgasnet_ex_RMA_PutBlockingVal(
+        team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
+    ) -> c_int {
+        let from = low_order_bytes((&raw const value).cast_mut(), len)?;
+        transfer(Operation::Put(from), remote(team, rank, to, len)?)
+    }
+
+    unsafe fn vgasnet_ex_RMA_PutNBVal(
+        team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
+    ) -> EventPointer {
+        let from = low_order_bytes((&raw const value).cast_mut(), len)?;
+        Ok(pointer(start(Operation::PutNow(from), remote(team, rank, to, len)?)?))
+    }
+
+    unsafe fn vgasnet_ex_RMA_PutNBIVal(
+        team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
+    ) -> c_int {
+        let from = low_order_bytes((&raw const value).cast_mut(), len)?;
+        start_implicit(Operation::PutNow(from), remote(team, rank, to, len)?)
+    }
+}

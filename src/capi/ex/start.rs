@@ -1,0 +1,115 @@
+//! Init and attach.
+
+use super::objects::{own_segment, primordial};
+use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
+use crate::capi::job::{attach, init};
+use crate::capi::{ERR_BAD_ARG, OK};
+use crate::error::UserError;
+use crate::ex::{self, Bound, Client, Endpoint, Segment, Team};
+use std::ffi::{CStr, c_char, c_int};
+use vgasnet_protocol::collectives::TEAM_ALL;
+
+/// Segments are multiples of this for the client: `GASNET_PAGESIZE`.
+const PAGE_BYTES: usize = 4096;
+
+/// `GEX_FLAG_USES_GASNET1` and `GEX_FLAG_DEFER_THREADS`.
+const CLIENT_FLAGS: u32 = 1 | 1 << 1;
+
+/// Writes the handles of the job's objects to the places that are not null.
+///
+/// # Safety
+/// Each pointer is null, or valid for writes.
+unsafe fn tell(client: *mut *mut Client, endpoint: *mut *mut Endpoint, team: *mut *mut Team) -> Result<(), Refusal> {
+    let objects = primordial()?;
+    // SAFETY: each pointer is null, or valid for writes.
+    unsafe {
+        if let Some(client) = client.as_mut() {
+            *client = (&raw const objects.client).cast_mut();
+        }
+        if let Some(endpoint) = endpoint.as_mut() {
+            *endpoint = (&raw const objects.endpoint).cast_mut();
+        }
+        if let Some(team) = team.as_mut() {
+            *team = (&raw const objects.team).cast_mut();
+        }
+    }
+    Ok(())
+}
+
+entry_points! {
+    unsafe fn vgasnet_ex_Client_Init(
+        client: *mut *mut Client, endpoint: *mut *mut Endpoint, team: *mut *mut Team, name: *const c_char, argc: *mut c_int,
+        argv: *mut *mut *mut c_char, flags: u32,
+    ) -> c_int {
+        if name.is_null() || *name == 0 {
+            return Err(Refusal::bad_argument("the client has no name; give one, as \"UPCXX\""));
+        }
+        if flags & !CLIENT_FLAGS != 0 {
+            let line = format!("flags {flags:#x}; give GEX_FLAG_USES_GASNET1 and GEX_FLAG_DEFER_THREADS, or neither");
+            return Err(Refusal::bad_argument(line));
+        }
+        let code = init(argc, argv)?;
+        if code == OK {
+            ex::start(CStr::from_ptr(name), flags);
+            tell(client, endpoint, team)?;
+        }
+        Ok(code)
+    }
+
+    unsafe fn vgasnet_ex_QueryGexObjects(
+        client: *mut *mut Client, endpoint: *mut *mut Endpoint, team: *mut *mut Team, segment: *mut *mut Segment,
+    ) {
+        tell(client, endpoint, team)?;
+        if let Some(segment) = segment.as_mut() {
+            *segment = own_segment();
+        }
+        Ok(())
+    }
+
+    unsafe fn vgasnet_ex_Segment_Attach(segment: *mut *mut Segment, team: *const Team, size_bytes: usize) -> c_int {
+        let most_bytes = initialised()?.max_local_segment_bytes();
+        if !std::ptr::eq(team, &primordial()?.team) {
+            ex::find(team)?;
+            return Err(Refusal::bad_argument("the team is not that of all ranks, which gex_Client_Init has returned"));
+        }
+        let rounded_bytes = size_bytes.checked_next_multiple_of(PAGE_BYTES).filter(|bytes| *bytes > 0);
+        let Some(size_bytes) = rounded_bytes else {
+            let line = format!("a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize");
+            return Err(Refusal::bad_argument(line));
+        };
+        let code = attach(size_bytes, &mut [])?;
+        if code == OK {
+            exchange(size_bytes)?;
+            if let Some(segment) = segment.as_mut() {
+                *segment = own_segment();
+            }
+        }
+        Ok(code)
+    }
+
+    unsafe fn vgasnet_ex_System_QueryProgressThreads(
+        client: *const Client, count: *mut u32, info: *mut *const std::ffi::c_void, flags: u32,
+    ) -> c_int {
+        const DEFERS: u32 = 1 << 1;
+        let refused = |what: &str| Refusal::with_code(ERR_BAD_ARG, UserError::new(what));
+        let client = ex::find(client)?;
+        if count.is_null() || info.is_null() || flags != 0 {
+            return Err(refused("a null pointer, or flags that are not 0; give places for the number and the array"));
+        }
+        if client.flags & DEFERS == 0 {
+            let line = UserError::new("the client was not initialised with GEX_FLAG_DEFER_THREADS; do that first");
+            return Err(Refusal::with_code(crate::capi::ERR_RESOURCE, line));
+        }
+        (*count, *info) = (0, std::ptr::null());
+        Ok(OK)
+    }
+}
+
+/// Tells all ranks how large each has asked its segment to be. All have attached when this returns.
+fn exchange(size_bytes: usize) -> Result<(), Refusal> {
+    let runtime = attached()?;
+    let sizes = runtime.coll().gather_all(TEAM_ALL, size_bytes as u64)?;
+    let bounds = runtime.space().segments.iter().zip(sizes);
+    ex::note_bound(bounds.map(|(segment, size)| Bound { address: segment.base, size_bytes: size as usize }).collect());
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Events: roots, which are handles of operations, and their leaves.
+//!
+//! A leaf is the handle of its root with the number of its category. So the same root has the same leaves, they need no memory of their
+//! own, and any thread may test them or wait for them. No part of an operation is known to be over before all of it is, so a leaf is done
+//! when nothing is pending for its root. What is over when the operation has begun has no leaf: its event is the invalid one.
+
+use crate::error::UserError;
+use crate::ops::Ops;
+use crate::request::{CompletionId, Completions, Handle};
+
+/// The category of a leaf, in the bits that numbers of completions leave free.
+const CATEGORY_SHIFT: u32 = Completions::NUMBER_BITS;
+const CATEGORY_MASK: u64 = (1 << (u32::BITS - CATEGORY_SHIFT)) - 1;
+
+/// Which part of an operation a leaf is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Category {
+    /// Gets.
+    Get = 1,
+    /// Puts.
+    Put,
+    /// Active Messages.
+    Message,
+    /// The memory that a put reads.
+    Source,
+    /// Atomic operations.
+    Atomic,
+}
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event(Handle);
+
+/// The events that a sync finds in an array.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Done, and the client's no more.
+    pub complete: usize,
+    /// Not done.
+    pub pending: usize,
+}
+
+impl Event {
+    /// The root of an operation.
+    pub fn root(handle: Handle) -> Event {
+        Event(handle)
+    }
+
+    /// The event that a client hands back; `None` for the invalid one.
+    #[inline]
+    pub fn from_bits(bits: u64) -> Option<Event> {
+        Handle::from_bits(bits).map(Event)
+    }
+
+    /// The event as the client keeps it.
+    pub fn to_bits(self) -> u64 {
+        self.0.to_bits()
+    }
+
+    fn is_leaf(self) -> bool {
+        self.0.to_bits() >> CATEGORY_SHIFT & CATEGORY_MASK != 0
+    }
+
+    /// The operation's handle.
+    fn of_root(self) -> Handle {
+        Handle::from_bits(self.0.to_bits() & !(CATEGORY_MASK << CATEGORY_SHIFT)).expect("a handle has its generation")
+    }
+
+    /// The leaf of a root.
+    ///
+    /// # Errors
+    /// The event is a leaf itself, or no operation in flight.
+    pub fn leaf(self, category: Category, completions: &Completions) -> Result<Event, UserError> {
+        if self.is_leaf() {
+            return Err(UserError::new(format!("event {:#x} is a leaf; give its root", self.to_bits())));
+        }
+        completions.find(self.0)?;
+        let bits = self.0.to_bits() | (category as u64) << CATEGORY_SHIFT;
+        Ok(Event(Handle::from_bits(bits).expect("more than a handle")))
+    }
+
+    /// The completion for which the event waits, unless it is a leaf whose root is synced.
+    fn completion(self, completions: &Completions) -> Result<Option<CompletionId>, UserError> {
+        if !self.is_leaf() {
+            return completions.find(self.0).map(Some);
+        }
+        Ok(completions.find(self.of_root()).ok())
+    }
+}
+
+/// Whether an event is done. If it is a root, it names nothing any more.
+///
+/// # Errors
+/// The event is a root that was synced before, or never given out.
+#[inline]
+pub fn test(event: Event, ops: &Ops) -> Result<bool, UserError> {
+    let completions = ops.completions();
+    let Some(completion) = event.completion(completions)? else { return Ok(true) };
+    let is_done = completions.is_done(completion);
+    if is_done && !event.is_leaf() {
+        completions.end(completion);
+    }
+    Ok(is_done)
+}
+
+/// Waits for an event, running handlers. If it is a root, it names nothing any more.
+///
+/// # Errors
+/// As [`test`].
+pub fn wait(event: Event, ops: &Ops) -> Result<(), UserError> {
+    let Some(completion) = event.completion(ops.completions())? else { return Ok(()) };
+    if event.is_leaf() {
+        // Its root stays, for the client to sync.
+        ops.driver().wait(completion);
+    } else {
+        ops.driver().finish(completion);
+    }
+    Ok(())
+}
+
+/// Tests all events of an array, and has `spend` take out those that are done. Leaves come first, so that one beside its root in an array
+/// is never one of a root that is gone.
+///
+/// # Errors
+/// As [`test`].
+pub fn sweep(events: &mut [u64], ops: &Ops) -> Result<Found, UserError> {
+    let mut found = Found::default();
+    for leaves in [true, false] {
+        for bits in &mut *events {
+            let Some(event) = Event::from_bits(*bits).filter(|event| event.is_leaf() == leaves) else { continue };
+            if test(event, ops)? {
+                *bits = 0;
+                found.complete += 1;
+            } else {
+                found.pending += 1;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Waits until at least one event of an array is done.
+///
+/// # Errors
+/// As [`test`].
+pub fn wait_any(events: &[u64], ops: &Ops) -> Result<(), UserError> {
+    let completions = ops.completions();
+    let awaited = events.iter().filter_map(|bits| Event::from_bits(*bits)).map(|event| event.completion(completions));
+    let awaited: Vec<Option<CompletionId>> = awaited.collect::<Result<_, _>>()?;
+    if !awaited.is_empty() {
+        let is_done = |one: &Option<CompletionId>| one.is_none_or(|completion| completions.is_done(completion));
+        ops.driver().wait_until(&|| awaited.iter().any(is_done));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_leaf_has_identity_and_lives_as_long_as_its_root() {
+        let completions = Completions::default();
+        let (id, other) = (completions.begin(), completions.begin());
+        completions.add(id);
+        let root = Event::root(completions.handle(id));
+        let leaf = |category| root.leaf(category, &completions).expect("in flight");
+        assert_eq!(leaf(Category::Source), leaf(Category::Source));
+        assert_ne!(leaf(Category::Source), leaf(Category::Put));
+        assert!(leaf(Category::Source).is_leaf() && !root.is_leaf());
+        let of_other = Event::root(completions.handle(other)).leaf(Category::Source, &completions);
+        assert_ne!(of_other, Ok(leaf(Category::Source)));
+        assert!(leaf(Category::Get).leaf(Category::Get, &completions).is_err(), "a leaf has no leaves");
+        let kept = leaf(Category::Source);
+        assert_eq!(kept.completion(&completions), Ok(Some(id)));
+        assert!(completions.find(kept.0).is_err(), "GASNet-1 does not know leaves");
+        completions.finish(id);
+        completions.end(id);
+        assert_eq!(kept.completion(&completions), Ok(None));
+        assert!(root.completion(&completions).is_err() && root.leaf(Category::Source, &completions).is_err());
+    }
+}

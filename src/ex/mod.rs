@@ -1,0 +1,22 @@
+//! What GASNet-EX has beside GASNet-1: clients, endpoints, segments and teams as objects, events with leaves, messages whose
+//! payload is negotiated.
+//!
+//! There is one client, with one endpoint, in each process. The operations themselves are those of the rooms below.
+//!
+//! Source: GASNet-EX (specification 0.19).
+
+mod barrier;
+mod events;
+mod objects;
+mod primordial;
+mod system;
+mod teams;
+
+pub use barrier::start as start_barrier;
+pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
+pub use objects::{Object, find};
+pub use primordial::{
+    Bound, Client, Endpoint, Primordial, Segment, bound, bound_of_rank, note_bound, primordial, start,
+};
+pub use system::{RankInfo, Ranks, host, nbrhd, position};
+pub use teams::{Team, jobrank, jobrank_if_any, pair};

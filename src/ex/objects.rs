@@ -1,0 +1,146 @@
+//! What the client's objects have in common: a mark, by which a handle is told from others, and the client's data.
+
+use crate::error::UserError;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// Begins every object.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Header {
+    /// The object's kind while it exists, afterwards 0.
+    mark: AtomicU64,
+    /// The client's; null at first.
+    cdata: AtomicPtr<c_void>,
+}
+
+/// A kind of object. Its memory is never given back to the system, so that a handle of one that is gone is seen to be that.
+///
+/// # Safety
+/// The object begins with its header.
+pub unsafe trait Object: Sized {
+    /// Tells the kind from others.
+    const MARK: u64;
+    /// What the client calls it: "team".
+    const WHAT: &'static str;
+
+    /// Its header.
+    fn header(&self) -> &Header;
+
+    /// The client's data.
+    fn cdata(&self) -> *mut c_void {
+        self.header().cdata.load(Ordering::Acquire)
+    }
+
+    /// Sets the client's data.
+    fn set_cdata(&self, cdata: *mut c_void) {
+        self.header().cdata.store(cdata, Ordering::Release);
+    }
+
+    #[allow(dead_code)] // Teams that are destroyed will use it.
+    /// The object is gone: [`find`] refuses its handle from now on.
+    fn retire(&self) {
+        self.header().mark.store(0, Ordering::Release);
+    }
+}
+
+impl Header {
+    /// That of a new object of a kind.
+    pub fn of<T: Object>() -> Header {
+        Header { mark: AtomicU64::new(T::MARK), cdata: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+}
+
+/// The object that a handle names.
+///
+/// # Errors
+/// The handle is null, or that of an object of another kind or of one that is gone.
+///
+/// # Safety
+/// The handle is null, or has been that of an object.
+#[inline]
+pub unsafe fn find<'a, T: Object>(handle: *const T) -> Result<&'a T, UserError> {
+    // SAFETY: as the caller says.
+    unsafe { find_if_any(handle) }.ok_or_else(|| none(handle))
+}
+
+/// As [`find`], `None` where that refuses.
+///
+/// # Safety
+/// As for [`find`].
+#[inline(always)]
+pub(super) unsafe fn find_if_any<'a, T: Object>(handle: *const T) -> Option<&'a T> {
+    if handle.is_null() || handle.addr() % align_of::<Header>() != 0 {
+        return None;
+    }
+    // SAFETY: the handle is that of an object, whose memory is never given back and begins with a header, whatever its kind. The mark
+    // tells whether it is one of this kind.
+    unsafe { ((*handle.cast::<Header>()).mark.load(Ordering::Acquire) == T::MARK).then(|| &*handle) }
+}
+
+#[cold]
+fn none<T>(handle: *const T) -> UserError
+where
+    T: Object,
+{
+    let what = T::WHAT;
+    UserError::new(if handle.is_null() {
+        format!("the {what} is the invalid handle; give one that the library has returned")
+    } else {
+        format!(
+            "{handle:?} is no {what}: it was destroyed, or is something else; give one that the library has returned"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(C)]
+    #[derive(Debug)]
+    struct One(Header);
+    #[repr(C)]
+    #[derive(Debug)]
+    struct Other(Header);
+
+    // SAFETY: it is nothing but its header.
+    unsafe impl Object for One {
+        const MARK: u64 = 1;
+        const WHAT: &'static str = "one";
+        fn header(&self) -> &Header {
+            &self.0
+        }
+    }
+    // SAFETY: as above.
+    unsafe impl Object for Other {
+        const MARK: u64 = 2;
+        const WHAT: &'static str = "other";
+        fn header(&self) -> &Header {
+            &self.0
+        }
+    }
+
+    #[test]
+    fn a_handle_names_an_object_of_its_kind_while_that_exists() {
+        let one = One(Header::of::<One>());
+        let handle = &raw const one;
+        // SAFETY: the handles are null, or those of objects.
+        unsafe {
+            assert!(find(handle).is_ok_and(|found| std::ptr::eq(found, handle)));
+            assert!(find(handle.cast::<Other>()).is_err() && find::<One>(std::ptr::null()).is_err());
+            assert!(find(handle.wrapping_byte_add(1)).is_err());
+            one.retire();
+            assert!(find(handle).expect_err("it is gone").to_string().contains("is no one"));
+        }
+    }
+
+    #[test]
+    fn cdata_is_null_at_first() {
+        let one = One(Header::of::<One>());
+        assert!(one.cdata().is_null());
+        let data = std::ptr::without_provenance_mut(7);
+        one.set_cdata(data);
+        assert_eq!(one.cdata(), data);
+    }
+}

@@ -1,0 +1,133 @@
+//! The objects that a job begins with: the client, its endpoint, the team of all ranks, and after attach the segment.
+
+use super::objects::{Header, Object};
+use super::teams::Team;
+use crate::job;
+use std::ffi::{CStr, CString};
+use std::sync::OnceLock;
+
+/// `gex_Client_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Client {
+    header: Header,
+    /// As the program gave them to init.
+    pub flags: u32,
+    /// As the program gave it to init.
+    pub name: CString,
+}
+
+/// `gex_EP_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Endpoint {
+    header: Header,
+    /// Its number among the endpoints of this process.
+    pub index: u16,
+}
+
+/// `gex_Segment_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Segment {
+    header: Header,
+    /// Where it is.
+    pub bound: Bound,
+}
+
+/// Where a rank's segment is, in the address space of that rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The first address.
+    pub address: usize,
+    /// The size that the rank asked for.
+    pub size_bytes: usize,
+}
+
+// SAFETY: each begins with its header.
+unsafe impl Object for Client {
+    const MARK: u64 = 0x7667_636c_6965_6e74;
+    const WHAT: &'static str = "client";
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+// SAFETY: as above.
+unsafe impl Object for Endpoint {
+    const MARK: u64 = 0x7667_656e_6470_6f69;
+    const WHAT: &'static str = "endpoint";
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+// SAFETY: as above.
+unsafe impl Object for Segment {
+    const MARK: u64 = 0x7667_7365_676d_656e;
+    const WHAT: &'static str = "segment";
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+/// The objects of a job from init on.
+#[derive(Debug)]
+pub struct Primordial {
+    /// The one client.
+    pub client: Client,
+    /// Its endpoint.
+    pub endpoint: Endpoint,
+    /// The team of all ranks.
+    pub team: Team,
+}
+
+static PRIMORDIAL: OnceLock<Primordial> = OnceLock::new();
+static BOUND: OnceLock<Box<[Bound]>> = OnceLock::new();
+static SEGMENT: OnceLock<Segment> = OnceLock::new();
+
+/// The objects of this job, for a client of this name if there are none yet. `None` before init.
+pub fn start(name: &CStr, flags: u32) -> Option<&'static Primordial> {
+    let conduit = job::job()?.conduit();
+    Some(PRIMORDIAL.get_or_init(|| Primordial {
+        client: Client { header: Header::of::<Client>(), flags, name: name.to_owned() },
+        endpoint: Endpoint { header: Header::of::<Endpoint>(), index: 0 },
+        team: Team::of_all(conduit.rank().0, conduit.ranks()),
+    }))
+}
+
+/// `GEX_FLAG_USES_GASNET1`: what a job that was started by GASNet-1's init has for flags.
+const USES_GASNET1: u32 = 1;
+
+/// The objects of this job, whoever has started it. `None` before init.
+#[inline]
+pub fn primordial() -> Option<&'static Primordial> {
+    PRIMORDIAL.get().or_else(|| start(c"GASNET1", USES_GASNET1))
+}
+
+/// Notes where the segments of all ranks are: as large as they have asked for.
+pub fn note_bound(bound: Box<[Bound]>) {
+    // There is one attach, so nothing is there.
+    let _ = BOUND.set(bound);
+}
+
+/// Where a rank of the job has its segment; `None` if it has none, or before attach.
+#[inline]
+pub fn bound_of_rank(rank: u32) -> Option<Bound> {
+    let all = BOUND.get().map(|bound| &**bound).or_else(bound_by_gasnet1)?;
+    let bound = all.get(rank as usize).copied()?;
+    (bound.size_bytes > 0).then_some(bound)
+}
+
+/// Where segments are that GASNet-1's attach has made: they are as large as that tells.
+#[cold]
+fn bound_by_gasnet1() -> Option<&'static [Bound]> {
+    let segments = &job::runtime()?.space().segments;
+    let bound = |segment: &crate::memory::Segment| Bound { address: segment.base, size_bytes: segment.size_bytes };
+    Some(BOUND.get_or_init(|| segments.iter().map(bound).collect()))
+}
+
+/// This rank's segment, if it has one.
+pub fn bound() -> Option<&'static Segment> {
+    let rank = job::job()?.conduit().rank().0;
+    let bound = bound_of_rank(rank)?;
+    Some(SEGMENT.get_or_init(|| Segment { header: Header::of::<Segment>(), bound }))
+}

@@ -1,0 +1,81 @@
+//! Where ranks are. A rank is its own neighbourhood, since no other rank can load from its segment; the ranks of a machine are a host.
+
+use crate::job;
+use std::sync::OnceLock;
+use vgasnet_protocol::Rank;
+
+/// `gex_RankInfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankInfo {
+    /// The rank in the job.
+    pub jobrank: u32,
+}
+
+/// Some ranks of the job in their order, with this one.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranks {
+    /// All of them.
+    pub all: &'static [RankInfo],
+    /// Which of them this rank is.
+    pub me: usize,
+}
+
+/// A place among all neighbourhoods and hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// How many neighbourhoods there are, and which is this rank's.
+    pub nbrhd: (u32, u32),
+    /// How many hosts there are, and which is this rank's.
+    pub host: (u32, u32),
+}
+
+/// This rank's neighbourhood: itself. `None` before init.
+pub fn nbrhd() -> Option<Ranks> {
+    static NBRHD: OnceLock<[RankInfo; 1]> = OnceLock::new();
+    let jobrank = job::job()?.conduit().rank().0;
+    Some(Ranks { all: NBRHD.get_or_init(|| [RankInfo { jobrank }]), me: 0 })
+}
+
+/// The ranks of this rank's machine. `None` before init.
+pub fn host() -> Option<Ranks> {
+    static HOST: OnceLock<Box<[RankInfo]>> = OnceLock::new();
+    let conduit = job::job()?.conduit();
+    let (own, here) = (conduit.rank(), conduit.host_of(conduit.rank()));
+    let all = HOST.get_or_init(|| {
+        let of_host = (0..conduit.ranks()).filter(|rank| conduit.host_of(Rank(*rank)) == here);
+        of_host.map(|jobrank| RankInfo { jobrank }).collect()
+    });
+    let me = all.iter().position(|info| info.jobrank == own.0).expect("this rank is on its host");
+    Some(Ranks { all, me })
+}
+
+/// This rank's place. `None` before init.
+pub fn position() -> Option<Position> {
+    static POSITION: OnceLock<Position> = OnceLock::new();
+    let conduit = job::job()?.conduit();
+    Some(*POSITION.get_or_init(|| {
+        let hosts: Vec<u32> = (0..conduit.ranks()).map(|rank| conduit.host_of(Rank(rank))).collect();
+        Position { nbrhd: (conduit.ranks(), conduit.rank().0), host: among(&hosts, conduit.rank().index()) }
+    }))
+}
+
+/// How many different numbers there are, and the place of the one at `me` in the order in which they come first.
+fn among(numbers: &[u32], me: usize) -> (u32, u32) {
+    let is_first = |at: &usize| !numbers[..*at].contains(&numbers[*at]);
+    let first: Vec<u32> = (0..numbers.len()).filter(is_first).map(|at| numbers[at]).collect();
+    let place = first.iter().position(|number| *number == numbers[me]).expect("every number comes a first time");
+    (first.len() as u32, place as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_counted_as_they_come() {
+        let hosts = [9, 4, 9, 7, 4];
+        assert_eq!([0, 1, 2, 3, 4].map(|me| among(&hosts, me)), [(3, 0), (3, 1), (3, 0), (3, 2), (3, 1)]);
+        assert_eq!(among(&[5], 0), (1, 0));
+    }
+}

@@ -1,0 +1,176 @@
+//! Teams as GASNet-EX has them: ranks of the job in an order. And pairs of endpoints, which stand for the team of all ranks.
+
+use super::objects::{Header, Object, find, find_if_any};
+use crate::error::UserError;
+use vgasnet_protocol::collectives::TEAM_ALL;
+
+/// No rank: `GEX_RANK_INVALID`.
+const NO_RANK: u32 = u32::MAX;
+
+/// `gex_TM_t`, as this rank's member of the team.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Team {
+    header: Header,
+    /// This rank's place in the team.
+    pub rank: u32,
+    /// How many members it has.
+    pub size: u32,
+    /// As the client gave them when it was made.
+    pub flags: u32,
+    /// Its number among the teams of collectives.
+    pub id: u64,
+    /// `None` for the team of all ranks in their order.
+    members: Option<Members>,
+}
+
+/// Which ranks a team has.
+#[derive(Debug)]
+struct Members {
+    /// The rank in the job of each member.
+    jobranks: Box<[u32]>,
+    /// The rank in the team of each rank of the job, or [`NO_RANK`].
+    ranks: Box<[u32]>,
+}
+
+// SAFETY: it begins with its header.
+unsafe impl Object for Team {
+    const MARK: u64 = 0x7667_7465_616d_5f5f;
+    const WHAT: &'static str = "team";
+    fn header(&self) -> &Header {
+        &self.header
+    }
+}
+
+impl Team {
+    /// That of all ranks, as this rank has it.
+    pub fn of_all(rank: u32, size: u32) -> Team {
+        Team { header: Header::of::<Team>(), rank, size, flags: 0, id: TEAM_ALL, members: None }
+    }
+
+    #[allow(dead_code)] // Teams that are split will use it.
+    /// One of these ranks of a job of so many, of which this rank is the one at `rank`. Collectives know it by `id`.
+    pub fn new(id: u64, rank: u32, jobranks: Box<[u32]>, job_size: u32, flags: u32) -> Team {
+        let mut ranks = vec![NO_RANK; job_size as usize].into_boxed_slice();
+        for (rank, jobrank) in (0..).zip(&jobranks) {
+            ranks[*jobrank as usize] = rank;
+        }
+        let size = jobranks.len() as u32;
+        let members = Some(Members { jobranks, ranks });
+        Team { header: Header::of::<Team>(), rank, size, flags, id, members }
+    }
+
+    /// The rank in the job of a member.
+    ///
+    /// # Errors
+    /// There is no such member.
+    #[inline]
+    pub fn jobrank(&self, rank: u32) -> Result<u32, UserError> {
+        self.jobrank_if_any(rank).ok_or_else(|| self.no_such_rank(rank))
+    }
+
+    #[inline(always)]
+    fn jobrank_if_any(&self, rank: u32) -> Option<u32> {
+        match &self.members {
+            _ if rank >= self.size => None,
+            None => Some(rank),
+            Some(members) => members.jobranks.get(rank as usize).copied(),
+        }
+    }
+
+    /// The rank in the team of a rank of the job, if it is a member.
+    #[inline]
+    pub fn rank_of(&self, jobrank: u32) -> Option<u32> {
+        match &self.members {
+            None => (jobrank < self.size).then_some(jobrank),
+            Some(members) => members.ranks.get(jobrank as usize).copied().filter(|rank| *rank != NO_RANK),
+        }
+    }
+
+    #[cold]
+    fn no_such_rank(&self, rank: u32) -> UserError {
+        UserError::new(format!("there is no rank {rank} in this team; its ranks are 0 to {}", self.size - 1))
+    }
+}
+
+/// The pair of the one endpoint of this process and those of the same index: bit 0 tells a pair from a team.
+const PAIR: usize = 1;
+
+/// `gex_TM_Pair` of endpoints with these indices.
+///
+/// # Errors
+/// There is no such endpoint.
+pub fn pair(local_index: u16, remote_index: u16) -> Result<*mut Team, UserError> {
+    if (local_index, remote_index) != (0, 0) {
+        return Err(no_such_endpoint(remote_index));
+    }
+    Ok(std::ptr::without_provenance_mut(PAIR))
+}
+
+#[cold]
+fn no_such_endpoint(index: u16) -> UserError {
+    UserError::new(format!("there is no endpoint {index}; each process has one, with index 0 (GASNET_MAXEPS is 1)"))
+}
+
+/// The rank in the job that a team, or a pair, and a rank in it name. With a pair the rank may be any number, for the operation to
+/// refuse.
+///
+/// # Errors
+/// There is no such team, or no such rank in it.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object.
+#[inline(always)]
+pub unsafe fn jobrank(team: *const Team, rank: u32) -> Result<u32, UserError> {
+    if team.addr() == PAIR {
+        return Ok(rank);
+    }
+    // SAFETY: the handle is null, or has been that of an object: `find` refuses one with bit 0 set.
+    unsafe { find(team) }?.jobrank(rank)
+}
+
+/// As [`jobrank`], `None` where that refuses.
+///
+/// # Safety
+/// As for [`jobrank`].
+#[inline(always)]
+pub unsafe fn jobrank_if_any(team: *const Team, rank: u32) -> Option<u32> {
+    if team.addr() == PAIR {
+        return Some(rank);
+    }
+    // SAFETY: as the caller says.
+    unsafe { find_if_any(team) }?.jobrank_if_any(rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_of_a_team_and_of_the_job_name_each_other() {
+        let all = Team::of_all(1, 3);
+        assert_eq!((all.jobrank(2).ok(), all.rank_of(2), all.rank_of(3)), (Some(2), Some(2), None));
+        assert!(all.jobrank(3).is_err());
+        let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+        assert_eq!((some.jobrank(0).ok(), some.jobrank(1).ok()), (Some(4), Some(1)));
+        assert_eq!(
+            some.jobrank(2).expect_err("two members").to_string(),
+            "there is no rank 2 in this team; its ranks are 0 to 1"
+        );
+        assert_eq!([0, 1, 4, 5, 6].map(|rank| some.rank_of(rank)), [None, Some(1), Some(0), None, None]);
+    }
+
+    #[test]
+    fn a_pair_stands_for_all_ranks() {
+        let both = pair(0, 0).expect("the one endpoint");
+        assert!(pair(0, 1).is_err() && pair(1, 0).is_err());
+        // SAFETY: a pair, a null pointer, and the handle of an object.
+        unsafe {
+            assert_eq!(jobrank(both, 9).ok(), Some(9));
+            assert!(jobrank(std::ptr::null(), 0).is_err());
+            assert!(jobrank(both.wrapping_byte_add(2), 0).is_err());
+            let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+            assert_eq!(jobrank(&some, 1).ok(), Some(1));
+        }
+    }
+}

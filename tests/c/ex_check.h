@@ -1,0 +1,66 @@
+/* The common part of the test programs of GASNet-EX: the job, and checks that end it. Valid as C99 and as C++11. */
+#ifndef EX_CHECK_H
+#define EX_CHECK_H
+
+#include <gasnetex.h>
+
+#define CHECK(condition) \
+    do { \
+        if (!(condition)) check_failed(__FILE__, __LINE__, #condition); \
+    } while (0)
+
+/* Both sides are unsigned. */
+#define CHECK_EQ(is, should) check_equal(__FILE__, __LINE__, #is, (uint64_t)(is), (uint64_t)(should))
+
+static inline void check_failed(const char *file, int line, const char *what) {
+    fprintf(stderr, "check: rank %u: %s:%d: %s does not hold\n", gex_System_QueryJobRank(), file, line, what);
+    gasnet_exit(1);
+}
+
+static inline void check_equal(const char *file, int line, const char *what, uint64_t is, uint64_t should) {
+    if (is == should) return;
+    fprintf(stderr, "check: rank %u: %s:%d: %s is %#" PRIx64 " and should be %#" PRIx64 "\n", gex_System_QueryJobRank(), file,
+            line, what, is, should);
+    gasnet_exit(1);
+}
+
+/* The objects that the job begins with, and what they say. */
+struct ex_job {
+    gex_Client_t client;
+    gex_EP_t ep;
+    gex_TM_t tm;
+    gex_Segment_t segment;
+    gex_Rank_t me, ranks;
+    char *base;
+    uintptr_t size;
+};
+
+/* Starts the job. */
+static inline struct ex_job ex_start(void) {
+    struct ex_job job = {0, 0, 0, 0, 0, 0, 0, 0};
+    CHECK(gex_Client_Init(&job.client, &job.ep, &job.tm, "CHECK", NULL, NULL, 0) == GASNET_OK);
+    job.me = gex_TM_QueryRank(job.tm);
+    job.ranks = gex_TM_QuerySize(job.tm);
+    return job;
+}
+
+/* Attaches a segment of so many pools, and handlers before that. */
+static inline void ex_attach(struct ex_job *job, unsigned pools, gex_AM_Entry_t *table, size_t entries) {
+    const char *pool = getenv("CHECK_POOL_BYTES");
+    CHECK(pool != NULL);
+    CHECK(gex_EP_RegisterHandlers(job->ep, table, entries) == GASNET_OK);
+    CHECK(gex_Segment_Attach(&job->segment, job->tm, (uintptr_t)(pools * strtoull(pool, NULL, 10))) == GASNET_OK);
+    job->base = (char *)gex_Segment_QueryAddr(job->segment);
+    job->size = gex_Segment_QuerySize(job->segment);
+}
+
+/* The first address of a rank's segment. */
+static inline char *ex_base(gex_TM_t tm, gex_Rank_t rank) {
+    void *base = NULL;
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(tm, rank, &base, NULL, NULL, 0));
+    return (char *)base;
+}
+
+static inline void ex_barrier(const struct ex_job *job) { gex_Event_Wait(gex_Coll_BarrierNB(job->tm, 0)); }
+
+#endif
