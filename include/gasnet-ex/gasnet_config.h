@@ -18,4 +18,9 @@
 #define GASNETT_SPEC_VERSION_MAJOR 1
 #define GASNETT_SPEC_VERSION_MINOR 20
 
+/* As GASNet's own file of this name, which tells what its configure has found; clients ask for this. */
+#ifndef HAVE_PTHREAD_H
+#define HAVE_PTHREAD_H 1
+#endif
+
 #endif

@@ -30,5 +30,6 @@
 #include "gex_objects.h"
 #include "gex_events.h"
 #include "gex_messages.h"
+#include "gex_prepared.h"
 
 #endif

@@ -93,7 +93,7 @@ impl Am {
     ///
     /// # Safety
     /// As [`Am::request`]; the envelope has passed `check`.
-    pub(super) unsafe fn post_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<bool, UserError> {
+    unsafe fn post_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<bool, UserError> {
         let (to, cost) = (held.to, envelope.cost());
         let is_placed = envelope.payload_bytes > PAYLOAD_BYTES_MAX;
         if let Destination::Segment(address) = envelope.destination {
@@ -109,20 +109,31 @@ impl Am {
         Ok(true)
     }
 
-    /// Sends a request that has credit, and waits for the pages of a payload that is too long for messages.
+    /// Sends a request that has credit for it at least, and waits for the pages of a payload that is too long for messages, unless it is
+    /// immediate. Returns whether it did; if so, the credit is used up.
     ///
     /// # Errors
-    /// Such a payload cannot be put.
+    /// As [`Am::request`].
     ///
     /// # Safety
-    /// As [`Am::request`]; the envelope has passed `check`.
-    pub unsafe fn send_held(&self, held: &HeldCredit, envelope: &Envelope) -> Result<(), UserError> {
+    /// As [`Am::request`].
+    pub unsafe fn send_held(
+        &self,
+        held: &HeldCredit,
+        envelope: &Envelope,
+        is_immediate: bool,
+    ) -> Result<bool, UserError> {
+        self.check(held.to.0, envelope)?;
+        if is_immediate {
+            // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
+            return unsafe { self.post_held(held, envelope) };
+        }
         // SAFETY: the payload is valid for its length.
         let is_placed = unsafe { self.place(held.to, envelope)? };
         self.give_back_rest(held, envelope.cost());
         // SAFETY: the payload is valid for its length, and the envelope has passed `check`.
         unsafe { self.post_placed(held.to, envelope, is_placed, Haste::Now) };
-        Ok(())
+        Ok(true)
     }
 
     /// Gives back what a request does not need of its credit.

@@ -20,7 +20,7 @@ mod pauses;
 mod run;
 mod send;
 
-pub use caller::is_in_handler;
+pub use caller::{is_in_handler, running_handler};
 pub use description::Description;
 pub use flow::{WINDOW_COST, WINDOW_REQUESTS};
 pub use handler_queue::{Backlog, PAYLOAD_BYTES_MAX};

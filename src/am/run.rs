@@ -65,14 +65,24 @@ impl Token {
         self.handler
     }
 
-    /// Uses up the one reply that the message may have. Returns the message's cost.
-    pub(super) fn take_reply(&self) -> Result<u32, UserError> {
+    /// Refuses a reply to a message that may have none any more.
+    ///
+    /// # Errors
+    /// The message is a reply itself, or was replied to.
+    pub fn check_reply(&self) -> Result<(), UserError> {
         if self.is_reply {
             return Err(UserError::new("the handler of a reply replies; only handlers of requests may"));
         }
-        if self.replied.replace(true) {
+        if self.replied.get() {
             return Err(UserError::new("a request is replied to twice; it may be once"));
         }
+        Ok(())
+    }
+
+    /// Uses up the one reply that the message may have. Returns the message's cost.
+    pub(super) fn take_reply(&self) -> Result<u32, UserError> {
+        self.check_reply()?;
+        self.replied.set(true);
         Ok(self.cost)
     }
 }
@@ -126,7 +136,7 @@ impl Am {
             }
         };
         let frame = Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes };
-        self.call(handler, category, frame, &args, rank);
+        self.call(handler, category, frame, &args, &token);
     }
 
     /// Runs the handler of the message that became complete first. Returns whether there was one.
@@ -141,7 +151,7 @@ impl Am {
         let place = self.payload_place(&mut incoming).unwrap_or_else(|line| self.driver().fail(CALL, &line));
         let frame =
             Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes: head.payload_bytes as usize };
-        self.call(head.handler, head.category, frame, &incoming.args, from);
+        self.call(head.handler, head.category, frame, &incoming.args, &token);
         if from == self.space().rank {
             // No message takes it back, replied to or not.
             let amount = Amount { requests: 1, cost: token.cost };
@@ -189,7 +199,8 @@ impl Am {
         })
     }
 
-    fn call(&self, index: u8, category: Category, frame: Frame, args: &Args, from: Rank) {
+    fn call(&self, index: u8, category: Category, frame: Frame, args: &Args, token: &Token) {
+        let from = token.from;
         if let Some(handler) = self.messages.library_handler().filter(|_| index == LIBRARY) {
             caller::in_handler(|| handler(from, args, frame.payload, frame.payload_bytes));
             return self.driver().notify();
@@ -199,6 +210,9 @@ impl Am {
                 format!("rank {from} sent a message for handler {index}, which is not registered here; see attach");
             self.driver().fail(CALL, &UserError::new(line));
         };
+        if self.ops.is_strict() {
+            self.check_description(category, args, token);
+        }
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
         let _uncancelled = CancellationGuard::new();
         // SAFETY: the client registered the function for messages of this category and so many arguments (GASNet-1,
@@ -207,6 +221,24 @@ impl Am {
         self.messages().runs.fetch_add(1, Ordering::SeqCst);
         // Another thread may wait for an effect of the handler.
         self.driver().notify();
+    }
+}
+
+impl Am {
+    /// Ends the job if a message is for a handler that was described for others.
+    fn check_description(&self, category: Category, args: &Args, token: &Token) {
+        let count = args.as_slice().len();
+        let described = self.messages().handlers().description(token.handler);
+        if described.is_none_or(|handler| handler.takes(category, token.is_reply, count)) {
+            return;
+        }
+        let (from, index) = (token.from, token.handler);
+        let kind = if token.is_reply { "reply" } else { "request" };
+        let line = format!(
+            "rank {from} sent a {category:?} {kind} of {count} arguments for handler {index}, which is registered for other messages; see \
+             gex_nargs and gex_flags in the table of gex_EP_RegisterHandlers"
+        );
+        self.driver().fail(CALL, &UserError::new(line));
     }
 }
 

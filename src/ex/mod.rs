@@ -6,8 +6,10 @@
 //! Source: GASNet-EX (specification 0.19).
 
 mod barrier;
+pub mod early;
 mod events;
 mod objects;
+pub mod prepared;
 mod primordial;
 mod system;
 mod teams;

@@ -103,6 +103,11 @@ pub fn primordial() -> Option<&'static Primordial> {
     PRIMORDIAL.get().or_else(|| start(c"GASNET1", USES_GASNET1))
 }
 
+/// Whether a client of GASNet-EX has started the job, or has asked for its objects.
+pub(super) fn is_started() -> bool {
+    PRIMORDIAL.get().is_some()
+}
+
 /// Notes where the segments of all ranks are: as large as they have asked for.
 pub fn note_bound(bound: Box<[Bound]>) {
     // There is one attach, so nothing is there.

@@ -65,6 +65,11 @@ impl Ops {
         &self.driver
     }
 
+    /// Whether the user has asked for checks of what GASNet lets pass.
+    pub fn is_strict(&self) -> bool {
+        self.strict
+    }
+
     /// The completions of this rank.
     pub fn completions(&self) -> &Completions {
         self.driver.completions()

@@ -1,7 +1,7 @@
 //! Clients of GASNet-EX: the programs `tests/c/ex_*.c`, through `gasnetex.h` and `gasnet.h`.
 
 use crate::support::gasnet::{Compiler, Mode, ex_program};
-use crate::support::run::{Setup, run, some_of};
+use crate::support::run::{Setup, run, run_with, some_of};
 use std::path::{Path, PathBuf};
 
 /// A segment may be several times as large as the pool.
@@ -25,6 +25,39 @@ fn chapter(name: &str) {
 #[test]
 fn from_init_to_the_end_of_main() {
     chapter("ex_path");
+}
+
+#[test]
+fn objects_and_what_they_say() {
+    chapter("ex_objects");
+}
+
+#[test]
+fn gets_and_puts() {
+    chapter("ex_rma");
+}
+
+#[test]
+fn messages() {
+    chapter("ex_messages");
+}
+
+#[test]
+fn messages_whose_payload_is_negotiated() {
+    chapter("ex_prepared");
+}
+
+#[test]
+fn messages_without_a_segment() {
+    chapter("ex_early");
+    for ranks in [1, 3] {
+        run(&ex_program("ex_early", Compiler::GccC99, Mode::Seq, &[]), &["nothing"], setup(ranks)).expect(0);
+    }
+}
+
+#[test]
+fn both_interfaces_mixed() {
+    chapter("ex_mixed");
 }
 
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
@@ -55,4 +88,76 @@ fn source(name: &str, text: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(&path, text).expect("a file of ours");
     path
+}
+
+/// Calls that end the job, with the function and something of its line.
+const FATAL: [(&str, &str, &str); 28] = [
+    ("rank", "gex_RMA_GetBlocking", "there is no rank 1 in this team"),
+    ("pair-rank", "gex_RMA_GetBlocking", "rank 5"),
+    ("outside", "gex_RMA_PutBlocking", "segment"),
+    ("no-team", "gex_RMA_PutBlocking", "is no team"),
+    ("null-team", "gex_TM_QuerySize", "the invalid handle"),
+    ("collective-pair", "gex_Coll_BarrierNB", "is no team"),
+    ("endpoint", "gex_TM_Pair", "there is no endpoint 3"),
+    ("no-op", "gex_Event_Wait", "GEX_EVENT_NO_OP is no event"),
+    ("group", "gex_RMA_PutNB", "GEX_EVENT_GROUP is for implicit operations"),
+    ("event", "gex_RMA_PutNBI", "an implicit put has no event of its own"),
+    ("value", "gex_RMA_PutBlockingVal", "a value of 9 bytes"),
+    ("region", "gex_NBI_EndAccessRegion", "no access region to end"),
+    ("category", "gex_NBI_Wait", "the mask 0x100 names no category"),
+    ("waited-twice", "gex_Event_Wait", "names no operation in flight"),
+    ("handler", "gex_AM_RequestShort", "handler 5"),
+    ("large", "gex_AM_RequestMedium", "131072 bytes"),
+    ("defer", "gex_AM_RequestMedium", "event of local completion"),
+    ("request-in-handler", "gex_AM_RequestShort", "a handler sends a request"),
+    ("reply-twice", "gex_AM_ReplyShort", "replied to twice"),
+    ("described", "active message", "a Short request of 2 arguments for handler 200"),
+    ("most", "gex_AM_PrepareRequestMedium", "the least payload, 9 bytes, is more than the most, 8 bytes"),
+    ("least", "gex_AM_PrepareRequestMedium", "a payload of at least 131072 bytes; at most 65536"),
+    ("nested", "gex_AM_PrepareRequestMedium", "prepared a message already"),
+    ("too-much", "gex_AM_CommitRequestMedium", "a payload of 9 bytes in a message that is prepared for 8"),
+    ("count", "gex_AM_CommitRequestMedium", "2 arguments for a message that is prepared for 1"),
+    ("kind", "gex_AM_CancelRequestLong", "was prepared by gex_AM_PrepareRequestMedium"),
+    ("cancelled", "gex_AM_CommitRequestMedium", "is no message that this thread has prepared"),
+    ("unknown", "", ""),
+];
+
+#[test]
+fn calls_that_make_no_sense_end_the_job_with_a_line() {
+    let bad = ex_program("ex_bad", Compiler::GccC99, Mode::Par, &[]);
+    for (what, call, line) in some_of(FATAL) {
+        let ended = run_with(&bad, &[what], setup(1), &[("VGASNET_CHECK", "1")]);
+        if what == "unknown" {
+            assert!(ended.expect(0).stdout.contains("returned"), "{ended}");
+            continue;
+        }
+        ended.expect(1);
+        let begin = format!("vgasnet: rank 0: {call}: ");
+        let is_told = ended.stderr.lines().any(|told| told.starts_with(&begin) && told.contains(line));
+        assert!(is_told && !ended.stdout.contains("returned"), "{ended}");
+    }
+}
+
+#[test]
+fn calls_that_answer_with_a_code_say_why() {
+    let bad = ex_program("ex_bad", Compiler::GccC99, Mode::Seq, &[]);
+    for (what, code, call, line) in some_of([
+        (
+            "register-twice",
+            "BAD_ARG",
+            "gex_EP_RegisterHandlers",
+            "entry 0 of the handler table has index 200 like another",
+        ),
+        ("register-reserved", "BAD_ARG", "gex_EP_RegisterHandlers", "has index 100"),
+        ("register-flags", "BAD_ARG", "gex_EP_RegisterHandlers", "flags without a kind"),
+        ("attach-twice", "NOT_INIT", "gex_Segment_Attach", "attached already"),
+        ("init-twice", "NOT_INIT", "gex_Client_Init", "initialised already"),
+        ("init-both", "NOT_INIT", "vgasnet_init", "initialised already"),
+    ]) {
+        let ended = run(&bad, &[what], setup(2));
+        ended.expect(0);
+        let begin = format!(": {call}: ");
+        assert!(ended.stdout.contains(&format!("code GASNET_ERR_{code}\n")), "{ended}");
+        assert!(ended.stderr.lines().any(|told| told.contains(&begin) && told.contains(line)), "{ended}");
+    }
 }

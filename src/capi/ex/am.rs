@@ -1,10 +1,10 @@
 //! Active Messages.
 
+use super::Outcome;
 use super::events::{EventPointer, GROUP, pointer};
 use crate::am::{Description, Destination, Envelope, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
-use crate::capi::OK;
 use crate::capi::am::{envelope, message};
-use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
+use crate::capi::boundary::{Refusal, attached, communicating, entry_points, initialised};
 use crate::error::UserError;
 use crate::ex::{self, Endpoint, Team};
 use std::ffi::{c_int, c_uint, c_void};
@@ -14,9 +14,6 @@ use vgasnet_protocol::active_message::ARGS_MAX;
 pub(super) const IMMEDIATE: u32 = 1;
 /// `GEX_FLAG_AM_PREPARE_LEAST_ALLOC`.
 const LEAST_ALLOC: u32 = 1 << 12;
-
-/// The answer for a request that was not sent.
-pub(super) const NOT_SENT: c_int = 1;
 
 /// `gex_Token_Info_t`.
 #[repr(C)]
@@ -38,17 +35,17 @@ const ENTRY: c_uint = 2;
 ///
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. The payload is valid for its length.
-unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32) -> Result<c_int, Refusal> {
-    let am = attached()?.am();
+unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32) -> Result<Outcome, Refusal> {
+    let am = communicating()?.am();
     // SAFETY: as the caller says.
     unsafe {
         let to = ex::jobrank(team, rank)?;
         if flags & IMMEDIATE != 0 {
-            return Ok(if am.try_request(to, envelope)? { OK } else { NOT_SENT });
+            return Ok(if am.try_request(to, envelope)? { Outcome::DONE } else { Outcome::NOT_SENT });
         }
         am.request(to, envelope)?;
     }
-    Ok(OK)
+    Ok(Outcome::DONE)
 }
 
 /// Answers where the client wants to know that its payload is free for reuse: it is.
@@ -76,7 +73,7 @@ fn bad_local_completion(place: *mut EventPointer, is_reply: bool) -> UserError {
 entry_points! {
     unsafe fn vgasnet_ex_AM_RequestShort(
         team: *const Team, rank: u32, handler: u8, flags: u32, count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         request(team, rank, &envelope, flags)
     }
@@ -84,7 +81,7 @@ entry_points! {
     unsafe fn vgasnet_ex_AM_RequestMedium(
         team: *const Team, rank: u32, handler: u8, source: *const c_void, len_bytes: usize, place: *mut EventPointer, flags: u32,
         count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, false)?;
         request(team, rank, &envelope, flags)
@@ -93,7 +90,7 @@ entry_points! {
     unsafe fn vgasnet_ex_AM_RequestLong(
         team: *const Team, rank: u32, handler: u8, source: *const c_void, len_bytes: usize, destination: *mut c_void,
         place: *mut EventPointer, flags: u32, count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source.cast_mut(), len_bytes, destination, count, args)?;
         note_local_completion(place, false)?;
@@ -102,31 +99,31 @@ entry_points! {
 
     unsafe fn vgasnet_ex_AM_ReplyShort(
         token: *mut c_void, handler: u8, _flags: u32, count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
         attached()?.am().reply(message(token)?, &envelope)?;
-        Ok(OK)
+        Ok(Outcome::DONE)
     }
 
     unsafe fn vgasnet_ex_AM_ReplyMedium(
         token: *mut c_void, handler: u8, source: *const c_void, len_bytes: usize, place: *mut EventPointer, _flags: u32,
         count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let envelope = envelope(handler, source.cast_mut(), len_bytes, Destination::Buffer, count, args)?;
         note_local_completion(place, true)?;
         attached()?.am().reply(message(token)?, &envelope)?;
-        Ok(OK)
+        Ok(Outcome::DONE)
     }
 
     unsafe fn vgasnet_ex_AM_ReplyLong(
         token: *mut c_void, handler: u8, source: *const c_void, len_bytes: usize, destination: *mut c_void,
         place: *mut EventPointer, _flags: u32, count: usize, args: *const i32,
-    ) -> c_int {
+    ) -> Outcome {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source.cast_mut(), len_bytes, destination, count, args)?;
         note_local_completion(place, true)?;
         attached()?.am().reply(message(token)?, &envelope)?;
-        Ok(OK)
+        Ok(Outcome::DONE)
     }
 
     unsafe fn vgasnet_ex_Token_Info(token: *mut c_void, info: *mut TokenInfo, _mask: c_uint) -> c_uint {

@@ -1,12 +1,12 @@
 //! Events, and implicit operations.
 
-use crate::capi::OK;
+use super::Outcome;
 use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::capi::sync::{Operation, not_ready};
 use crate::error::UserError;
 use crate::ex::{self, Category, Event, Found};
 use crate::ops::Implicit;
-use std::ffi::{c_int, c_uint};
+use std::ffi::c_uint;
 
 /// `gex_Event_t`: as a handle of GASNet-1, it points nowhere.
 pub(super) type EventPointer = *mut Operation;
@@ -58,8 +58,13 @@ unsafe fn array<'a>(events: *mut EventPointer, count: usize) -> Result<&'a mut [
     }
 }
 
-fn answer(is_done: bool) -> c_int {
-    if is_done { OK } else { not_ready() }
+/// The answer of a test. One that finds nothing gives way to other threads.
+fn answer(is_done: bool) -> Outcome {
+    if is_done {
+        return Outcome::DONE;
+    }
+    not_ready();
+    Outcome::NOT_READY
 }
 
 fn is_some(found: Found) -> bool {
@@ -79,8 +84,8 @@ fn implicit(mask: c_uint) -> Result<Implicit, UserError> {
 }
 
 entry_points! {
-    fn vgasnet_ex_Event_Test(pointer: EventPointer) -> c_int {
-        let Some(event) = event(pointer)? else { return Ok(OK) };
+    fn vgasnet_ex_Event_Test(pointer: EventPointer) -> Outcome {
+        let Some(event) = event(pointer)? else { return Ok(Outcome::DONE) };
         Ok(answer(ex::test(event, attached()?.ops())?))
     }
 
@@ -105,7 +110,7 @@ entry_points! {
         Ok(pointer(Some(root.leaf(category, attached()?.ops().completions())?)))
     }
 
-    fn vgasnet_ex_NBI_Test(mask: c_uint, _flags: u32) -> c_int {
+    fn vgasnet_ex_NBI_Test(mask: c_uint, _flags: u32) -> Outcome {
         Ok(answer(attached()?.ops().test_implicit(implicit(mask)?, false)?))
     }
 
@@ -123,11 +128,11 @@ entry_points! {
 }
 
 entry_points! {
-    unsafe fn vgasnet_ex_Event_TestSome(events: *mut EventPointer, count: usize, _flags: u32) -> c_int {
+    unsafe fn vgasnet_ex_Event_TestSome(events: *mut EventPointer, count: usize, _flags: u32) -> Outcome {
         Ok(answer(is_some(ex::sweep(array(events, count)?, attached()?.ops())?)))
     }
 
-    unsafe fn vgasnet_ex_Event_TestAll(events: *mut EventPointer, count: usize, _flags: u32) -> c_int {
+    unsafe fn vgasnet_ex_Event_TestAll(events: *mut EventPointer, count: usize, _flags: u32) -> Outcome {
         Ok(answer(ex::sweep(array(events, count)?, attached()?.ops())?.pending == 0))
     }
 

@@ -1,7 +1,7 @@
 //! Gets and puts.
 
+use super::Outcome;
 use super::events::{DEFER, EventPointer, GROUP, NOW, pointer};
-use crate::capi::OK;
 use crate::capi::boundary::{Refusal, attached, enter, entry_points};
 use crate::capi::transfer::low_order_bytes;
 use crate::error::UserError;
@@ -9,7 +9,7 @@ use crate::ex::{self, Event, Team};
 use crate::job;
 use crate::memory::{Put, Shortcut};
 use crate::ops::{Operation, Remote};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 /// The size of `gex_RMA_Value_t` in bytes.
 const VALUE_BYTES: usize = size_of::<u64>();
@@ -38,12 +38,12 @@ unsafe fn remote(team: *const Team, rank: u32, address: *mut c_void, len_bytes: 
 ///
 /// # Safety
 /// As for `Ops::transfer`.
-unsafe fn transfer(operation: Operation, remote: Remote) -> Result<c_int, Refusal> {
+unsafe fn transfer(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
     let runtime = attached()?;
     SHORTCUT.open(runtime.space().translations(), clear_shortcut);
     // SAFETY: as the caller says.
     unsafe { runtime.ops().transfer(operation, remote) }?;
-    Ok(OK)
+    Ok(Outcome::DONE)
 }
 
 /// Starts a transfer that is an event.
@@ -51,25 +51,27 @@ unsafe fn transfer(operation: Operation, remote: Remote) -> Result<c_int, Refusa
 /// # Safety
 /// As for `Ops::start_explicit`.
 unsafe fn start(operation: Operation, remote: Remote) -> Result<Option<Event>, Refusal> {
+    let runtime = attached()?;
+    SHORTCUT.open(runtime.space().translations(), clear_shortcut);
     // SAFETY: as the caller says.
-    Ok(unsafe { attached()?.ops().start_explicit(operation, remote) }?.map(Event::root))
+    Ok(unsafe { runtime.ops().start_explicit(operation, remote) }?.map(Event::root))
 }
 
 /// Starts an implicit transfer.
 ///
 /// # Safety
 /// As for `Ops::start_implicit`.
-unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<c_int, Refusal> {
+unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome, Refusal> {
     // SAFETY: as the caller says.
     unsafe { attached()?.ops().start_implicit(operation, remote) }?;
-    Ok(OK)
+    Ok(Outcome::DONE)
 }
 
 /// Wakes who waits for the end of a put that was done by the shortcut.
 #[cold]
-extern "C" fn end_last_put() -> c_int {
+extern "C" fn end_last_put() -> Outcome {
     job::runtime().into_iter().for_each(|runtime| runtime.ops().notify_unpinned());
-    OK
+    Outcome::DONE
 }
 
 /// See the header, in `include/`.
@@ -84,9 +86,15 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     from: *mut c_void,
     len: usize,
     _flags: u32,
-) -> c_int {
+) -> Outcome {
     #[inline(never)]
-    unsafe extern "C" fn slowly(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> c_int {
+    unsafe extern "C" fn slowly(
+        team: *const Team,
+        to: *mut c_void,
+        rank: u32,
+        from: *mut c_void,
+        len: usize,
+    ) -> Outcome {
         // SAFETY: as the function above says.
         enter("vgasnet_ex_RMA_GetBlocking", || unsafe {
             transfer(Operation::Get(to.cast()), remote(team, rank, from, len)?)
@@ -95,7 +103,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
     // SAFETY: as the function says.
     unsafe {
         match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) if len == VALUE_BYTES && SHORTCUT.get_to(to.cast(), jobrank, from.addr()) => OK,
+            Some(jobrank) if len == VALUE_BYTES && SHORTCUT.get_to(to.cast(), jobrank, from.addr()) => Outcome::DONE,
             _ => slowly(team, to, rank, from, len),
         }
     }
@@ -113,7 +121,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     from: *const c_void,
     len: usize,
     _flags: u32,
-) -> c_int {
+) -> Outcome {
     #[inline(never)]
     unsafe extern "C" fn slowly(
         team: *const Team,
@@ -121,7 +129,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         to: *mut c_void,
         from: *const c_void,
         len: usize,
-    ) -> c_int {
+    ) -> Outcome {
         // SAFETY: as the function above says.
         enter("vgasnet_ex_RMA_PutBlocking", || unsafe {
             transfer(Operation::Put(from.cast()), remote(team, rank, to, len)?)
@@ -135,7 +143,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
         };
         match put {
             Put::Missed => slowly(team, rank, to, from, len),
-            Put::Done => OK,
+            Put::Done => Outcome::DONE,
             Put::DoneLast => end_last_put(),
         }
     }
@@ -203,12 +211,16 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_GetNB(
         team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
     ) -> EventPointer {
+        let jobrank = ex::jobrank_if_any(team, rank).filter(|_| len == VALUE_BYTES);
+        if jobrank.is_some_and(|jobrank| SHORTCUT.get_to(to.cast(), jobrank, from.addr())) {
+            return Ok(pointer(None));
+        }
         Ok(pointer(start(Operation::Get(to.cast()), remote(team, rank, from, len)?)?))
     }
 
     unsafe fn vgasnet_ex_RMA_GetNBI(
         team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
-    ) -> c_int {
+    ) -> Outcome {
         start_implicit(Operation::Get(to.cast()), remote(team, rank, from, len)?)
     }
 
@@ -238,7 +250,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_RMA_PutNBI(
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
-    ) -> c_int {
+    ) -> Outcome {
         let (remote, from) = (remote(team, rank, to, len)?, from.cast());
         match Source::of(place)? {
             Source::Now => start_implicit(Operation::PutNow(from), remote),
@@ -246,7 +258,7 @@ entry_points! {
             Source::Group if len <= COPIED_BYTES_MAX => start_implicit(Operation::PutNow(from), remote),
             Source::Group => {
                 attached()?.ops().start_implicit_put(from, remote)?;
-                Ok(OK)
+                Ok(Outcome::DONE)
             }
             Source::Event(_) => Err(UserError::new(
                 "an implicit put has no event of its own; give GEX_EVENT_NOW, GEX_EVENT_DEFER or GEX_EVENT_GROUP",
@@ -256,7 +268,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_RMA_PutBlockingVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
-    ) -> c_int {
+    ) -> Outcome {
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         transfer(Operation::Put(from), remote(team, rank, to, len)?)
     }
@@ -270,7 +282,7 @@ entry_points! {
 
     unsafe fn vgasnet_ex_RMA_PutNBIVal(
         team: *const Team, rank: u32, to: *mut c_void, value: u64, len: usize, _flags: u32,
-    ) -> c_int {
+    ) -> Outcome {
         let from = low_order_bytes((&raw const value).cast_mut(), len)?;
         start_implicit(Operation::PutNow(from), remote(team, rank, to, len)?)
     }

@@ -3,9 +3,9 @@
 use super::objects::{own_segment, primordial};
 use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
 use crate::capi::job::{attach, init};
-use crate::capi::{ERR_BAD_ARG, OK};
+use crate::capi::{ERR_BAD_ARG, ERR_NOT_INIT, OK};
 use crate::error::UserError;
-use crate::ex::{self, Bound, Client, Endpoint, Segment, Team};
+use crate::ex::{self, Bound, Client, Endpoint, Segment, Team, early};
 use std::ffi::{CStr, c_char, c_int};
 use vgasnet_protocol::collectives::TEAM_ALL;
 
@@ -77,6 +77,10 @@ entry_points! {
             let line = format!("a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize");
             return Err(Refusal::bad_argument(line));
         };
+        if early::is_without_segment() {
+            let line = "this rank has sent messages, or waited for some, before it attached, so it has no segment; attach first";
+            return Err(Refusal::with_code(ERR_NOT_INIT, UserError::new(line)));
+        }
         let code = attach(size_bytes, &mut [])?;
         if code == OK {
             exchange(size_bytes)?;

@@ -1,0 +1,280 @@
+//! Messages whose payload is negotiated: prepared, filled in by the client, and then committed or cancelled by the same thread.
+//!
+//! A thread has at most one such message, in a place that is its own as long as it lives. A request takes its credit when it is prepared, so
+//! that a commit waits for nobody. Where the client has no buffer of its own it gets the thread's.
+//!
+//! Source: GASNet-EX (specification 0.19), "Negotiated-payload AM APIs".
+
+use crate::am::{self, Am, Destination, Envelope, HeldCredit, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
+use crate::error::UserError;
+use std::cell::RefCell;
+use vgasnet_protocol::active_message::Args;
+
+/// To whom a message goes.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// A request to this rank of the job.
+    Request(u32),
+    /// The reply to the message that this names.
+    Reply(&'a Token),
+}
+
+/// Which function has prepared a message, and has to commit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// A reply, not a request.
+    pub is_reply: bool,
+    /// A Long, not a Medium.
+    pub is_long: bool,
+}
+
+/// What the client asks for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// To whom the message goes.
+    pub target: Target<'a>,
+    /// Whether it is a Long.
+    pub is_long: bool,
+    /// The client's buffer, or null for one of the library's.
+    pub buffer: *const u8,
+    /// The least payload that is of use, in bytes.
+    pub least_bytes: usize,
+    /// The largest payload that may come, in bytes.
+    pub most_bytes: usize,
+    /// The address of the payload at its target, as far as the client knows it: 0 if it does not.
+    pub address: usize,
+    /// How many arguments will come.
+    pub args: usize,
+    /// Do not wait for credit.
+    pub is_immediate: bool,
+    /// Anything, for the caller to have back at the commit.
+    pub tag: usize,
+}
+
+/// How the client commits a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Final {
+    /// The index of the handler.
+    pub handler: u8,
+    /// The payload's length in bytes.
+    pub payload_bytes: usize,
+    /// The address of a Long's payload at its target.
+    pub address: usize,
+    /// The handler's arguments.
+    pub args: Args,
+    /// Do not wait for pages.
+    pub is_immediate: bool,
+}
+
+/// `gex_AM_SrcDesc_t`: the place of a thread for its message.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    open: Option<Open>,
+    /// The library's buffer.
+    buffer: Vec<u128>,
+}
+
+/// To whom a message goes that is prepared.
+#[derive(Debug)]
+enum Whom {
+    /// A request's target, by its credit.
+    Held(HeldCredit),
+    /// The request to which it replies, and the handler of that.
+    Token(*const Token, u64),
+}
+
+/// A message that is prepared.
+#[derive(Debug)]
+struct Open {
+    kind: Kind,
+    whom: Whom,
+    start: *const u8,
+    size_bytes: usize,
+    address: usize,
+    args: usize,
+    tag: usize,
+}
+
+thread_local! {
+    static PREPARED: RefCell<Box<Prepared>> = RefCell::default();
+}
+
+/// The largest payload of a message that is prepared, in bytes: a Long's may be larger where it is in the client's buffer.
+pub fn payload_bytes_max(is_long: bool, is_in_own_buffer: bool) -> usize {
+    if is_long && is_in_own_buffer { LONG_BYTES_MAX } else { PAYLOAD_BYTES_MAX }
+}
+
+/// Prepares a message. `None`: it is immediate, and there is no credit.
+///
+/// # Errors
+/// The thread has prepared another message, or may not send this one; or the payload is too long at least.
+pub fn prepare(wish: &Wish<'_>, am: &Am) -> Result<Option<*mut Prepared>, UserError> {
+    let most_bytes = payload_bytes_max(wish.is_long, !wish.buffer.is_null());
+    check(wish, most_bytes)?;
+    let size_bytes = wish.most_bytes.min(most_bytes);
+    let whom = match wish.target {
+        Target::Reply(token) => {
+            token.check_reply()?;
+            Whom::Token(token, am::running_handler())
+        }
+        Target::Request(to) => {
+            let destination = if wish.is_long { Destination::Segment(0) } else { Destination::Buffer };
+            let args = Args::new(&[]).expect("none");
+            let nothing = Envelope { handler: 0, payload: std::ptr::null(), payload_bytes: 0, destination, args };
+            am.check_request(to, &nothing)?;
+            let held = if wish.is_immediate { am.try_hold(to, size_bytes) } else { Some(am.hold(to, size_bytes)) };
+            let Some(held) = held else { return Ok(None) };
+            Whom::Held(held)
+        }
+    };
+    let kind = Kind { is_reply: matches!(wish.target, Target::Reply(_)), is_long: wish.is_long };
+    PREPARED.with_borrow_mut(|prepared| {
+        let start = if wish.buffer.is_null() { prepared.buffer_of(size_bytes) } else { wish.buffer };
+        let Wish { address, args, tag, .. } = *wish;
+        prepared.open = Some(Open { kind, whom, start, size_bytes, address, args, tag });
+        Ok(Some(&raw mut **prepared))
+    })
+}
+
+fn check(wish: &Wish<'_>, most_bytes: usize) -> Result<(), UserError> {
+    if PREPARED.with_borrow(|prepared| prepared.open.is_some()) {
+        return Err(UserError::new("this thread has prepared a message already; commit or cancel that first"));
+    }
+    if wish.least_bytes > wish.most_bytes {
+        return Err(UserError::new(format!(
+            "the least payload, {} bytes, is more than the most, {} bytes",
+            wish.least_bytes, wish.most_bytes
+        )));
+    }
+    if wish.least_bytes > most_bytes {
+        return Err(UserError::new(format!(
+            "a payload of at least {} bytes; at most {most_bytes} are allowed, see gex_AM_Max with \
+             GEX_FLAG_AM_PREPARE_LEAST_CLIENT or _ALLOC",
+            wish.least_bytes
+        )));
+    }
+    Ok(())
+}
+
+/// Where the payload of a message goes, and how long it may be.
+///
+/// # Errors
+/// The thread has not prepared the message.
+pub fn source(handle: *mut Prepared) -> Result<(*mut u8, usize), UserError> {
+    with(handle, |open| (open.start.cast_mut(), open.size_bytes))
+}
+
+/// Sends a message that is prepared. Returns its tag; `None` if it is immediate and not sent, and stays prepared.
+///
+/// # Errors
+/// The thread has not prepared the message, or in another way; or it cannot be sent. Then it stays prepared.
+///
+/// # Safety
+/// The payload is valid for its length.
+pub unsafe fn commit(handle: *mut Prepared, kind: Kind, last: &Final, am: &Am) -> Result<Option<usize>, UserError> {
+    let open = take(handle, kind)?;
+    // SAFETY: as the caller says.
+    let sent = unsafe { open.send(last, am) };
+    let tag = open.tag;
+    if !matches!(sent, Ok(true)) {
+        PREPARED.with_borrow_mut(|prepared| prepared.open = Some(open));
+    }
+    sent.map(|sent| sent.then_some(tag))
+}
+
+/// Drops a message that is prepared.
+///
+/// # Errors
+/// The thread has not prepared the message, or in another way.
+pub fn cancel(handle: *mut Prepared, kind: Kind, am: &Am) -> Result<(), UserError> {
+    if let Whom::Held(held) = take(handle, kind)?.whom {
+        am.release(held);
+    }
+    Ok(())
+}
+
+impl Open {
+    /// Sends the message. Returns whether it did.
+    ///
+    /// # Safety
+    /// The payload is valid for its length.
+    unsafe fn send(&self, last: &Final, am: &Am) -> Result<bool, UserError> {
+        self.check(last)?;
+        let destination = if self.kind.is_long { Destination::Segment(last.address) } else { Destination::Buffer };
+        let Final { handler, payload_bytes, args, .. } = *last;
+        let envelope = Envelope { handler, payload: self.start, payload_bytes, destination, args };
+        match self.whom {
+            // SAFETY: the payload is valid for its length.
+            Whom::Held(ref held) => unsafe { am.send_held(held, &envelope, last.is_immediate) },
+            Whom::Token(token, handler) if handler == am::running_handler() => {
+                // SAFETY: the handler of the request runs, and as long as it does the token is there. The payload is valid for its length.
+                unsafe { am.reply(&*token, &envelope) }.map(|()| true)
+            }
+            Whom::Token(..) => {
+                Err(UserError::new("the handler that has prepared this reply has returned; commit it there"))
+            }
+        }
+    }
+
+    fn check(&self, last: &Final) -> Result<(), UserError> {
+        if last.payload_bytes > self.size_bytes {
+            return Err(UserError::new(format!(
+                "a payload of {} bytes in a message that is prepared for {}; see gex_AM_SrcDescSize",
+                last.payload_bytes, self.size_bytes
+            )));
+        }
+        if last.args.as_slice().len() != self.args {
+            return Err(UserError::new(format!(
+                "{} arguments for a message that is prepared for {}; give as many as you have told",
+                last.args.as_slice().len(),
+                self.args
+            )));
+        }
+        if self.address != 0 && last.address != self.address {
+            return Err(UserError::new(format!(
+                "a payload for {:#x} in a message that is prepared for {:#x}; give the same, or prepare it with a null pointer",
+                last.address, self.address
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Prepared {
+    /// The library's buffer, with at least so many bytes.
+    fn buffer_of(&mut self, size_bytes: usize) -> *const u8 {
+        let words = size_bytes.div_ceil(size_of::<u128>()).max(1);
+        if self.buffer.len() < words {
+            self.buffer.resize(words, 0);
+        }
+        self.buffer.as_mut_ptr().cast::<u8>().cast_const()
+    }
+}
+
+fn with<R>(handle: *mut Prepared, read: impl FnOnce(&Open) -> R) -> Result<R, UserError> {
+    PREPARED.with_borrow(|prepared| {
+        let open = prepared.open.as_ref().filter(|_| std::ptr::eq(&raw const **prepared, handle));
+        open.map(read).ok_or_else(|| none(handle))
+    })
+}
+
+fn take(handle: *mut Prepared, kind: Kind) -> Result<Open, UserError> {
+    let prepared_as = with(handle, |open| open.kind)?;
+    if prepared_as != kind {
+        let name = |kind: Kind| match kind {
+            Kind { is_reply: false, is_long: false } => "RequestMedium",
+            Kind { is_reply: false, is_long: true } => "RequestLong",
+            Kind { is_reply: true, is_long: false } => "ReplyMedium",
+            Kind { is_reply: true, is_long: true } => "ReplyLong",
+        };
+        return Err(UserError::new(format!("the message was prepared by gex_AM_Prepare{}", name(prepared_as))));
+    }
+    Ok(PREPARED.with_borrow_mut(|prepared| prepared.open.take()).expect("it was just seen"))
+}
+
+#[cold]
+fn none(handle: *mut Prepared) -> UserError {
+    UserError::new(format!(
+        "{handle:?} is no message that this thread has prepared: it was committed or cancelled, or is another thread's"
+    ))
+}
