@@ -12,13 +12,14 @@ use std::vec;
 use std::vec::Vec;
 use vgasnet_fuzzing::{bytes, mutate, odd_number, run};
 
-const KINDS: [CollectiveKind; 6] = [
+const KINDS: [CollectiveKind; 7] = [
     CollectiveKind::Broadcast,
     CollectiveKind::Scatter,
     CollectiveKind::Gather,
     CollectiveKind::GatherAll,
     CollectiveKind::Exchange,
     CollectiveKind::Reduce,
+    CollectiveKind::ReduceToAll,
 ];
 
 fn name(random: &mut Rng) -> Name {

@@ -222,7 +222,7 @@ pub(super) fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
         let mut random = Rng::with_seed(u64::from(from) << 40 | u64::from(to) << 20 | number as u64);
         let mut bytes = vec![0; block_bytes];
         random.fill(&mut bytes);
-        if kind == CollectiveKind::Reduce {
+        if matches!(kind, CollectiveKind::Reduce | CollectiveKind::ReduceToAll) {
             for element in bytes.chunks_exact_mut(16) {
                 element[..8].copy_from_slice(&[from.to_le_bytes(), from.to_le_bytes()].concat());
                 element[12..].fill(9);
@@ -233,17 +233,15 @@ pub(super) fn memory(shape: &Shape, number: usize) -> (Memory, Vec<u8>) {
     let to_all = |from| (0..ranks).flat_map(|to| block(from, to)).collect::<Vec<u8>>();
     let from_all = |to| (0..ranks).flat_map(|from| block(from, to)).collect::<Vec<u8>>();
     let source = match kind {
-        CollectiveKind::Broadcast | CollectiveKind::Gather | CollectiveKind::GatherAll | CollectiveKind::Reduce => {
-            block(me, 0)
-        }
         CollectiveKind::Scatter | CollectiveKind::Exchange => to_all(me),
+        _ => block(me, 0),
     };
     let expected = match kind {
         CollectiveKind::Broadcast => block(root, 0),
         CollectiveKind::Scatter => block(root, me),
         CollectiveKind::Gather | CollectiveKind::GatherAll => from_all(0),
         CollectiveKind::Exchange => from_all(me),
-        CollectiveKind::Reduce => {
+        CollectiveKind::Reduce | CollectiveKind::ReduceToAll => {
             let mut all = Memory { source: block(0, 0), ..Memory::default() };
             for from in 1..ranks {
                 all.scratch = block(from, 0);
@@ -269,6 +267,7 @@ fn check(ranks: u32, collectives: usize, seed: u64, largest: usize) {
         CollectiveKind::GatherAll,
         CollectiveKind::Exchange,
         CollectiveKind::Reduce,
+        CollectiveKind::ReduceToAll,
     ];
     let plans: Vec<Plan> = (0..collectives)
         .map(|_| {

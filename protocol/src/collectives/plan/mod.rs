@@ -11,6 +11,7 @@
 //! | gather_all | Bruck's algorithm, through scratch | around a ring |
 //! | exchange | straight between all pairs | the same |
 //! | reduce | binomial tree in the order of ranks, to rank 0 and from there to the root | the same, in segments |
+//! | reduce to all | as a reduction to rank 0, and a broadcast from there | the same |
 //! | in and out for all | dissemination barrier | |
 //!
 //! Sources: Bruck et al., "Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems"
@@ -159,6 +160,8 @@ pub enum CollectiveKind {
     Exchange,
     /// Every source, reduced element by element, to the root's destination.
     Reduce,
+    /// The same to every destination. It has no root.
+    ReduceToAll,
 }
 
 impl CollectiveKind {
@@ -186,7 +189,7 @@ pub struct Shape {
     pub root: u32,
     /// Bytes that one rank has for, or from, one other; [`BLOCK_BYTES_MAX`] at most.
     pub block_bytes: usize,
-    /// Bytes of an element of a [`CollectiveKind::Reduce`]; at least 1, and blocks are a multiple of it.
+    /// Bytes of an element of a reduction; at least 1, and blocks are a multiple of it.
     pub element_bytes: usize,
 }
 
@@ -211,7 +214,7 @@ impl Plan {
             CollectiveKind::Broadcast | CollectiveKind::Exchange => 0,
             CollectiveKind::Scatter | CollectiveKind::Gather => shape.rooted_scratch_bytes(),
             CollectiveKind::GatherAll => shape.gather_all_scratch_bytes(),
-            CollectiveKind::Reduce => shape.reduce_scratch_bytes(),
+            CollectiveKind::Reduce | CollectiveKind::ReduceToAll => shape.reduce_scratch_bytes(),
         }
     }
 
@@ -253,6 +256,7 @@ impl Shape {
             CollectiveKind::GatherAll => self.gather_all_rounds(),
             CollectiveKind::Exchange => self.exchange_rounds(),
             CollectiveKind::Reduce => self.reduce_rounds(),
+            CollectiveKind::ReduceToAll => self.reduce_to_all_rounds(),
         }
     }
 
@@ -264,6 +268,7 @@ impl Shape {
             CollectiveKind::GatherAll => self.gather_all_round(at),
             CollectiveKind::Exchange => self.exchange_round(at),
             CollectiveKind::Reduce => self.reduce_round(at),
+            CollectiveKind::ReduceToAll => self.reduce_to_all_round(at),
         }
     }
 

@@ -74,4 +74,22 @@ impl Shape {
         }
         round
     }
+
+    /// The same collective with rank 0 for its root, which reduces for all.
+    fn by_rank_0(&self) -> Shape {
+        Shape { root: 0, ..*self }
+    }
+
+    pub(super) fn reduce_to_all_rounds(&self) -> u32 {
+        let shape = self.by_rank_0();
+        shape.reduce_rounds() + shape.broadcast_rounds()
+    }
+
+    pub(super) fn reduce_to_all_round(&self, at: u32) -> Round {
+        let shape = self.by_rank_0();
+        match at.checked_sub(shape.reduce_rounds()) {
+            None => shape.reduce_round(at),
+            Some(at) => shape.broadcast_round(at),
+        }
+    }
 }

@@ -1,7 +1,10 @@
 //! Broadcast, scatter and gather.
 
 use super::tree::{children, parent, subtree};
-use super::{PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SEGMENTS, Shape, Transfer, copy, segment};
+use super::{
+    CollectiveKind, PEERS_AT_ONCE, Place, Round, SEGMENT_BYTES, SEGMENT_BYTES_MAX, SEGMENTS, Shape, Transfer, copy,
+    segment,
+};
 use alloc::vec::Vec;
 
 impl Shape {
@@ -27,7 +30,9 @@ impl Shape {
     pub(super) fn broadcast_round(&self, at: u32) -> Round {
         let is_root = self.me == self.root;
         let mut round = Round::default();
-        let from = if is_root { Place::source(0) } else { Place::destination(0) };
+        // What was reduced is in the destination of the root as well.
+        let has_source = is_root && self.kind == CollectiveKind::Broadcast;
+        let from = if has_source { Place::source(0) } else { Place::destination(0) };
         let transfer = |peer, tag| {
             let (start, len_bytes) = segment(tag, self.segment_bytes(), self.block_bytes);
             Transfer { peer, tag, place: from.after(start), len_bytes }
@@ -41,7 +46,7 @@ impl Shape {
             round.receives.push(transfer(self.at_count(above), at));
         }
         // Last, since ranks below wait for the segments.
-        if is_root && at + 1 == self.segments() {
+        if has_source && at + 1 == self.segments() {
             round.local_steps.push(copy(Place::source(0), Place::destination(0), self.block_bytes));
         }
         round

@@ -1,13 +1,14 @@
 use super::*;
 use std::collections::HashMap;
 
-const KINDS: [CollectiveKind; 6] = [
+const KINDS: [CollectiveKind; 7] = [
     CollectiveKind::Broadcast,
     CollectiveKind::Scatter,
     CollectiveKind::Gather,
     CollectiveKind::GatherAll,
     CollectiveKind::Exchange,
     CollectiveKind::Reduce,
+    CollectiveKind::ReduceToAll,
 ];
 
 fn plan(kind: CollectiveKind, ranks: u32, me: u32, root: u32, block_bytes: usize) -> Plan {
