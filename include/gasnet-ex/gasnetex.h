@@ -28,6 +28,7 @@
 #include "vgasnet_ex.h"
 
 #include "gex_objects.h"
+#include "gex_teams.h"
 #include "gex_events.h"
 #include "gex_messages.h"
 #include "gex_prepared.h"

@@ -107,9 +107,11 @@ impl Addresses {
 /// this rank.
 unsafe fn call(asked: Asked, reduce: Option<(usize, i32, c_int)>) -> Result<Call, Refusal> {
     let Asked { kind, team, root, to, from, block_bytes, flags } = asked;
-    let team = team.addr() as u64;
+    let (team, coll) = (team.addr() as u64, attached()?.coll());
     let sync = syncs(flags)?;
-    let caller = attached()?.coll().caller(team, IMAGE.get())?;
+    let caller = coll.caller(team, IMAGE.get())?;
+    let registered = |(element_bytes, function, argument)| coll.registered(element_bytes, function, argument);
+    let reduce = reduce.map(registered).transpose()?;
     // SAFETY: a list is null, or has as many entries as the flags say. It is not looked at if the caller has no such
     // memory.
     let (source, destination) = unsafe {

@@ -1,7 +1,8 @@
 //! Starting collectives, and teams.
 
 use super::Coll;
-use super::drive::{MISFIT, Memory, Reducer, Reduction};
+use super::drive::{MISFIT, Memory};
+use super::operators::{Operator, Reducer, Reduction};
 use crate::engine::Driver;
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle};
@@ -49,8 +50,8 @@ pub struct Call {
     pub destination: usize,
     /// Bytes from one rank or image to one other.
     pub block_bytes: usize,
-    /// For [`CollectiveKind::Reduce`]: the bytes of an element, the function's number in the table, and its argument.
-    pub reduce: Option<(usize, i32, c_int)>,
+    /// How a reduction combines elements.
+    pub reduce: Option<Reduction>,
     /// When it begins and ends.
     pub sync: Syncs,
 }
@@ -64,7 +65,7 @@ impl Coll {
     /// Starts a collective. All ranks of a team start the same ones in the same order.
     ///
     /// # Errors
-    /// There is no such team, root or function, or a null pointer for bytes.
+    /// There is no such team or root, or a null pointer for bytes.
     ///
     /// # Safety
     /// Source and destination, where this rank has them, are valid for the blocks of this collective until the handle
@@ -123,12 +124,11 @@ impl Coll {
     unsafe fn enter_rank(&self, call: &Call) -> Result<CompletionId, UserError> {
         let (ranks, me) = self.look_up(call.team, |team| (team.ranks(), team.me))?;
         check(call, ranks, "rank")?;
-        let reduction = call.reduce.map(|reduce| self.reduction(reduce)).transpose()?;
-        let element_bytes = reduction.map_or(1, |reduction| reduction.element_bytes);
+        let element_bytes = call.reduce.map_or(1, |reduction| reduction.element_bytes);
         let shape = Shape { kind: call.kind, me, ranks, root: call.root, block_bytes: call.block_bytes, element_bytes };
         let plan = Plan { shape, all_in: call.sync.all_in, all_out: call.sync.all_out, for_images: false };
         let completion = self.begin();
-        let memory = Memory::of_rank(call.source, call.destination, reduction, completion);
+        let memory = Memory::of_rank(call.source, call.destination, call.reduce, completion);
         self.with(|machine| machine.start(call.team, plan, memory));
         self.driver().poll();
         Ok(completion)
@@ -141,10 +141,11 @@ impl Coll {
         completion
     }
 
-    pub(super) fn reduction(
-        &self,
-        (element_bytes, function, argument): (usize, i32, c_int),
-    ) -> Result<Reduction, UserError> {
+    /// A reduction by a function of the table, with its argument.
+    ///
+    /// # Errors
+    /// There is no such function.
+    pub fn registered(&self, element_bytes: usize, function: i32, argument: c_int) -> Result<Reduction, UserError> {
         let reducers = self.reducers.read().unwrap_or_else(PoisonError::into_inner);
         let reducer = usize::try_from(function).ok().and_then(|at| reducers.get(at)).copied();
         let reducer = reducer.ok_or_else(|| {
@@ -153,7 +154,7 @@ impl Coll {
                 "function {function} of {known}; give the number of an entry in the table of vgasnet_coll_init"
             ))
         })?;
-        Ok(Reduction { reducer, argument, element_bytes })
+        Ok(Reduction { element_bytes, operator: Operator::Registered { reducer, argument } })
     }
 
     pub(super) fn look_up<R>(&self, id: u64, read: impl FnOnce(&mut Team<Memory>) -> R) -> Result<R, UserError> {
@@ -209,13 +210,30 @@ impl Coll {
     /// There is no such team.
     pub fn split_team(&self, parent: u64, color: u32, order: u32) -> Result<u64, UserError> {
         let (members, me) = self.team(parent)?;
-        let splits = self.splits.fetch_add(1, Ordering::Relaxed);
-        let votes = self.gather_all(parent, Vote { color, order, splits })?;
+        let votes = self.gather_votes(parent, color, order)?;
         let (id, members, me) = split(&members, &votes, me);
+        self.join_team(id, members, me)?;
+        Ok(id)
+    }
+
+    /// Tells all ranks of a team for which team this rank votes. Collective, as [`Coll::split_team`].
+    ///
+    /// # Errors
+    /// There is no such team.
+    pub fn gather_votes(&self, parent: u64, color: u32, order: u32) -> Result<Vec<Vote>, UserError> {
+        let splits = self.splits.fetch_add(1, Ordering::Relaxed);
+        self.gather_all(parent, Vote { color, order, splits })
+    }
+
+    /// Adds a team of these ranks of the job, of which `members[me]` is this one, by the name on which votes have agreed.
+    ///
+    /// # Errors
+    /// Another rank has sent what makes no sense for it.
+    pub fn join_team(&self, id: u64, members: Box<[u32]>, me: u32) -> Result<(), UserError> {
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
         self.driver().poll();
-        Ok(id)
+        Ok(())
     }
 
     /// Makes a team of these ranks of the job, in this order. Collective over them alone; `tag` is another one for each team that has the
@@ -227,9 +245,7 @@ impl Coll {
         let (all, me) = self.team(TEAM_ALL)?;
         let own = all[me as usize];
         let (id, me) = named_team(members, own, all.len() as u32, tag).map_err(UserError::new)?;
-        let added = self.with(|machine| machine.add_team(id, Team::new(members.into(), me)));
-        added.map_err(|Misfit| UserError::new(MISFIT))?;
-        self.driver().poll();
+        self.join_team(id, members.into(), me)?;
         Ok(id)
     }
 
@@ -243,6 +259,11 @@ impl Coll {
         let added = self.with(|machine| machine.add_team(id, Team::new(members, me)));
         added.map_err(|Misfit| UserError::new(MISFIT))?;
         Ok(id)
+    }
+
+    /// How many ranks the job has.
+    pub fn job_ranks(&self) -> u32 {
+        self.am.ops().space().segments.len() as u32
     }
 
     /// Forgets a team.

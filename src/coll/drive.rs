@@ -2,22 +2,17 @@
 
 use super::Coll;
 use super::images::Together;
+use super::operators::Reduction;
 use crate::am::{Destination, Envelope, LIBRARY};
 use crate::error::UserError;
 use crate::ops::{Operation, Remote};
 use crate::request::CompletionId;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 use vgasnet_protocol::Rank;
 use vgasnet_protocol::active_message::Args;
 use vgasnet_protocol::collectives::plan::{Buffer, LocalStep, Place};
 use vgasnet_protocol::collectives::{Action, Announcing, Arrived, Client, CollectiveMessage, Machine, Misfit, Sending};
-
-/// The client's function for reductions (reference, K.5). It gets the results, their number, the left operands, their
-/// number, the right operands, the bytes of an element, the flags and the argument. Results and left operands may be
-/// the same memory.
-pub type ReduceFunction =
-    unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, *const c_void, usize, c_int, c_int);
 
 /// The call by which errors are reported that no call can return. A transfer fails if the client gave memory that is only
 /// partly in its segment.
@@ -26,38 +21,6 @@ pub(super) const CALL: &str = "collective";
 /// What a message is that fits no collective of this rank.
 pub(super) const MISFIT: &str = "a message of a collective that makes no sense here; all ranks of a team have to start the \
                                  same collectives, of the same sizes, in the same order";
-
-/// A function of the client's table.
-#[derive(Clone, Copy, Debug)]
-pub struct Reducer {
-    /// The function.
-    pub function: ReduceFunction,
-    /// The flags that it gets.
-    pub flags: c_int,
-}
-
-/// How a reduction calls its function.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reduction {
-    pub reducer: Reducer,
-    pub argument: c_int,
-    pub element_bytes: usize,
-}
-
-impl Reduction {
-    /// Reduces the elements in `len_bytes` bytes at `into` with those at `with`.
-    ///
-    /// # Safety
-    /// Both are valid for so many bytes, aligned for the elements, and used by nobody else meanwhile.
-    pub unsafe fn combine(&self, into: usize, with: usize, len_bytes: usize) {
-        let Reduction { reducer, argument, element_bytes } = *self;
-        let into = std::ptr::with_exposed_provenance_mut::<c_void>(into);
-        let with = std::ptr::with_exposed_provenance_mut::<c_void>(with);
-        let count = len_bytes / element_bytes;
-        // SAFETY: both are valid and aligned. The client registered the function for such operands.
-        unsafe { (reducer.function)(into, count, into, count, with, element_bytes, reducer.flags, argument) };
-    }
-}
 
 /// The first addresses of a collective's memory.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,7 @@
 //! | gather_all | its own | the first image's, copied to the others; or its own, as for scatter |
 //! | exchange | its own | its own |
 //! | reduce | the image's; its own if there are several | the root's |
+//! | reduce to all | as for reduce | as for broadcast |
 
 use super::drive::Bases;
 use crate::error::UserError;
@@ -99,7 +100,7 @@ impl Layout {
     pub fn shape_of_ranks(&self, of_images: Shape, rank: u32) -> Option<Shape> {
         let most = self.most as usize;
         let times = match of_images.kind {
-            CollectiveKind::Broadcast | CollectiveKind::Reduce => 1,
+            CollectiveKind::Broadcast | CollectiveKind::Reduce | CollectiveKind::ReduceToAll => 1,
             CollectiveKind::Scatter | CollectiveKind::Gather | CollectiveKind::GatherAll => most,
             CollectiveKind::Exchange => most.checked_mul(most)?,
         };
@@ -140,7 +141,7 @@ impl Together {
             Gather => (self.rank_bytes(), if_uneven(of_root)),
             GatherAll => (self.rank_bytes(), if_uneven(self.all_bytes())),
             Exchange => (self.most() * self.all_bytes(), self.most() * self.all_bytes()),
-            Reduce => (if self.parts.len() > 1 { self.block_bytes } else { 0 }, 0),
+            Reduce | ReduceToAll => (if self.parts.len() > 1 { self.block_bytes } else { 0 }, 0),
         }
     }
 
@@ -148,11 +149,13 @@ impl Together {
     pub fn bases(&self) -> Bases {
         let of_root = |address: fn(&Part) -> usize| self.root_part().map_or(0, address);
         let source = match self.kind {
-            CollectiveKind::Reduce => self.parts[0].source,
+            CollectiveKind::Reduce | CollectiveKind::ReduceToAll => self.parts[0].source,
             _ => of_root(|part| part.source),
         };
         let destination = match self.kind {
-            CollectiveKind::Broadcast | CollectiveKind::GatherAll => self.parts[0].destination,
+            CollectiveKind::Broadcast | CollectiveKind::GatherAll | CollectiveKind::ReduceToAll => {
+                self.parts[0].destination
+            }
             _ => of_root(|part| part.destination),
         };
         Bases { source, destination, scratch: 0 }
@@ -163,7 +166,7 @@ impl Together {
     pub fn collect(&self, bases: &Bases, copy: &mut dyn FnMut(usize, usize, usize)) {
         let (block, layout) = (self.block_bytes, &self.layout);
         match self.kind {
-            CollectiveKind::Broadcast | CollectiveKind::Reduce => {}
+            CollectiveKind::Broadcast | CollectiveKind::Reduce | CollectiveKind::ReduceToAll => {}
             CollectiveKind::Scatter => {
                 let root = self.root_part().filter(|_| !layout.is_even());
                 for (rank, part) in (0..layout.ranks()).flat_map(|rank| root.map(|part| (rank, part))) {
@@ -196,7 +199,7 @@ impl Together {
         let block = self.block_bytes;
         match self.kind {
             CollectiveKind::Reduce => {}
-            CollectiveKind::Broadcast => {
+            CollectiveKind::Broadcast | CollectiveKind::ReduceToAll => {
                 self.parts[1..].iter().for_each(|part| copy(bases.destination, part.destination, block));
             }
             CollectiveKind::Scatter => {

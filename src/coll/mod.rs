@@ -8,17 +8,18 @@
 //! A rank may have several images: threads that each take part. They meet here (`meeting.rs`), and the rank takes part for
 //! them (`images.rs`).
 //!
-//! Source: the interface of GASNet-1's collectives (reference, K.5).
+//! Sources: the interface of GASNet-1's collectives (reference, K.5); GASNet-EX (specification 0.19), for reductions.
 
 mod calls;
 mod drive;
 mod images;
 mod meeting;
 mod of_images;
+mod operators;
 mod reading;
 
 pub use calls::{Call, Caller, Syncs};
-pub use drive::{ReduceFunction, Reducer};
+pub use operators::{CombineFunction, Combining, ElementType, Operator, ReduceFunction, Reducer, Reduction, built_in};
 
 use crate::am::Am;
 use crate::sys::Signalproof;

@@ -2,9 +2,10 @@
 
 use super::Coll;
 use super::calls::{Call, Caller, check, check_bytes};
-use super::drive::{Bases, Memory, Reduction};
+use super::drive::{Bases, Memory};
 use super::images::{Layout, Part, Together};
 use super::meeting::{ImageBarrier, Meeting};
+use super::operators::Reduction;
 use crate::error::UserError;
 use crate::request::CompletionId;
 use crate::stats::{self, Row};
@@ -101,8 +102,7 @@ impl Coll {
     /// As for [`Coll::enter`].
     pub(super) unsafe fn enter_image(&self, call: &Call, layout: &Layout) -> Result<CompletionId, UserError> {
         check(call, layout.images(), "image")?;
-        let reduction = call.reduce.map(|reduce| self.reduction(reduce)).transpose()?;
-        let plan = self.plan_of_rank(call, layout, reduction.map_or(1, |reduction| reduction.element_bytes))?;
+        let plan = self.plan_of_rank(call, layout, call.reduce.map_or(1, |reduction| reduction.element_bytes))?;
         let completion = self.begin();
         let part = Part { source: call.source, destination: call.destination, completion };
         {
@@ -115,7 +115,7 @@ impl Coll {
             })?;
             let called = its.call(call.caller.nth as usize, &plan, (call.root, call.block_bytes), part)?;
             if let Some(together) = called {
-                let memory = Memory::of_images(together, reduction)?;
+                let memory = Memory::of_images(together, call.reduce)?;
                 self.with(|machine| machine.start(TEAM_ALL, plan, memory));
             }
         }

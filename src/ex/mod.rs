@@ -5,20 +5,22 @@
 //!
 //! Source: GASNet-EX (specification 0.19).
 
-mod barrier;
+mod collectives;
 pub mod early;
 mod events;
+mod make_teams;
 mod objects;
 pub mod prepared;
 mod primordial;
 mod system;
 mod teams;
 
-pub use barrier::start as start_barrier;
+pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
+pub use make_teams::{create, destroy, split};
 pub use objects::{Object, find};
 pub use primordial::{
     Bound, Client, Endpoint, Primordial, Segment, bound, bound_of_rank, note_bound, primordial, start,
 };
 pub use system::{RankInfo, Ranks, host, nbrhd, position};
-pub use teams::{Team, jobrank, jobrank_if_any, pair};
+pub use teams::{Scratch, Team, jobrank, jobrank_if_any, pair};

@@ -37,7 +37,6 @@ pub unsafe trait Object: Sized {
         self.header().cdata.store(cdata, Ordering::Release);
     }
 
-    #[allow(dead_code)] // Teams that are destroyed will use it.
     /// The object is gone: [`find`] refuses its handle from now on.
     fn retire(&self) {
         self.header().mark.store(0, Ordering::Release);

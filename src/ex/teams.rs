@@ -2,6 +2,7 @@
 
 use super::objects::{Header, Object, find, find_if_any};
 use crate::error::UserError;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use vgasnet_protocol::collectives::TEAM_ALL;
 
 /// No rank: `GEX_RANK_INVALID`.
@@ -20,8 +21,19 @@ pub struct Team {
     pub flags: u32,
     /// Its number among the teams of collectives.
     pub id: u64,
-    /// `None` for the team of all ranks in their order.
-    members: Option<Members>,
+    /// What the client has lent it until it is destroyed; the library needs none.
+    pub scratch: Option<Scratch>,
+    /// The team's own; null for the team of all ranks in their order, and once the team is destroyed.
+    members: AtomicPtr<Members>,
+}
+
+/// Memory of the client, in its segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scratch {
+    /// The first address.
+    pub address: usize,
+    /// How much it is.
+    pub size_bytes: usize,
 }
 
 /// Which ranks a team has.
@@ -45,10 +57,17 @@ unsafe impl Object for Team {
 impl Team {
     /// That of all ranks, as this rank has it.
     pub fn of_all(rank: u32, size: u32) -> Team {
-        Team { header: Header::of::<Team>(), rank, size, flags: 0, id: TEAM_ALL, members: None }
+        Team {
+            header: Header::of::<Team>(),
+            rank,
+            size,
+            flags: 0,
+            id: TEAM_ALL,
+            scratch: None,
+            members: AtomicPtr::default(),
+        }
     }
 
-    #[allow(dead_code)] // Teams that are split will use it.
     /// One of these ranks of a job of so many, of which this rank is the one at `rank`. Collectives know it by `id`.
     pub fn new(id: u64, rank: u32, jobranks: Box<[u32]>, job_size: u32, flags: u32) -> Team {
         let mut ranks = vec![NO_RANK; job_size as usize].into_boxed_slice();
@@ -56,8 +75,39 @@ impl Team {
             ranks[*jobrank as usize] = rank;
         }
         let size = jobranks.len() as u32;
-        let members = Some(Members { jobranks, ranks });
-        Team { header: Header::of::<Team>(), rank, size, flags, id, members }
+        let members = AtomicPtr::new(Box::into_raw(Box::new(Members { jobranks, ranks })));
+        Team { header: Header::of::<Team>(), rank, size, flags, id, scratch: None, members }
+    }
+
+    #[inline(always)]
+    fn members(&self) -> Option<&Members> {
+        // SAFETY: it is null, or the team's until `drop_members`, which nobody calls while others use the team.
+        unsafe { self.members.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Whether this is the team of all ranks.
+    pub fn is_of_all(&self) -> bool {
+        self.id == TEAM_ALL
+    }
+
+    /// The team is destroyed: its handle is refused from now on.
+    ///
+    /// # Safety
+    /// No other thread uses the team.
+    pub unsafe fn end(&self) {
+        self.retire();
+        // SAFETY: as the caller says.
+        unsafe { self.drop_members() };
+    }
+
+    /// # Safety
+    /// Nobody uses the members, now or later.
+    unsafe fn drop_members(&self) {
+        let members = self.members.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        if !members.is_null() {
+            // SAFETY: it came of a box, and nobody uses it.
+            drop(unsafe { Box::from_raw(members) });
+        }
     }
 
     /// The rank in the job of a member.
@@ -71,7 +121,7 @@ impl Team {
 
     #[inline(always)]
     fn jobrank_if_any(&self, rank: u32) -> Option<u32> {
-        match &self.members {
+        match self.members() {
             _ if rank >= self.size => None,
             None => Some(rank),
             Some(members) => members.jobranks.get(rank as usize).copied(),
@@ -81,7 +131,7 @@ impl Team {
     /// The rank in the team of a rank of the job, if it is a member.
     #[inline]
     pub fn rank_of(&self, jobrank: u32) -> Option<u32> {
-        match &self.members {
+        match self.members() {
             None => (jobrank < self.size).then_some(jobrank),
             Some(members) => members.ranks.get(jobrank as usize).copied().filter(|rank| *rank != NO_RANK),
         }
@@ -90,6 +140,13 @@ impl Team {
     #[cold]
     fn no_such_rank(&self, rank: u32) -> UserError {
         UserError::new(format!("there is no rank {rank} in this team; its ranks are 0 to {}", self.size - 1))
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses a team that is dropped.
+        unsafe { self.drop_members() };
     }
 }
 

@@ -60,12 +60,22 @@ fn both_interfaces_mixed() {
     chapter("ex_mixed");
 }
 
+#[test]
+fn teams_by_color_and_by_list() {
+    chapter("ex_teams");
+}
+
+#[test]
+fn collectives_of_teams() {
+    chapter("ex_coll");
+}
+
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
 
 /// The headers that clients include, each before and after the others. The thread mode is named for all but `gasnet_fwd.h`.
 #[test]
 fn headers_may_be_included_in_any_order() {
-    let headers = ["gasnetex", "gasnet", "gasnet_fwd", "gasnet_mk", "gasnet_portable_platform"];
+    let headers = ["gasnetex", "gasnet", "gasnet_coll", "gasnet_fwd", "gasnet_mk", "gasnet_portable_platform"];
     for header in headers {
         let others: String = headers.iter().map(|other| format!("#include <{other}.h>\n")).collect();
         let text = format!("#include <{header}.h>\n{others}#include <{header}.h>\nextern gex_Rank_t declared;\n");

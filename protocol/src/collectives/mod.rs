@@ -17,4 +17,4 @@ mod under_way;
 pub use machine::{Action, Arrived, Client, Machine, Misfit, Sending, WINDOW};
 pub use message::{CollectiveBody, CollectiveKey, CollectiveMessage, Source};
 pub use reading::{ANNOUNCED_BYTES_MIN, Announcing, READ_BYTES_MAX, Reading};
-pub use team::{TEAM_ALL, TEAM_TAG_MAX, Team, Vote, named_team, split, team_of_file};
+pub use team::{TEAM_ALL, TEAM_TAG_MAX, Team, Vote, list_hash, listed_team, named_team, split, team_of_file};

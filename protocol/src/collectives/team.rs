@@ -75,6 +75,36 @@ pub fn split(parent: &[u32], votes: &[Vote], me: u32) -> (u64, Box<[u32]>, u32) 
     (id, chosen.into_iter().map(|at| parent[at]).collect(), place as u32)
 }
 
+/// What stands for a list of ranks in a vote: others have another number, very likely.
+pub fn list_hash(members: &[u32]) -> u32 {
+    // FNV-1a.
+    let bytes = members.iter().flat_map(|member| member.to_le_bytes());
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The name of the team of these ranks of the job, if each of them has voted for its first rank as the color, and for [`list_hash`] of
+/// these as the order. The parent's rank `at` is rank `parent[at]` of the job and has given `votes[at]`. No other team of the job ever has
+/// that name.
+///
+/// # Errors
+/// The rank of the job that is not in the parent, or has voted for another list.
+pub fn listed_team(parent: &[u32], votes: &[Vote], members: &[u32]) -> Result<u64, u32> {
+    let mut places: Vec<(u32, usize)> = parent.iter().copied().zip(0..).collect();
+    places.sort_unstable();
+    let vote = |member: u32| {
+        let at = places.binary_search_by_key(&member, |place| place.0).ok()?;
+        Some(votes[places[at].1])
+    };
+    let first = *members.first().expect("a list of members");
+    let hash = list_hash(members);
+    let has_listed = |member: u32| vote(member).is_some_and(|vote| (vote.color, vote.order) == (first, hash));
+    if let Some(other) = members.iter().find(|member| !has_listed(**member)) {
+        return Err(*other);
+    }
+    let splits = vote(first).expect("it has listed the same").splits;
+    Ok((u64::from(first) + 1) << 32 | u64::from(splits))
+}
+
 /// The largest tag of a team.
 pub const TEAM_TAG_MAX: u32 = u32::MAX >> 1;
 
@@ -133,6 +163,18 @@ mod tests {
         let (named, _) = named_team(&[last], last, u32::MAX, 7).expect("it is one");
         let ids = [team_of_file(7), team_of_file(8), split, named, TEAM_ALL];
         assert!((1..ids.len()).all(|at| !ids[..at].contains(&ids[at])), "{ids:x?}");
+    }
+
+    #[test]
+    fn ranks_that_list_the_same_make_a_team() {
+        let (parent, list) = ([9, 4, 6, 5], [6, 9]);
+        let vote = |list: &[u32], splits| Vote { color: list[0], order: list_hash(list), splits };
+        let votes = [vote(&list, 3), vote(&[4, 5], 0), vote(&list, 7), vote(&[5, 4], 1)];
+        assert_eq!(listed_team(&parent, &votes, &list), Ok(7 << 32 | 7));
+        assert_eq!(listed_team(&parent, &votes, &[4, 5]), Err(5));
+        assert_eq!(listed_team(&parent, &votes, &[6, 9, 4]), Err(6));
+        assert_eq!(listed_team(&parent, &[votes[0]; 4], &[6, 9, 7]), Err(6));
+        assert_eq!(listed_team(&parent, &[vote(&[6, 7], 0); 4], &[6, 7]), Err(7), "it is not in the parent");
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! GASNet-EX's names. A file a chapter.
 
 mod am;
-mod barrier;
+mod coll;
 mod events;
 mod objects;
 mod prepared;
 mod rma;
 mod start;
 mod system;
+mod teams;
 
 use super::ERR_NOT_READY;
 use super::boundary::Answer;

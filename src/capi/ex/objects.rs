@@ -32,8 +32,8 @@ pub(super) fn refuse(call: &str, code: c_int, line: &str) -> c_int {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Location {
-    rank: u32,
-    endpoint_index: u16,
+    pub(super) rank: u32,
+    pub(super) endpoint_index: u16,
 }
 
 /// Defines the functions for the client's data of a kind of object.

@@ -1,0 +1,45 @@
+/*
+ * GASNet-EX: collectives, and those of GASNet-1 that it has kept. The functions are called in the same order on all ranks of a team.
+ *
+ * Operands of a reduction meet in the order of their ranks, so GEX_OP_USER_NC works. Functions of the client's run in threads of the
+ * client that poll or wait.
+ */
+#ifndef GASNET_COLL_H
+#define GASNET_COLL_H
+
+#include <gasnetex.h>
+
+#include <vgasnet_ex_coll.h>
+
+#define gex_Coll_BroadcastNB vgasnet_ex_Coll_BroadcastNB
+#define gex_Coll_ReduceToOneNB vgasnet_ex_Coll_ReduceToOneNB
+#define gex_Coll_ReduceToAllNB vgasnet_ex_Coll_ReduceToAllNB
+
+/* ---- GASNet-1's: what is under way is an event ---- */
+
+#include <gasnet_collectives.h>
+
+typedef gex_Event_t gasnet_coll_handle_t;
+#define GASNET_COLL_INVALID_HANDLE GEX_EVENT_INVALID
+
+#define gasnet_coll_try_sync gex_Event_Test
+#define gasnet_coll_try_sync_all(events, count) gex_Event_TestAll(events, count, 0)
+#define gasnet_coll_try_sync_some(events, count) gex_Event_TestSome(events, count, 0)
+#define gasnet_coll_wait_sync gex_Event_Wait
+#define gasnet_coll_wait_sync_all(events, count) gex_Event_WaitAll(events, count, 0)
+#define gasnet_coll_wait_sync_some(events, count) gex_Event_WaitSome(events, count, 0)
+
+#define gasnet_coll_broadcast_nb(...) ((gex_Event_t)vgasnet_coll_broadcast_nb(__VA_ARGS__))
+#define gasnet_coll_broadcastM_nb(...) ((gex_Event_t)vgasnet_coll_broadcastM_nb(__VA_ARGS__))
+#define gasnet_coll_scatter_nb(...) ((gex_Event_t)vgasnet_coll_scatter_nb(__VA_ARGS__))
+#define gasnet_coll_scatterM_nb(...) ((gex_Event_t)vgasnet_coll_scatterM_nb(__VA_ARGS__))
+#define gasnet_coll_gather_nb(...) ((gex_Event_t)vgasnet_coll_gather_nb(__VA_ARGS__))
+#define gasnet_coll_gatherM_nb(...) ((gex_Event_t)vgasnet_coll_gatherM_nb(__VA_ARGS__))
+#define gasnet_coll_gather_all_nb(...) ((gex_Event_t)vgasnet_coll_gather_all_nb(__VA_ARGS__))
+#define gasnet_coll_gather_allM_nb(...) ((gex_Event_t)vgasnet_coll_gather_allM_nb(__VA_ARGS__))
+#define gasnet_coll_exchange_nb(...) ((gex_Event_t)vgasnet_coll_exchange_nb(__VA_ARGS__))
+#define gasnet_coll_exchangeM_nb(...) ((gex_Event_t)vgasnet_coll_exchangeM_nb(__VA_ARGS__))
+#define gasnet_coll_reduce_nb(...) ((gex_Event_t)vgasnet_coll_reduce_nb(__VA_ARGS__))
+#define gasnet_coll_reduceM_nb(...) ((gex_Event_t)vgasnet_coll_reduceM_nb(__VA_ARGS__))
+
+#endif

@@ -1,0 +1,150 @@
+//! Collectives.
+
+use super::events::{EventPointer, pointer};
+use crate::capi::barrier::misuse;
+use crate::capi::boundary::{Refusal, communicating, entry_points};
+use crate::coll::{CombineFunction, Combining, ElementType, Operator, Reduction, built_in};
+use crate::error::UserError;
+use crate::ex::{self, Collective, Moved, Team, early};
+use std::ffi::c_void;
+use vgasnet_protocol::barrier::Name;
+
+/// `GEX_DT_USER`, beside those of [`element_type`].
+const USER_TYPE: u32 = 1 << 6;
+
+/// `GEX_OP_USER` and `GEX_OP_USER_NC`, beside those of [`combining`].
+const USER: u32 = 1 << 30;
+const USER_IN_ORDER: u32 = 1 << 31;
+
+/// `GEX_DT_I32`, and so on.
+fn element_type(data_type: u32) -> Option<ElementType> {
+    Some(match data_type {
+        0x1 => ElementType::I32,
+        0x2 => ElementType::U32,
+        0x4 => ElementType::I64,
+        0x8 => ElementType::U64,
+        0x10 => ElementType::F32,
+        0x20 => ElementType::F64,
+        _ => return None,
+    })
+}
+
+/// `GEX_OP_AND`, and so on.
+fn combining(operation: u32) -> Option<Combining> {
+    Some(match operation {
+        0x1 => Combining::And,
+        0x2 => Combining::Or,
+        0x4 => Combining::Xor,
+        0x8 => Combining::Add,
+        0x20 => Combining::Multiply,
+        0x40 => Combining::Min,
+        0x80 => Combining::Max,
+        _ => return None,
+    })
+}
+
+/// What a client asks of a reduction.
+struct Reducing {
+    data_type: u32,
+    element_bytes: usize,
+    count: usize,
+    operation: u32,
+    function: Option<CombineFunction>,
+    cdata: *mut c_void,
+}
+
+impl Reducing {
+    /// How it combines elements, and how many bytes they have.
+    fn check(&self) -> Result<(Reduction, usize), UserError> {
+        let &Reducing { data_type, element_bytes, count, .. } = self;
+        let of = element_type(data_type);
+        if of.is_none() && data_type != USER_TYPE {
+            return Err(UserError::new(format!("data type {data_type:#x} is none; give one of GEX_DT_")));
+        }
+        if element_bytes == 0 || of.is_some_and(|of| of.bytes() != element_bytes) {
+            let allowed = of.map_or_else(|| "at least 1".to_owned(), |of| of.bytes().to_string());
+            let line = format!("elements of data type {data_type:#x} have {element_bytes} bytes; give {allowed}");
+            return Err(UserError::new(line));
+        }
+        let len_bytes = count.checked_mul(element_bytes).ok_or_else(|| {
+            UserError::new(format!("{count} elements of {element_bytes} bytes are more than 2^64 bytes; give fewer"))
+        })?;
+        Ok((self.reduction(of)?, len_bytes))
+    }
+
+    fn reduction(&self, of: Option<ElementType>) -> Result<Reduction, UserError> {
+        let &Reducing { data_type, element_bytes, operation, cdata, .. } = self;
+        if let USER | USER_IN_ORDER = operation {
+            let function = self.function.ok_or_else(|| {
+                UserError::new(
+                    "operation GEX_OP_USER comes with a null pointer; give a function that combines elements",
+                )
+            })?;
+            let (cdata, commutes) = (cdata.expose_provenance(), operation == USER);
+            return Ok(Reduction { element_bytes, operator: Operator::OfCall { function, cdata, commutes } });
+        }
+        let combining = combining(operation).ok_or_else(|| {
+            UserError::new(format!(
+                "operation {operation:#x} is none of reductions; give one of GEX_OP_ADD, _MULT, _MIN, _MAX, _AND, _OR, _XOR and _USER"
+            ))
+        })?;
+        of.and_then(|of| built_in(of, combining)).ok_or_else(|| {
+            UserError::new(format!(
+                "operation {operation:#x} does not go with data type {data_type:#x}: GEX_OP_AND, _OR and _XOR are those of integers, \
+                 and GEX_DT_USER has none but GEX_OP_USER"
+            ))
+        })
+    }
+}
+
+/// Enters a collective.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object. Source and destination, where this rank has them, are valid for the bytes
+/// until the event is synced.
+unsafe fn start(what: Collective, team: *const Team, moved: Moved) -> Result<EventPointer, Refusal> {
+    // SAFETY: as the caller says.
+    let team = unsafe { ex::find(team) }?;
+    let runtime = communicating()?;
+    // SAFETY: as the caller says.
+    Ok(pointer(unsafe { ex::start_collective(what, team, moved, runtime.coll(), runtime.ops()) }?))
+}
+
+fn moved(source: *const c_void, destination: *mut c_void, len_bytes: usize) -> Moved {
+    Moved { source: source.expose_provenance(), destination: destination.expose_provenance(), len_bytes }
+}
+
+entry_points! {
+    unsafe fn vgasnet_ex_Coll_BarrierNB(team: *const Team, _flags: u32) -> EventPointer {
+        if early::is_early() {
+            // The team can only be that of all ranks.
+            ex::find(team)?;
+            early::notify(Name::Anonymous).map_err(misuse)?;
+            early::wait(Name::Anonymous)?.map_err(misuse)?;
+            return Ok(pointer(None));
+        }
+        start(Collective::Barrier, team, Moved::default())
+    }
+
+    unsafe fn vgasnet_ex_Coll_BroadcastNB(
+        team: *const Team, root: u32, destination: *mut c_void, source: *const c_void, len_bytes: usize, _flags: u32,
+    ) -> EventPointer {
+        start(Collective::Broadcast { root }, team, moved(source, destination, len_bytes))
+    }
+
+    unsafe fn vgasnet_ex_Coll_ReduceToOneNB(
+        team: *const Team, root: u32, destination: *mut c_void, source: *const c_void, data_type: u32, element_bytes: usize,
+        count: usize, operation: u32, function: Option<CombineFunction>, cdata: *mut c_void, _flags: u32,
+    ) -> EventPointer {
+        let (by, len_bytes) = Reducing { data_type, element_bytes, count, operation, function, cdata }.check()?;
+        start(Collective::ReduceToOne { root, by }, team, moved(source, destination, len_bytes))
+    }
+
+    unsafe fn vgasnet_ex_Coll_ReduceToAllNB(
+        team: *const Team, destination: *mut c_void, source: *const c_void, data_type: u32, element_bytes: usize, count: usize,
+        operation: u32, function: Option<CombineFunction>, cdata: *mut c_void, _flags: u32,
+    ) -> EventPointer {
+        let (by, len_bytes) = Reducing { data_type, element_bytes, count, operation, function, cdata }.check()?;
+        start(Collective::ReduceToAll { by }, team, moved(source, destination, len_bytes))
+    }
+}

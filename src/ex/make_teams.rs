@@ -1,0 +1,92 @@
+//! Making teams by color or by list, and destroying them.
+
+use super::teams::{Scratch, Team};
+use crate::coll::Coll;
+use crate::error::UserError;
+use vgasnet_protocol::collectives::{Vote, list_hash, listed_team, split as divide};
+
+/// The color of who takes no part. Those of clients are less.
+const NO_COLOR: u32 = 1 << 31;
+
+/// A team that stays until it is destroyed, and as memory beyond.
+fn keep(id: u64, rank: u32, jobranks: Box<[u32]>, coll: &Coll, flags: u32) -> Result<Box<Team>, UserError> {
+    coll.join_team(id, jobranks.clone(), rank)?;
+    Ok(Box::new(Team::new(id, rank, jobranks, coll.job_ranks(), flags)))
+}
+
+/// Divides a team into one for each color. The ranks of a color are ordered by their keys, and those of the same key as in the parent.
+/// Without a color the rank comes into none. Collective over the parent.
+///
+/// # Errors
+/// The parent does not exist any more.
+pub fn split(
+    parent: &Team,
+    color: Option<u32>,
+    key: i32,
+    scratch: Option<Scratch>,
+    flags: u32,
+    coll: &Coll,
+) -> Result<Option<&'static Team>, UserError> {
+    // Shifted, so that negative keys come first.
+    let order = key.cast_unsigned() ^ 1 << 31;
+    let votes: Vec<Vote> = coll.gather_votes(parent.id, color.unwrap_or(NO_COLOR), order)?;
+    if color.is_none() {
+        return Ok(None);
+    }
+    let (members, me) = coll.team(parent.id)?;
+    let (id, jobranks, rank) = divide(&members, &votes, me);
+    let mut team = keep(id, rank, jobranks, coll, flags)?;
+    team.scratch = scratch;
+    Ok(Some(Box::leak(team)))
+}
+
+/// Makes a team of these ranks of the job, in this order; without any, the rank comes into none. All of them give the same. Collective over
+/// the parent, to which they belong.
+///
+/// # Errors
+/// A rank is not in the parent, there twice, or has given another list; or the parent does not exist any more.
+pub fn create(
+    parent: &Team,
+    jobranks: Box<[u32]>,
+    scratch: Option<Scratch>,
+    flags: u32,
+    coll: &Coll,
+) -> Result<Option<&'static Team>, UserError> {
+    let (members, me) = coll.team(parent.id)?;
+    let rank = jobranks.iter().position(|jobrank| *jobrank == members[me as usize]);
+    let mut sorted = jobranks.clone();
+    sorted.sort_unstable();
+    if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(UserError::new(format!("rank {} is listed twice; list each member of the team once", pair[0])));
+    }
+    let color = if rank.is_some() { jobranks[0] } else { NO_COLOR };
+    let votes = coll.gather_votes(parent.id, color, list_hash(&jobranks))?;
+    let Some(rank) = rank else { return Ok(None) };
+    let id = listed_team(&members, &votes, &jobranks).map_err(|other| {
+        UserError::new(format!(
+            "rank {other} of the job is listed, and is not in the parent or lists others; all members of a team list the same \
+             members of the parent, in the same order"
+        ))
+    })?;
+    let mut team = keep(id, rank as u32, jobranks, coll, flags)?;
+    team.scratch = scratch;
+    Ok(Some(Box::leak(team)))
+}
+
+/// Destroys a team, and tells what the client has lent it. Collective over the team; no rank waits for another one. A rank that has synced
+/// its collectives has sent and got all messages of them.
+///
+/// # Errors
+/// It is the team of all ranks, or collectives of it are under way.
+///
+/// # Safety
+/// No other thread uses the team.
+pub unsafe fn destroy(team: &Team, coll: &Coll) -> Result<Option<Scratch>, UserError> {
+    if team.is_of_all() {
+        return Err(UserError::new("the team of all ranks is destroyed; it stays until the job ends"));
+    }
+    coll.free_team(team.id)?;
+    // SAFETY: as the caller says.
+    unsafe { team.end() };
+    Ok(team.scratch)
+}
