@@ -70,6 +70,46 @@ fn collectives_of_teams() {
     chapter("ex_coll");
 }
 
+/// What is wrong, on how many ranks, the call that says so, and what it says.
+const WRONG_COLLECTIVES: [(&str, u32, &str, &str); 26] = [
+    ("gone", 1, "gex_Coll_BarrierNB", "is no team: it was destroyed, or is something else"),
+    ("gone-twice", 1, "gex_TM_Destroy", "is no team: it was destroyed, or is something else"),
+    ("all", 1, "gex_TM_Destroy", "the team of all ranks is destroyed; it stays until the job ends"),
+    ("under-way", 2, "gex_TM_Destroy", "under way; sync them first"),
+    ("color", 1, "gex_TM_Split", "the color is -5; give 0 or more"),
+    ("pair", 1, "gex_TM_Split", "0x1 is no team"),
+    ("scratch", 1, "gex_TM_Split", "the scratch, 32 bytes at 0x"),
+    ("twice", 1, "gex_TM_Create", "rank 0 is listed twice"),
+    ("outside", 2, "gex_TM_Create", "there is no rank 2 in this team; its ranks are 0 to 1"),
+    ("no-rank", 1, "gex_TM_Create", "rank 99 of the job is listed, and is not in the parent"),
+    ("endpoint", 1, "gex_TM_Create", "entry 0 of the list names endpoint 7"),
+    ("places", 1, "gex_TM_Create", "3 new teams at 0x"),
+    ("kinds", 1, "gex_TM_Create", "flags 0x28; give one of GEX_FLAG_TM_GLOBAL_SCRATCH"),
+    ("lists", 2, "gex_TM_Create", "of the job is listed, and is not in the parent or lists others"),
+    ("root", 2, "gex_Coll_BroadcastNB", "there is no rank 2 in this team; its ranks are 0 to 1"),
+    ("null", 1, "gex_Coll_BroadcastNB", "the destination is a null pointer"),
+    ("of-pair", 1, "gex_Coll_BarrierNB", "0x1 is no team"),
+    ("reduce-root", 1, "gex_Coll_ReduceToOneNB", "there is no rank 9 in this team; its ranks are 0 to 0"),
+    ("type", 1, "gex_Coll_ReduceToOneNB", "data type 0x28 is none"),
+    ("size", 1, "gex_Coll_ReduceToOneNB", "elements of data type 0x8 have 4 bytes; give 8"),
+    ("no-size", 1, "gex_Coll_ReduceToOneNB", "elements of data type 0x40 have 0 bytes; give at least 1"),
+    ("much", 1, "gex_Coll_ReduceToOneNB", "4611686018427387904 elements of 8 bytes are more than 2^64 bytes"),
+    ("operation", 1, "gex_Coll_ReduceToOneNB", "operation 0x40000 is none of reductions"),
+    ("bits", 1, "gex_Coll_ReduceToOneNB", "operation 0x4 does not go with data type 0x20"),
+    ("user-type", 1, "gex_Coll_ReduceToOneNB", "operation 0x8 does not go with data type 0x40"),
+    ("function", 1, "gex_Coll_ReduceToOneNB", "operation GEX_OP_USER comes with a null pointer"),
+];
+
+#[test]
+fn wrong_teams_and_collectives_end_the_job_with_a_line() {
+    let program = ex_program("ex_coll_bad", Compiler::GccC99, Mode::Seq, &[]);
+    for (what, ranks, call, says) in some_of(WRONG_COLLECTIVES.into_iter()) {
+        let ended = run_with(&program, &[what], setup(ranks), &[("VGASNET_CHECK", "1")]);
+        let says_so = |line: &str| line.contains(&format!(": {call}: ")) && line.contains(says);
+        assert!(ended.expect(1).stderr.lines().any(says_so), "{what}: {ended}");
+    }
+}
+
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
 
 /// The headers that clients include, each before and after the others. The thread mode is named for all but `gasnet_fwd.h`.

@@ -90,9 +90,11 @@ entry_points! {
     ) -> usize {
         let parent = ex::find(parent)?;
         let color = if new_team.is_null() { None } else { Some(color) };
-        let color = color.map(u32::try_from).transpose().map_err(|_| {
-            UserError::new("the color is negative; give 0 or more, or a null pointer for the new team to take no part")
-        })?;
+        let as_given = |color: c_int| {
+            let line = format!("the color is {color}; give 0 or more, or a null pointer for the new team to take no part");
+            u32::try_from(color).map_err(|_| UserError::new(line))
+        };
+        let color = color.map(as_given).transpose()?;
         if flags & ASKS_SIZE != 0 {
             return Ok(if color.is_some() { SCRATCH_BYTES } else { 0 });
         }
