@@ -1,7 +1,7 @@
 //! Clients of GASNet-EX: the programs `tests/c/ex_*.c`, through `gasnetex.h` and `gasnet.h`.
 
 use crate::support::gasnet::{Compiler, Mode, ex_program};
-use crate::support::run::{Setup, run, run_with, some_of};
+use crate::support::run::{Setup, run, some_of};
 use std::path::{Path, PathBuf};
 
 /// A segment may be several times as large as the pool.
@@ -103,8 +103,8 @@ const WRONG_COLLECTIVES: [(&str, u32, &str, &str); 26] = [
 #[test]
 fn wrong_teams_and_collectives_end_the_job_with_a_line() {
     let program = ex_program("ex_coll_bad", Compiler::GccC99, Mode::Seq, &[]);
-    for (what, ranks, call, says) in some_of(WRONG_COLLECTIVES.into_iter()) {
-        let ended = run_with(&program, &[what], setup(ranks), &[("VGASNET_CHECK", "1")]);
+    for (what, ranks, call, says) in some_of(WRONG_COLLECTIVES) {
+        let ended = run(&program, &[what], setup(ranks));
         let says_so = |line: &str| line.contains(&format!(": {call}: ")) && line.contains(says);
         assert!(ended.expect(1).stderr.lines().any(says_so), "{what}: {ended}");
     }

@@ -1,11 +1,10 @@
 //! Making and destroying teams.
 
 use super::objects::Location;
-use crate::capi::boundary::{Refusal, communicating, entry_points};
+use crate::capi::boundary::{communicating, entry_points};
 use crate::error::UserError;
 use crate::ex::{self, Scratch, Team};
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::AtomicBool;
 
 /// `GEX_FLAG_TM_SCRATCH_SIZE_MIN` and `GEX_FLAG_TM_SCRATCH_SIZE_RECOMMENDED`.
 const ASKS_SIZE: u32 = 1 | 1 << 1;
@@ -33,9 +32,8 @@ pub struct Memvec {
     len_bytes: usize,
 }
 
-/// The scratch that a client gives. What would be no use to a library that needs it is tolerated here.
-fn scratch(call: &str, address: usize, size_bytes: usize, flags: u32) -> Result<Option<Scratch>, Refusal> {
-    static WARNED: AtomicBool = AtomicBool::new(false);
+/// The scratch that a client gives.
+fn scratch(address: usize, size_bytes: usize, flags: u32) -> Result<Option<Scratch>, UserError> {
     if flags & NO_SCRATCH != 0 {
         return Ok(None);
     }
@@ -46,10 +44,9 @@ fn scratch(call: &str, address: usize, size_bytes: usize, flags: u32) -> Result<
         offset.checked_add(size_bytes).is_some_and(|end| end <= segment.bound.size_bytes)
     });
     if !is_inside || size_bytes == 0 {
-        let line = format!(
+        return Err(UserError::new(format!(
             "the scratch, {size_bytes} bytes at {address:#x}, is not in this rank's segment; give some, or GEX_FLAG_TM_NO_SCRATCH"
-        );
-        Refusal::from(UserError::new(line)).tolerate(call, &WARNED)?;
+        )));
     }
     Ok(Some(Scratch { address, size_bytes }))
 }
@@ -99,7 +96,7 @@ entry_points! {
             return Ok(if color.is_some() { SCRATCH_BYTES } else { 0 });
         }
         let scratch = match color {
-            Some(_) => scratch("gex_TM_Split", address.addr(), size_bytes, flags)?,
+            Some(_) => scratch(address.addr(), size_bytes, flags)?,
             None => None,
         };
         let made = ex::split(parent, color, key, scratch, flags, communicating()?.coll())?;
@@ -137,7 +134,7 @@ entry_points! {
             return Err(UserError::new(line).into());
         }
         let scratch = match rank {
-            Some(rank) => scratch("gex_TM_Create", own_address(addresses, rank as u32, flags)?, size_bytes, flags)?,
+            Some(rank) => scratch(own_address(addresses, rank as u32, flags)?, size_bytes, flags)?,
             None => None,
         };
         if let Some(made) = ex::create(parent, jobranks, scratch, flags, coll)? {
