@@ -218,6 +218,17 @@ mod tests {
     }
 
     #[test]
+    fn a_team_that_has_ended_is_refused() {
+        let some = Team::new(7, 0, [4, 1].into(), 6, 0);
+        // SAFETY: nobody else has the team, whose memory stays.
+        unsafe {
+            assert!(find(&raw const some).is_ok());
+            some.end();
+            assert!(find(&raw const some).is_err() && jobrank_if_any(&some, 0).is_none());
+        }
+    }
+
+    #[test]
     fn a_pair_stands_for_all_ranks() {
         let both = pair(0, 0).expect("the one endpoint");
         assert!(pair(0, 1).is_err() && pair(1, 0).is_err());
