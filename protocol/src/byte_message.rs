@@ -53,6 +53,18 @@ pub enum AtomicOp {
     MinSigned,
     /// The larger one, of numbers with a sign.
     MaxSigned,
+    /// The number, which stays as it is.
+    Get,
+    /// Their product, which wraps.
+    Multiply,
+    /// Their sum, of floating-point numbers.
+    AddFloat,
+    /// Their product, of floating-point numbers.
+    MultiplyFloat,
+    /// The smaller one, of floating-point numbers.
+    MinFloat,
+    /// The larger one, of floating-point numbers.
+    MaxFloat,
 }
 
 /// What is to be done with the bytes of a piece.
@@ -190,7 +202,14 @@ pub fn read_answer(bytes: &[u8]) -> Option<(AnswerHead, alloc::vec::Vec<Status>,
 }
 
 impl AtomicOp {
+    /// Whether the operation never changes the number.
+    #[inline]
+    pub fn is_read(self) -> bool {
+        self == AtomicOp::Get
+    }
+
     /// What the operation makes of `old`, of numbers of `len_bytes`, 4 or 8; `None` if it leaves it.
+    #[inline]
     pub fn apply(self, old: u64, Operands { operand, compare }: Operands, len_bytes: usize) -> Option<u64> {
         let mask = if len_bytes == size_of::<u32>() { u64::from(u32::MAX) } else { u64::MAX };
         let (operand, compare) = (operand & mask, compare & mask);
@@ -208,8 +227,34 @@ impl AtomicOp {
             AtomicOp::MinSigned if signed(operand) < signed(old) => operand,
             AtomicOp::MaxSigned if signed(operand) > signed(old) => operand,
             AtomicOp::MinSigned | AtomicOp::MaxSigned => old,
+            AtomicOp::Get => return None,
+            AtomicOp::Multiply => old.wrapping_mul(operand) & mask,
+            AtomicOp::AddFloat | AtomicOp::MultiplyFloat | AtomicOp::MinFloat | AtomicOp::MaxFloat => {
+                if len_bytes == size_of::<u32>() {
+                    let float = |bits: u64| f32::from_bits(bits as u32);
+                    u64::from(self.of_floats(float(old), float(operand)).to_bits())
+                } else {
+                    self.of_floats(f64::from_bits(old), f64::from_bits(operand)).to_bits()
+                }
+            }
         };
         Some(new)
+    }
+
+    /// What one of the operations on floating-point numbers makes of two.
+    #[inline]
+    fn of_floats<T: PartialOrd + core::ops::Add<Output = T> + core::ops::Mul<Output = T>>(
+        self,
+        old: T,
+        operand: T,
+    ) -> T {
+        match self {
+            AtomicOp::AddFloat => old + operand,
+            AtomicOp::MultiplyFloat => old * operand,
+            AtomicOp::MinFloat if old < operand => old,
+            AtomicOp::MaxFloat if old > operand => old,
+            _ => operand,
+        }
     }
 }
 
@@ -274,5 +319,27 @@ mod tests {
         assert_eq!(apply(AtomicOp::MinSigned, u64::MAX, 1, 8), Some(u64::MAX));
         let bits = [AtomicOp::And, AtomicOp::Or, AtomicOp::Xor, AtomicOp::Swap].map(|op| apply(op, 0b1100, 0b1010, 8));
         assert_eq!(bits, [Some(0b1000), Some(0b1110), Some(0b0110), Some(0b1010)]);
+        assert_eq!(apply(AtomicOp::Multiply, minus(-3), minus(5), 4), Some(minus(-15)));
+        assert_eq!(apply(AtomicOp::Multiply, u64::MAX, 7, 8), Some(-7_i64 as u64));
+        assert_eq!(apply(AtomicOp::Get, 5, 7, 8), None);
+        assert!(AtomicOp::Get.is_read() && !AtomicOp::CompareSwap.is_read());
+    }
+
+    #[test]
+    fn atomic_operations_know_floating_point_numbers_of_both_lengths() {
+        let results = [
+            (AtomicOp::AddFloat, -1.25, 2.5, 1.25),
+            (AtomicOp::MultiplyFloat, -1.25, 2.5, -3.125),
+            (AtomicOp::MinFloat, -1.25, 2.5, -1.25),
+            (AtomicOp::MinFloat, 2.5, -1.25, -1.25),
+            (AtomicOp::MaxFloat, -1.25, 2.5, 2.5),
+            (AtomicOp::MaxFloat, 2.5, -1.25, 2.5),
+        ];
+        for (op, old, operand, new) in results {
+            let single = |number: f64| u64::from((number as f32).to_bits());
+            let of =
+                |bits: fn(f64) -> u64, len| op.apply(bits(old), Operands { operand: bits(operand), compare: 0 }, len);
+            assert_eq!((of(f64::to_bits, 8), of(single, 4)), (Some(new.to_bits()), Some(single(new))), "{op:?}");
+        }
     }
 }

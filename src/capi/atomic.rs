@@ -2,7 +2,7 @@
 
 use super::boundary::{Refusal, attached, entry_points};
 use super::sync::{OperationPointer, to_pointer};
-use crate::ops::{AtomicOperation, Remote};
+use crate::ops::{AtomicOperation, Kind, Remote};
 use std::ffi::{c_int, c_void};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 
@@ -53,7 +53,7 @@ macro_rules! atomics {
             ) {
                 let operands = (operand.into(), compare.into());
                 let asked = operation((node, address), op, operands, size_of::<$type>())?;
-                Ok(attached()?.ops().start_atomic_implicit(asked, old.cast())?)
+                Ok(attached()?.ops().start_atomic_implicit(asked, old.cast(), Kind::Put)?)
             }
         )*}
     };

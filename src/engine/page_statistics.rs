@@ -108,6 +108,7 @@ impl PageStatistics {
     pub(super) fn on_part(&mut self, part: &Part) {
         match part.copy {
             Copy::Get(_) => stats::add(Row::GetBytes, part.piece.len_bytes as u64),
+            Copy::Atomic(atomic) if atomic.op.is_read() => stats::add(Row::GetBytes, part.piece.len_bytes as u64),
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => {
                 stats::add(Row::PutBytes, part.piece.len_bytes as u64)
             }

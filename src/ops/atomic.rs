@@ -4,7 +4,7 @@ use super::nonblocking::Kind;
 use super::{Operation, Ops, Remote};
 use crate::error::UserError;
 use crate::memory::Piece;
-use crate::request::{Atomic, CompletionId, Copy, Handle};
+use crate::request::{Atomic, Copy, Handle};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 
 /// An atomic operation, and where the number is: 4 or 8 bytes.
@@ -26,7 +26,7 @@ impl Ops {
     pub fn atomic(&self, operation: AtomicOperation) -> Result<u64, UserError> {
         let mut old = [0_u8; size_of::<u64>()];
         let AtomicOperation { op, operands, remote } = operation;
-        self.check_write(&remote)?;
+        self.check_change(&operation)?;
         let (piece, copy) = (self.number_at(remote)?, Copy::Atomic(Atomic { op, operands, old: old.as_mut_ptr() }));
         // SAFETY: there are as many bytes as any number has.
         if !unsafe { self.hit(&piece, &copy) } {
@@ -50,71 +50,74 @@ impl Ops {
         operation: AtomicOperation,
         old: *mut u8,
     ) -> Result<Option<Handle>, UserError> {
+        // SAFETY: `old` is null, or valid until the handle of the completion below is synced.
+        let Some((piece, copy)) = (unsafe { self.atomic_at_once(operation, old) })? else { return Ok(None) };
         let completion = self.completions().begin();
-        // SAFETY: `old` is null, or valid until the handle of this completion is synced.
-        let started = unsafe { self.start_atomic_anywhere(operation, old, completion) };
-        let handle = self.handle_unless_done(completion);
-        started.map(|()| handle)
+        self.submit_one(piece, copy, completion);
+        Ok(self.handle_unless_done(completion))
     }
 
-    /// As [`Ops::start_atomic_explicit`], counted among this thread's implicit puts, or in its open access region.
+    /// As [`Ops::start_atomic_explicit`], counted among this thread's implicit operations of a kind, or in its open access region.
     ///
     /// # Errors
     /// As [`Ops::atomic`].
     ///
     /// # Safety
     /// `old` is null, or valid for as many bytes as the number has until the thread has synced its implicit operations.
-    pub unsafe fn start_atomic_implicit(&self, operation: AtomicOperation, old: *mut u8) -> Result<(), UserError> {
-        let completion = self.implicit_completion(Kind::Put);
-        // SAFETY: `old` is null, or valid until the implicit operations are synced.
-        unsafe { self.start_atomic_anywhere(operation, old, completion) }
-    }
-
-    /// As [`Ops::start_atomic`], also where `old` lies in the own segment: then it is complete on return.
-    ///
-    /// # Safety
-    /// As [`Ops::start_atomic`].
-    unsafe fn start_atomic_anywhere(
+    pub unsafe fn start_atomic_implicit(
         &self,
         operation: AtomicOperation,
         old: *mut u8,
-        completion: CompletionId,
+        kind: Kind,
     ) -> Result<(), UserError> {
-        let len_bytes = operation.remote.len_bytes;
-        if !self.space.own_segment().overlaps(old.addr(), len_bytes) {
-            // SAFETY: as the caller says.
-            return unsafe { self.start_atomic(operation, old, completion) };
-        }
-        let was = self.atomic(operation)?;
-        let (word, half) = (was.to_ne_bytes(), (was as u32).to_ne_bytes());
-        let bytes = if len_bytes == half.len() { &half[..] } else { &word[..] };
-        let here = Remote { rank: self.space.rank.0, address: old.addr(), len_bytes };
-        // SAFETY: the bytes are as many as the put has.
-        unsafe { self.transfer(Operation::Put(bytes.as_ptr()), here) }
-    }
-
-    /// Does an atomic operation on a number whose page is in a pool of this host, or starts it; then it counts in `completion`.
-    ///
-    /// # Safety
-    /// `old` is null, or valid for as many bytes as the number has until nothing is pending in `completion`. It is not in the own
-    /// segment.
-    unsafe fn start_atomic(
-        &self,
-        AtomicOperation { op, operands, remote }: AtomicOperation,
-        old: *mut u8,
-        completion: CompletionId,
-    ) -> Result<(), UserError> {
-        self.check_write(&remote)?;
-        let piece = self.number_at(remote)?;
-        let copy = Copy::Atomic(Atomic { op, operands, old });
-        // SAFETY: `old` is null or valid.
-        if !unsafe { self.hit(&piece, &copy) } {
-            self.submit_one(piece, copy, completion);
+        // SAFETY: `old` is null, or valid until the implicit operations are synced.
+        if let Some((piece, copy)) = unsafe { self.atomic_at_once(operation, old) }? {
+            self.submit_one(piece, copy, self.implicit_completion(kind));
         }
         Ok(())
     }
 
+    /// Does an atomic operation on a number whose page is in a pool of this host. Else returns what is to be submitted for it, unless
+    /// `old` lies in the own segment: then this waits for it.
+    ///
+    /// # Safety
+    /// `old` is null, or valid for as many bytes as the number has, until what is returned is done.
+    #[inline]
+    unsafe fn atomic_at_once(
+        &self,
+        operation: AtomicOperation,
+        old: *mut u8,
+    ) -> Result<Option<(Piece, Copy)>, UserError> {
+        let AtomicOperation { op, operands, remote } = operation;
+        if self.space.own_segment().overlaps(old.addr(), remote.len_bytes) {
+            return self.atomic_to_segment(operation, old.addr()).map(|()| None);
+        }
+        self.check_change(&operation)?;
+        let piece = self.number_at(remote)?;
+        let copy = Copy::Atomic(Atomic { op, operands, old });
+        // SAFETY: `old` is null or valid.
+        Ok(if unsafe { self.hit(&piece, &copy) } { None } else { Some((piece, copy)) })
+    }
+
+    /// Does an atomic operation that leaves what the number was in the own segment.
+    #[inline(never)]
+    fn atomic_to_segment(&self, operation: AtomicOperation, old: usize) -> Result<(), UserError> {
+        let len_bytes = operation.remote.len_bytes;
+        let was = self.atomic(operation)?;
+        let (word, half) = (was.to_ne_bytes(), (was as u32).to_ne_bytes());
+        let bytes = if len_bytes == half.len() { &half[..] } else { &word[..] };
+        let here = Remote { rank: self.space.rank.0, address: old, len_bytes };
+        // SAFETY: the bytes are as many as the put has.
+        unsafe { self.transfer(Operation::Put(bytes.as_ptr()), here) }
+    }
+
+    /// Refuses what would change a number in a range that this rank has declared read-only.
+    fn check_change(&self, operation: &AtomicOperation) -> Result<(), UserError> {
+        if operation.op.is_read() { Ok(()) } else { self.check_write(&operation.remote) }
+    }
+
     /// The piece that is a number: one that is aligned lies in one page.
+    #[inline]
     fn number_at(&self, remote: Remote) -> Result<Piece, UserError> {
         let Remote { rank, address, len_bytes } = remote;
         debug_assert!(matches!(len_bytes, 4 | 8));

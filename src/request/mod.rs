@@ -106,6 +106,7 @@ impl Copy {
     pub fn access(&self) -> Access {
         match self {
             Copy::Get(_) => Access::Read,
+            Copy::Atomic(atomic) if atomic.op.is_read() => Access::Read,
             Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_) => Access::Write,
             Copy::MakeResident(access) | Copy::Pin(access) => *access,
         }
@@ -114,7 +115,11 @@ impl Copy {
     /// Whether it writes the bytes of its piece.
     #[inline]
     pub fn is_put(&self) -> bool {
-        matches!(self, Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) | Copy::Atomic(_))
+        match self {
+            Copy::Put(_) | Copy::PutOwned(..) | Copy::Set(_) => true,
+            Copy::Atomic(atomic) => !atomic.op.is_read(),
+            Copy::Get(_) | Copy::MakeResident(_) | Copy::Pin(_) => false,
+        }
     }
 
     /// The access for which the page is mapped and stays pinned, if it does.
