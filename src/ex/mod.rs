@@ -5,6 +5,7 @@
 //!
 //! Source: GASNet-EX (specification 0.19).
 
+mod atomics;
 mod collectives;
 pub mod early;
 mod events;
@@ -15,6 +16,7 @@ mod primordial;
 mod system;
 mod teams;
 
+pub use atomics::{Asked, DataType, Domain, Request};
 pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
 pub use make_teams::{create, destroy, split};

@@ -110,12 +110,26 @@ fn wrong_teams_and_collectives_end_the_job_with_a_line() {
     }
 }
 
+#[test]
+fn atomic_domains() {
+    chapter("ex_atomics");
+}
+
 const COMPILERS: [Compiler; 4] = [Compiler::GccC99, Compiler::GccCxx17, Compiler::ClangC99, Compiler::ClangCxx17];
 
 /// The headers that clients include, each before and after the others. The thread mode is named for all but `gasnet_fwd.h`.
 #[test]
 fn headers_may_be_included_in_any_order() {
-    let headers = ["gasnetex", "gasnet", "gasnet_coll", "gasnet_fwd", "gasnet_mk", "gasnet_portable_platform"];
+    let headers = [
+        "gasnetex",
+        "gasnet",
+        "gasnet_coll",
+        "gasnet_fwd",
+        "gasnet_mk",
+        "gasnet_portable_platform",
+        "gasnet_ratomic",
+        "gasnet_vis",
+    ];
     for header in headers {
         let others: String = headers.iter().map(|other| format!("#include <{other}.h>\n")).collect();
         let text = format!("#include <{header}.h>\n{others}#include <{header}.h>\nextern gex_Rank_t declared;\n");

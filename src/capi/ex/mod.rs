@@ -2,6 +2,7 @@
 //! GASNet-EX's names. A file a chapter.
 
 mod am;
+mod atomics;
 mod coll;
 mod events;
 mod objects;

@@ -6,7 +6,7 @@ use crate::am::Description;
 use crate::capi::boundary::{Refusal, entry_points, initialised};
 use crate::capi::{ERR_BAD_ARG, ERR_RESOURCE, OK};
 use crate::error::UserError;
-use crate::ex::{self, Bound, Client, Endpoint, Object, Primordial, Segment, Team};
+use crate::ex::{self, Bound, Client, Domain, Endpoint, Object, Primordial, Segment, Team};
 use crate::job;
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,6 +59,7 @@ cdata! {
     Endpoint vgasnet_ex_EP_SetCData vgasnet_ex_EP_QueryCData
     Segment vgasnet_ex_Segment_SetCData vgasnet_ex_Segment_QueryCData
     Team vgasnet_ex_TM_SetCData vgasnet_ex_TM_QueryCData
+    Domain vgasnet_ex_AD_SetCData vgasnet_ex_AD_QueryCData
 }
 
 entry_points! {
