@@ -4,25 +4,6 @@
 
 #include "gasnet.h"
 
-typedef vgasnet_memvec_t gasnet_memvec_t;
-
-#define gasnet_putv_bulk vgasnet_putv_bulk
-#define gasnet_getv_bulk vgasnet_getv_bulk
-#define gasnet_putv_nb_bulk vgasnet_putv_nb_bulk
-#define gasnet_getv_nb_bulk vgasnet_getv_nb_bulk
-#define gasnet_putv_nbi_bulk vgasnet_putv_nbi_bulk
-#define gasnet_getv_nbi_bulk vgasnet_getv_nbi_bulk
-#define gasnet_puti_bulk vgasnet_puti_bulk
-#define gasnet_geti_bulk vgasnet_geti_bulk
-#define gasnet_puti_nb_bulk vgasnet_puti_nb_bulk
-#define gasnet_geti_nb_bulk vgasnet_geti_nb_bulk
-#define gasnet_puti_nbi_bulk vgasnet_puti_nbi_bulk
-#define gasnet_geti_nbi_bulk vgasnet_geti_nbi_bulk
-#define gasnet_puts_bulk vgasnet_puts_bulk
-#define gasnet_gets_bulk vgasnet_gets_bulk
-#define gasnet_puts_nb_bulk vgasnet_puts_nb_bulk
-#define gasnet_gets_nb_bulk vgasnet_gets_nb_bulk
-#define gasnet_puts_nbi_bulk vgasnet_puts_nbi_bulk
-#define gasnet_gets_nbi_bulk vgasnet_gets_nbi_bulk
+#include "gasnet_vis_names.h"
 
 #endif

@@ -17,6 +17,7 @@ mod handlers;
 mod immediate;
 mod messages;
 mod pauses;
+mod peer_completion;
 mod run;
 mod send;
 

@@ -3,6 +3,7 @@
 use super::flow::Amount;
 use super::handler_queue::{Incoming, Payload};
 use super::handlers::{self, Frame, LIBRARY};
+use super::peer_completion::Target;
 use super::send::{Destination, Envelope};
 use super::{Am, caller, pauses};
 use crate::error::UserError;
@@ -147,11 +148,12 @@ impl Am {
         }
         let Some(mut incoming) = messages.take() else { return false };
         let Incoming { from, head, .. } = incoming;
-        let token = Token::new(from, head.is_reply, head.category, head.handler, cost_of(&incoming));
+        let target = Target::of(&head, &incoming.args);
+        let token = Token::new(from, target.is_reply, head.category, target.handler, cost_of(&incoming));
         let place = self.payload_place(&mut incoming).unwrap_or_else(|line| self.driver().fail(CALL, &line));
         let frame =
             Frame { token: as_pointer(&token), payload: place.cast(), payload_bytes: head.payload_bytes as usize };
-        self.call(head.handler, head.category, frame, &incoming.args, &token);
+        self.call(target.handler, head.category, frame, &target.args, &token);
         if from == self.space().rank {
             // No message takes it back, replied to or not.
             let amount = Amount { requests: 1, cost: token.cost };

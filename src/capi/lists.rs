@@ -46,7 +46,7 @@ fn check_totals(destination: Option<usize>, source: Option<usize>) -> Result<(),
 }
 
 /// The regions of a vector. A type of its own, so that its function is inlined into the loop that pairs two of them.
-struct Regions<'a>(std::slice::Iter<'a, MemoryVector>);
+pub(super) struct Regions<'a>(std::slice::Iter<'a, MemoryVector>);
 
 impl MemoryVector {
     /// The region that it names.
@@ -68,7 +68,7 @@ impl Iterator for Regions<'_> {
 ///
 /// # Safety
 /// Each list is null, or points to as many entries as its count, which nobody changes during the call.
-unsafe fn vectors<'a>(
+pub(super) unsafe fn vectors<'a>(
     (to_count, to): (usize, *const MemoryVector),
     (from_count, from): (usize, *const MemoryVector),
 ) -> Result<(Regions<'a>, Regions<'a>), Refusal> {
@@ -80,13 +80,13 @@ unsafe fn vectors<'a>(
 }
 
 /// The number of addresses, the addresses, and the length of the bytes at each.
-type Indexed = (usize, *const *mut c_void, usize);
+pub(super) type Indexed = (usize, *const *mut c_void, usize);
 
 /// The regions of two arrays of addresses.
 ///
 /// # Safety
 /// Each array is null, or has as many addresses as its count, which nobody changes during the call.
-unsafe fn indexed<'a>(
+pub(super) unsafe fn indexed<'a>(
     (to_count, to, to_bytes): Indexed,
     (from_count, from, from_bytes): Indexed,
 ) -> Result<(impl Iterator<Item = Region> + use<'a>, impl Iterator<Item = Region> + use<'a>), Refusal> {
@@ -100,31 +100,48 @@ unsafe fn indexed<'a>(
     Ok((regions(to, to_bytes), regions(from, from_bytes)))
 }
 
-/// The regions of two bases with strides.
+/// The regions of two bases with strides: of `len_bytes` each, and of as many on each level as `counts` says.
 ///
 /// # Safety
-/// Each list of strides is null or has `levels` entries; that of counts is null or has one more. Nobody changes them
-/// during the call.
-unsafe fn strided<'a>(
+/// Each list of strides is null, or has as many entries as `counts`, which nobody changes during the call.
+pub(super) unsafe fn strided<'a>(
     (to, to_strides): (*mut c_void, *const usize),
     (from, from_strides): (*mut c_void, *const usize),
+    len_bytes: usize,
+    counts: &'a [usize],
+) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
+    // SAFETY: the strides have as many entries, unless they are null.
+    let (to_strides, from_strides) = unsafe {
+        let to_strides = entries("destination stride", to_strides, counts.len())?;
+        (to_strides, entries("source stride", from_strides, counts.len())?)
+    };
+    let total = counts.iter().try_fold(len_bytes, |all, count| all.checked_mul(*count));
+    if total.is_none() && !counts.contains(&0) {
+        let line = format!(
+            "{len_bytes} bytes times counts {counts:?} are more than 2^64 bytes; give counts whose product is the bytes to move"
+        );
+        return Err(UserError::new(line).into());
+    }
+    let side = |base: *mut c_void, strides| Strided::new(base.expose_provenance(), len_bytes, strides, counts);
+    Ok((side(to, to_strides), side(from, from_strides)))
+}
+
+/// The regions of two bases with strides, of which the counts begin with the length of a region.
+///
+/// # Safety
+/// As for [`strided`]; `counts` is null or has one entry more than `levels`.
+unsafe fn strided_of_1<'a>(
+    to: (*mut c_void, *const usize),
+    from: (*mut c_void, *const usize),
     counts: *const usize,
     levels: usize,
 ) -> Result<(Strided<'a>, Strided<'a>), Refusal> {
-    // SAFETY: the strides have `levels` entries and the counts one more, unless they are null.
-    let (to_strides, from_strides, counts) = unsafe {
-        let to_strides = entries("destination stride", to_strides, levels)?;
-        let from_strides = entries("source stride", from_strides, levels)?;
-        (to_strides, from_strides, entries("count", counts, levels.saturating_add(1))?)
-    };
-    let total = counts.iter().try_fold(1_usize, |all, count| all.checked_mul(*count));
-    if total.is_none() && !counts.contains(&0) {
-        let line =
-            format!("counts {counts:?} are more than 2^64 bytes; give counts whose product is the bytes to move");
-        return Err(UserError::new(line).into());
+    // SAFETY: there is one entry more than levels, unless it is null, and there are as many strides as levels.
+    unsafe {
+        let counts: &'a [usize] = entries("count", counts, levels.saturating_add(1))?;
+        let (len_bytes, counts) = counts.split_first().expect("one more than levels");
+        strided(to, from, *len_bytes, counts)
     }
-    let side = |base: *mut c_void, strides| Strided::new(base.expose_provenance(), strides, counts);
-    Ok((side(to, to_strides), side(from, from_strides)))
 }
 
 /// A transfer: its direction, the rank, and its runs.
@@ -205,13 +222,13 @@ transfers! {
         node: u32, to: *mut c_void, to_strides: *const usize, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
     ) {
-        put(node, strided((to, to_strides), (from, from_strides), counts, levels))
+        put(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }
 
     vgasnet_gets_bulk, vgasnet_gets_nb_bulk, vgasnet_gets_nbi_bulk(
         to: *mut c_void, to_strides: *const usize, node: u32, from: *mut c_void, from_strides: *const usize,
         counts: *const usize, levels: usize,
     ) {
-        get(node, strided((to, to_strides), (from, from_strides), counts, levels))
+        get(node, strided_of_1((to, to_strides), (from, from_strides), counts, levels))
     }
 }

@@ -11,6 +11,7 @@ pub mod early;
 mod events;
 mod make_teams;
 mod objects;
+mod peer_completion;
 pub mod prepared;
 mod primordial;
 mod system;
@@ -21,6 +22,9 @@ pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
 pub use make_teams::{create, destroy, split};
 pub use objects::{Object, find};
+pub use peer_completion::{
+    PEER_COMPLETION_BYTES_MAX, PeerCompletion, has_peer_completion, set_peer_completion, take_peer_completion,
+};
 pub use primordial::{
     Bound, Client, Endpoint, Primordial, Segment, bound, bound_of_rank, note_bound, primordial, start,
 };

@@ -7,7 +7,7 @@
 //! Source: the interface of GASNet-1's vector, indexed and strided transfers (reference, K.4).
 
 use super::hit_runs::Batch;
-use super::nonblocking::Kind;
+use super::nonblocking::{Kind, note_source};
 use super::{Operation, Ops, Run};
 use crate::error::UserError;
 use crate::request::{CompletionId, Handle, Part};
@@ -112,6 +112,19 @@ impl Ops {
         // SAFETY: the local side of each run is valid for its length or null until the thread's implicit operations are
         // synced.
         unsafe { self.start_runs(direction, rank, runs, completion) }
+    }
+
+    /// As [`Ops::start_runs_implicit`] of a put; a sync of sources waits until it does not read the local side.
+    ///
+    /// # Errors
+    /// As [`Ops::transfer_runs`].
+    ///
+    /// # Safety
+    /// The local side of each run is valid for its length, or null, until the thread has synced its sources.
+    pub unsafe fn start_runs_implicit_put(&self, rank: u32, runs: impl Iterator<Item = Run>) -> Result<(), UserError> {
+        note_source();
+        // SAFETY: the sources are synced with the puts, so the local side is valid as long as the put may read it.
+        unsafe { self.start_runs_implicit(Direction::Put, rank, runs) }
     }
 
     /// Does the parts that hit, and starts the others, which count in `completion`.

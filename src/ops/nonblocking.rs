@@ -134,7 +134,7 @@ impl Ops {
     /// # Safety
     /// The client's memory is valid for `remote.len_bytes` bytes, or null, until the thread has synced its sources.
     pub unsafe fn start_implicit_put(&self, from: *const u8, remote: Remote) -> Result<(), UserError> {
-        THREAD.with_borrow_mut(|thread| thread.reads_sources = true);
+        note_source();
         // SAFETY: the sources are synced with the puts, so the memory is valid as long as the put may read it.
         unsafe { self.start_implicit(Operation::Put(from), remote) }
     }
@@ -286,6 +286,11 @@ impl Ops {
         };
         Ok(self.handle_unless_done(completion))
     }
+}
+
+/// Has syncs of sources wait for this thread's implicit puts, of which the next reads the client's memory.
+pub(super) fn note_source() {
+    THREAD.with_borrow_mut(|thread| thread.reads_sources = true);
 }
 
 /// The completions for which a sync waits.

@@ -121,15 +121,14 @@ pub struct Strided<'a> {
 }
 
 impl<'a> Strided<'a> {
-    /// Regions of `counts[0]` bytes; `counts[i + 1]` blocks of level i, `strides[i]` bytes apart, make one of level i +
-    /// 1.
-    pub fn new(base: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
-        let (first, counts) = counts.split_first().expect("the length of the regions comes first");
-        let is_empty = *first == 0 || counts.contains(&0);
+    /// Regions of `len_bytes`; `counts[i]` blocks of level i, `strides[i]` bytes apart, make one of level i + 1. Strides wrap, so
+    /// that they may be negative.
+    pub fn new(base: usize, len_bytes: usize, strides: &'a [usize], counts: &'a [usize]) -> Strided<'a> {
+        let is_empty = len_bytes == 0 || counts.contains(&0);
         let at = (!is_empty).then(|| vec![0; counts.len().saturating_sub(1)].into_boxed_slice());
         let (step, left) =
             (strides.first().copied().unwrap_or(0), counts.first().map_or(0, |count| count.saturating_sub(1)));
-        Strided { base, len_bytes: *first, strides, counts, at, step, left }
+        Strided { base, len_bytes, strides, counts, at, step, left }
     }
 
     /// Goes on to the next block above the lowest level.
@@ -210,7 +209,7 @@ mod tests {
 
     #[test]
     fn strides_count_like_nested_loops() {
-        let counts = [3, 2, 4, 2];
+        let counts = [2, 4, 2];
         let strides = [10, 100, 1000];
         let mut expected = Vec::new();
         for a in 0..2 {
@@ -220,11 +219,23 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Strided::new(7, &strides, &counts).collect::<Vec<_>>(), expected);
-        assert_eq!(Strided::new(7, &[], &[5]).collect::<Vec<_>>(), [region(7, 5)]);
-        for empty in [[0, 2, 2], [2, 0, 2], [2, 2, 0]] {
-            assert_eq!(Strided::new(7, &strides[..2], &empty).count(), 0);
+        assert_eq!(Strided::new(7, 3, &strides, &counts).collect::<Vec<_>>(), expected);
+        assert_eq!(Strided::new(7, 5, &[], &[]).collect::<Vec<_>>(), [region(7, 5)]);
+        for (len_bytes, counts) in [(0, [2, 2]), (2, [0, 2]), (2, [2, 0])] {
+            assert_eq!(Strided::new(7, len_bytes, &strides[..2], &counts).count(), 0);
         }
+    }
+
+    #[test]
+    fn strides_may_be_negative_and_in_any_order() {
+        let back = |stride: usize| stride.wrapping_neg();
+        let addresses = |base, strides: &[usize], counts: &[usize]| -> Vec<usize> {
+            Strided::new(base, 1, strides, counts).map(|region| region.address).collect()
+        };
+        assert_eq!(addresses(100, &[back(10), 3], &[3, 2]), [100, 90, 80, 103, 93, 83]);
+        assert_eq!(addresses(100, &[40, back(1)], &[2, 3]), [100, 140, 99, 139, 98, 138]);
+        assert_eq!(addresses(100, &[back(1), back(7), back(20)], &[1, 2, 2]), [100, 93, 80, 73]);
+        assert_eq!(addresses(100, &[0, 1], &[2, 2]), [100, 100, 101, 101]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod am;
 mod atomics;
 mod coll;
 mod events;
+mod lists;
 mod objects;
 mod prepared;
 mod rma;
