@@ -70,7 +70,7 @@ static void lists(const char *what) {
     if (!strcmp(what, "no-rank")) gex_VIS_IndexedGetBlocking(job.tm, 1, &here, 8, job.ranks, 1, &there, 8, 0);
     if (!strcmp(what, "no-team")) gex_VIS_IndexedGetBlocking(GEX_TM_INVALID, 1, &here, 8, job.me, 1, &there, 8, 0);
     if (!strcmp(what, "before")) {
-        gex_VIS_StridedGetBlocking(job.tm, bytes + 8, &stride, job.me, there, &stride, 8, &count, 1, 0);
+        gex_VIS_StridedGetBlocking(job.tm, bytes + 8, &stride, 0, ex_base(job.tm, 0), &stride, 8, &count, 1, 0);
     }
     if (!strcmp(what, "no-strides")) gex_VIS_StridedPutBlocking(job.tm, job.me, there, NULL, here, &stride, 8, &count, 1, 0);
     if (!strcmp(what, "no-counts")) gex_VIS_StridedPutBlocking(job.tm, job.me, there, &stride, here, &stride, 8, NULL, 1, 0);

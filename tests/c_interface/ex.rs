@@ -149,7 +149,7 @@ const REFUSED: [(&str, &str, &str, &str); 34] = [
     ("list", "addresses", "VIS_IndexedPutNBI", "the destination list has 8 bytes and the source list 4"),
     ("list", "no-rank", "VIS_IndexedGetBlocking", "there is no rank 2 in this team"),
     ("list", "no-team", "VIS_IndexedGetBlocking", "the team is the invalid handle"),
-    ("list", "before", "VIS_StridedGetBlocking", "are not inside the segment of rank 1"),
+    ("list", "before", "VIS_StridedGetBlocking", "are not inside the segment of rank 0"),
     ("list", "no-strides", "VIS_StridedPutBlocking", "the destination stride list of 1 entries is a null pointer"),
     ("list", "no-counts", "VIS_StridedPutBlocking", "the count list of 1 entries is a null pointer"),
     ("list", "huge", "VIS_StridedPutBlocking", "are more than 2^64 bytes"),
