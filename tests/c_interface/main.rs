@@ -5,6 +5,7 @@ mod compat;
 mod disk;
 mod dlopened;
 mod ex;
+mod ex_bytes;
 mod examples;
 mod exits;
 mod file_systems;
