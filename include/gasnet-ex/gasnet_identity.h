@@ -64,20 +64,6 @@ __attribute__((__used__)) static const char gasnet_ident_[] = "$GASNetConfig: (c
                                                               "$GASNetSegment: GASNET_SEGMENT_LARGE $\0"
                                                               "$GASNetEXAPIVersion: 0.19 $";
 
-/* Names that clients have from here. */
-#ifndef MIN
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#endif
-#ifndef MAX
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#endif
-#ifndef _STRINGIFY
-#define _STRINGIFY_HELPER(text) #text
-#define _STRINGIFY(text) _STRINGIFY_HELPER(text)
-#endif
-#ifndef _CONCAT
-#define _CONCAT_HELPER(a, b) a##b
-#define _CONCAT(a, b) _CONCAT_HELPER(a, b)
-#endif
+#include "gex_helpers.h"
 
 #endif

@@ -76,6 +76,8 @@ impl Answer for () {}
 impl Answer for u16 {}
 impl Answer for u32 {}
 impl Answer for u64 {}
+impl Answer for i64 {}
+impl Answer for f64 {}
 impl Answer for usize {}
 impl Answer for *const c_char {}
 impl<T> Answer for *mut T {}
@@ -165,9 +167,13 @@ fn too_early(line: &str) -> Refusal {
     Refusal::with_code(ERR_NOT_INIT, job::refusal_in_child().unwrap_or_else(|| UserError::new(line)))
 }
 
-/// A function as the client knows it: those of GASNet-EX have other names in the library.
+/// A function as the client knows it: those of GASNet-EX and of its tools have other names in the library.
 fn as_called(call: &str) -> Cow<'_, str> {
-    call.strip_prefix("vgasnet_ex_").map_or(Cow::Borrowed(call), |name| format!("gex_{name}").into())
+    match (call.strip_prefix("vgasnet_ex_tool_"), call.strip_prefix("vgasnet_ex_")) {
+        (Some(name), _) => format!("gasnett_{name}").into(),
+        (None, Some(name)) => format!("gex_{name}").into(),
+        (None, None) => Cow::Borrowed(call),
+    }
 }
 
 #[cold]

@@ -3,15 +3,18 @@
 mod edit_distance;
 mod io_fault;
 mod machine;
+mod quantity;
 mod size;
 mod variables;
 
 pub use io_fault::{IoDirection, IoFault, IoTarget};
 pub use machine::{Machine, MemoryGroup, memory_groups};
+pub use quantity::{format_quantity, parse_fraction, parse_integer, parse_quantity};
 pub use size::{format_size, format_size_about, parse_size};
 pub use variables::CONDUIT_VARIABLE;
 
 use crate::error::UserError;
+use quantity::parse_segment_limit;
 use std::path::PathBuf;
 use variables::{
     Audience, GASNET_MAX_SEGSIZE, PEER_MEMORY_VARIABLE, PREFIX, Settings, VARIABLES, Variable, parse_conduit,
@@ -136,7 +139,8 @@ impl Config {
             if name == "TMPDIR" && !value.is_empty() {
                 tmpdir = Some(value);
             } else if name == GASNET_MAX_SEGSIZE {
-                let limit = parse_size(&value).map_err(|why| {
+                let limit = parse_segment_limit(&value, machine.memory_available_bytes, ranks_on_host);
+                let limit = limit.map_err(|why| {
                     UserError::new(format!("{name}={value} {why}; unset it or set VGASNET_MAX_SEGSIZE"))
                 })?;
                 gasnet_limit_bytes = Some(limit);

@@ -234,7 +234,10 @@ fn the_users_limit_comes_before_gasnets_and_the_programs() {
     // Written for GASNet, they know nothing of pages.
     assert_eq!(limit(&[("GASNET_MAX_SEGSIZE", "1M")], None), Some(4 << 20));
     assert_eq!(limit(&[], Some(1)), Some(4 << 20));
-    assert!(refused("GASNET_MAX_SEGSIZE", "0.5/H").contains("GASNET_MAX_SEGSIZE=0.5/H"));
+    assert_eq!(limit(&[("GASNET_MAX_SEGSIZE", "128.0MB/P")], None), Some(128 << 20));
+    let half = config(&[("GASNET_MAX_SEGSIZE", "0.5/H")], 4, GIB).unwrap();
+    assert_eq!(half.segment_limit_bytes, Some(GIB / 8));
+    assert!(refused("GASNET_MAX_SEGSIZE", "0.5/Q").contains("GASNET_MAX_SEGSIZE=0.5/Q"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod rma;
 mod start;
 mod system;
 mod teams;
+mod tools;
 
 use super::ERR_NOT_READY;
 use super::boundary::Answer;

@@ -1,0 +1,375 @@
+/*
+ * What the tools of GASNet-1 and of GASNet-EX have in common: attributes, timers, atomics, memory barriers, locks, and functions
+ * about the process. All of it is in this header, which needs gcc or clang and POSIX threads, and no library. There is no
+ * tracing. Clients include gasnet_tools.h.
+ *
+ * Atomics take flags: which memory barriers to add before and after. Locks are real in every thread mode.
+ */
+#ifndef GASNET_TOOLKIT_H
+#define GASNET_TOOLKIT_H
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/select.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gasnet_process.h"
+#include "portable_inttypes.h"
+#include "portable_platform.h"
+
+/* ---- attributes ---- */
+
+#define GASNETT_UNUSED __attribute__((__unused__))
+#define GASNETT_USED __attribute__((__used__))
+#define GASNETT_NORETURN __attribute__((__noreturn__))
+#define GASNETT_MALLOC __attribute__((__malloc__))
+#define GASNETT_PURE __attribute__((__pure__))
+#define GASNETT_CONST __attribute__((__const__))
+#define GASNETT_HOT __attribute__((__hot__))
+#define GASNETT_COLD __attribute__((__cold__))
+#define GASNETT_DEPRECATED __attribute__((__deprecated__))
+#define GASNETT_WARN_UNUSED_RESULT __attribute__((__warn_unused_result__))
+/* For compilers that name the function in a line of its own. */
+#define GASNETT_NORETURNP(function)
+#define GASNETT_MALLOCP(function)
+#define GASNETT_PUREP(function)
+#define GASNETT_CONSTP(function)
+/* The last argument is a declaration; a body may follow. */
+#define GASNETT_FORMAT_PRINTF(function, format, first, declaration) \
+    __attribute__((__format__(__printf__, format, first))) declaration
+
+#define GASNETT_INLINE(function) static __inline__ GASNETT_UNUSED
+#define GASNETT_ALWAYS_INLINE(function) static __inline__ __attribute__((__always_inline__, __unused__))
+#define GASNETT_PLEASE_INLINE(function) GASNETT_INLINE(function)
+#define GASNETT_NEVER_INLINE(function, declaration) __attribute__((__noinline__)) declaration
+#define GASNETT_RESTRICT __restrict__
+#define GASNETT_CURRENT_FUNCTION __func__
+
+#define GASNETT_PREDICT_TRUE(condition) __builtin_expect(!!(condition), 1)
+#define GASNETT_PREDICT_FALSE(condition) __builtin_expect(!!(condition), 0)
+#define if_pt(condition) if (GASNETT_PREDICT_TRUE(condition))
+#define if_pf(condition) if (GASNETT_PREDICT_FALSE(condition))
+#define GASNETT_PREFETCH_READ_HINT(address) __builtin_prefetch((address), 0)
+#define GASNETT_PREFETCH_WRITE_HINT(address) __builtin_prefetch((address), 1)
+#define gasnett_constant_p(expression) __builtin_constant_p(expression)
+
+#ifdef __cplusplus
+#define GASNETT_EXTERNC extern "C"
+#define GASNETT_BEGIN_EXTERNC extern "C" {
+#define GASNETT_END_EXTERNC }
+#else
+#define GASNETT_EXTERNC extern
+#define GASNETT_BEGIN_EXTERNC
+#define GASNETT_END_EXTERNC
+#endif
+
+/* Puts a text into the program, for tools that search it. */
+#define GASNETT_IDENT(name, text) static char name[] GASNETT_USED = text
+
+#define GASNETT_CACHE_LINE_BYTES 64
+#define GASNETT_PAGESIZE 4096
+#define GASNETT_CONFIG_STRING "PTR=64bit,TIMER=posix,ATOMIC=compiler"
+#ifdef GASNETI_MAX_THREADS
+#define GASNETT_MAX_THREADS GASNETI_MAX_THREADS
+#endif
+
+GASNETT_BEGIN_EXTERNC
+
+/* ---- memory barriers ---- */
+
+#define gasnett_local_mb() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define gasnett_local_wmb() __atomic_thread_fence(__ATOMIC_RELEASE)
+#define gasnett_local_rmb() __atomic_thread_fence(__ATOMIC_ACQUIRE)
+#define gasnett_weak_mb() gasnett_local_mb()
+#define gasnett_weak_wmb() gasnett_local_wmb()
+#define gasnett_weak_rmb() gasnett_local_rmb()
+#define gasnett_compiler_fence() __asm__ __volatile__("" ::: "memory")
+#if defined(__x86_64__) || defined(__i386__)
+#define gasnett_spinloop_hint() __asm__ __volatile__("pause" ::: "memory")
+#elif defined(__aarch64__)
+#define gasnett_spinloop_hint() __asm__ __volatile__("yield" ::: "memory")
+#else
+#define gasnett_spinloop_hint() gasnett_compiler_fence()
+#endif
+#define gasnett_sched_yield() sched_yield()
+
+/* ---- atomics ---- */
+
+/* Barriers before and after; some only where a compare-and-swap or a decrement-and-test was true, or false. */
+#define GASNETT_ATOMIC_NONE 0
+#define GASNETT_ATOMIC_RMB_PRE 1
+#define GASNETT_ATOMIC_WMB_PRE 2
+#define GASNETT_ATOMIC_MB_PRE 3
+#define GASNETT_ATOMIC_RMB_POST 4
+#define GASNETT_ATOMIC_WMB_POST 8
+#define GASNETT_ATOMIC_MB_POST 12
+#define GASNETT_ATOMIC_RMB_POST_IF_TRUE 16
+#define GASNETT_ATOMIC_RMB_POST_IF_FALSE 32
+#define GASNETT_ATOMIC_REL GASNETT_ATOMIC_MB_PRE
+#define GASNETT_ATOMIC_ACQ GASNETT_ATOMIC_MB_POST
+#define GASNETT_ATOMIC_ACQ_IF_TRUE GASNETT_ATOMIC_RMB_POST_IF_TRUE
+#define GASNETT_ATOMIC_ACQ_IF_FALSE GASNETT_ATOMIC_RMB_POST_IF_FALSE
+
+#define GASNETT_HAVE_ATOMIC_CAS 1
+#define GASNETT_HAVE_ATOMIC_ADD_SUB 1
+#define GASNETT_HAVE_STRONGATOMIC_CAS 1
+#define GASNETT_HAVE_STRONGATOMIC_ADD_SUB 1
+
+GASNETT_INLINE(gasnett_fence_before_) void gasnett_fence_before_(int flags) {
+    if (flags & GASNETT_ATOMIC_MB_PRE) gasnett_local_mb();
+}
+GASNETT_INLINE(gasnett_fence_after_) void gasnett_fence_after_(int flags) {
+    if (flags & GASNETT_ATOMIC_MB_POST) gasnett_local_mb();
+}
+GASNETT_INLINE(gasnett_fence_answer_) int gasnett_fence_answer_(int answer, int flags) {
+    int wanted = answer ? GASNETT_ATOMIC_RMB_POST_IF_TRUE : GASNETT_ATOMIC_RMB_POST_IF_FALSE;
+    if (flags & (wanted | GASNETT_ATOMIC_MB_POST)) gasnett_local_mb();
+    return answer;
+}
+
+/* add and subtract return the new value, swap the old one; decrement_and_test whether the new value is 0, and
+ * compare_and_swap whether it swapped. */
+#define GASNETT_ATOMIC_TYPE_(name, value_t) \
+    typedef struct { \
+        value_t value_; \
+    } name##_t; \
+    GASNETT_INLINE(name##_read) value_t name##_read(name##_t const *at, int flags) { \
+        value_t value; \
+        gasnett_fence_before_(flags); \
+        value = __atomic_load_n(&at->value_, __ATOMIC_RELAXED); \
+        gasnett_fence_after_(flags); \
+        return value; \
+    } \
+    GASNETT_INLINE(name##_set) void name##_set(name##_t *at, value_t value, int flags) { \
+        gasnett_fence_before_(flags); \
+        __atomic_store_n(&at->value_, value, __ATOMIC_RELAXED); \
+        gasnett_fence_after_(flags); \
+    } \
+    GASNETT_INLINE(name##_swap) value_t name##_swap(name##_t *at, value_t value, int flags) { \
+        gasnett_fence_before_(flags); \
+        value = __atomic_exchange_n(&at->value_, value, __ATOMIC_RELAXED); \
+        gasnett_fence_after_(flags); \
+        return value; \
+    } \
+    GASNETT_INLINE(name##_add) value_t name##_add(name##_t *at, value_t value, int flags) { \
+        gasnett_fence_before_(flags); \
+        value = __atomic_add_fetch(&at->value_, value, __ATOMIC_RELAXED); \
+        gasnett_fence_after_(flags); \
+        return value; \
+    } \
+    GASNETT_INLINE(name##_subtract) value_t name##_subtract(name##_t *at, value_t value, int flags) { \
+        gasnett_fence_before_(flags); \
+        value = __atomic_sub_fetch(&at->value_, value, __ATOMIC_RELAXED); \
+        gasnett_fence_after_(flags); \
+        return value; \
+    } \
+    GASNETT_INLINE(name##_increment) void name##_increment(name##_t *at, int flags) { \
+        (void)name##_add(at, 1, flags); \
+    } \
+    GASNETT_INLINE(name##_decrement) void name##_decrement(name##_t *at, int flags) { \
+        (void)name##_subtract(at, 1, flags); \
+    } \
+    GASNETT_INLINE(name##_decrement_and_test) int name##_decrement_and_test(name##_t *at, int flags) { \
+        return gasnett_fence_answer_(name##_subtract(at, 1, flags & GASNETT_ATOMIC_MB_PRE) == 0, flags); \
+    } \
+    GASNETT_INLINE(name##_compare_and_swap) \
+    int name##_compare_and_swap(name##_t *at, value_t is, value_t value, int flags) { \
+        int swapped; \
+        gasnett_fence_before_(flags); \
+        swapped = __atomic_compare_exchange_n(&at->value_, &is, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED); \
+        return gasnett_fence_answer_(swapped, flags); \
+    }
+
+typedef uint32_t gasnett_atomic_val_t;
+typedef int32_t gasnett_atomic_sval_t;
+#define GASNETT_ATOMIC_MAX UINT32_MAX
+#define GASNETT_ATOMIC_SIGNED_MIN INT32_MIN
+#define GASNETT_ATOMIC_SIGNED_MAX INT32_MAX
+#define gasnett_atomic_signed(value) ((gasnett_atomic_sval_t)(value))
+
+GASNETT_ATOMIC_TYPE_(gasnett_atomic, uint32_t)
+GASNETT_ATOMIC_TYPE_(gasnett_atomic32, uint32_t)
+GASNETT_ATOMIC_TYPE_(gasnett_atomic64, uint64_t)
+GASNETT_ATOMIC_TYPE_(gasnett_strongatomic, uint32_t)
+GASNETT_ATOMIC_TYPE_(gasnett_strongatomic32, uint32_t)
+GASNETT_ATOMIC_TYPE_(gasnett_strongatomic64, uint64_t)
+
+#define gasnett_atomic_init(value) {(uint32_t)(value)}
+#define gasnett_atomic32_init(value) {(uint32_t)(value)}
+#define gasnett_atomic64_init(value) {(uint64_t)(value)}
+#define gasnett_strongatomic_init(value) {(uint32_t)(value)}
+#define gasnett_strongatomic32_init(value) {(uint32_t)(value)}
+#define gasnett_strongatomic64_init(value) {(uint64_t)(value)}
+
+/* ---- timers ---- */
+
+/* Nanoseconds since some moment, in one thread never less than before. */
+typedef uint64_t gasnett_tick_t;
+#define GASNETT_TICK_MIN ((gasnett_tick_t)0)
+#define GASNETT_TICK_MAX UINT64_MAX
+
+GASNETT_INLINE(gasnett_gettimeofday_us) uint64_t gasnett_gettimeofday_us(void) {
+    struct timeval now;
+    gettimeofday(&now, NULL);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_usec;
+}
+
+GASNETT_INLINE(gasnett_ticks_now) gasnett_tick_t gasnett_ticks_now(void) {
+#ifdef CLOCK_MONOTONIC
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+#else /* A compiler in the mode of strict C. */
+    return gasnett_gettimeofday_us() * 1000;
+#endif
+}
+
+#define gasnett_ticks_to_ns(ticks) ((uint64_t)(ticks))
+#define gasnett_ticks_to_us(ticks) ((uint64_t)(ticks) / 1000)
+
+/* The cost of one reading, and the least difference between two readings, in microseconds; measured now. */
+GASNETT_INLINE(gasnett_tick_overheadus) double gasnett_tick_overheadus(void) {
+    gasnett_tick_t begin = gasnett_ticks_now(), end = begin;
+    int n;
+    for (n = 0; n < 1000; ++n) end = gasnett_ticks_now();
+    return (double)(end - begin) / 1000 / 1000;
+}
+GASNETT_INLINE(gasnett_tick_granularityus) double gasnett_tick_granularityus(void) {
+    gasnett_tick_t least = GASNETT_TICK_MAX;
+    int n;
+    for (n = 0; n < 100; ++n) {
+        gasnett_tick_t before = gasnett_ticks_now(), now = before;
+        while (now == before) now = gasnett_ticks_now();
+        if (now - before < least) least = now - before;
+    }
+    return (double)least / 1000;
+}
+#define gasnett_timer_overheadus() gasnett_tick_overheadus()
+#define gasnett_timer_granularityus() gasnett_tick_granularityus()
+
+/* Sleeps at least so long, unless a signal is handled: 0, or -1 with errno as by nanosleep. */
+GASNETT_INLINE(gasnett_nsleep) int gasnett_nsleep(uint64_t nanoseconds) {
+    struct timeval time;
+    uint64_t microseconds = (nanoseconds + 999) / 1000;
+    time.tv_sec = (time_t)(microseconds / 1000000);
+    time.tv_usec = (suseconds_t)(microseconds % 1000000);
+    return select(0, NULL, NULL, NULL, &time);
+}
+
+/* ---- threads ---- */
+
+typedef pthread_mutex_t gasnett_mutex_t;
+#define GASNETT_MUTEX_INITIALIZER PTHREAD_MUTEX_INITIALIZER
+#define gasnett_mutex_init(mutex) ((void)pthread_mutex_init((mutex), NULL))
+#define gasnett_mutex_destroy(mutex) ((void)pthread_mutex_destroy(mutex))
+#define gasnett_mutex_destroy_ignoreerr(mutex) ((void)pthread_mutex_destroy(mutex))
+#define gasnett_mutex_lock(mutex) ((void)pthread_mutex_lock(mutex))
+/* 0 if it is taken now */
+#define gasnett_mutex_trylock(mutex) pthread_mutex_trylock(mutex)
+#define gasnett_mutex_unlock(mutex) ((void)pthread_mutex_unlock(mutex))
+
+typedef pthread_cond_t gasnett_cond_t;
+#define GASNETT_COND_INITIALIZER PTHREAD_COND_INITIALIZER
+#define gasnett_cond_init(cond) ((void)pthread_cond_init((cond), NULL))
+#define gasnett_cond_destroy(cond) ((void)pthread_cond_destroy(cond))
+#define gasnett_cond_signal(cond) ((void)pthread_cond_signal(cond))
+#define gasnett_cond_broadcast(cond) ((void)pthread_cond_broadcast(cond))
+#define gasnett_cond_wait(cond, mutex) ((void)pthread_cond_wait((cond), (mutex)))
+
+#ifdef PTHREAD_RWLOCK_INITIALIZER
+typedef pthread_rwlock_t gasnett_rwlock_t;
+#define GASNETT_RWLOCK_INITIALIZER PTHREAD_RWLOCK_INITIALIZER
+#define gasnett_rwlock_init(lock) ((void)pthread_rwlock_init((lock), NULL))
+#define gasnett_rwlock_destroy(lock) ((void)pthread_rwlock_destroy(lock))
+#define gasnett_rwlock_rdlock(lock) ((void)pthread_rwlock_rdlock(lock))
+#define gasnett_rwlock_wrlock(lock) ((void)pthread_rwlock_wrlock(lock))
+#define gasnett_rwlock_tryrdlock(lock) pthread_rwlock_tryrdlock(lock)
+#define gasnett_rwlock_trywrlock(lock) pthread_rwlock_trywrlock(lock)
+#define gasnett_rwlock_unlock(lock) ((void)pthread_rwlock_unlock(lock))
+#endif
+
+/* A pointer that each thread has for itself, null at first. */
+#define GASNETT_THREADKEY_DECLARE(key) extern __thread void *key
+#define GASNETT_THREADKEY_DEFINE(key) __thread void *key = NULL
+#define gasnett_threadkey_init(key) ((void)(key))
+#define gasnett_threadkey_get(key) (key)
+#define gasnett_threadkey_set(key, value) ((void)((key) = (value)))
+#define gasnett_threadkey_get_noinit(key) gasnett_threadkey_get(key)
+#define gasnett_threadkey_set_noinit(key, value) gasnett_threadkey_set(key, value)
+
+/* ---- the process ---- */
+
+#define GASNETT_TEXT_(number) #number
+#define GASNETT_LINE_(number) GASNETT_TEXT_(number)
+#define gasnett_current_loc (__FILE__ ":" GASNETT_LINE_(__LINE__))
+
+#define gasnett_fatalerror gasneti_fatalerror
+#define gasnett_gethostname gasneti_gethostname
+
+/* The processors that are online, or 0. */
+GASNETT_INLINE(gasnett_cpu_count) int gasnett_cpu_count(void) {
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    return count > 0 ? (int)count : 0;
+}
+
+/* The machine's memory in bytes, or 0. */
+GASNETT_INLINE(gasnett_getPhysMemSz) uint64_t gasnett_getPhysMemSz(int must_know) {
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && size > 0) return (uint64_t)pages * (uint64_t)size;
+    if (must_know) gasnett_fatalerror("the system does not tell how much memory it has");
+    return 0;
+}
+
+GASNETT_INLINE(gasnett_flush_streams) void gasnett_flush_streams(void) { fflush(NULL); }
+GASNETT_INLINE(gasnett_killmyprocess) GASNETT_NORETURN void gasnett_killmyprocess(int status) { _exit(status); }
+GASNETT_INLINE(gasnett_isLittleEndian) int gasnett_isLittleEndian(void) {
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one;
+}
+
+/* A hash of the bytes (FNV-1a). */
+GASNETT_INLINE(gasnett_checksum) uint64_t gasnett_checksum(const void *bytes, int nbytes) {
+    const uint8_t *at = (const uint8_t *)bytes;
+    uint64_t sum = UINT64_C(0xcbf29ce484222325);
+    while (nbytes-- > 0) sum = (sum ^ *at++) * UINT64_C(0x100000001b3);
+    return sum;
+}
+
+/* Installs a handler for a signal; returns the one before. */
+typedef void (*gasnett_sighandlerfn_t)(int);
+GASNETT_INLINE(gasnett_reghandler) gasnett_sighandlerfn_t gasnett_reghandler(int number, gasnett_sighandlerfn_t handler) {
+    return signal(number, handler);
+}
+
+/* There is no trace, so nothing is written to it. */
+#define GASNETT_TRACE_ENABLED 0
+#define GASNETT_TRACE_SETSOURCELINE(file, line) ((void)0)
+#define GASNETT_TRACE_GETSOURCELINE(file, line) ((void)0)
+#define GASNETT_TRACE_FREEZESOURCELINE() ((void)0)
+#define GASNETT_TRACE_UNFREEZESOURCELINE() ((void)0)
+#define GASNETT_TRACE_GETMASK() ""
+#define GASNETT_TRACE_SETMASK(mask) ((void)0)
+#define GASNETT_TRACE_GET_TRACELOCAL() 0
+#define GASNETT_TRACE_SET_TRACELOCAL(local) ((void)0)
+GASNETT_FORMAT_PRINTF(gasnett_no_trace_, 1, 2,
+                      GASNETT_INLINE(gasnett_no_trace_) void gasnett_no_trace_(const char *format, ...)) {
+    (void)format;
+}
+#define GASNETT_TRACE_PRINTF gasnett_no_trace_
+#define GASNETT_TRACE_PRINTF_FORCE gasnett_no_trace_
+
+GASNETT_END_EXTERNC
+
+#endif

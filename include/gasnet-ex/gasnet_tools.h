@@ -1,0 +1,122 @@
+/*
+ * The part of GASNet-EX's tools that its clients use. Programs may include it alone, or after gasnetex.h. What counts things, reads
+ * variables or asks the system is in the library; the rest is in the headers.
+ *
+ * Locks and atomics are real in every thread mode, so a client need not name one. There is no tracing, and no freezing for a
+ * debugger.
+ */
+#ifndef GASNET_TOOLS_H
+#define GASNET_TOOLS_H
+#define _GASNET_TOOLS_H
+#define _INCLUDED_GASNET_TOOLS_H
+
+#if defined(GASNETT_LITE_MODE) + defined(GASNETT_THREAD_SAFE) + defined(GASNETT_THREAD_SINGLE) > 1
+#error "define one of GASNETT_THREAD_SAFE, GASNETT_THREAD_SINGLE and GASNETT_LITE_MODE, or none"
+#endif
+#if defined(GASNETT_LITE_MODE)
+#undef GASNETT_LITE_MODE
+#define GASNETT_LITE_MODE 1
+#define GASNETT_THREAD_MODEL LITE
+#elif defined(GASNETT_THREAD_SINGLE) || defined(GASNET_SEQ) || defined(GASNET_PARSYNC)
+#undef GASNETT_THREAD_SINGLE
+#define GASNETT_THREAD_SINGLE 1
+#define GASNETT_THREAD_MODEL SEQ
+#elif defined(GASNETT_THREAD_SAFE) || defined(GASNET_PAR) || defined(_REENTRANT) || defined(PTHREAD_MUTEX_INITIALIZER)
+#undef GASNETT_THREAD_SAFE
+#define GASNETT_THREAD_SAFE 1
+#define GASNETT_THREAD_MODEL PAR
+#else
+#define GASNETT_THREAD_SINGLE 1
+#define GASNETT_THREAD_MODEL SEQ
+#endif
+
+#include "gasnet_config.h"
+
+#include "gasnet_portable_platform.h"
+#include "gasnet_toolkit.h"
+
+#include "gex_helpers.h"
+#include "vgasnet_ex_tools.h"
+
+/* ---- the release ---- */
+
+#define GASNETT_RELEASE_VERSION_MAJOR GASNET_RELEASE_VERSION_MAJOR
+#define GASNETT_RELEASE_VERSION_MINOR GASNET_RELEASE_VERSION_MINOR
+#define GASNETT_RELEASE_VERSION_PATCH GASNET_RELEASE_VERSION_PATCH
+#define gasnett_release_version() \
+    ((uint64_t)(GASNET_RELEASE_VERSION_MAJOR * 1000000 + GASNET_RELEASE_VERSION_MINOR * 10000 + GASNET_RELEASE_VERSION_PATCH))
+#define gasnett_release_version_str() \
+    _STRINGIFY(GASNET_RELEASE_VERSION_MAJOR) "." _STRINGIFY(GASNET_RELEASE_VERSION_MINOR) "." \
+    _STRINGIFY(GASNET_RELEASE_VERSION_PATCH)
+/* Nothing about this build makes it slow. */
+#define gasnett_performance_warning_str() ""
+
+/* ---- the system ---- */
+
+#define GASNETT_PAGESHIFT 12
+#define GASNETT_SYSTEM_TUPLE _STRINGIFY(PLATFORM_ARCH_FAMILYNAME) "-" _STRINGIFY(PLATFORM_OS_FAMILYNAME)
+#define GASNETT_SET_AFFINITY_SUPPORT 1
+#define gasnett_set_affinity vgasnet_ex_tool_set_affinity
+#define gasnett_exe_name vgasnet_ex_tool_exe_name
+#define gasnett_maximize_rlimit vgasnet_ex_tool_maximize_rlimit
+#define gasnett_maximize_rlimits vgasnet_ex_tool_maximize_rlimits
+
+/* ---- numbers and the environment ---- */
+
+#define gasnett_parse_int vgasnet_ex_tool_parse_int
+#define gasnett_format_number vgasnet_ex_tool_format_number
+#define gasnett_getenv(name) getenv(name)
+#define gasnett_setenv(name, value) ((void)setenv((name), (value), 1))
+#define gasnett_unsetenv(name) ((void)unsetenv(name))
+#define gasnett_getenv_withdefault vgasnet_ex_tool_getenv_withdefault
+#define gasnett_getenv_yesno_withdefault vgasnet_ex_tool_getenv_yesno_withdefault
+#define gasnett_getenv_int_withdefault vgasnet_ex_tool_getenv_int_withdefault
+#define gasnett_getenv_dbl_withdefault vgasnet_ex_tool_getenv_dbl_withdefault
+#define gasnett_verboseenv vgasnet_ex_tool_verboseenv
+#define gasnett_envstr_display vgasnet_ex_tool_envstr_display
+#define gasnett_envint_display vgasnet_ex_tool_envint_display
+#define gasnett_envdbl_display vgasnet_ex_tool_envdbl_display
+#define gasnett_format_dt vgasnet_ex_tool_format_dt
+#define gasnett_format_op vgasnet_ex_tool_format_op
+#define gasnett_format_ti vgasnet_ex_tool_format_ti
+
+/* ---- attributes ---- */
+
+#define GASNETT_FORMAT_PRINTF_FUNCPTR(pointer, format, first, declaration) \
+    __attribute__((__format__(__printf__, format, first))) declaration
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define GASNETT_FALLTHROUGH [[fallthrough]];
+#elif defined(__has_attribute)
+#if __has_attribute(__fallthrough__) && !defined(__cplusplus)
+#define GASNETT_FALLTHROUGH __attribute__((__fallthrough__));
+#endif
+#endif
+#ifndef GASNETT_FALLTHROUGH
+#define GASNETT_FALLTHROUGH
+#endif
+#define gasneti_builtin_unreachable() __builtin_unreachable()
+#define gasnett_unreachable() __builtin_unreachable()
+#define gasnett_assume(condition) ((condition) ? (void)0 : __builtin_unreachable())
+
+/* Evaluates arguments that a macro does not use otherwise. */
+#define GASNETT_UNUSED_ARGS1(a) ((void)(a))
+#define GASNETT_UNUSED_ARGS2(a, b) ((void)(a), (void)(b))
+#define GASNETT_UNUSED_ARGS3(a, b, c) (GASNETT_UNUSED_ARGS2(a, b), (void)(c))
+#define GASNETT_UNUSED_ARGS4(a, b, c, d) (GASNETT_UNUSED_ARGS3(a, b, c), (void)(d))
+#define GASNETT_UNUSED_ARGS5(a, b, c, d, e) (GASNETT_UNUSED_ARGS4(a, b, c, d), (void)(e))
+#define GASNETT_UNUSED_ARGS6(a, b, c, d, e, f) (GASNETT_UNUSED_ARGS5(a, b, c, d, e), (void)(f))
+#define GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g) (GASNETT_UNUSED_ARGS6(a, b, c, d, e, f), (void)(g))
+#define GASNETT_UNUSED_ARGS8(a, b, c, d, e, f, g, h) (GASNETT_UNUSED_ARGS7(a, b, c, d, e, f, g), (void)(h))
+
+/* ---- locks; nothing is asserted of them, as in GASNet when it is not built to check ---- */
+
+#define gasnett_mutex_assertlocked(mutex) ((void)(mutex))
+#define gasnett_mutex_assertunlocked(mutex) ((void)(mutex))
+#define gasnett_rwlock_assertlocked(lock) ((void)(lock))
+#define gasnett_rwlock_assertrdlocked(lock) ((void)(lock))
+#define gasnett_rwlock_assertwrlocked(lock) ((void)(lock))
+#define gasnett_rwlock_assertunlocked(lock) ((void)(lock))
+
+#include "gex_tools.h"
+
+#endif
