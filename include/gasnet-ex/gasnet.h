@@ -6,6 +6,7 @@
 #include "gasnetex.h"
 
 #include "gasnet_counted.h"
+#include "gasnet_tools.h"
 
 /* The objects that a job has, by whichever init; a place may be null. */
 #define gasnet_QueryGexObjects vgasnet_ex_QueryGexObjects

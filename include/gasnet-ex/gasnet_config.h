@@ -2,6 +2,11 @@
 #ifndef GASNET_CONFIG_H
 #define GASNET_CONFIG_H
 
+/* What GASNet's configure finds, by its names. Some clients ask whether there are threads. */
+#ifndef HAVE_PTHREAD_H
+#define HAVE_PTHREAD_H 1
+#endif
+
 #define GASNET_RELEASE_VERSION_MAJOR 2025
 #define GASNET_RELEASE_VERSION_MINOR 8
 #define GASNET_RELEASE_VERSION_PATCH 0
@@ -17,11 +22,6 @@
 #define GASNET_SPEC_VERSION_MINOR 8
 #define GASNETT_SPEC_VERSION_MAJOR 1
 #define GASNETT_SPEC_VERSION_MINOR 20
-
-/* As GASNet's own file of this name, which tells what its configure has found; clients ask for this. */
-#ifndef HAVE_PTHREAD_H
-#define HAVE_PTHREAD_H 1
-#endif
 
 /* Sizes of types, as GASNet's configure finds them. */
 #ifndef SIZEOF_INT

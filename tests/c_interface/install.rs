@@ -142,7 +142,8 @@ fn the_tree_is_complete() {
     }
     if is_here("pkg-config") {
         assert_eq!(flags("vgasnet", &["--modversion"]), [version]);
-        assert_eq!(flags("gasnet-smp-seq", &["--variable=GASNET_LD"]), ["cc"]);
+        let linker = flags("gasnet-smp-seq", &["--variable=GASNET_LD"]);
+        assert!(linker.len() == 1 && Path::new(&linker[0]).is_absolute(), "{linker:?}");
     }
 }
 
