@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 /// The installed tree, made once.
-fn prefix() -> &'static Path {
+pub fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
         let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed");
@@ -33,7 +33,7 @@ fn prefix() -> &'static Path {
 const CONDUITS: &[&str] = if cfg!(feature = "mpi") { &["smp", "mpi"] } else { &["smp"] };
 
 /// An empty directory to build in.
-fn build_dir(name: &str) -> PathBuf {
+pub fn build_dir(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("build-{name}"));
     std::fs::remove_dir_all(&dir).ok();
     std::fs::create_dir(&dir).expect("a new directory");
@@ -41,7 +41,7 @@ fn build_dir(name: &str) -> PathBuf {
 }
 
 /// Whether a program that a test needs is installed. If not, says so loudly.
-fn is_here(tool: &str) -> bool {
+pub fn is_here(tool: &str) -> bool {
     let is_here = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !is_here {
         say_not_run("installation", &format!("{tool} is not installed; scripts/test installs it"));
@@ -49,7 +49,7 @@ fn is_here(tool: &str) -> bool {
     is_here
 }
 
-fn succeed(command: &mut Command) -> String {
+pub fn succeed(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{command:?}\n{}{}", text(&output.stdout), text(&output.stderr));
@@ -58,9 +58,14 @@ fn succeed(command: &mut Command) -> String {
 
 /// Runs a program with an installed launcher, on two ranks, and returns its status.
 fn launch(launcher: &str, program: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    launch_as(&format!("bin/{launcher}"), &["-n", "2"], program, variables)
+}
+
+/// As [`launch`], with the launcher's place in the tree, and its arguments for two ranks.
+pub fn launch_as(launcher: &str, two: &[&str], program: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let storage = fresh_dir();
-    let mut command = Command::new(prefix().join("bin").join(launcher));
-    command.args(["-n", "2"]).arg(program).env_remove("LD_LIBRARY_PATH").env("VGASNET_STORAGE_DIR", &storage);
+    let mut command = Command::new(prefix().join(launcher));
+    command.args(two).arg(program).env_remove("LD_LIBRARY_PATH").env("VGASNET_STORAGE_DIR", &storage);
     command.envs(IN_CONTAINERS);
     for (name, value) in [
         ("VGASNET_PAGE_SIZE", "64K"),
@@ -83,7 +88,7 @@ fn run(launcher: &str, program: &Path) {
     assert_eq!(status, Some(0), "{} with {launcher}: {said}", program.display());
 }
 
-fn client(name: &str) -> PathBuf {
+pub fn client(name: &str) -> PathBuf {
     source_dir().join("tests").join(name)
 }
 

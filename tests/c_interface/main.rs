@@ -6,6 +6,7 @@ mod disk;
 mod dlopened;
 mod ex;
 mod ex_bytes;
+mod ex_tools;
 mod examples;
 mod exits;
 mod file_systems;
@@ -16,6 +17,7 @@ mod header;
 #[cfg(feature = "mpi")]
 mod hosts;
 mod install;
+mod install_ex;
 mod local;
 #[cfg(feature = "mpi")]
 mod mpi;

@@ -1,0 +1,187 @@
+//! What `scripts/install` installs for clients of GASNet-EX, in `gasnet-ex/`: programs are built against it alone, and by what stands in
+//! for GASNet-EX's sources.
+
+use crate::install::{build_dir, client, is_here, launch_as, prefix, succeed};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The networks under whose names clients find this library.
+const NETWORKS: &[&str] = if cfg!(feature = "mpi") { &["udp", "mpi"] } else { &["udp"] };
+
+fn tree() -> PathBuf {
+    prefix().join("gasnet-ex")
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A variable of a package, or its flags, as words.
+fn package(name: &str, which: &[&str]) -> Vec<String> {
+    let mut command = Command::new("pkg-config");
+    command.args(which).arg(name).env("PKG_CONFIG_PATH", tree().join("lib/pkgconfig"));
+    succeed(&mut command).split_whitespace().map(str::to_owned).collect()
+}
+
+fn run(launcher: &str, two: &[&str], program: &Path) {
+    let (status, said) = launch_as(launcher, two, program, &[]);
+    assert_eq!(status, Some(0), "{} with {launcher}: {said}", program.display());
+}
+
+#[test]
+fn the_tree_is_complete() {
+    for header in std::fs::read_dir(client("../include/gasnet-ex")).expect("the headers") {
+        let path = header.expect("a file").path();
+        let installed = tree().join("include").join(path.file_name().expect("a name"));
+        assert_eq!(text(&path), text(&installed), "{}", installed.display());
+    }
+    for file in
+        ["include/vgasnet.h", "include/vgasnet/job.h", "lib/libvgasnet.so", "lib/libvgasnet.a", "source/configure"]
+    {
+        assert!(tree().join(file).is_file(), "{file} is missing");
+    }
+    for network in NETWORKS {
+        assert!(tree().join(format!("bin/gasnetrun_{network}")).is_file(), "{network}");
+        for mode in ["seq", "parsync", "par"] {
+            for file in [
+                format!("include/{network}-conduit/{network}-{mode}.mak"),
+                format!("lib/pkgconfig/gasnet-{network}-{mode}.pc"),
+            ] {
+                assert!(!text(&tree().join(&file)).contains('@'), "{file}");
+            }
+        }
+    }
+    // As UPC++'s configure looks for the version.
+    let spec = text(&tree().join("source/docs/GASNet-EX.txt"));
+    assert!(spec.contains("\nGEX_SPEC_VERSION_MAJOR 0\nGEX_SPEC_VERSION_MINOR 19\n"), "{spec}");
+    if is_here("pkg-config") {
+        assert_eq!(package("gasnet-udp-seq", &["--modversion"]), ["2025.8.0"]);
+    }
+}
+
+/// As Caffeine's installation takes a package apart.
+#[test]
+fn packages_name_compilers_and_libraries_by_their_paths() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let lib = tree().join("lib").display().to_string();
+    for variable in ["GASNET_CC", "GASNET_CXX", "GASNET_LD"] {
+        let words = package("gasnet-udp-par", &[&format!("--variable={variable}")]);
+        assert!(Path::new(&words[0]).is_absolute(), "{words:?}");
+    }
+    let libraries = package("gasnet-udp-par", &["--variable=GASNET_LIBS"]);
+    assert_eq!(libraries[0], format!("-L{lib}"));
+    assert!(libraries.iter().all(|word| word.starts_with("-L") || word.starts_with("-l")), "{libraries:?}");
+    assert_eq!(package("gasnet-udp-par", &["--variable=GASNET_LDFLAGS"]), [format!("-Wl,-rpath,{lib}")]);
+}
+
+#[test]
+fn through_pkg_config() {
+    if !is_here("pkg-config") {
+        return;
+    }
+    let dir = build_dir("ex-pkg-config");
+    for network in NETWORKS {
+        for (mode, compiler, language) in [("par", "cc", "c"), ("seq", "c++", "c++"), ("parsync", "cc", "c")] {
+            let program = dir.join(format!("{network}-{mode}-{language}"));
+            let mut command = Command::new(compiler);
+            command.args(["-x", language]).arg(client("c/ex_path.c")).args(["-x", "none", "-o"]).arg(&program);
+            succeed(command.args(package(&format!("gasnet-{network}-{mode}"), &["--cflags", "--libs"])));
+            run(&format!("gasnet-ex/bin/gasnetrun_{network}"), &["-n", "2"], &program);
+            // By this mark upcxx-run finds the launcher.
+            let mark = format!("$GASNetConduitName: {} $", network.to_uppercase());
+            let bytes = std::fs::read(&program).expect("a program");
+            assert!(bytes.windows(mark.len()).any(|window| window == mark.as_bytes()), "{mark}");
+        }
+    }
+}
+
+#[test]
+fn launchers_take_gasnets_options() {
+    let launched = |name: &str, arguments: &[&str]| {
+        let mut command = Command::new(tree().join("bin").join(name));
+        command
+            .args(arguments)
+            .args(["sh", "-c", "echo rank"])
+            .env("GASNET_SPAWNFN", "L")
+            .env_remove("GASNET_PSHM_NODES");
+        succeed(&mut command).lines().filter(|line| *line == "rank").count()
+    };
+    for name in ["amudprun", "gasnetrun_udp"] {
+        assert_eq!(launched(name, &["-np", "3"]), 3);
+        assert_eq!(launched(name, &["-n", "2", "-E", "A,B", "-v"]), 2);
+        assert_eq!(launched(name, &["-N", "1", "-n2", "--"]), 2);
+        assert_eq!(launched(name, &[]), 1);
+        for wrong in [&["-np"][..], &["-n", "2"], &["-z", "true"]] {
+            let output = Command::new(tree().join("bin").join(name)).args(wrong).output().expect("a script");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.code() == Some(2) && said.starts_with(&format!("usage: {name} ")),
+                "{wrong:?}: {said}"
+            );
+        }
+    }
+}
+
+/// As UPC++ configures and builds GASNet: in a directory of its own, with these options, by these targets.
+#[test]
+fn what_stands_in_for_the_sources_builds_clients() {
+    if !is_here("make") {
+        return;
+    }
+    let dir = build_dir("ex-source");
+    let mut configure = Command::new(tree().join("source/configure"));
+    configure.args([
+        "--disable-parsync",
+        "--enable-seq",
+        "--enable-par",
+        "--enable-pthreads",
+        "--enable-udp",
+        "--enable-debug",
+    ]);
+    configure.args(["--with-cc=/usr/bin/cc -g", "--with-cxx=c++", "--with-cflags=-Wall"]).current_dir(&dir);
+    succeed(&mut configure);
+    let make = |arguments: &[&str]| succeed(Command::new("make").arg("-C").arg(&dir).args(arguments));
+    for arguments in
+        [&["-C", "udp-conduit", "udp-seq.mak", "seq", "par"][..], &["-C", "other/amudp", "amudprun"], &["all"]]
+    {
+        make(arguments);
+    }
+    let installed = dir.join("installed");
+    make(&["install", &format!("prefix={}", installed.display())]);
+    std::fs::write(dir.join("in"), "@CONDUITS@, @CXX_FAMILY@, @CC_SUBFAMILY@, @GASNET_THREAD_LIBS@\n")
+        .expect("a file of ours");
+    succeed(Command::new("./config.status").env("CONFIG_FILES", "out:in").current_dir(&dir));
+    let filled = text(&dir.join("out"));
+    assert_eq!(filled, format!("{}, GNU, none, -lpthread\n", NETWORKS.join(" ")));
+    // From the build directory and from where it is installed.
+    for (fragments, name) in [(dir.clone(), "built"), (installed.join("include"), "installed")] {
+        let makefile = format!(
+            "include {fragments}/udp-conduit/udp-par.mak\n\
+             {name}-program: {source}\n\
+             \t$(GASNET_CC) $(GASNET_CPPFLAGS) $(GASNET_CFLAGS) $< -o $@ $(GASNET_LDFLAGS) $(GASNET_LIBS)\n",
+            fragments = fragments.display(),
+            source = client("c/ex_path.c").display()
+        );
+        std::fs::write(dir.join(name), makefile).expect("a file of ours");
+        let said = make(&["-f", name]);
+        assert!(said.contains("/usr/bin/cc -g") && said.contains("-O0 -g -Wall"), "{said}");
+        run("gasnet-ex/bin/amudprun", &["-np", "2"], &dir.join(format!("{name}-program")));
+    }
+    for launcher in ["udp-conduit/contrib/gasnetrun_udp", "other/amudp/amudprun", "installed/bin/amudprun"] {
+        succeed(Command::new(dir.join(launcher)).arg("true"));
+    }
+}
+
+#[test]
+fn networks_that_are_not_there_are_refused() {
+    let dir = build_dir("ex-refused");
+    for (network, says) in [("smp", "--with-default-network=udp"), ("ibv", "has no network ibv; there are: udp")] {
+        let mut configure = Command::new(tree().join("source/configure"));
+        let output = configure.arg(format!("--enable-{network}")).current_dir(&dir).output().expect("a script");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.contains(says) && said.lines().count() == 1, "{said}");
+        assert!(!dir.join("gasnet_config.h").exists());
+    }
+}
