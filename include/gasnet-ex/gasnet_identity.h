@@ -57,12 +57,15 @@
 #define GASNETI_MAX_THREADS 1
 #endif
 
-/* By these marks tools find in a program how its client was compiled, and which network it was told. */
-__attribute__((__used__)) static const char gasnet_ident_[] = "$GASNetConfig: (client) " GASNET_CONFIG_STRING " $\0"
-                                                              "$GASNetThreadModel: GASNET_" GASNET_THREAD_MODE_ " $\0"
-                                                              "$GASNetConduitName: " GASNET_CONDUIT_NAME_STR " $\0"
-                                                              "$GASNetSegment: GASNET_SEGMENT_LARGE $\0"
-                                                              "$GASNetEXAPIVersion: 0.19 $";
+/* By these marks tools find in a program how its client was compiled, and which network it was told. They are in a section whose equal
+ * texts the linker merges: some tools take a mark that is there twice for two answers. */
+#define GASNET_MARK_(text) \
+    __asm__(".pushsection .rodata.gasnet_ident,\"aMS\",@progbits,1\n\t.asciz \"" text "\"\n\t.popsection")
+GASNET_MARK_("$GASNetConfig: (client) " GASNET_CONFIG_STRING " $");
+GASNET_MARK_("$GASNetThreadModel: GASNET_" GASNET_THREAD_MODE_ " $");
+GASNET_MARK_("$GASNetConduitName: " GASNET_CONDUIT_NAME_STR " $");
+GASNET_MARK_("$GASNetSegment: GASNET_SEGMENT_LARGE $");
+GASNET_MARK_("$GASNetEXAPIVersion: 0.19 $");
 
 #include "gex_helpers.h"
 

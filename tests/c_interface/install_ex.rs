@@ -82,17 +82,21 @@ fn through_pkg_config() {
         return;
     }
     let dir = build_dir("ex-pkg-config");
+    let other = dir.join("other.c");
+    std::fs::write(&other, "#include <gasnetex.h>\nint other(void) { return 0; }\n").expect("a file of ours");
     for network in NETWORKS {
         for (mode, compiler, language) in [("par", "cc", "c"), ("seq", "c++", "c++"), ("parsync", "cc", "c")] {
             let program = dir.join(format!("{network}-{mode}-{language}"));
             let mut command = Command::new(compiler);
-            command.args(["-x", language]).arg(client("c/ex_path.c")).args(["-x", "none", "-o"]).arg(&program);
+            command.args(["-x", language]).args([client("c/ex_path.c"), other.clone()]);
+            command.args(["-x", "none", "-o"]).arg(&program);
             succeed(command.args(package(&format!("gasnet-{network}-{mode}"), &["--cflags", "--libs"])));
             run(&format!("gasnet-ex/bin/gasnetrun_{network}"), &["-n", "2"], &program);
-            // By this mark upcxx-run finds the launcher.
-            let mark = format!("$GASNetConduitName: {} $", network.to_uppercase());
+            // By this mark upcxx-run finds the launcher, if it is there once.
+            let mark = format!("$GASNetConduitName: {} $\0", network.to_uppercase());
             let bytes = std::fs::read(&program).expect("a program");
-            assert!(bytes.windows(mark.len()).any(|window| window == mark.as_bytes()), "{mark}");
+            let marks = bytes.windows(mark.len()).filter(|window| *window == mark.as_bytes()).count();
+            assert_eq!(marks, 1, "{mark}");
         }
     }
 }
