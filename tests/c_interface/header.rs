@@ -181,16 +181,9 @@ fn renamed() -> BTreeSet<String> {
     let dir = compile::source_dir().join("include/gasnet-compat");
     let text = |name: &str| std::fs::read_to_string(dir.join(name)).expect("a header");
     let text: String =
-        [
-            "gasnet.h",
-            "gasnet_types.h",
-            "gasnet_names.h",
-            "gasnet_vis_names.h",
-            "gasnet_coll.h",
-            "gasnet_collectives.h",
-        ]
-        .map(text)
-        .concat();
+        ["gasnet.h", "gasnet_types.h", "gasnet_names.h", "gasnet_vis_names.h", "gasnet_coll.h", "gasnet_collectives.h"]
+            .map(text)
+            .concat();
     let defines = text.lines().filter_map(|line| line.strip_prefix("#define gasnet_")?.split_once(' '));
     defines
         .map(|(name, meaning)| {
