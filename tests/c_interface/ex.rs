@@ -1,7 +1,7 @@
 //! Clients of GASNet-EX: the programs `tests/c/ex_*.c`, through `gasnetex.h` and `gasnet.h`.
 
 use crate::support::gasnet::{Compiler, Mode, ex_program};
-use crate::support::run::{Setup, run, some_of};
+use crate::support::run::{Setup, run, run_with, some_of};
 use std::path::{Path, PathBuf};
 
 /// A segment may be several times as large as the pool.
