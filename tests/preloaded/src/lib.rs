@@ -95,7 +95,7 @@ fn has_two_mpis(program: &Path) -> bool {
 
 impl Suite {
     /// The wrapper or launcher beside the C compiler, with the same ending.
-    fn mpi(&self, name: &str) -> String {
+    pub fn mpi(&self, name: &str) -> String {
         let (before, after) = self.mpicc.rsplit_once("mpicc").unwrap_or(("", ""));
         format!("{before}{name}{after}")
     }
@@ -158,12 +158,17 @@ impl Suite {
         match path {
             Ok(path) => Some(Program { suite: self, name: name.to_owned(), path }),
             Err(why) => {
-                let line = format!("NOT RUN: {name} by {}: {package}: {why}\n", self.mpicc);
-                // Not by a macro, whose output tests keep for themselves.
-                let _told = std::io::stderr().write_all(line.as_bytes());
+                self.say_not_run(name, &format!("{package}: {why}"));
                 None
             }
         }
+    }
+
+    /// Says that something does not run here, and why.
+    pub fn say_not_run(&self, name: &str, why: &str) {
+        let line = format!("NOT RUN: {name} by {}: {why}\n", self.mpicc);
+        // Not by a macro, whose output tests keep for themselves.
+        let _told = std::io::stderr().write_all(line.as_bytes());
     }
 
     /// What the compiler wants for a package. Debian has the name of the MPI behind that of the package where there are several.
@@ -278,10 +283,26 @@ impl Program {
         self.start(None, ranks, arguments, variables)
     }
 
+    /// Runs it with the library preloaded by this launcher, with its options.
+    pub fn run_by(&self, launcher: &[&str], ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        self.start_by(launcher, Some(self.suite.library().display().to_string()), ranks, arguments, variables)
+    }
+
     fn start(&self, preload: Option<String>, ranks: u32, arguments: &[&str], variables: &[(&str, &str)]) -> Ended {
+        self.start_by(&[&self.suite.mpi("mpiexec")], preload, ranks, arguments, variables)
+    }
+
+    fn start_by(
+        &self,
+        launcher: &[&str],
+        preload: Option<String>,
+        ranks: u32,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Ended {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let mut command = Command::new("timeout");
-        command.args(["-k", "5", SECONDS_MAX]).arg(self.suite.mpi("mpiexec")).args(["-n", &ranks.to_string(), "env"]);
+        command.args(["-k", "5", SECONDS_MAX]).args(launcher).args(["-n", &ranks.to_string(), "env"]);
         command
             .args(variables.iter().filter(|(name, _)| name.len() > 1).map(|(name, value)| format!("{name}={value}")));
         command.args(preload.map(|libraries| format!("LD_PRELOAD={libraries}")));
