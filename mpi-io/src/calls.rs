@@ -56,6 +56,10 @@ calls! {
     MPI_Init(argc argv) |_next| started(unsafe { ffi::init(argc, argv, std::ptr::null_mut()) });
     // SAFETY: as above.
     MPI_Init_thread(argc argv required provided) |_next| started(unsafe { ffi::init(argc, argv, provided as *mut c_int) });
+    MPI_Finalize() |next| {
+        job::end();
+        next()
+    };
 
     MPI_File_open(comm name mode info file) |next| {
         let wanted =

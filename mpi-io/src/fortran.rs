@@ -60,6 +60,11 @@ fortran! {
     mpi_init_, mpi_init_f08_ => () |_next| started(std::ptr::null_mut());
     mpi_init_thread_, mpi_init_thread_f08_ => (required provided) |_next| started(provided as *mut c_int);
 
+    mpi_finalize_, mpi_finalize_f08_ => () |next| {
+        job::end();
+        next()
+    };
+
     mpi_file_open_, mpi_file_open_f08_ => (comm name mode info place; len) |next| {
         let wanted = || Wanted {
             comm: comm_of(int(comm)),

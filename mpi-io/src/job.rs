@@ -19,6 +19,13 @@ pub fn start() {
     RUNNING.get_or_init(try_start);
 }
 
+/// MPI is about to end: vgasnet's threads call it no more. Collective over all ranks.
+pub fn end() {
+    if let Some(library) = library() {
+        library.end();
+    }
+}
+
 /// vgasnet runs on all ranks or on none. The lowest rank that cannot start it says why.
 fn try_start() -> Option<Library> {
     if !is_its_mpi() {

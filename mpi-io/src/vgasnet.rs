@@ -112,6 +112,7 @@ functions! {
     file_write_at_nb: fn(File, u64, *const c_void, usize) -> Handle;
     file_error: fn(File, *mut c_int) -> c_int;
     wait_syncnb_some: fn(*mut Handle, usize);
+    mpi_before_finalize: fn();
 }
 
 /// A call has failed, and the user has been told why.
@@ -183,6 +184,12 @@ impl Library {
         check(unsafe { (self.init)(ptr::null_mut(), ptr::null_mut()) })?;
         // SAFETY: as above.
         check(unsafe { (self.attach)(ptr::null_mut(), 0, 0, 0) })
+    }
+
+    /// The program ends MPI: waits until those of all ranks do. Nothing else of vgasnet is called afterwards.
+    pub fn end(&self) {
+        // SAFETY: it may be called once vgasnet runs.
+        unsafe { (self.mpi_before_finalize)() }
     }
 
     /// A team of these ranks. Collective over them.

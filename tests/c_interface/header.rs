@@ -76,10 +76,10 @@ fn before_mpis_with_buffers() -> impl Iterator<Item = &'static str> {
     std::iter::empty()
 }
 
-/// The functions that stand before MPI's own.
+/// The functions that stand before MPI's own, and the one that `libvgasnet-mpi-io.so` calls before MPI's.
 fn before_mpis() -> impl Iterator<Item = &'static str> {
-    let starts: &[&str] = if cfg!(feature = "mpi") { &["MPI_Init", "MPI_Init_thread"] } else { &[] };
-    starts.iter().copied().chain(before_mpis_with_buffers())
+    const ENDS: [&str; 4] = ["MPI_Init", "MPI_Init_thread", "MPI_Finalize", "vgasnet_mpi_before_finalize"];
+    ENDS.into_iter().filter(|_| cfg!(feature = "mpi")).chain(before_mpis_with_buffers())
 }
 
 /// The symbols that the shared library exports.

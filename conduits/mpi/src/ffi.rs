@@ -42,7 +42,7 @@ unsafe extern "C" {
 #[allow(non_snake_case, reason = "MPI's names")]
 unsafe extern "C" {
     fn MPI_Start(request: *mut Request) -> c_int;
-    fn MPI_Finalize() -> c_int;
+    fn PMPI_Finalize() -> c_int;
     fn MPI_Initialized(is_so: *mut c_int) -> c_int;
     fn MPI_Finalized(is_so: *mut c_int) -> c_int;
 }
@@ -138,7 +138,7 @@ impl Mpi {
     /// Ends MPI. Nothing of it may be called afterwards.
     pub(crate) fn finalize(&mut self) -> Result<(), ConduitError> {
         // SAFETY: MPI has started; a second call is answered by an error.
-        check("MPI_Finalize", unsafe { MPI_Finalize() })
+        check("MPI_Finalize", unsafe { finalize() })
     }
 
     /// Whether this crate or the program has ended MPI.
@@ -156,6 +156,15 @@ impl Mpi {
 pub(crate) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char, provided: *mut c_int) -> c_int {
     // SAFETY: the caller passes the arguments of `MPI_Init_thread`.
     with_own_signals(|| unsafe { vgasnet_mpi_init(argc, argv, provided) })
+}
+
+/// Ends MPI for the program.
+///
+/// # Safety
+/// As for `MPI_Finalize`.
+pub(crate) unsafe fn finalize() -> c_int {
+    // SAFETY: as the caller says.
+    unsafe { PMPI_Finalize() }
 }
 
 /// Whether this program has initialised MPI.

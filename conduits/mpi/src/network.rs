@@ -43,8 +43,11 @@ static LEAVE: OnceLock<fn()> = OnceLock::new();
 /// MPI is ending, so this crate must not end it.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn on_end() {
-    IS_ENDING.store(true, Ordering::Release);
+/// The program ends MPI. Where it does so by a function that is not the library's, MPI tells.
+pub(crate) extern "C" fn on_end() {
+    if IS_ENDING.swap(true, Ordering::AcqRel) {
+        return;
+    }
     if let Some(leave) = LEAVE.get() {
         leave();
     }

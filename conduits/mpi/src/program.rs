@@ -1,10 +1,10 @@
-//! The functions by which a program starts MPI, in front of MPI's own. A program that uses MPI itself may start it before or after
-//! vgasnet, and need not know that threads of the library call MPI.
+//! The functions by which a program starts and ends MPI, in front of MPI's own. A program that uses MPI itself may start it before or
+//! after vgasnet, and need not know that threads of the library call MPI.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::ffi;
+use crate::{ffi, network};
 
 /// Initialises MPI with its highest thread level. Does nothing if vgasnet has started MPI.
 ///
@@ -31,4 +31,23 @@ pub unsafe extern "C" fn MPI_Init_thread(
 ) -> c_int {
     // SAFETY: the arguments are as for `MPI_Init_thread`.
     unsafe { ffi::init(argc, argv, provided) }
+}
+
+/// Ends MPI, when all ranks' programs are through.
+///
+/// # Safety
+/// As for MPI's.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "MPI's name")]
+pub unsafe extern "C" fn MPI_Finalize() -> c_int {
+    vgasnet_mpi_before_finalize();
+    // SAFETY: as the caller says.
+    unsafe { ffi::finalize() }
+}
+
+/// Waits until all ranks' programs are through, after which no thread of the library calls MPI. A library that stands before MPI, and has
+/// loaded this one, calls it in its `MPI_Finalize`: MPICH ends while threads wait for its locks, if only its attributes are asked.
+#[unsafe(no_mangle)]
+pub extern "C" fn vgasnet_mpi_before_finalize() {
+    network::on_end();
 }
