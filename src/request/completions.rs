@@ -22,6 +22,8 @@ struct Counter {
     pending: AtomicU64,
     /// Odd while the completion is in use. A handle has the generation in which it was made.
     generation: AtomicU32,
+    /// Of a completion that is free: one more than the number of the next free one, or 0.
+    next_free: AtomicU32,
     /// The result of a get by value. For operations on files: why one has failed, as an error number.
     value: AtomicU64,
 }
@@ -62,14 +64,11 @@ impl Handle {
 #[derive(Debug, Default)]
 pub struct Completions {
     blocks: [OnceLock<Box<[Counter]>>; BLOCKS],
-    free: Mutex<Free>,
-}
-
-#[derive(Debug, Default)]
-struct Free {
-    numbers: Vec<u32>,
+    /// The first of the free completions, as [`Counter::next_free`] has it, and above that a number that changes with each change: a
+    /// thread that has looked at the second one sees whether it still is that.
+    free: AtomicU64,
     /// Numbers from here on were never used.
-    fresh: u32,
+    fresh: Mutex<u32>,
 }
 
 /// The block of a number, and its place there.
@@ -79,23 +78,21 @@ fn place(number: u32) -> (usize, usize) {
     (block as usize, (shifted - (u64::from(FIRST_BLOCK) << block)) as usize)
 }
 
+/// [`Completions::free`] with another first one.
+fn changed(free: u64, first: u32) -> u64 {
+    ((free >> 32).wrapping_add(1) << 32) | u64::from(first)
+}
+
 impl Completions {
     /// Numbers have so many bits at most. The others of a handle's low half are free.
     pub const NUMBER_BITS: u32 = 28;
 
     /// Takes a completion with nothing pending into use.
     pub fn begin(&self) -> CompletionId {
-        let mut free = Signalproof::lock(&self.free);
-        let number = free.numbers.pop().unwrap_or_else(|| {
-            let fresh = free.fresh;
-            let (block, _) = place(fresh);
-            self.blocks[block]
-                .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Counter::default()).collect());
-            free.fresh += 1;
-            fresh
-        });
+        let number = self.pop_free().unwrap_or_else(|| self.fresh());
         let completion = self.at(number);
-        let generation = completion.generation.fetch_add(1, Ordering::Relaxed);
+        let generation = completion.generation.load(Ordering::Relaxed);
+        completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
         assert!(generation % 2 == 0 && completion.pending.load(Ordering::Relaxed) == 0);
         CompletionId(number)
     }
@@ -104,8 +101,37 @@ impl Completions {
     pub fn end(&self, id: CompletionId) {
         let completion = self.at(id.0);
         assert!(self.is_done(id), "a completion ends when nothing is pending");
-        completion.generation.fetch_add(1, Ordering::Relaxed);
-        Signalproof::lock(&self.free).numbers.push(id.0);
+        // Nobody else uses it: it is in use, and by its owner.
+        let generation = completion.generation.load(Ordering::Relaxed);
+        completion.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
+        let push = |free: u64| {
+            completion.next_free.store(free as u32, Ordering::Relaxed);
+            Some(changed(free, id.0 + 1))
+        };
+        let pushed = self.free.fetch_update(Ordering::Release, Ordering::Relaxed, push);
+        debug_assert!(pushed.is_ok());
+    }
+
+    /// Takes one of the free completions, if there are any.
+    fn pop_free(&self) -> Option<u32> {
+        let pop = |free: u64| {
+            let first = (free as u32).checked_sub(1)?;
+            // Another thread may have taken it and changed this by now; then it has changed the number above, too.
+            Some(changed(free, self.at(first).next_free.load(Ordering::Relaxed)))
+        };
+        let before = self.free.fetch_update(Ordering::Acquire, Ordering::Acquire, pop).ok()?;
+        Some(before as u32 - 1)
+    }
+
+    /// A number that was never used.
+    fn fresh(&self) -> u32 {
+        let mut fresh = Signalproof::lock(&self.fresh);
+        let number = *fresh;
+        let (block, _) = place(number);
+        self.blocks[block]
+            .get_or_init(|| (0..FIRST_BLOCK as usize * (1 << block)).map(|_| Counter::default()).collect());
+        *fresh += 1;
+        number
     }
 
     /// One more part is under way.
@@ -204,6 +230,29 @@ mod tests {
             handles.iter().all(|handle| *handle != completions.handle(again)),
             "a number comes with a new generation"
         );
+    }
+
+    #[test]
+    fn threads_that_begin_and_end_completions_never_get_the_same() {
+        const ROUNDS: usize = 20_000;
+        let completions = Completions::default();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for round in 0..ROUNDS {
+                        let ids: Vec<_> = (0..1 + round % 5).map(|_| completions.begin()).collect();
+                        for id in &ids {
+                            completions.add(*id);
+                        }
+                        // With another's, too, it would not be the last.
+                        assert!(ids.iter().all(|id| completions.finish(*id)));
+                        ids.into_iter().for_each(|id| completions.end(id));
+                    }
+                });
+            }
+        });
+        let used = *completions.fresh.lock().expect("no panic");
+        assert!(used <= 20, "{used} completions for 20 at a time");
     }
 
     #[test]
