@@ -19,6 +19,11 @@
 
 #include <gasnet_collectives.h>
 
+/* Hints that EX has added; they change nothing. */
+#define GASNET_COLL_FIXED_THREADS_PER_NODE 0
+#define GASNET_COLL_DISABLE_AUTOTUNE 0
+#define GASNET_COLL_NO_IMAGES 0
+
 typedef gex_Event_t gasnet_coll_handle_t;
 #define GASNET_COLL_INVALID_HANDLE GEX_EVENT_INVALID
 

@@ -28,7 +28,7 @@ pub fn split(
     coll: &Coll,
 ) -> Result<Option<&'static Team>, UserError> {
     // Shifted, so that negative keys come first.
-    let order = key.cast_unsigned() ^ 1 << 31;
+    let order = key as u32 ^ 1 << 31;
     let votes: Vec<Vote> = coll.gather_votes(parent.id, color.unwrap_or(NO_COLOR), order)?;
     if color.is_none() {
         return Ok(None);
