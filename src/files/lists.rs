@@ -1,6 +1,5 @@
 //! Reading and writing many places of a file at once.
 
-use super::size::note_end;
 use super::transfer::count;
 use super::{Bytes, FileError, Files, SharedFile};
 use crate::memory::Piece;
@@ -80,7 +79,6 @@ impl Files {
         self.check_lists(file, lists)?;
         self.check_not_refused(file, lists.runs().map(|run| bytes(&run)))?;
         self.in_one_step(file, LockMode::Exclusive, lists.runs().map(|run| bytes(&run)), || {
-            lists.runs().for_each(|run| note_end(file, bytes(&run)));
             // SAFETY: the memory is valid, and this asks for no others of its bytes.
             let done =
                 unsafe { self.transfer_runs(file, &|run| Operation::Put(memory(run).cast_const()), lists.runs()) };

@@ -19,9 +19,8 @@ impl SharedFile {
     }
 }
 
-/// This rank begins to write these bytes. The file is as long from now on, whatever becomes of the write: some of its pages may reach the
-/// file before it ends, and who gives the file its size must not cut them off. No bytes make no file longer.
-pub(super) fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
+/// The file is so long from now on, whatever becomes of the write. No bytes make no file longer.
+fn note_end(file: &SharedFile, Bytes { offset, len }: Bytes) {
     let end = offset + len as u64;
     // Mostly it is known: threads that write side by side leave each other's caches alone.
     if len > 0 && file.state.written_end.load(Ordering::Relaxed) < end {
@@ -47,14 +46,17 @@ impl Files {
         if end > known { self.size(file) } else { known }
     }
 
-    /// This rank has written these bytes, or some of them.
+    /// This rank has written these bytes, or some of them: who finds the file to be so long finds them there. The call is under way until
+    /// then, and nobody gives the file its size meanwhile.
     pub(super) fn note_written(&self, file: &SharedFile, bytes: Bytes) {
+        note_end(file, bytes);
         if let Some(pages) = self.pages_of(bytes) {
             file.state.note_written_pages(pages);
         }
     }
 
-    /// This rank begins to write these bytes, and when it has is its program's affair.
+    /// This rank begins to write these bytes, and when it has is its program's affair. Some of its pages may reach the file before, and who
+    /// gives the file its size must not cut them off.
     pub(super) fn note_writing(&self, file: &SharedFile, bytes: Bytes) {
         note_end(file, bytes);
         if let Some(pages) = self.pages_of(bytes) {

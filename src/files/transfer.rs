@@ -1,6 +1,5 @@
 //! Reading and writing: by any thread of any rank, without the others.
 
-use super::size::note_end;
 use super::{FileError, Files, SharedFile};
 use crate::memory::Piece;
 use crate::ops::{Advice, Operation, Remote};
@@ -63,7 +62,6 @@ impl Files {
     pub unsafe fn write(&self, file: &SharedFile, bytes: Bytes, from: *const u8) -> Result<(), FileError> {
         self.writable(file, bytes, from.is_null())?;
         self.in_one_step(file, LockMode::Exclusive, std::iter::once(bytes), || {
-            note_end(file, bytes);
             // SAFETY: the memory is valid for as many bytes.
             let written = unsafe { self.transfer(file, Operation::Put(from), bytes) };
             count(Row::FileWrites, Row::FileWriteBytes, bytes);

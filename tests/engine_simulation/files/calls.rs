@@ -49,9 +49,9 @@ impl Job {
         if is_put {
             let end_bytes = end_of(&runs);
             file.most_bytes = file.most_bytes.max(end_bytes);
-            state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
             // As a write without waiting does.
             if !file.manner.is_atomic && random.bool() {
+                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
                 runs.iter().for_each(|run| state.note_begun_pages(pages_of(run)));
                 is_noted = true;
             }
@@ -93,6 +93,7 @@ impl Job {
             file.history.end_writes(call.writes, has_failed);
             let end_bytes = end_of(&call.runs);
             if !call.is_noted {
+                state.written_end.fetch_max(end_bytes, Ordering::Relaxed);
                 call.runs.iter().for_each(|run| state.note_written_pages(pages_of(run)));
             }
             file.least_bytes = file.least_bytes.max(end_bytes);
