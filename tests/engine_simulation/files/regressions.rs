@@ -116,6 +116,8 @@ fn a_page_in_use_holds_up_nobody_but_who_closes_its_file() {
     let mut job = job(1, 4, 4);
     let space = open(&mut job, 1);
     put(&mut job, 0, space, 0, PAGE_BYTES);
+    // Else its flush would wait for that.
+    flush(&mut job, 0, space);
     let page = PageId { space, index: 0 };
     let pinned = job.nodes[0].space.own.table.pin(page, Access::Read).expect("it is in the pool");
     job.files.get(space).errand = Some(Errand::Close);

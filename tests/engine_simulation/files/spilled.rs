@@ -4,7 +4,7 @@
 use super::Manner;
 use super::steps::Run;
 use crate::directed::{settle_with, shape_far_apart};
-use crate::job::{Job, PAGE_BYTES};
+use crate::job::{Job, PAGE_BYTES, Shape};
 use crate::seeds::Seeds;
 use fastrand::Rng;
 use std::sync::Arc;
@@ -125,19 +125,21 @@ fn a_flush_that_fails_turns_no_buffer_off() {
         let file = Arc::new(NamedFile::in_memory(&MemoryFile::new(9, 1), &options).expect("the options make sense"));
         Box::new(Spill::new(Box::new(disk), file, PAGE_BYTES, PAGES, Arc::new(|_: &str| ())))
     };
-    let mut job = Job::with_storage(shape_far_apart(2, 3, 2, None), &mut random, &storage);
+    // A few bytes of a page that nobody holds are used in blocks at its home.
+    let shape = Shape { block_slots: 4, ..shape_far_apart(2, 3, 8, Some(4096)) };
+    let mut job = Job::with_storage(shape, &mut random, &storage);
     let memory = MemoryFile::new(1, 1);
     let stripes = Stripes { homes: Arc::from([Rank(0)]), pages: 1 };
     let manner = Manner { is_atomic: false, heals: false, heals_early: false };
     job.open_file(&memory, &[0, 1], stripes, PAGES, manner);
     job.files.get(SPACE).is_faulty = true;
     let mut most = 0;
-    let mut put = |job: &mut Job, rank: usize, page: usize| {
-        let run = Run { start_bytes: page * PAGE_BYTES, len_bytes: PAGE_BYTES };
-        job.call(rank, SPACE, true, vec![run], &mut random);
+    let mut put = |job: &mut Job, page: usize, len_bytes: usize| {
+        let run = Run { start_bytes: page * PAGE_BYTES, len_bytes };
+        job.call(1, SPACE, true, vec![run], &mut random);
         settle_with(job, |job| most = most.max(spilled(job))).expect("no segment fails");
     };
-    put(&mut job, 0, 0);
+    put(&mut job, 0, 8);
     memory.limit_space(0);
     let id = job.nodes[0].engine.ask_of_file(Rank(0), SPACE, FileAsk::Flush, PageFilter::ALL.0);
     job.rouse(0);
@@ -145,7 +147,7 @@ fn a_flush_that_fails_turns_no_buffer_off() {
     let answers = job.nodes[0].engine.take_answers_of_file(&[id]).expect("the flush ends");
     assert_ne!(answers[0].cause, 0, "there is room");
     memory.limit_space(usize::MAX);
-    (1..6).for_each(|page| put(&mut job, 1, page));
+    (1..PAGES as usize).for_each(|page| put(&mut job, page, PAGE_BYTES));
     assert!(most > 0, "all pass the buffer by");
 }
 
