@@ -10,8 +10,9 @@
  * client of the file system. Ranks whose host does not see the same file under the path are no homes, and read and write it through
  * those that are; a line says so. Pages have the size of those of the segment, and their frames are those of the same pool.
  *
- * An error of the file system is an answer: VGASNET_ERR_IO with the system's number in errno, and one line on stderr, and the job goes on. Lines about what could not be
- * written name its bytes; it stays in the pools. Later writes to the file by a rank that knows are refused until vgasnet_file_sync has written all.
+ * An error of the file system is an answer: VGASNET_ERR_IO with the system's number in errno, and one line on stderr, and the job goes on.
+ * Lines about what could not be written name its bytes; it stays in the pools. Later writes to the file by a rank that knows are refused
+ * until vgasnet_file_sync has written all.
  *
  * While a team has a file open, nobody else changes it, and no rank of the team by other means.
  */
@@ -80,7 +81,8 @@ int vgasnet_file_close(vgasnet_file_t file);
  *
  * read_at reads nbytes from offset on, as far as the file has them. nread may be NULL, else it gets their number, which is less than
  * nbytes only at the end of the file. write_at writes nbytes, and makes the file longer if they lie behind its end; between are zeros.
- * Memory may be in the segment. A write that fails may have written some of its bytes; the file is then as long as if it had written all. */
+ * Memory may be in the segment. A write that fails may have written some of its bytes; the file is then as long as if it
+ * had written all. */
 int vgasnet_file_read_at(vgasnet_file_t file, uint64_t offset, void *dest, size_t nbytes, size_t *nread);
 int vgasnet_file_write_at(vgasnet_file_t file, uint64_t offset, const void *src, size_t nbytes);
 
