@@ -88,7 +88,11 @@ impl Operation {
     }
 
     fn access(&self) -> Access {
-        if self.what == What::Get { Access::Read } else { Access::Write }
+        match self.what {
+            What::Get => Access::Read,
+            What::Atomic((op, _)) if op.is_read() => Access::Read,
+            _ => Access::Write,
+        }
     }
 
     fn copy(&mut self, piece: &Piece) -> Copy {

@@ -144,8 +144,8 @@ pub fn random_shape(random: &mut Rng) -> Shape {
 
 /// How long a number is, and what is done to it.
 fn random_atomic(random: &mut Rng) -> (usize, (AtomicOp, Operands)) {
-    use AtomicOp::{Add, And, CompareSwap, Max, MaxSigned, Min, MinSigned, Or, Swap, Xor};
-    const OPS: [AtomicOp; 10] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned];
+    use AtomicOp::{Add, And, CompareSwap, Get, Max, MaxSigned, Min, MinSigned, Multiply, Or, Swap, Xor};
+    const OPS: [AtomicOp; 12] = [Add, And, Or, Xor, Swap, CompareSwap, Min, Max, MinSigned, MaxSigned, Get, Multiply];
     let operands = Operands { operand: random.u64(..), compare: if random.bool() { 0 } else { random.u64(..) } };
     (if random.bool() { 4 } else { 8 }, (OPS[random.usize(0..OPS.len())], operands))
 }
