@@ -162,7 +162,7 @@ impl DataType {
     }
 
     /// What is done for an operation, by its bit without regard to whether it is fetching.
-    #[inline]
+    #[inline(always)]
     fn plan(self, place: u32, (first, second): (u64, u64)) -> (AtomicOp, Operands) {
         use AtomicOp::{Add, AddFloat, And, CompareSwap, Max, MaxFloat, MaxSigned, Min, MinFloat, MinSigned};
         use AtomicOp::{Get, Multiply, MultiplyFloat, Or, Swap, Xor};
@@ -220,7 +220,9 @@ impl Domain {
     ///
     /// # Errors
     /// The domain was not made for it, its team is gone or does not have the rank, or the number is not where the flags say.
-    #[inline]
+    //
+    // Inlined like what is below it, since what it returns would take as long to copy as the operation takes.
+    #[inline(always)]
     pub fn ask(&self, request: &Request) -> Result<Asked, UserError> {
         let Request { data_type, op, operands, rank, address, flags } = *request;
         if !op.is_power_of_two() || op & self.ops == 0 || data_type != self.data_type {

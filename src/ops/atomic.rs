@@ -45,6 +45,7 @@ impl Ops {
     ///
     /// # Safety
     /// `old` is null, or valid for as many bytes as the number has until the handle has been synced.
+    #[inline]
     pub unsafe fn start_atomic_explicit(
         &self,
         operation: AtomicOperation,
@@ -82,7 +83,7 @@ impl Ops {
     ///
     /// # Safety
     /// `old` is null, or valid for as many bytes as the number has, until what is returned is done.
-    #[inline]
+    #[inline(always)]
     unsafe fn atomic_at_once(
         &self,
         operation: AtomicOperation,
@@ -91,6 +92,10 @@ impl Ops {
         let AtomicOperation { op, operands, remote } = operation;
         if self.space.own_segment().overlaps(old.addr(), remote.len_bytes) {
             return self.atomic_to_segment(operation, old.addr()).map(|()| None);
+        }
+        // SAFETY: `old` is null or valid.
+        if op.is_read() && remote.address % remote.len_bytes == 0 && unsafe { self.get_small(old, remote) } {
+            return Ok(None);
         }
         self.check_change(&operation)?;
         let piece = self.number_at(remote)?;
@@ -117,7 +122,7 @@ impl Ops {
     }
 
     /// The piece that is a number: one that is aligned lies in one page.
-    #[inline]
+    #[inline(always)]
     fn number_at(&self, remote: Remote) -> Result<Piece, UserError> {
         let Remote { rank, address, len_bytes } = remote;
         debug_assert!(matches!(len_bytes, 4 | 8));

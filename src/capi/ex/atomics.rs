@@ -47,7 +47,7 @@ numbers! {
 ///
 /// # Safety
 /// `domain` is null, or has been the handle of an object.
-#[inline]
+#[inline(always)]
 unsafe fn ask<T>(domain: *const Domain, result: *mut T, request: &Request) -> Result<(Asked, *mut u8), Refusal> {
     // SAFETY: as the caller says.
     let asked = unsafe { ex::find(domain) }?.ask(request)?;
