@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn atomic_operations_know_floating_point_numbers_of_both_lengths() {
-        let results = [
+        let results: [(AtomicOp, f64, f64, f64); 6] = [
             (AtomicOp::AddFloat, -1.25, 2.5, 1.25),
             (AtomicOp::MultiplyFloat, -1.25, 2.5, -3.125),
             (AtomicOp::MinFloat, -1.25, 2.5, -1.25),
