@@ -118,5 +118,8 @@
 #define gasnett_rwlock_assertunlocked(lock) ((void)(lock))
 
 #include "gex_tools.h"
+#ifdef _INCLUDED_GASNETEX_H
+#include "gex_formats.h"
+#endif
 
 #endif

@@ -25,7 +25,7 @@ char *vgasnet_ex_tool_format_number(int64_t value, char *text, size_t room, int 
 /* ---- the environment; with GASNET_VERBOSEENV set, rank 0 shows each variable that is asked for, once ---- */
 
 /* A variable that is set, even to nothing, has that value. */
-const char *vgasnet_ex_tool_getenv_withdefault(const char *name, const char *otherwise);
+char *vgasnet_ex_tool_getenv_withdefault(const char *name, const char *otherwise);
 int vgasnet_ex_tool_getenv_yesno_withdefault(const char *name, int otherwise);
 int64_t vgasnet_ex_tool_getenv_int_withdefault(const char *name, int64_t otherwise, uint64_t unit);
 /* A number, or two with a slash between them. */

@@ -42,6 +42,30 @@ static void numbers(void) {
     CHECK(strcmp(text, "GEX_OP_FADD") == 0 && gasnett_format_ti(NULL, GEX_TI_EP) == sizeof "GEX_TI_EP");
 }
 
+static void lists(void) {
+    char *text = (char *)malloc(gasnett_format_memveclist_bufsz(40));
+    gex_Memvec_t regions[40];
+    void *addresses[40];
+    size_t counts[40], i;
+    ptrdiff_t strides[40];
+    for (i = 0; i < 40; ++i) {
+        regions[i].gex_addr = addresses[i] = (void *)(uintptr_t)UINT64_MAX;
+        regions[i].gex_len = counts[i] = SIZE_MAX;
+        strides[i] = PTRDIFF_MIN;
+    }
+    CHECK(gasnett_format_memveclist(text, 40, regions) <= gasnett_format_memveclist_bufsz(40));
+    CHECK(strncmp(text, "40 regions: 0xff", 16) == 0 && strcmp(text + strlen(text) - 4, " ...") == 0);
+    CHECK(gasnett_format_addrlist(text, 0, addresses, 8) == strlen("0 regions of 8 bytes:") + 1);
+    CHECK(gasnett_format_addrlist(text, 40, addresses, 8) <= gasnett_format_addrlist_bufsz(40));
+    text = (char *)realloc(text, gasnett_format_putsgets_bufsz(40));
+    for (i = 0; i <= 40; ++i) {
+        size_t length = gasnett_format_putsgets(text, NULL, GEX_TM_INVALID, 7, addresses[0], strides, addresses[1], strides,
+                                                SIZE_MAX, counts, i);
+        CHECK(length == strlen(text) + 1 && length <= gasnett_format_putsgets_bufsz(i));
+    }
+    free(text);
+}
+
 static void variables(void) {
     gasnett_setenv("CHECK_SIZE", "0.5 KB");
     gasnett_setenv("CHECK_NOTHING", "");
@@ -135,6 +159,7 @@ int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "variable") == 0) gasnett_getenv_int_withdefault("CHECK_RANKS_AS_TEXT", 1, 0);
     ex_attach(&job, 1, NULL, 0);
     numbers();
+    lists();
     variables();
     zeros();
     backtraces();

@@ -154,13 +154,13 @@ entry_points! {
         Ok(text)
     }
 
-    unsafe fn vgasnet_ex_tool_getenv_withdefault(name: *const c_char, otherwise: *const c_char) -> *const c_char {
+    unsafe fn vgasnet_ex_tool_getenv_withdefault(name: *const c_char, otherwise: *const c_char) -> *mut c_char {
         let shown = text_of(name, "the name of the variable")?;
         let value = libc::getenv(name).cast_const();
         let (answer, is_default) = if value.is_null() { (otherwise, true) } else { (value, false) };
         let text = if answer.is_null() { "*not set*".into() } else { CStr::from_ptr(answer).to_string_lossy() };
         show(&shown, &text, is_default);
-        Ok(answer)
+        Ok(answer.cast_mut())
     }
 
     unsafe fn vgasnet_ex_tool_getenv_yesno_withdefault(name: *const c_char, otherwise: c_int) -> c_int {
