@@ -168,8 +168,9 @@ fn what_stands_in_for_the_sources_builds_clients() {
             fragments = fragments.display(),
             source = client("c/ex_path.c").display()
         );
-        std::fs::write(dir.join(name), makefile).expect("a file of ours");
-        let said = make(&["-f", name]);
+        let file = format!("{name}.mk");
+        std::fs::write(dir.join(&file), makefile).expect("a file of ours");
+        let said = make(&["-f", &file]);
         assert!(said.contains("/usr/bin/cc -g") && said.contains("-O0 -g -Wall"), "{said}");
         run("gasnet-ex/bin/amudprun", &["-np", "2"], &dir.join(format!("{name}-program")));
     }
