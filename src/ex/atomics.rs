@@ -7,6 +7,7 @@
 
 use super::objects::{Header, Object, find};
 use super::teams::Team;
+use crate::coll::ElementType;
 use crate::error::UserError;
 use crate::ops::{AtomicOperation, Kind, Remote};
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
@@ -29,28 +30,11 @@ const IS_JOBRANK: u32 = 1 << 13;
 /// The flags of a domain: `GEX_FLAG_AD_FAVOR_MY_RANK`, `_MY_NBRHD` and `_REMOTE`.
 const FAVORS: u32 = 0b111;
 
-/// A type of numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DataType {
-    /// `int32_t`.
-    I32,
-    /// `uint32_t`.
-    U32,
-    /// `int64_t`.
-    I64,
-    /// `uint64_t`.
-    U64,
-    /// `float`.
-    Float,
-    /// `double`.
-    Double,
-}
-
 /// An operation on a number, as a client asks for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The type of the number.
-    pub data_type: DataType,
+    pub data_type: ElementType,
     /// The operation's bit.
     pub op: u32,
     /// The two operands, as bits; what the operation does not need may be anything.
@@ -82,7 +66,7 @@ pub struct Domain {
     /// The team whose ranks have the numbers. It may be gone.
     pub team: &'static Team,
     /// The type of the numbers.
-    pub data_type: DataType,
+    pub data_type: ElementType,
     /// The bits of the operations.
     pub ops: u32,
     /// As the client gave them.
@@ -98,56 +82,12 @@ unsafe impl Object for Domain {
     }
 }
 
-impl DataType {
-    const TYPES: [(DataType, &'static str); 6] = [
-        (DataType::I32, "I32"),
-        (DataType::U32, "U32"),
-        (DataType::I64, "I64"),
-        (DataType::U64, "U64"),
-        (DataType::Float, "FLT"),
-        (DataType::Double, "DBL"),
-    ];
-
-    /// The type that `GEX_DT_I32`, and so on, names.
-    ///
-    /// # Errors
-    /// It is none of those that atomic domains may have.
-    pub fn of_bit(bit: u32) -> Result<DataType, UserError> {
-        let place = bit.trailing_zeros() as usize;
-        let known = DataType::TYPES.get(place).filter(|_| bit.is_power_of_two());
-        known.map(|known| known.0).ok_or_else(|| {
-            UserError::new(format!(
-                "{bit:#x} is no type of numbers; give one of GEX_DT_I32, U32, I64, U64, FLT and DBL"
-            ))
-        })
-    }
-
-    /// `GEX_DT_I32`, and so on.
-    pub fn bit(self) -> u32 {
-        1 << self as u32
-    }
-
-    /// "I32", and so on.
-    pub fn name(self) -> &'static str {
-        DataType::TYPES[self as usize].1
-    }
-
-    fn is_float(self) -> bool {
-        matches!(self, DataType::Float | DataType::Double)
-    }
-
-    fn len_bytes(self) -> usize {
-        match self {
-            DataType::I32 | DataType::U32 | DataType::Float => 4,
-            DataType::I64 | DataType::U64 | DataType::Double => 8,
-        }
-    }
-
+impl ElementType {
     /// The bits of 1.
     fn one(self) -> u64 {
         match self {
-            DataType::Float => 1_f32.to_bits().into(),
-            DataType::Double => 1_f64.to_bits(),
+            ElementType::F32 => 1_f32.to_bits().into(),
+            ElementType::F64 => 1_f64.to_bits(),
             _ => 1,
         }
     }
@@ -155,8 +95,8 @@ impl DataType {
     /// The bits of a number with the other sign.
     fn negated(self, bits: u64) -> u64 {
         match self {
-            DataType::Float => bits ^ 1 << 31,
-            DataType::Double => bits ^ 1 << 63,
+            ElementType::F32 => bits ^ 1 << 31,
+            ElementType::F64 => bits ^ 1 << 63,
             _ => bits.wrapping_neg(),
         }
     }
@@ -168,9 +108,9 @@ impl DataType {
         use AtomicOp::{Get, Multiply, MultiplyFloat, Or, Swap, Xor};
         let add = if self.is_float() { AddFloat } else { Add };
         let by_type = |float, signed, unsigned| match self {
-            DataType::Float | DataType::Double => float,
-            DataType::I32 | DataType::I64 => signed,
-            DataType::U32 | DataType::U64 => unsigned,
+            ElementType::F32 | ElementType::F64 => float,
+            ElementType::I32 | ElementType::I64 => signed,
+            ElementType::U32 | ElementType::U64 => unsigned,
         };
         let (op, operand) = match place {
             0 => (And, first),
@@ -197,7 +137,11 @@ impl Domain {
     /// # Errors
     /// There is no such type, operation or flag, or no such operation on numbers of the type.
     pub fn new(team: &'static Team, data_type: u32, ops: u32, flags: u32) -> Result<Domain, UserError> {
-        let data_type = DataType::of_bit(data_type)?;
+        let data_type = ElementType::of_bit(data_type).ok_or_else(|| {
+            UserError::new(format!(
+                "{data_type:#x} is no type of numbers; give one of GEX_DT_I32, U32, I64, U64, FLT and DBL"
+            ))
+        })?;
         if ops == 0 || ops & !ALL != 0 {
             return Err(UserError::new(format!(
                 "operations {ops:#x}, of which {:#x} are none of atomic domains; give GEX_OP_AND to GEX_OP_GET that are needed",
@@ -243,12 +187,12 @@ impl Domain {
             SET => Kind::Put,
             _ => Kind::Atomic,
         };
-        let remote = Remote { rank: jobrank, address, len_bytes: data_type.len_bytes() };
+        let remote = Remote { rank: jobrank, address, len_bytes: data_type.bytes() };
         Ok(Asked { operation: AtomicOperation { op, operands, remote }, kind, is_fetching: place >= FETCHING_SHIFT })
     }
 
     #[cold]
-    fn misfit(&self, data_type: DataType, op: u32) -> UserError {
+    fn misfit(&self, data_type: ElementType, op: u32) -> UserError {
         let (name, made_for) = (self.data_type.name(), names(self.ops));
         if data_type != self.data_type {
             return UserError::new(format!("the domain is one of GEX_DT_{name}; use the function of that type"));
@@ -282,32 +226,32 @@ fn names(ops: u32) -> String {
 mod tests {
     use super::*;
 
-    fn domain(data_type: DataType, ops: u32) -> Domain {
+    fn domain(data_type: ElementType, ops: u32) -> Domain {
         let team = Box::leak(Box::new(Team::new(7, 1, [4, 1].into(), 6, 0)));
         Domain::new(team, data_type.bit(), ops, 0).expect("it makes sense")
     }
 
-    fn request(data_type: DataType, name: &str) -> Request {
+    fn request(data_type: ElementType, name: &str) -> Request {
         let place = NAMES.iter().position(|one| *one == name).expect("an operation");
         Request { data_type, op: 1 << place, operands: (3, 4), rank: 0, address: 64, flags: 0 }
     }
 
     #[test]
     fn operations_come_to_those_of_the_byte_service() {
-        let plan = |data_type: DataType, name: &str| {
+        let plan = |data_type: ElementType, name: &str| {
             let asked =
                 domain(data_type, request(data_type, name).op).ask(&request(data_type, name)).expect("made for it");
             let AtomicOperation { op, operands, remote } = asked.operation;
             assert_eq!((remote.rank, remote.address), (4, 64));
             (op, operands.operand, operands.compare, asked.is_fetching)
         };
-        assert_eq!(plan(DataType::I32, "SUB"), (AtomicOp::Add, -3_i64 as u64, 0, false));
-        assert_eq!(plan(DataType::U64, "FDEC"), (AtomicOp::Add, u64::MAX, 0, true));
-        assert_eq!(plan(DataType::I64, "MIN"), (AtomicOp::MinSigned, 3, 0, false));
-        assert_eq!(plan(DataType::U32, "FMAX"), (AtomicOp::Max, 3, 0, true));
-        assert_eq!(plan(DataType::U32, "FCAS"), (AtomicOp::CompareSwap, 4, 3, true));
-        assert_eq!(plan(DataType::U32, "CAS"), (AtomicOp::CompareSwap, 4, 3, false));
-        assert_eq!(plan(DataType::I64, "SWAP"), (AtomicOp::Swap, 3, 0, true));
+        assert_eq!(plan(ElementType::I32, "SUB"), (AtomicOp::Add, -3_i64 as u64, 0, false));
+        assert_eq!(plan(ElementType::U64, "FDEC"), (AtomicOp::Add, u64::MAX, 0, true));
+        assert_eq!(plan(ElementType::I64, "MIN"), (AtomicOp::MinSigned, 3, 0, false));
+        assert_eq!(plan(ElementType::U32, "FMAX"), (AtomicOp::Max, 3, 0, true));
+        assert_eq!(plan(ElementType::U32, "FCAS"), (AtomicOp::CompareSwap, 4, 3, true));
+        assert_eq!(plan(ElementType::U32, "CAS"), (AtomicOp::CompareSwap, 4, 3, false));
+        assert_eq!(plan(ElementType::I64, "SWAP"), (AtomicOp::Swap, 3, 0, true));
     }
 
     #[test]
@@ -316,19 +260,19 @@ mod tests {
             let request = Request { operands, ..request(data_type, name) };
             domain(data_type, request.op).ask(&request).expect("made for it").operation
         };
-        let double = asked(DataType::Double, "FSUB", (2.5_f64.to_bits(), 0));
+        let double = asked(ElementType::F64, "FSUB", (2.5_f64.to_bits(), 0));
         assert_eq!((double.op, double.operands.operand), (AtomicOp::AddFloat, (-2.5_f64).to_bits()));
-        let single = asked(DataType::Float, "DEC", (0, 0));
+        let single = asked(ElementType::F32, "DEC", (0, 0));
         assert_eq!((single.op, single.operands.operand), (AtomicOp::AddFloat, (-1_f32).to_bits().into()));
-        assert_eq!(asked(DataType::Float, "MIN", (0, 0)).op, AtomicOp::MinFloat);
+        assert_eq!(asked(ElementType::F32, "MIN", (0, 0)).op, AtomicOp::MinFloat);
         assert_eq!(single.remote.len_bytes, 4);
     }
 
     #[test]
     fn sets_are_puts_and_gets_are_gets() {
         let kind = |name| {
-            let request = request(DataType::I64, name);
-            domain(DataType::I64, request.op).ask(&request).expect("made for it").kind
+            let request = request(ElementType::I64, name);
+            domain(ElementType::I64, request.op).ask(&request).expect("made for it").kind
         };
         let kinds = ["SET", "GET", "SWAP", "CAS", "INC"].map(kind);
         assert_eq!(kinds, [Kind::Put, Kind::Get, Kind::Atomic, Kind::Atomic, Kind::Atomic]);
@@ -337,22 +281,25 @@ mod tests {
     #[test]
     fn what_a_domain_was_not_made_for_is_refused() {
         let line = |made_for: &str, asked: Request| {
-            let made_for = request(DataType::I32, made_for).op;
-            domain(DataType::I32, made_for).ask(&asked).expect_err("refused").to_string()
+            let made_for = request(ElementType::I32, made_for).op;
+            domain(ElementType::I32, made_for).ask(&asked).expect_err("refused").to_string()
         };
         assert!(
-            line("ADD", request(DataType::I32, "FADD"))
+            line("ADD", request(ElementType::I32, "FADD"))
                 .starts_with("the domain was made for GEX_OP_ADD, not for GEX_OP_FADD")
         );
-        assert!(line("ADD", request(DataType::U32, "ADD")).starts_with("the domain is one of GEX_DT_I32"));
+        assert!(line("ADD", request(ElementType::U32, "ADD")).starts_with("the domain is one of GEX_DT_I32"));
         assert!(
-            line("ADD", Request { op: 24, ..request(DataType::I32, "ADD") }).starts_with("0x18 is no atomic operation")
+            line("ADD", Request { op: 24, ..request(ElementType::I32, "ADD") })
+                .starts_with("0x18 is no atomic operation")
         );
-        assert!(line("ADD", Request { rank: 2, ..request(DataType::I32, "ADD") }).contains("no rank 2 in this team"));
-        let of_job = |rank, more| Request { rank, flags: IS_JOBRANK | more, ..request(DataType::I32, "ADD") };
+        assert!(
+            line("ADD", Request { rank: 2, ..request(ElementType::I32, "ADD") }).contains("no rank 2 in this team")
+        );
+        let of_job = |rank, more| Request { rank, flags: IS_JOBRANK | more, ..request(ElementType::I32, "ADD") };
         assert!(line("ADD", of_job(2, 0)).starts_with("rank 2 of the job is not in"));
         assert!(line("ADD", of_job(4, 1 << 11)).starts_with("GEX_FLAG_AD_MY_RANK"));
-        assert!(domain(DataType::I32, 1 << 3).ask(&of_job(1, 1 << 11)).is_ok());
+        assert!(domain(ElementType::I32, 1 << 3).ask(&of_job(1, 1 << 11)).is_ok());
     }
 
     #[test]

@@ -8,6 +8,7 @@
 mod atomics;
 mod collectives;
 pub mod early;
+mod element_types;
 mod events;
 mod make_teams;
 mod objects;
@@ -17,7 +18,7 @@ mod primordial;
 mod system;
 mod teams;
 
-pub use atomics::{Asked, DataType, Domain, Request};
+pub use atomics::{Asked, Domain, Request};
 pub use collectives::{Collective, Moved, start as start_collective};
 pub use events::{Category, Event, Found, sweep, test, wait, wait_any};
 pub use make_teams::{create, destroy, split};

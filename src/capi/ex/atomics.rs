@@ -3,8 +3,9 @@
 use super::events::{EventPointer, pointer};
 use crate::capi::OK;
 use crate::capi::boundary::{Refusal, attached, entry_points};
+use crate::coll::ElementType;
 use crate::error::UserError;
-use crate::ex::{self, Asked, DataType, Domain, Event, Object, Request, Team};
+use crate::ex::{self, Asked, Domain, Event, Object, Request, Team};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{Ordering, fence};
 
@@ -15,7 +16,7 @@ const ACQUIRE: u32 = 1 << 2;
 
 /// A number as C passes it.
 trait Number: Copy {
-    const TYPE: DataType;
+    const TYPE: ElementType;
     /// Its bits, in the low half if it is short.
     fn bits(self) -> u64;
 }
@@ -23,7 +24,7 @@ trait Number: Copy {
 macro_rules! numbers {
     ($($number:ty: $type:ident, $bits:expr;)*) => {$(
         impl Number for $number {
-            const TYPE: DataType = DataType::$type;
+            const TYPE: ElementType = ElementType::$type;
             #[inline(always)]
             fn bits(self) -> u64 {
                 let bits: fn($number) -> u64 = $bits;
@@ -38,8 +39,8 @@ numbers! {
     u32: U32, u64::from;
     i64: I64, |number| number as u64;
     u64: U64, |number| number;
-    f32: Float, |number| u64::from(number.to_bits());
-    f64: Double, f64::to_bits;
+    f32: F32, |number| u64::from(number.to_bits());
+    f64: F64, f64::to_bits;
 }
 
 /// What an operation comes to, and where it leaves what the number was. Accesses before it are not moved behind it, if the client asks

@@ -9,25 +9,12 @@ use crate::ex::{self, Collective, Moved, Team, early};
 use std::ffi::c_void;
 use vgasnet_protocol::barrier::Name;
 
-/// `GEX_DT_USER`, beside those of [`element_type`].
+/// `GEX_DT_USER`, beside those of [`ElementType`].
 const USER_TYPE: u32 = 1 << 6;
 
 /// `GEX_OP_USER` and `GEX_OP_USER_NC`, beside those of [`combining`].
 const USER: u32 = 1 << 30;
 const USER_IN_ORDER: u32 = 1 << 31;
-
-/// `GEX_DT_I32`, and so on.
-fn element_type(data_type: u32) -> Option<ElementType> {
-    Some(match data_type {
-        0x1 => ElementType::I32,
-        0x2 => ElementType::U32,
-        0x4 => ElementType::I64,
-        0x8 => ElementType::U64,
-        0x10 => ElementType::F32,
-        0x20 => ElementType::F64,
-        _ => return None,
-    })
-}
 
 /// `GEX_OP_AND`, and so on.
 fn combining(operation: u32) -> Option<Combining> {
@@ -57,7 +44,7 @@ impl Reducing {
     /// How it combines elements, and how many bytes they have.
     fn check(&self) -> Result<(Reduction, usize), UserError> {
         let &Reducing { data_type, element_bytes, count, .. } = self;
-        let of = element_type(data_type);
+        let of = ElementType::of_bit(data_type);
         if of.is_none() && data_type != USER_TYPE {
             return Err(UserError::new(format!("data type {data_type:#x} is none; give one of GEX_DT_")));
         }
