@@ -1,28 +1,10 @@
-/* The common part of the test programs of GASNet-EX: the job, and checks that end it. Valid as C99 and as C++11. */
+/* The common part of the test programs of GASNet-EX: the job, beside the checks of all. Valid as C99 and as C++11. */
 #ifndef EX_CHECK_H
 #define EX_CHECK_H
 
 #include <gasnetex.h>
 
-#define CHECK(condition) \
-    do { \
-        if (!(condition)) check_failed(__FILE__, __LINE__, #condition); \
-    } while (0)
-
-/* Both sides are unsigned. */
-#define CHECK_EQ(is, should) check_equal(__FILE__, __LINE__, #is, (uint64_t)(is), (uint64_t)(should))
-
-static inline void check_failed(const char *file, int line, const char *what) {
-    fprintf(stderr, "check: rank %u: %s:%d: %s does not hold\n", gex_System_QueryJobRank(), file, line, what);
-    gasnet_exit(1);
-}
-
-static inline void check_equal(const char *file, int line, const char *what, uint64_t is, uint64_t should) {
-    if (is == should) return;
-    fprintf(stderr, "check: rank %u: %s:%d: %s is %#" PRIx64 " and should be %#" PRIx64 "\n", gex_System_QueryJobRank(), file,
-            line, what, is, should);
-    gasnet_exit(1);
-}
+#include "checks.h"
 
 /* The objects that the job begins with, and what they say. */
 struct ex_job {
