@@ -13,8 +13,7 @@ use std::time::{Duration, Instant};
 use crate::support::compile::{self, Language, Linking, source_dir};
 use crate::support::run::{IN_CONTAINERS, Setup, conduit, entries, finish, fresh_dir, say_not_run};
 use crate::support::tools::tool;
-
-const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
+use vgasnet_hosts::{ADDRESSES, OVER_THE_CABLE, run};
 
 /// How long a job may take to end when a host is cut off.
 const CUT_LIMIT: Duration = Duration::from_secs(30);
@@ -38,10 +37,9 @@ const ELSEWHERE: [&str; 9] = [
     "local::input_and_output",
 ];
 
-/// Two hosts and the cable between them.
+/// Two hosts with a disk each.
 struct Hosts {
-    /// The namespaces; vgasnetrun runs in the first.
-    names: [String; 2],
+    hosts: vgasnet_hosts::Hosts,
     /// Scripts, and a storage directory for each host, which has its name.
     dir: PathBuf,
     _alone: MutexGuard<'static, ()>,
@@ -59,19 +57,6 @@ struct Ended {
     took: Duration,
 }
 
-/// Runs a command, a word at each blank.
-fn run(line: &str) -> Result<String, String> {
-    let mut words = line.split_whitespace();
-    let output = Command::new(words.next().expect("a command")).args(words).output();
-    let output = output.map_err(|error| format!("{line}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    } else {
-        Err(format!("{line}: {} {said}", output.status))
-    }
-}
-
 impl Hosts {
     /// Makes the hosts, or says loudly why there are none.
     fn new() -> Option<Hosts> {
@@ -82,45 +67,31 @@ impl Hosts {
         }
         let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let names = ["a", "b"].map(|end| format!("vgasnet-{}-{number}{end}", std::process::id()));
-        let hosts = Hosts { names, dir: fresh_dir(), _alone: alone };
-        match hosts.build() {
-            Ok(()) => Some(hosts),
+        let dir = fresh_dir();
+        match vgasnet_hosts::Hosts::new(&format!("{}-{number}", std::process::id()), &dir) {
+            Ok(hosts) => Some(Hosts::with_disks(hosts, dir, alone)),
             Err(why) => {
+                std::fs::remove_dir_all(&dir).expect("a directory of ours");
                 say_not_run("hosts", &why);
                 None
             }
         }
     }
 
-    fn build(&self) -> Result<(), String> {
-        let [a, b] = &self.names;
-        for name in &self.names {
-            run(&format!("ip netns add {name}"))?;
-        }
-        run(&format!("ip link add v0 netns {a} mtu 9000 type veth peer name v0 netns {b} mtu 9000"))?;
-        for (name, address) in self.names.iter().zip(ADDRESSES) {
-            run(&format!("ip -n {name} addr add {address}/24 dev v0"))?;
-            run(&format!("ip -n {name} link set lo up"))?;
-            run(&format!("ip -n {name} link set v0 up"))?;
-            std::fs::create_dir(self.storage(name)).expect("a new directory");
-        }
-        self.names.iter().try_for_each(|name| wait_for_cable(name))?;
-        // Containers may let one make namespaces, and not enter them.
-        self.names.iter().try_for_each(|name| run(&format!("ip netns exec {name} true")).map(drop))?;
-        // In the place of ssh: options, the host, and the words of a command for its shell.
-        let reach = format!(
-            "#!/bin/sh\nwhile [ \"${{1#-}}\" != \"$1\" ]; do shift; done\ncase $1 in {}) host={a};; {}) host={b};; *) exit 255;; \
-             esac\nshift\nexec ip netns exec $host /bin/sh -c \"$*\"\n",
-            ADDRESSES[0], ADDRESSES[1]
-        );
-        self.script("reach", &reach);
-        // In front of a rank's program: each host has a disk of its own.
-        let dir = self.dir.display();
+    fn with_disks(hosts: vgasnet_hosts::Hosts, dir: PathBuf, alone: MutexGuard<'static, ()>) -> Hosts {
+        let hosts = Hosts { hosts, dir, _alone: alone };
+        hosts.names().iter().for_each(|name| std::fs::create_dir(hosts.storage(name)).expect("a new directory"));
+        // In front of a rank's program.
+        let dir = hosts.dir.display();
         let settle =
             format!("#!/bin/sh\nexport VGASNET_STORAGE_DIR={dir}/storage-$(ip netns identify $$)\nexec \"$@\"\n");
-        self.script("settle", &settle);
-        Ok(())
+        hosts.script("settle", &settle);
+        hosts
+    }
+
+    /// The namespaces; vgasnetrun runs in the first.
+    fn names(&self) -> &[String; 2] {
+        &self.hosts.names
     }
 
     fn script(&self, name: &str, text: &str) {
@@ -133,15 +104,8 @@ impl Hosts {
         self.dir.join(format!("storage-{name}"))
     }
 
-    /// The launcher of MPI with what it needs to go over this cable and no other way.
     fn launcher(&self) -> String {
-        let (mpiexec, reach) = (vgasnet_mpi::MPIEXEC, self.dir.join("reach"));
-        let reach = reach.display();
-        if run(&format!("{mpiexec} --version")).is_ok_and(|text| text.to_lowercase().contains("hydra")) {
-            return format!("{mpiexec} -iface v0 -launcher ssh -launcher-exec {reach}");
-        }
-        let networks = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include v0 --mca oob_tcp_if_include v0";
-        format!("{mpiexec} {networks} --mca plm_rsh_agent {reach}")
+        self.hosts.launcher(vgasnet_mpi::MPIEXEC)
     }
 
     /// Starts a job on both hosts, from the first.
@@ -149,14 +113,13 @@ impl Hosts {
         let Setup { ranks, page_bytes, pool_pages, .. } = setup;
         let pool_bytes = page_bytes * pool_pages;
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[0]]);
+        command.args(["netns", "exec", &self.names()[0]]);
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("VGASNET_")) {
             command.env_remove(name);
         }
         command.env("VGASNET_MPIEXEC", self.launcher()).env("VGASNET_HOST_TIMEOUT", "5");
         command.env("VGASNET_PAGE_SIZE", page_bytes.to_string()).env("VGASNET_POOL_SIZE", pool_bytes.to_string());
-        // UCX finds that both hosts are one kernel, and would use shared memory.
-        command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
+        command.envs(OVER_THE_CABLE);
         command.envs(IN_CONTAINERS);
         command.arg(tool("vgasnetrun")).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
         command.args(["-n", &ranks.to_string(), "env", "CHECK_SEED=2017", &format!("CHECK_RANKS={ranks}")]);
@@ -181,13 +144,13 @@ impl Hosts {
     /// Lets no more than this through the cable, each way. Returns whether that is possible here.
     fn shape(&self, rate: &str) -> bool {
         let shape = |name| format!("tc -n {name} qdisc add dev v0 root tbf rate {rate} burst 256kb latency 100ms");
-        let shaped = self.names.iter().try_for_each(|name| run(&shape(name)).map(drop));
+        let shaped = self.names().iter().try_for_each(|name| run(&shape(name)).map(drop));
         shaped.as_ref().inspect_err(|why| say_not_run("hosts: bandwidth", why)).is_ok()
     }
 
     /// A command that does what `vgasnetrun`, its first argument, does with the others, across the hosts.
     fn launcher_across(&self) -> PathBuf {
-        let [a, _] = &self.names;
+        let [a, _] = self.names();
         let text = format!(
             "#!/bin/sh\nvgasnetrun=$1 ranks=$3\nshift 3\nexport VGASNET_MPIEXEC='{}' VGASNET_HOST_TIMEOUT=60\n\
              export UCX_TLS=tcp,self UCX_NET_DEVICES=v0\n\
@@ -208,7 +171,7 @@ impl Hosts {
 
     fn assert_clean(&self, ended: &Ended, patience: Duration) {
         let begin = Instant::now();
-        for name in &self.names {
+        for name in self.names() {
             while !self.processes(name).is_empty() {
                 let left = run(&format!("ps -o pid,args -p {}", join(&self.processes(name)))).unwrap_or_default();
                 assert!(begin.elapsed() < patience, "{ended:?}\nleft on {name}: {left}");
@@ -220,31 +183,18 @@ impl Hosts {
     }
 }
 
-/// The kernel notices a moment later that both ends are up, and UCX does not take a device before.
-fn wait_for_cable(name: &str) -> Result<(), String> {
-    let begin = Instant::now();
-    while !run(&format!("ip -n {name} link show v0"))?.contains("state UP") {
-        if begin.elapsed() > Duration::from_secs(10) {
-            return Err(format!("v0 on {name} does not come up"));
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
 fn join(pids: &[i32]) -> String {
     pids.iter().map(i32::to_string).collect::<Vec<_>>().join(",")
 }
 
 impl Drop for Hosts {
     fn drop(&mut self) {
-        for name in &self.names {
+        for name in self.names() {
             // After a failure only.
             for pid in self.processes(name) {
                 // SAFETY: the call takes numbers only; the process is in a namespace of this test's.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
-            let _ = run(&format!("ip netns del {name}"));
         }
         let _ = std::fs::remove_dir_all(&self.dir);
     }
@@ -327,7 +277,7 @@ fn a_slow_network_is_only_slower() {
         return;
     }
     let ended = hosts.run("larger_than_memory", Setup { pool_pages: 7, ..SMALL });
-    let most_bytes = hosts.names.iter().map(|name| sent_bytes(name)).max().expect("two hosts");
+    let most_bytes = hosts.names().iter().map(|name| sent_bytes(name)).max().expect("two hosts");
     assert!(most_bytes > 1 << 20, "{most_bytes} bytes went over the cable: {ended:?}");
     let least = Duration::from_millis(1000 * (most_bytes - (256 << 10)) / RATE_BYTES_PER_S);
     println!("{most_bytes} bytes, at least {least:?}, took {:?}", ended.took);
@@ -352,7 +302,7 @@ fn a_host_that_is_cut_off_ends_the_job_on_both_sides() {
     let pids: Vec<i32> = lines.lines().filter_map(|line| line.strip_prefix("pid ")?.parse().ok()).collect();
     assert!(pids.len() == 4 && pids.iter().all(|pid| is_alive(*pid)), "{lines}");
 
-    run(&format!("ip -n {} link set v0 down", hosts.names[1])).expect("a host of ours");
+    run(&format!("ip -n {} link set v0 down", hosts.names()[1])).expect("a host of ours");
     let begin = Instant::now();
     let (status, stdout, stderr) = finish(child);
     let ended = Ended { status, stdout, stderr, took: begin.elapsed() };
