@@ -1,7 +1,5 @@
 /* Shared files. shared_files PART DIRECTORY
  *   rounds   all ranks write pieces of a file and read what others wrote, then sync, cut and open it again
- *   tiny     a pool of one page is too small
- *   misuse   what is refused, with a line each
  *   ends     a file that grows is read to its end by who did not write it
  *   segment  a segment is written to a file and read back
  *   steps    in mode atomic all ranks write the same bytes, each with its own mark, and none reads two marks
@@ -410,81 +408,6 @@ static void unwritten(void) {
     check_on_disk();
 }
 
-static void tiny(void) {
-    vgasnet_file_t file;
-    int flags = VGASNET_FILE_WRITE | VGASNET_FILE_CREATE;
-    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0600, NULL, &file), VGASNET_ERR_BAD_ARG);
-    CHECK(access(path, F_OK) != 0);
-}
-
-static void misuse(void) {
-    vgasnet_file_t file = NULL;
-    vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
-    const int write = VGASNET_FILE_READ | VGASNET_FILE_WRITE;
-    char byte = 0, name[5000];
-    size_t nread;
-    uint64_t size;
-#define REFUSED(code, flags, where, given) \
-    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, where, flags, 0600, given, &file), code)
-    REFUSED(VGASNET_ERR_IO, VGASNET_FILE_READ, path, NULL);
-    CHECK_EQ(errno, ENOENT);
-    REFUSED(VGASNET_ERR_BAD_ARG, 0, path, NULL);
-    REFUSED(VGASNET_ERR_BAD_ARG, 1 << 20, path, NULL);
-    REFUSED(VGASNET_ERR_BAD_ARG, VGASNET_FILE_READ | VGASNET_FILE_CREATE, path, NULL);
-    REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_EXCLUSIVE, path, NULL);
-    REFUSED(VGASNET_ERR_BAD_ARG, write, "", NULL);
-    REFUSED(VGASNET_ERR_IO, write, "/", NULL);
-    CHECK_EQ(errno, EISDIR);
-    REFUSED(VGASNET_ERR_IO, write, "/dev/null", NULL);
-    memset(name, 'a', sizeof name);
-    name[0] = '/';
-    name[4999] = 0;
-    REFUSED(VGASNET_ERR_IO, write, name, NULL);
-    name[300] = 0;
-    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE, name, NULL);
-    options.struct_bytes = 3;
-    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
-    options.struct_bytes = sizeof options;
-    options.stripe_bytes = 4097;
-    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
-    options.stripe_bytes = 0;
-    if (ranks > 1) {
-        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? write : write | VGASNET_FILE_CREATE, path, &options);
-        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 0 : write | VGASNET_FILE_CREATE, path, &options);
-        /* One that a rank finds to be wrong before it asks the others, who wait for it nevertheless. */
-        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 1 << 20 : write | VGASNET_FILE_CREATE, path, &options);
-        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 0 ? NULL : path, &options);
-        options.flags = me == 1;
-        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, path, &options);
-        options.flags = 0;
-        CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, write | VGASNET_FILE_CREATE, 0600, NULL, me == 1 ? NULL : &file), VGASNET_ERR_BAD_ARG);
-    }
-    REFUSED(VGASNET_OK, write | VGASNET_FILE_CREATE, path, &options);
-    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, path, &options);
-    CHECK_EQ(vgasnet_file_read_at(file, UINT64_MAX, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_read_at(file, 0, NULL, 1, &nread), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_read_at(file, 5, &byte, 1, &nread), VGASNET_OK);
-    CHECK_EQ(nread, 0);
-    CHECK_EQ(vgasnet_file_write_at(file, 1000, NULL, 0), VGASNET_OK);
-    vgasnet_wait_syncnb(vgasnet_file_write_at_nb(file, 1000, NULL, 0));
-    CHECK_EQ(vgasnet_file_writev_at(file, 0, NULL, 0, NULL), VGASNET_OK);
-    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
-    CHECK_EQ(size, 0); /* bytes that are none make no file longer */
-    CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_advise(file, 0, 10, 9), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_advise(file, 5, UINT64_MAX, 1), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_set_size(file, 10 + me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_read_at((vgasnet_file_t)(uintptr_t)77, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
-    REFUSED(VGASNET_OK, VGASNET_FILE_READ, path, NULL);
-    CHECK_EQ(vgasnet_file_write_at(file, 0, &byte, 1), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-    REFUSED(VGASNET_OK, VGASNET_FILE_WRITE, path, NULL);
-    CHECK_EQ(vgasnet_file_read_at(file, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
-    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
-}
-
 int main(int argc, char **argv) {
     start(&argc, &argv, 3 * pool_bytes() / 2);
     CHECK(argc > 2);
@@ -495,8 +418,6 @@ int main(int argc, char **argv) {
     model = (unsigned char *)allocate(most_bytes + 4 * page_len);
     snprintf(path, sizeof path, "%s/shared", argv[2]);
     if (strcmp(argv[1], "rounds") == 0) rounds();
-    if (strcmp(argv[1], "misuse") == 0) misuse();
-    if (strcmp(argv[1], "tiny") == 0) tiny();
     if (strcmp(argv[1], "ends") == 0) ends();
     if (strcmp(argv[1], "segment") == 0) segment();
     if (strcmp(argv[1], "steps") == 0) steps();

@@ -138,7 +138,7 @@ fn in_mode_atomic_each_call_is_one_step() {
 
 #[test]
 fn a_pool_of_one_page_is_too_small() {
-    let ended = run_part("tiny", setup((2, 64, 1, true)), &[]);
+    let ended = run_program("shared_file_misuse", &["tiny"], setup((2, 64, 1, true)), &[]);
     assert!(ended.expect(0).stderr.contains("raise VGASNET_POOL_SIZE"), "{ended}");
 }
 
@@ -215,7 +215,7 @@ fn what_cannot_be_written_stays_until_it_can() {
 #[test]
 fn what_makes_no_sense_is_refused_with_a_line() {
     for of in [SETUPS[0], SETUPS[3]] {
-        let ended = run_part("misuse", setup(of), &[]);
+        let ended = run_program("shared_file_misuse", &["misuse"], setup(of), &[]);
         let lines: Vec<&str> = ended.expect(0).stderr.lines().collect();
         assert!(
             lines.iter().all(|line| line.starts_with("vgasnet: rank ") && line.contains(": vgasnet_file_")),

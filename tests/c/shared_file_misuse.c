@@ -1,0 +1,97 @@
+/* What of shared files is refused, with a line each. shared_file_misuse PART DIRECTORY
+ *   misuse   arguments that make no sense
+ *   tiny     a pool of one page is too small */
+#include <errno.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static vgasnet_node_t me, ranks;
+static char path[4096];
+
+static void tiny(void) {
+    vgasnet_file_t file;
+    int flags = VGASNET_FILE_WRITE | VGASNET_FILE_CREATE;
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, flags, 0600, NULL, &file), VGASNET_ERR_BAD_ARG);
+    CHECK(access(path, F_OK) != 0);
+}
+
+static void misuse(void) {
+    vgasnet_file_t file = NULL;
+    vgasnet_file_options_t options = {sizeof options, 0, 0, 0};
+    const int write = VGASNET_FILE_READ | VGASNET_FILE_WRITE;
+    char byte = 0, name[5000];
+    size_t nread;
+    uint64_t size;
+#define REFUSED(code, flags, where, given) \
+    CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, where, flags, 0600, given, &file), code)
+    REFUSED(VGASNET_ERR_IO, VGASNET_FILE_READ, path, NULL);
+    CHECK_EQ(errno, ENOENT);
+    REFUSED(VGASNET_ERR_BAD_ARG, 0, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, 1 << 20, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, VGASNET_FILE_READ | VGASNET_FILE_CREATE, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_EXCLUSIVE, path, NULL);
+    REFUSED(VGASNET_ERR_BAD_ARG, write, "", NULL);
+    REFUSED(VGASNET_ERR_IO, write, "/", NULL);
+    CHECK_EQ(errno, EISDIR);
+    REFUSED(VGASNET_ERR_IO, write, "/dev/null", NULL);
+    memset(name, 'a', sizeof name);
+    name[0] = '/';
+    name[4999] = 0;
+    REFUSED(VGASNET_ERR_IO, write, name, NULL);
+    name[300] = 0;
+    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE, name, NULL);
+    options.struct_bytes = 3;
+    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
+    options.struct_bytes = sizeof options;
+    options.stripe_bytes = 4097;
+    REFUSED(VGASNET_ERR_BAD_ARG, write, path, &options);
+    options.stripe_bytes = 0;
+    if (ranks > 1) {
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? write : write | VGASNET_FILE_CREATE, path, &options);
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 0 : write | VGASNET_FILE_CREATE, path, &options);
+        /* One that a rank finds to be wrong before it asks the others, who wait for it nevertheless. */
+        REFUSED(VGASNET_ERR_BAD_ARG, me == 1 ? 1 << 20 : write | VGASNET_FILE_CREATE, path, &options);
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, me == 0 ? NULL : path, &options);
+        options.flags = me == 1;
+        REFUSED(VGASNET_ERR_BAD_ARG, write | VGASNET_FILE_CREATE, path, &options);
+        options.flags = 0;
+        CHECK_EQ(vgasnet_file_open(VGASNET_TEAM_ALL, path, write | VGASNET_FILE_CREATE, 0600, NULL, me == 1 ? NULL : &file),
+                 VGASNET_ERR_BAD_ARG);
+    }
+    REFUSED(VGASNET_OK, write | VGASNET_FILE_CREATE, path, &options);
+    REFUSED(VGASNET_ERR_IO, write | VGASNET_FILE_CREATE | VGASNET_FILE_EXCLUSIVE, path, &options);
+    CHECK_EQ(vgasnet_file_read_at(file, UINT64_MAX, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at(file, 0, NULL, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at(file, 5, &byte, 1, &nread), VGASNET_OK);
+    CHECK_EQ(nread, 0);
+    CHECK_EQ(vgasnet_file_write_at(file, 1000, NULL, 0), VGASNET_OK);
+    vgasnet_wait_syncnb(vgasnet_file_write_at_nb(file, 1000, NULL, 0));
+    CHECK_EQ(vgasnet_file_writev_at(file, 0, NULL, 0, NULL), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_size(file, &size), VGASNET_OK);
+    CHECK_EQ(size, 0); /* bytes that are none make no file longer */
+    CHECK_EQ(vgasnet_file_size(file, NULL), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_advise(file, 0, 10, 9), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_advise(file, 5, UINT64_MAX, 1), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_set_size(file, 10 + me), ranks > 1 ? VGASNET_ERR_BAD_ARG : VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_read_at((vgasnet_file_t)(uintptr_t)77, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    REFUSED(VGASNET_OK, VGASNET_FILE_READ, path, NULL);
+    CHECK_EQ(vgasnet_file_write_at(file, 0, &byte, 1), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+    REFUSED(VGASNET_OK, VGASNET_FILE_WRITE, path, NULL);
+    CHECK_EQ(vgasnet_file_read_at(file, 0, &byte, 1, &nread), VGASNET_ERR_BAD_ARG);
+    CHECK_EQ(vgasnet_file_close(file), VGASNET_OK);
+}
+
+int main(int argc, char **argv) {
+    start(&argc, &argv, 3 * pool_bytes() / 2);
+    CHECK(argc > 2);
+    me = vgasnet_mynode();
+    ranks = vgasnet_nodes();
+    snprintf(path, sizeof path, "%s/shared", argv[2]);
+    if (strcmp(argv[1], "misuse") == 0) misuse();
+    if (strcmp(argv[1], "tiny") == 0) tiny();
+    return finish();
+}
