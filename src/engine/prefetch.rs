@@ -104,7 +104,11 @@ mod tests {
 
     /// The most pages of a stream that a pool of so many frames has ahead.
     fn window(frames: u32) -> u32 {
-        let mut prefetch = Prefetch::new(4096, frames);
+        window_of(4096, frames)
+    }
+
+    fn window_of(page_bytes: usize, frames: u32) -> u32 {
+        let mut prefetch = Prefetch::new(page_bytes, frames);
         prefetch.streams.expect(PageId::of_segment(Rank(0), 0));
         let miss = |index| prefetch.streams.on_miss(PageId::of_segment(Rank(0), index), 1 << 20);
         (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
@@ -113,6 +117,16 @@ mod tests {
     #[test]
     fn the_smallest_pools_keep_the_pages_of_an_instruction() {
         assert_eq!([1, FRAMES_MIN, FRAMES_MIN + 1, 16].map(window), [0, 0, 1, 4]);
+    }
+
+    #[test]
+    fn small_pages_come_ahead_by_4_mib_or_an_eighth_of_the_pool() {
+        // Windows end with a step.
+        for (frames, most, step) in [(128, 16, 4), (64, 8, 2), (1024, 42, 4)] {
+            let ahead = window_of(256 << 10, frames);
+            assert!((most - step + 1..=most).contains(&ahead), "{ahead} pages ahead in {frames} frames");
+        }
+        assert_eq!(window_of(4 << 20, 32), 4, "that of pages of 4 MiB is no other");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Frames begin at pages, and what an allocator gets from the system begins 16 bytes behind one. `rep movsb` of AMD's Zen 3 and 4
 //! copies from such a source to such a target at a tenth of the speed (glibc bug 30994), and the memcpy of glibc before 2.39 uses it
-//! for 2 KiB and more. So lengths from there on are copied by vectors.
+//! for 2 KiB and more. So longer ones than a KiB are copied by vectors.
 
 #[cfg(target_arch = "x86_64")]
 mod vectors;

@@ -6,7 +6,7 @@ use std::arch::x86_64::{
 };
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Shorter ones are for memcpy, which does not use `rep movsb` for them.
+/// Shorter ones are for memcpy, which does not use `rep movsb` for them. Of twice as many it may, and vectors take no longer.
 pub(super) const LEN_BYTES_MIN: usize = 1024;
 
 /// From here on four parts are copied side by side: the processor prefetches each up to its page's end, so that more lines are under
