@@ -7,6 +7,7 @@ use crate::settings::{format_quantity, parse_fraction, parse_integer, parse_quan
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::io::Write;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{LazyLock, Mutex};
 
@@ -53,7 +54,9 @@ fn show(name: &str, value: &str, is_default: bool) {
     }
     let mut shown = SHOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if shown.insert(name.to_owned()) {
-        eprintln!("ENV parameter: {name} = {value:<20}{}", if is_default { " (default)" } else { "" });
+        let line = format!("ENV parameter: {name} = {value:<20}{}\n", if is_default { " (default)" } else { "" });
+        // In one piece, beside what other ranks say.
+        std::io::stderr().write_all(line.as_bytes()).ok();
     }
 }
 
