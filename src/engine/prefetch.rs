@@ -14,9 +14,6 @@ const POOL_PART: u32 = 24;
 /// Pages of a stream that come ahead in small pools, where that is no more than a quarter of them.
 const AHEAD_MIN: u32 = 4;
 
-/// Bytes of small pages that come ahead, where that is no more than an eighth of the pool: a disk needs several requests of a MiB.
-const AHEAD_BYTES_MIN: usize = 4 << 20;
-
 /// The pages that are fetched ahead, and the streams that call for them.
 pub(super) struct Prefetch {
     streams: Streams,
@@ -29,9 +26,7 @@ impl Prefetch {
     pub(super) fn new(page_bytes: usize, frames: u32) -> Prefetch {
         // What comes ahead must not drive out what an instruction needs, which would miss its pages for ever in turn, nor
         // what is used again and again.
-        let of_small_pages = (frames / 8).min((AHEAD_BYTES_MIN / page_bytes) as u32);
-        let least = of_small_pages.max(AHEAD_MIN).min(frames / 4);
-        let frames_ahead = (frames / POOL_PART).max(least).min(frames.saturating_sub(FRAMES_MIN));
+        let frames_ahead = (frames / POOL_PART).max(AHEAD_MIN).min(frames / 4).min(frames.saturating_sub(FRAMES_MIN));
         // However many streams there are, half of the pool stays for the pages that are in use.
         let frames_shared = (frames / 2).min(frames.saturating_sub(FRAMES_MIN));
         let streams = Streams::new(page_bytes, frames_ahead, frames_shared);
@@ -104,11 +99,7 @@ mod tests {
 
     /// The most pages of a stream that a pool of so many frames has ahead.
     fn window(frames: u32) -> u32 {
-        window_of(4096, frames)
-    }
-
-    fn window_of(page_bytes: usize, frames: u32) -> u32 {
-        let mut prefetch = Prefetch::new(page_bytes, frames);
+        let mut prefetch = Prefetch::new(4096, frames);
         prefetch.streams.expect(PageId::of_segment(Rank(0), 0));
         let miss = |index| prefetch.streams.on_miss(PageId::of_segment(Rank(0), index), 1 << 20);
         (0..64).filter_map(miss).map(|range| range.end() - range.start() + 1).max().unwrap_or_default()
@@ -117,16 +108,6 @@ mod tests {
     #[test]
     fn the_smallest_pools_keep_the_pages_of_an_instruction() {
         assert_eq!([1, FRAMES_MIN, FRAMES_MIN + 1, 16].map(window), [0, 0, 1, 4]);
-    }
-
-    #[test]
-    fn small_pages_come_ahead_by_4_mib_or_an_eighth_of_the_pool() {
-        // Windows end with a step.
-        for (frames, most, step) in [(128, 16, 4), (64, 8, 2), (1024, 42, 4)] {
-            let ahead = window_of(256 << 10, frames);
-            assert!((most - step + 1..=most).contains(&ahead), "{ahead} pages ahead in {frames} frames");
-        }
-        assert_eq!(window_of(4 << 20, 32), 4, "that of pages of 4 MiB is no other");
     }
 
     #[test]
