@@ -1,10 +1,9 @@
 //! Active Messages and handler-safe locks.
 
-use super::boundary::{Refusal, attached, communicating, entry_points, initialised};
+use super::boundary::{Refusal, attached, entry_points, initialised};
 use super::{ERR_NOT_READY, OK};
 use crate::am::{CLIENT_FIRST, Destination, Envelope, HandlerSafeLock, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::error::UserError;
-use crate::ex::early;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::AtomicBool;
 use vgasnet_protocol::active_message::{ARGS_MAX, Args};
@@ -52,20 +51,20 @@ pub(super) unsafe fn message<'a>(token: *mut c_void) -> Result<&'a Token, Refusa
 entry_points! {
     unsafe fn vgasnet_wait_handler(seen: u64, since: *mut u64) {
         let since = since.as_mut().ok_or_else(|| UserError::new("since is a null pointer"))?;
-        communicating()?.am().wait_for_handler(seen, since);
+        attached()?.am().wait_for_handler(seen, since);
         Ok(())
     }
 
     unsafe fn vgasnet_AMRequestShortArgs(to: u32, handler: u8, count: usize, args: *const i32) -> c_int {
         let envelope = envelope(handler, std::ptr::null_mut(), 0, Destination::Nowhere, count, args)?;
-        communicating()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestMediumArgs(
         to: u32, handler: u8, source: *mut c_void, len_bytes: usize, count: usize, args: *const i32,
     ) -> c_int {
         let envelope = envelope(handler, source, len_bytes, Destination::Buffer, count, args)?;
-        communicating()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMRequestLongArgs(
@@ -73,7 +72,7 @@ entry_points! {
     ) -> c_int {
         let destination = Destination::Segment(destination.addr());
         let envelope = envelope(handler, source, len_bytes, destination, count, args)?;
-        communicating()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
+        attached()?.am().request(to, &envelope).map(|()| OK).map_err(Refusal::bad_argument)
     }
 
     unsafe fn vgasnet_AMReplyShortArgs(token: *mut c_void, handler: u8, count: usize, args: *const i32) -> c_int {
@@ -149,15 +148,12 @@ unsafe fn lock_at<'a>(lock: *mut HandlerSafeLock) -> Result<&'a HandlerSafeLock,
 
 entry_points! {
     fn vgasnet_AMPoll() -> c_int {
-        // A client of GASNet-EX may poll before there is anything to do.
-        if !early::is_early() {
-            attached()?.driver().poll();
-        }
+        attached()?.driver().poll();
         Ok(OK)
     }
 
     fn vgasnet_handler_runs() -> u64 {
-        Ok(if early::is_early() { 0 } else { attached()?.am().messages().runs() })
+        Ok(attached()?.am().messages().runs())
     }
 
     fn vgasnet_AMMaxArgs() -> usize {

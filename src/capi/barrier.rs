@@ -4,7 +4,6 @@ use super::boundary::{Refusal, attached, entry_points};
 use super::sync::not_ready;
 use super::{ERR_BARRIER_MISMATCH, OK};
 use crate::error::UserError;
-use crate::ex::early;
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicBool;
@@ -21,38 +20,25 @@ pub(super) const IMAGES: c_int = 8;
 
 entry_points! {
     fn vgasnet_barrier_notify(id: c_int, flags: c_int) {
-        let notified = notify(name(id, flags)?)?;
+        let notified = attached()?.driver().barrier_notify(name(id, flags)?);
         notified.or_else(|misuse| tolerate("vgasnet_barrier_notify", misuse, ()))
     }
 
     fn vgasnet_barrier_wait(id: c_int, flags: c_int) -> c_int {
-        wait(name(id, flags)?)?.map(code).or_else(|misuse| tolerate("vgasnet_barrier_wait", misuse, OK))
+        attached()?.driver().barrier_wait(name(id, flags)?).map(code).or_else(|misuse| tolerate("vgasnet_barrier_wait", misuse, OK))
     }
 
     fn vgasnet_barrier_try(id: c_int, flags: c_int) -> c_int {
         let name = name(id, flags)?;
-        let answer = match early::is_early() {
-            true => early::wait(name)?.map(code),
-            false => attached()?.driver().barrier_try(name).map(|matched| matched.map_or_else(not_ready, code)),
-        };
+        let answer = attached()?.driver().barrier_try(name).map(|matched| matched.map_or_else(not_ready, code));
         answer.or_else(|misuse| tolerate("vgasnet_barrier_try", misuse, OK))
     }
 
     fn vgasnet_barrier(id: c_int, flags: c_int) -> c_int {
-        let name = name(id, flags)?;
-        notify(name)?.or_else(|misuse| tolerate("vgasnet_barrier", misuse, ()))?;
-        wait(name)?.map(code).map_err(misuse)
+        let (name, driver) = (name(id, flags)?, attached()?.driver());
+        driver.barrier_notify(name).or_else(|misuse| tolerate("vgasnet_barrier", misuse, ()))?;
+        driver.barrier_wait(name).map(code).map_err(misuse)
     }
-}
-
-/// Arrives at the barrier. A client of GASNet-EX may before it has attached.
-fn notify(name: Name) -> Result<Result<(), Misuse>, Refusal> {
-    Ok(if early::is_early() { early::notify(name) } else { attached()?.driver().barrier_notify(name) })
-}
-
-/// Waits for the barrier.
-fn wait(name: Name) -> Result<Result<bool, Misuse>, Refusal> {
-    Ok(if early::is_early() { early::wait(name)? } else { attached()?.driver().barrier_wait(name) })
 }
 
 /// GASNet checks the order of calls only where it is built for that, and clients live on it: a second notify is none, and

@@ -3,7 +3,6 @@
 
 use super::{ERR_BAD_ARG, ERR_IO, ERR_NOT_INIT};
 use crate::error::UserError;
-use crate::ex::early;
 use crate::job::{self, Job, Runtime};
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int};
@@ -139,16 +138,6 @@ pub(super) fn attached() -> Result<&'static Runtime, Refusal> {
         Some(_) => too_early("this rank is not attached; call vgasnet_attach first"),
         None => too_early("the job is not initialised; call vgasnet_init and vgasnet_attach first"),
     })
-}
-
-/// As [`attached`], for calls with messages: a client of GASNet-EX that has no segment attaches without one.
-#[inline]
-pub(super) fn communicating() -> Result<&'static Runtime, Refusal> {
-    match job::runtime() {
-        Some(runtime) => Ok(runtime),
-        None if early::is_early() => Ok(early::runtime_for_messages()?),
-        None => attached(),
-    }
 }
 
 /// Makes [`enter`] report panics, with the function that was called. A panic in a thread of the library, for which

@@ -6,7 +6,7 @@ use super::{client, debug};
 use crate::am::Entry;
 use crate::engine::WaitMode;
 use crate::error::UserError;
-use crate::job::{self, Arguments, Failure, FailureClass, Place};
+use crate::job::{self, Arguments, Failure, FailureClass, Place, Runtime};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 /// `vgasnet_seginfo_t`.
@@ -109,8 +109,8 @@ entry_points! {
     }
 
     unsafe fn vgasnet_getSegmentInfo(table: *mut SegmentInfo, entries: c_int) -> c_int {
-        let segments = &attached()?.space().segments;
-        for (at, segment) in segments.iter().take(entries_of(table, entries)?).enumerate() {
+        let segments = attached()?.space().segments();
+        for (at, segment) in segments.take(entries_of(table, entries)?).enumerate() {
             let address = std::ptr::without_provenance_mut(segment.base);
             table.add(at).write(SegmentInfo { address, size_bytes: segment.size_bytes });
         }
@@ -150,12 +150,17 @@ pub(super) unsafe fn init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> Resu
 pub(super) fn attach(segment_bytes: usize, handlers: &mut [Entry]) -> Result<c_int, Refusal> {
     match job::attach_with(segment_bytes as u64, handlers) {
         Ok(runtime) => {
-            debug::note_layout(runtime.space());
-            client::call_attach_hook(runtime.space().own_segment());
+            note_attached(runtime);
             Ok(OK)
         }
         Err(failure) => answer(failure),
     }
+}
+
+/// This rank has its segment: debuggers and the client are told.
+pub(super) fn note_attached(runtime: &Runtime) {
+    debug::note_layout(runtime.space());
+    client::call_attach_hook(runtime.space().own_segment());
 }
 
 fn bad_table<T>(entries: c_int, table: *mut T) -> Refusal {
@@ -176,7 +181,7 @@ fn entries_of<T>(table: *mut T, entries: c_int) -> Result<usize, Refusal> {
 }
 
 /// The answer of init or attach, without a line if another rank has reported the error.
-fn answer(failure: Failure) -> Result<c_int, Refusal> {
+pub(super) fn answer(failure: Failure) -> Result<c_int, Refusal> {
     let code = match failure.class {
         FailureClass::NotInit => ERR_NOT_INIT,
         FailureClass::Resource => ERR_RESOURCE,

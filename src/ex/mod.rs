@@ -7,7 +7,6 @@
 
 mod atomics;
 mod collectives;
-pub mod early;
 mod element_types;
 mod events;
 mod make_teams;

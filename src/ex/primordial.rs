@@ -103,11 +103,6 @@ pub fn primordial() -> Option<&'static Primordial> {
     PRIMORDIAL.get().or_else(|| start(c"GASNET1", USES_GASNET1))
 }
 
-/// Whether a client of GASNet-EX has started the job, or has asked for its objects.
-pub(super) fn is_started() -> bool {
-    PRIMORDIAL.get().is_some()
-}
-
 /// Notes where the segments of all ranks are: as large as they have asked for.
 pub fn note_bound(bound: Box<[Bound]>) {
     // There is one attach, so nothing is there.
@@ -125,9 +120,12 @@ pub fn bound_of_rank(rank: u32) -> Option<Bound> {
 /// Where segments are that GASNet-1's attach has made: they are as large as that tells.
 #[cold]
 fn bound_by_gasnet1() -> Option<&'static [Bound]> {
-    let segments = &job::runtime()?.space().segments;
-    let bound = |segment: &crate::memory::Segment| Bound { address: segment.base, size_bytes: segment.size_bytes };
-    Some(BOUND.get_or_init(|| segments.iter().map(bound).collect()))
+    if job::job()?.awaits_segment() {
+        return None;
+    }
+    let segments = job::runtime()?.space().segments();
+    let bound = |segment: crate::memory::Segment| Bound { address: segment.base, size_bytes: segment.size_bytes };
+    Some(BOUND.get_or_init(|| segments.map(bound).collect()))
 }
 
 /// This rank's segment, if it has one.

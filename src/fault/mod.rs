@@ -232,7 +232,11 @@ impl Scene {
     /// `info` and `context` are what the kernel gave the handler of SIGSEGV that calls this.
     unsafe fn on_fault(&self, address: usize, info: *mut libc::siginfo_t, context: *mut c_void) {
         if !self.view.segment().overlaps(address, 1) {
-            self.say(address, "it is behind the segment's end; stay inside, or attach a larger segment");
+            let why = match self.view.segment().size_bytes {
+                0 => "the segment is not attached yet; attach it first",
+                _ => "it is behind the segment's end; stay inside, or attach a larger segment",
+            };
+            self.say(address, why);
             // SAFETY: `info` and `context` are what the kernel gave the handler of SIGSEGV.
             return unsafe { chain(libc::SIGSEGV, info, context) };
         }

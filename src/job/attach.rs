@@ -9,6 +9,7 @@ use crate::memory::{Reservation, Segment, Shape, all_frames, table_bytes};
 use crate::settings::{Config, format_size, format_size_about};
 use crate::storage::{self, Storage};
 use crate::sys::observers::is_under_valgrind;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 use vgasnet_conduit::{Conduit, Region, RegionSizes, SLOW, of_other_version};
@@ -20,13 +21,26 @@ const FRAMES_MAX: u32 = 1 << 31;
 /// Where segments begin at least: small pages then fill page tables as those of the pool do.
 const ALIGN_BYTES: usize = 2 << 20;
 
+/// The segment that a rank starts its runtime with.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wish {
+    /// Of so many bytes.
+    Now(u64),
+    /// One of a size that it says later.
+    Later,
+}
+
 impl Job {
     /// Agrees with all ranks on sizes and starts the runtime, with these handlers registered.
-    pub(super) fn start_runtime(&self, size_bytes: u64, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
+    pub(super) fn start_runtime(&self, wish: Wish, handlers: &mut [Entry]) -> Result<Runtime, Failure> {
         let conduit = &*self.conduit;
         let too_odd = |line: UserError| Failure { class: FailureClass::Resource, line: Some(line) };
         let page_bytes = self.config.page_bytes as usize;
-        let shape = self.check_segment(size_bytes).map_err(|line| (FailureClass::Resource, line));
+        let asked_bytes = match wish {
+            Wish::Now(size_bytes) => size_bytes,
+            Wish::Later => self.room_for_segment(),
+        };
+        let shape = self.check_segment(asked_bytes).map_err(|line| (FailureClass::Resource, line));
         let (shape, shapes) = agree(conduit, ATTACH, shape, |shape| *shape)?;
         // All ranks see the same, so all fail if one does.
         check_told(&shapes, "the size of its memory", |_, shape| shape.frames < FRAMES_MAX).map_err(too_odd)?;
@@ -51,7 +65,7 @@ impl Job {
         let mapped = check_told(&shapes, "the size of its memory", |rank, shape| {
             is_mapped_whole(conduit, rank, shape, page_bytes)
         });
-        let opened = mapped.and_then(|()| self.open_storage(size_bytes as u64));
+        let opened = mapped.and_then(|()| self.open_storage(size_bytes as u64, wish));
         let opened = opened.map_err(|line| (FailureClass::Resource, line));
         let largest = shapes.iter().map(|shape| shape.pages as usize * page_bytes).max().unwrap_or(0);
         let (storage, places) = agree(conduit, ATTACH, opened, |_| Reservation::free_places(largest))?;
@@ -96,10 +110,19 @@ impl Job {
         if let Some(size_bytes) = size_bytes {
             return Ok(Shape { pages: (size_bytes / page_bytes) as u32, frames });
         }
+        Err(self.too_large(asked_bytes, most_bytes)?)
+    }
+
+    /// Says that a rank may have less.
+    ///
+    /// # Errors
+    /// The storage directory cannot be used at all.
+    pub(super) fn too_large(&self, asked_bytes: u64, most_bytes: u64) -> Result<UserError, UserError> {
+        let page_bytes = self.config.page_bytes;
         let free_bytes = storage::free_bytes(&self.config.storage_dir)?;
         let ranks = ranks_on_host(&*self.conduit);
         let share_bytes = free_bytes / u64::from(ranks) / page_bytes * page_bytes;
-        Err(UserError::new(format!(
+        Ok(UserError::new(format!(
             "a segment of {} ({asked_bytes} bytes) was asked for and at most {} ({most_bytes} bytes) is offered: {} has {} \
              free for {ranks} ranks; attach a smaller segment, set VGASNET_MAX_SEGSIZE to up to {}, or set \
              VGASNET_STORAGE_DIR to a directory with more space",
@@ -111,7 +134,7 @@ impl Job {
         )))
     }
 
-    fn open_storage(&self, size_bytes: u64) -> Result<Box<dyn Storage>, UserError> {
+    fn open_storage(&self, size_bytes: u64, wish: Wish) -> Result<Box<dyn Storage>, UserError> {
         let rank = self.conduit.rank();
         let pool = self.conduit.pool(rank).expect("the own pool is mapped after attach");
         let buffers = [(pool.at(0), pool.len_bytes)];
@@ -121,24 +144,28 @@ impl Job {
                 say(&format!("rank {rank}: {line}"));
             }
         };
+        let reserved_bytes = if let Wish::Later = wish { 0 } else { size_bytes };
+        let created = |file: BorrowedFd<'_>| {
+            self.conduit.entrust(file);
+            if let (Wish::Later, Ok(file)) = (wish, file.try_clone_to_owned()) {
+                self.late_segment.note_file(file);
+            }
+        };
         let options = storage::Options {
             dir: &self.config.storage_dir,
             size_bytes,
+            reserved_bytes,
             depth: storage::DEPTH_DEFAULT,
             buffers: &buffers,
             page_bytes: self.config.page_bytes as usize,
-            spill_bytes: self.spill_bytes(size_bytes),
+            spill_bytes: self.spill_bytes(reserved_bytes),
             fault: self.config.io_fault,
             warn: Arc::new(warn),
             tell: Arc::new(move |line: &str| say(&format!("rank {rank}: {line}"))),
-            created: &|file| self.conduit.entrust(file),
+            created: &created,
         };
-        let what = format!("still reserves {} in {}", format_size(size_bytes), self.config.storage_dir.display());
-        let tell = move |_| {
-            tell(ATTACH, &what, SLOW);
-            true
-        };
-        let opened = watched(tell, || storage::open(&options));
+        let what = format!("still reserves {} in {}", format_size(reserved_bytes), self.config.storage_dir.display());
+        let opened = reserving(&what, || storage::open(&options));
         if size_bytes > 0 || self.config.spills {
             return opened;
         }
@@ -159,6 +186,16 @@ impl Job {
             false => 0,
         }
     }
+}
+
+/// Does what takes space on the disk, and tells what it is if that takes long.
+pub(super) fn reserving<T>(what: &str, take: impl FnOnce() -> T) -> T {
+    let what = what.to_owned();
+    let tell = move |_| {
+        tell(ATTACH, &what, SLOW);
+        true
+    };
+    watched(tell, take)
 }
 
 /// Checks what each rank has told.

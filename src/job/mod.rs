@@ -6,6 +6,7 @@
 mod agreement;
 mod attach;
 mod end;
+mod late_segment;
 #[cfg(feature = "mpi")]
 mod mpi_buffers;
 mod runtime;
@@ -32,6 +33,8 @@ use crate::storage;
 use crate::sys::children::{WipedInChildren, Zeros};
 use crate::sys::{CancellationGuard, heap, signal_changes, standard_streams};
 use agreement::agree;
+use attach::Wish;
+use late_segment::LateSegment;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -93,6 +96,7 @@ pub struct Job {
     /// The handlers of Active Messages, some of which may be registered before attach.
     handlers: Arc<Handlers>,
     attaching: AtomicBool,
+    late_segment: LateSegment,
 }
 
 /// What makes this process a rank. Each is set once, by init and by attach, and never freed.
@@ -210,8 +214,8 @@ pub fn init_with(limit_bytes: Option<u64>, arguments: Arguments) -> Result<&'sta
     let statistics = all.iter().fold(0, |wishes, theirs| wishes | theirs.statistics);
     let attaching = AtomicBool::new(false);
     let rank = conduit.rank().0;
-    let handlers = Arc::default();
-    let job = Job { conduit, config, max_local_bytes, max_global_bytes, statistics, handlers, attaching };
+    let (handlers, late_segment) = (Arc::default(), LateSegment::default());
+    let job = Job { conduit, config, max_local_bytes, max_global_bytes, statistics, handlers, attaching, late_segment };
     let job = Box::leak(Box::new(job));
     OF_RANK.wipe(forget_rank);
     OF_RANK.job.store(job, Ordering::Release);
@@ -242,6 +246,18 @@ pub fn attach(size_bytes: u64) -> Result<&'static Runtime, Failure> {
 /// # Errors
 /// As [`attach`], or the table makes no sense.
 pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
+    start_runtime(Wish::Now(size_bytes), handlers)
+}
+
+/// Starts the runtime of a rank that gets its segment later, by [`Job::attach_segment`]. Collective.
+///
+/// # Errors
+/// As [`attach`].
+pub fn start_without_segment() -> Result<&'static Runtime, Failure> {
+    start_runtime(Wish::Later, &mut [])
+}
+
+fn start_runtime(wish: Wish, handlers: &mut [Entry]) -> Result<&'static Runtime, Failure> {
     let job = job()
         .ok_or_else(|| Failure::new(FailureClass::NotInit, "the job is not initialised; call vgasnet_init first"))?;
     if job.attaching.swap(true, Ordering::SeqCst) {
@@ -249,7 +265,11 @@ pub fn attach_with(size_bytes: u64, handlers: &mut [Entry]) -> Result<&'static R
     }
     let _uncancelled = CancellationGuard::new();
     job.turn_on_statistics();
-    let runtime = Box::leak(Box::new(job.start_runtime(size_bytes, handlers)?));
+    let runtime = Box::leak(Box::new(job.start_runtime(wish, handlers)?));
+    if let Wish::Later = wish {
+        job.late_segment.note_room(runtime.space().own_segment().size_bytes as u64);
+        runtime.space().set_segment_sizes(runtime.space().segments().map(|_| 0));
+    }
     OF_RANK.runtime.store(runtime, Ordering::Release);
     #[cfg(feature = "mpi")]
     mpi_buffers::offer_segment(runtime);

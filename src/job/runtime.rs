@@ -91,7 +91,7 @@ impl Runtime {
         let rank = conduit.rank();
         let own = shapes[rank.index()];
         let memories = memories(&*conduit, shapes, config.page_bytes as usize, config.peer_memory);
-        let space = AddressSpace::new(rank, segments, memories);
+        let space = AddressSpace::new(rank, &segments, memories);
         let (view, block_mapper) = open_view(&conduit, &space, shapes, config)?;
         let space = Arc::new(space.with_view(view.clone()));
         let page_bytes = space.page_bytes();

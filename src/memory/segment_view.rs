@@ -12,6 +12,7 @@ use super::{RankMemory, Segment};
 use crate::error::UserError;
 use crate::sys::futex::Guard;
 use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 use vgasnet_protocol::{Rank, Space};
 
@@ -31,7 +32,8 @@ pub const FRAMES_MIN: u32 = 4;
 /// A rank's own segment as memory.
 pub struct SegmentView {
     rank: Rank,
-    segment: Segment,
+    base: usize,
+    size_bytes: AtomicUsize,
     page_shift: u32,
     frames: u32,
     memory: RankMemory,
@@ -41,9 +43,9 @@ pub struct SegmentView {
 
 impl std::fmt::Debug for SegmentView {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let SegmentView { rank, segment, frames, .. } = self;
+        let SegmentView { rank, frames, .. } = self;
         let mut fields = formatter.debug_struct("SegmentView");
-        fields.field("rank", rank).field("segment", segment).field("frames", frames).finish_non_exhaustive()
+        fields.field("rank", rank).field("segment", &self.segment()).field("frames", frames).finish_non_exhaustive()
     }
 }
 
@@ -79,7 +81,9 @@ impl SegmentView {
         let page_shift = memory.pool.page_bytes().trailing_zeros();
         let pages = segment.size_bytes >> page_shift;
         let mapped = MappedFrames::new(mapper, 1 << page_shift, pages, frames, areas_max);
-        SegmentView { rank, segment, page_shift, frames, memory, mapped, loans: None }
+        let Segment { base, size_bytes } = segment;
+        let size_bytes = AtomicUsize::new(size_bytes);
+        SegmentView { rank, base, size_bytes, page_shift, frames, memory, mapped, loans: None }
     }
 
     /// The same, with neighbours' frames mapped for loads.
@@ -94,7 +98,12 @@ impl SegmentView {
 
     /// The range.
     pub fn segment(&self) -> Segment {
-        self.segment
+        Segment { base: self.base, size_bytes: self.size_bytes.load(Ordering::Relaxed) }
+    }
+
+    /// Gives the segment another size, which is no more than it began with.
+    pub(super) fn set_segment_size(&self, size_bytes: usize) {
+        self.size_bytes.store(size_bytes, Ordering::Relaxed);
     }
 
     /// The size of a page.
@@ -109,8 +118,8 @@ impl SegmentView {
 
     /// The page that an address in the segment lies in.
     pub fn index_of(&self, address: usize) -> u32 {
-        debug_assert!(self.segment.overlaps(address, 1));
-        ((address - self.segment.base) >> self.page_shift) as u32
+        debug_assert!(self.segment().overlaps(address, 1));
+        ((address - self.base) >> self.page_shift) as u32
     }
 
     /// The page with this index.

@@ -27,7 +27,7 @@ pub struct BackingFile {
 }
 
 impl BackingFile {
-    /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and reserves its space.
+    /// Creates a file of `size_bytes` zeros (whole blocks, or 0) in `dir` and takes its space.
     ///
     /// It bypasses the page cache (`O_DIRECT`) where the file system allows that. Elsewhere every write waits for the
     /// disk (`O_DSYNC`): an error of a later write-back could not be reported. [`BackingFile::warnings`] has this, and
@@ -41,13 +41,28 @@ impl BackingFile {
     /// # Panics
     /// If `size_bytes` is not whole blocks.
     pub fn create(dir: &Path, size_bytes: u64) -> Result<BackingFile, UserError> {
+        BackingFile::create_with(dir, size_bytes, size_bytes)
+    }
+
+    /// As [`BackingFile::create`], and takes space for the first `reserved_bytes` only, also whole blocks. [`reserve_more`] takes more.
+    ///
+    /// # Errors
+    /// As [`BackingFile::create`].
+    ///
+    /// # Panics
+    /// As [`BackingFile::create`].
+    pub(super) fn create_with(dir: &Path, size_bytes: u64, reserved_bytes: u64) -> Result<BackingFile, UserError> {
         assert!(size_bytes % BLOCK_BYTES as u64 == 0, "a file of {size_bytes} bytes is not whole blocks");
         check_directory(dir)?;
         let (file, is_direct) = open(dir).map_err(|error| explain_open(dir, &error))?;
-        check_space(dir, size_bytes)?;
+        check_space(dir, reserved_bytes)?;
         // Only an empty file takes this.
         let in_place = write_in_place(&file);
-        let is_reserved = reserve(&file, size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
+        let is_reserved =
+            reserve(&file, reserved_bytes).map_err(|error| explain_reserve(dir, reserved_bytes, &error))?;
+        if reserved_bytes < size_bytes {
+            file.set_len(size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
+        }
         let (file, is_direct) = if is_direct && size_bytes > 0 && !reads_directly(&file) {
             (reopen_buffered(&file).map_err(|error| explain_open(dir, &error))?, false)
         } else {
@@ -161,12 +176,25 @@ fn check_space(dir: &Path, size_bytes: u64) -> Result<(), UserError> {
 }
 
 /// The limit on the size of files (`ulimit -f`).
-pub(super) fn size_limit_bytes() -> u64 {
+pub fn size_limit_bytes() -> u64 {
     getrlimit(Resource::RLIMIT_FSIZE).map_or(libc::RLIM_INFINITY, |(limit_bytes, _)| limit_bytes)
 }
 
-/// Reserves the space of the whole file. Returns false if the file system cannot do that, and the file is merely so
-/// long.
+/// Takes space for the first `size_bytes` of a backing file in `dir`, which is longer. What works less well so than on a local disk is told
+/// to `warn`.
+///
+/// # Errors
+/// As those of [`BackingFile::create`].
+pub fn reserve_more(file: BorrowedFd<'_>, dir: &Path, size_bytes: u64, warn: impl Fn(&str)) -> Result<(), UserError> {
+    check_space(dir, size_bytes)?;
+    let is_reserved = allocate(&file, 0..size_bytes).map_err(|error| explain_reserve(dir, size_bytes, &error))?;
+    if !is_reserved {
+        warn(&not_reserved(dir));
+    }
+    Ok(())
+}
+
+/// Takes the space of the whole file. Returns false if the file system cannot do that, and the file is merely so long.
 fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
     let is_reserved = allocate(file, 0..size_bytes)?;
     if !is_reserved {
@@ -178,7 +206,7 @@ fn reserve(file: &File, size_bytes: u64) -> io::Result<bool> {
 /// Takes space for a part of a file, which becomes as long as that needs. Returns false if the file system cannot do that.
 ///
 /// A signal undoes on some file systems what a call has done so far, so signals wait for the end of each call.
-pub(super) fn allocate(file: &File, part_bytes: Range<u64>) -> io::Result<bool> {
+pub(super) fn allocate(file: &impl AsFd, part_bytes: Range<u64>) -> io::Result<bool> {
     const PIECE_BYTES: i64 = 1 << 30;
     let too_large = |_| io::Error::from_raw_os_error(libc::EFBIG);
     let mut start = i64::try_from(part_bytes.start).map_err(too_large)?;
@@ -244,10 +272,7 @@ fn warnings(dir: &Path, is_direct: bool, is_reserved: bool, in_place: InPlace) -
         ));
     }
     if !is_reserved {
-        lines.push(format!(
-            "{shown} cannot reserve space: if it fills up, the job waits and then ends when a page is written; \
-             set VGASNET_STORAGE_DIR to a directory on a local disk"
-        ));
+        lines.push(not_reserved(dir));
     } else if let InPlace::No(kind) = in_place {
         lines.push(format!(
             "{shown} is on {kind}, where space cannot be reserved for good: if it fills up, the job waits and then ends when \
@@ -255,6 +280,14 @@ fn warnings(dir: &Path, is_direct: bool, is_reserved: bool, in_place: InPlace) -
         ));
     }
     lines
+}
+
+fn not_reserved(dir: &Path) -> String {
+    format!(
+        "{} cannot reserve space: if it fills up, the job waits and then ends when a page is written; \
+         set VGASNET_STORAGE_DIR to a directory on a local disk",
+        dir.display()
+    )
 }
 
 fn explain_open(dir: &Path, error: &io::Error) -> UserError {

@@ -36,7 +36,7 @@ mod traces;
 
 pub use faults::Faults;
 pub use faulty::Faulty;
-pub use file::BackingFile;
+pub use file::{BackingFile, reserve_more, size_limit_bytes};
 pub use file_system::{free_bytes, memory_file_system};
 pub use memory::MemoryStorage;
 pub use memory_file::MemoryFile;
@@ -204,6 +204,8 @@ pub struct Options<'a> {
     pub dir: &'a Path,
     /// The size of the file: a multiple of [`BLOCK_BYTES`].
     pub size_bytes: u64,
+    /// For how many of its first bytes space is taken at once: also a multiple. [`reserve_more`] takes more.
+    pub reserved_bytes: u64,
     /// The bound on operations in flight, 1 to 4096.
     pub depth: usize,
     /// Address and length in bytes of the memory that most operations use, which is the pool. It stays mapped as long
@@ -228,7 +230,7 @@ pub struct Options<'a> {
 /// # Errors
 /// The directory cannot hold the file (see [`BackingFile::create`]), or there is neither io_uring nor threads.
 pub fn open(options: &Options<'_>) -> Result<Box<dyn Storage>, UserError> {
-    let file = BackingFile::create(options.dir, options.size_bytes)?;
+    let file = BackingFile::create_with(options.dir, options.size_bytes, options.reserved_bytes)?;
     (options.created)(file.as_fd());
     file.warnings().iter().for_each(|line| (options.warn)(line));
     let storage: Box<dyn Storage> = match RingStorage::new(file, options.depth) {

@@ -1,5 +1,7 @@
-/* GASNet-EX: a client without a segment, which has barriers and messages all the same. */
+/* GASNet-EX: barriers, messages, collectives and teams of a client that has no segment yet. Then it gets one, and uses it. */
 #include "ex_check.h"
+
+#include <gasnet_coll.h>
 
 enum { NOTE = 160, ANSWER = 161 };
 
@@ -14,6 +16,40 @@ static void on_note(gex_Token_t token, void *buf, size_t nbytes) {
 static void on_answer(gex_Token_t token) {
     (void)token;
     ++answers;
+}
+
+static void collect(const struct ex_job *job) {
+    gex_TM_t half = GEX_TM_INVALID;
+    uint32_t mine = job->me + 1, sum = 0;
+    gex_Event_Wait(gex_Coll_ReduceToAllNB(job->tm, &sum, &mine, GEX_DT_U32, sizeof sum, 1, GEX_OP_ADD, NULL, NULL, 0));
+    CHECK(sum == job->ranks * (job->ranks + 1) / 2);
+    CHECK(gex_TM_Split(&half, job->tm, job->me % 2, job->me, NULL, 0, GEX_FLAG_TM_NO_SCRATCH) == 0);
+    CHECK(half != GEX_TM_INVALID && gex_TM_QuerySize(half) == (job->ranks + 1 - job->me % 2) / 2);
+    gex_Event_Wait(gex_Coll_BarrierNB(half, 0));
+}
+
+/* Each rank has a segment of its own size, of several pools; the next one writes there, and all is as it should be. */
+static void attach(struct ex_job *job) {
+    const uintptr_t sizes[2] = {GASNET_PAGESIZE, (uintptr_t)1 << 60};
+    const unsigned pools = 4;
+    const gex_Rank_t next = (job->me + 1) % job->ranks;
+    char *base;
+    uintptr_t size, at, step = 12288;
+    CHECK(gasnet_getMaxLocalSegmentSize() > 0);
+    /* One rank asks for too much, so none has a segment. */
+    CHECK(gex_Segment_Attach(&job->segment, job->tm, sizes[job->me == 0]) == GASNET_ERR_RESOURCE);
+    CHECK(gex_EP_QuerySegment(job->ep) == GEX_SEGMENT_INVALID);
+    ex_attach(job, pools + job->me, NULL, 0);
+    CHECK(gex_Segment_Attach(&job->segment, job->tm, GASNET_PAGESIZE) == GASNET_ERR_NOT_INIT);
+    gex_Event_Wait(gex_EP_QueryBoundSegmentNB(job->tm, next, (void **)&base, NULL, &size, 0));
+    CHECK(size / (pools + next) == job->size / (pools + job->me));
+    for (at = 0; at < size; at += step) {
+        const uint64_t value = at * 7 + next;
+        CHECK(gex_RMA_PutBlocking(job->tm, next, base + at, (void *)&value, sizeof value, 0) == 0);
+    }
+    ex_barrier(job);
+    for (at = 0; at < job->size; at += step) CHECK(*(uint64_t *)(job->base + at) == at * 7 + job->me);
+    ex_barrier(job);
 }
 
 int main(int argc, char **argv) {
@@ -42,8 +78,9 @@ int main(int argc, char **argv) {
     GASNET_BLOCKUNTIL(notes == 1);
     ex_barrier(&job);
     CHECK(gex_EP_QuerySegment(job.ep) == GEX_SEGMENT_INVALID);
-    /* It is too late for one now. */
-    CHECK(gex_Segment_Attach(&job.segment, job.tm, GASNET_PAGESIZE) == GASNET_ERR_NOT_INIT);
-    ex_barrier(&job);
+    collect(&job);
+    if (argc > 1 && strcmp(argv[1], "put") == 0) gex_RMA_PutBlocking(job.tm, 1 - job.me, &job, &rank, sizeof rank, 0);
+    if (argc > 1 && strcmp(argv[1], "none") == 0) return 0;
+    attach(&job);
     return 0;
 }

@@ -48,11 +48,16 @@ fn messages_whose_payload_is_negotiated() {
 }
 
 #[test]
-fn messages_without_a_segment() {
+fn a_client_communicates_before_it_has_a_segment() {
     chapter("ex_early");
+    let program = ex_program("ex_early", Compiler::GccC99, Mode::Seq, &[]);
     for ranks in [1, 3] {
-        run(&ex_program("ex_early", Compiler::GccC99, Mode::Seq, &[]), &["nothing"], setup(ranks)).expect(0);
+        run(&program, &["nothing"], setup(ranks)).expect(0);
+        run(&program, &["none"], setup(ranks)).expect(0);
     }
+    let put = run(&program, &["put"], setup(2));
+    assert!(put.stderr.contains(" attached no segment"), "{}", put.stderr);
+    assert_ne!(put.status, Some(0));
 }
 
 #[test]

@@ -443,7 +443,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
         .iter()
         .enumerate()
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
-    let space = AddressSpace::new(rank, segments.collect(), memories);
+    let space = AddressSpace::new(rank, &segments.collect::<Box<[_]>>(), memories);
     let mapper = Mapper::new(rank, space.own, shape.mapper);
     let (segment, areas_max) = (space.segments[rank.index()], shape.mapper.areas_max);
     let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), areas_max);

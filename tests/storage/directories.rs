@@ -36,6 +36,7 @@ fn open_with(
     open(&Options {
         dir,
         size_bytes,
+        reserved_bytes: size_bytes,
         depth: 4,
         buffers,
         page_bytes: PAGE_BYTES,

@@ -4,7 +4,7 @@ use super::Outcome;
 use super::events::{EventPointer, GROUP, pointer};
 use crate::am::{Description, Destination, Envelope, LONG_BYTES_MAX, PAYLOAD_BYTES_MAX, Token};
 use crate::capi::am::{envelope, message};
-use crate::capi::boundary::{Refusal, attached, communicating, entry_points, initialised};
+use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
 use crate::error::UserError;
 use crate::ex::{self, Endpoint, Team};
 use std::ffi::{c_int, c_uint, c_void};
@@ -36,7 +36,7 @@ const ENTRY: c_uint = 2;
 /// # Safety
 /// `team` is null, a pair, or has been the handle of an object. The payload is valid for its length.
 unsafe fn request(team: *const Team, rank: u32, envelope: &Envelope, flags: u32) -> Result<Outcome, Refusal> {
-    let am = communicating()?.am();
+    let am = attached()?.am();
     // SAFETY: as the caller says.
     unsafe {
         let to = ex::jobrank(team, rank)?;

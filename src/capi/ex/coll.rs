@@ -1,13 +1,11 @@
 //! Collectives.
 
 use super::events::{EventPointer, pointer};
-use crate::capi::barrier::misuse;
-use crate::capi::boundary::{Refusal, communicating, entry_points};
+use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::coll::{CombineFunction, Combining, ElementType, Operator, Reduction, built_in};
 use crate::error::UserError;
-use crate::ex::{self, Collective, Moved, Team, early};
+use crate::ex::{self, Collective, Moved, Team};
 use std::ffi::c_void;
-use vgasnet_protocol::barrier::Name;
 
 /// `GEX_DT_USER`, beside those of [`ElementType`].
 const USER_TYPE: u32 = 1 << 6;
@@ -92,7 +90,7 @@ impl Reducing {
 unsafe fn start(what: Collective, team: *const Team, moved: Moved) -> Result<EventPointer, Refusal> {
     // SAFETY: as the caller says.
     let team = unsafe { ex::find(team) }?;
-    let runtime = communicating()?;
+    let runtime = attached()?;
     // SAFETY: as the caller says.
     Ok(pointer(unsafe { ex::start_collective(what, team, moved, runtime.coll(), runtime.ops()) }?))
 }
@@ -103,13 +101,6 @@ fn moved(source: *const c_void, destination: *mut c_void, len_bytes: usize) -> M
 
 entry_points! {
     unsafe fn vgasnet_ex_Coll_BarrierNB(team: *const Team, _flags: u32) -> EventPointer {
-        if early::is_early() {
-            // The team can only be that of all ranks.
-            ex::find(team)?;
-            early::notify(Name::Anonymous).map_err(misuse)?;
-            early::wait(Name::Anonymous)?.map_err(misuse)?;
-            return Ok(pointer(None));
-        }
         start(Collective::Barrier, team, Moved::default())
     }
 

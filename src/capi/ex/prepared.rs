@@ -4,7 +4,7 @@ use super::Outcome;
 use super::am::{IMMEDIATE, note_local_completion};
 use super::events::EventPointer;
 use crate::capi::am::message;
-use crate::capi::boundary::{Refusal, attached, communicating, entry_points};
+use crate::capi::boundary::{Refusal, attached, entry_points};
 use crate::error::UserError;
 use crate::ex::prepared::{self, Final, Kind, Prepared, Target, Wish};
 use crate::ex::{self, Team};
@@ -49,7 +49,7 @@ fn prepare(target: Target<'_>, is_long: bool, address: usize, asked: &Asked) -> 
         is_immediate: flags & IMMEDIATE != 0,
         tag: place.expose_provenance(),
     };
-    Ok(prepared::prepare(&wish, communicating()?.am())?.unwrap_or(std::ptr::null_mut()))
+    Ok(prepared::prepare(&wish, attached()?.am())?.unwrap_or(std::ptr::null_mut()))
 }
 
 /// How a message is committed.

@@ -2,12 +2,12 @@
 
 use super::objects::{own_segment, primordial};
 use crate::capi::boundary::{Refusal, attached, entry_points, initialised};
-use crate::capi::job::{attach, init};
-use crate::capi::{ERR_BAD_ARG, ERR_NOT_INIT, OK};
+use crate::capi::job::{answer, init, note_attached};
+use crate::capi::{ERR_BAD_ARG, OK};
 use crate::error::UserError;
-use crate::ex::{self, Bound, Client, Endpoint, Segment, Team, early};
+use crate::ex::{self, Bound, Client, Endpoint, Segment, Team};
+use crate::job;
 use std::ffi::{CStr, c_char, c_int};
-use vgasnet_protocol::collectives::TEAM_ALL;
 
 /// Segments are multiples of this for the client: `GASNET_PAGESIZE`.
 const PAGE_BYTES: usize = 4096;
@@ -49,11 +49,15 @@ entry_points! {
             return Err(Refusal::bad_argument(line));
         }
         let code = init(argc, argv)?;
-        if code == OK {
-            ex::start(CStr::from_ptr(name), flags);
-            tell(client, endpoint, team)?;
+        if code != OK {
+            return Ok(code);
         }
-        Ok(code)
+        if let Err(failure) = job::start_without_segment() {
+            return answer(failure);
+        }
+        ex::start(CStr::from_ptr(name), flags);
+        tell(client, endpoint, team)?;
+        Ok(OK)
     }
 
     unsafe fn vgasnet_ex_QueryGexObjects(
@@ -77,16 +81,9 @@ entry_points! {
             let line = format!("a segment of {size_bytes} bytes; give 1 to {most_bytes}, see gasnet_getMaxLocalSegmentSize");
             return Err(Refusal::bad_argument(line));
         };
-        if early::is_without_segment() {
-            let line = "this rank has sent messages, or waited for some, before it attached, so it has no segment; attach first";
-            return Err(Refusal::with_code(ERR_NOT_INIT, UserError::new(line)));
-        }
-        let code = attach(size_bytes, &mut [])?;
-        if code == OK {
-            exchange(size_bytes)?;
-            if let Some(segment) = segment.as_mut() {
-                *segment = own_segment();
-            }
+        let code = attach_segment(size_bytes)?;
+        if let (OK, Some(segment)) = (code, segment.as_mut()) {
+            *segment = own_segment();
         }
         Ok(code)
     }
@@ -109,11 +106,15 @@ entry_points! {
     }
 }
 
-/// Tells all ranks how large each has asked its segment to be. All have attached when this returns.
-fn exchange(size_bytes: usize) -> Result<(), Refusal> {
+/// Attaches a segment of so many bytes, and notes how large all ranks have asked theirs to be.
+fn attach_segment(size_bytes: usize) -> Result<c_int, Refusal> {
     let runtime = attached()?;
-    let sizes = runtime.coll().gather_all(TEAM_ALL, size_bytes as u64)?;
-    let bounds = runtime.space().segments.iter().zip(sizes);
+    let sizes = match initialised()?.attach_segment(runtime, size_bytes as u64) {
+        Ok(sizes) => sizes,
+        Err(failure) => return answer(failure),
+    };
+    let bounds = runtime.space().segments().zip(sizes);
     ex::note_bound(bounds.map(|(segment, size)| Bound { address: segment.base, size_bytes: size as usize }).collect());
-    Ok(())
+    note_attached(runtime);
+    Ok(OK)
 }

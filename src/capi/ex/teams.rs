@@ -1,7 +1,7 @@
 //! Making and destroying teams.
 
 use super::objects::Location;
-use crate::capi::boundary::{communicating, entry_points};
+use crate::capi::boundary::{attached, entry_points};
 use crate::error::UserError;
 use crate::ex::{self, Scratch, Team};
 use std::ffi::{c_int, c_void};
@@ -99,7 +99,7 @@ entry_points! {
             Some(_) => scratch(address.addr(), size_bytes, flags)?,
             None => None,
         };
-        let made = ex::split(parent, color, key, scratch, flags, communicating()?.coll())?;
+        let made = ex::split(parent, color, key, scratch, flags, attached()?.coll())?;
         if let (Some(to), Some(made)) = (new_team.as_mut(), made) {
             *to = made;
         }
@@ -114,7 +114,7 @@ entry_points! {
         if flags & ASKS_SIZE != 0 {
             return Ok(if count > 0 { SCRATCH_BYTES } else { 0 });
         }
-        let coll = communicating()?.coll();
+        let coll = attached()?.coll();
         if count == 0 {
             ex::create(parent, Box::default(), None, flags, coll)?;
             return Ok(0);
@@ -144,7 +144,7 @@ entry_points! {
     }
 
     unsafe fn vgasnet_ex_TM_Destroy(team: *const Team, scratch: *mut Memvec, flags: u32) -> c_int {
-        let had = ex::destroy(ex::find(team)?, communicating()?.coll())?;
+        let had = ex::destroy(ex::find(team)?, attached()?.coll())?;
         let (Some(to), Some(Scratch { address, size_bytes })) = (scratch.as_mut(), had) else { return Ok(0) };
         let base = if flags & BY_OFFSET != 0 { ex::bound().map_or(0, |segment| segment.bound.address) } else { 0 };
         *to = Memvec { address: std::ptr::without_provenance_mut(address.wrapping_sub(base)), len_bytes: size_bytes };

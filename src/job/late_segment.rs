@@ -1,0 +1,97 @@
+//! A segment that a rank gets after its runtime has started: messages, barriers and collectives come before it. The place is reserved from
+//! the beginning, for the largest that there may be; space on the disk is taken when the size is known.
+
+use super::attach::reserving;
+use super::{ATTACH, Failure, FailureClass, Job, Runtime, say, segment_bytes};
+use crate::error::UserError;
+use crate::settings::{Config, format_size};
+use crate::storage;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use vgasnet_protocol::collectives::TEAM_ALL;
+
+/// What is there for it until it comes.
+#[derive(Debug, Default)]
+pub(super) struct LateSegment {
+    file: OnceLock<OwnedFd>,
+    room_bytes: OnceLock<u64>,
+    is_attached: AtomicBool,
+}
+
+/// What a rank tells the others that cannot have its segment. No segment is so large.
+const REFUSED: u64 = u64::MAX;
+
+impl LateSegment {
+    /// Whether this rank has started without a segment, and has none yet.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.room_bytes.get().is_some() && !self.is_attached.load(Ordering::Acquire)
+    }
+
+    /// The backing file is there. Later files are others.
+    pub(super) fn note_file(&self, file: OwnedFd) {
+        _ = self.file.set(file);
+    }
+
+    /// So many bytes are reserved at its place, and in its file.
+    pub(super) fn note_room(&self, room_bytes: u64) {
+        _ = self.room_bytes.set(room_bytes);
+    }
+}
+
+impl Job {
+    /// The most bytes that a rank may want later: what attach would give it now.
+    pub(super) fn room_for_segment(&self) -> u64 {
+        let most_bytes = segment_bytes(&*self.conduit, &self.config, Config::max_segment_bytes).unwrap_or(0);
+        let limit_bytes = storage::size_limit_bytes() / self.config.page_bytes * self.config.page_bytes;
+        most_bytes.max(self.max_local_bytes).min(limit_bytes)
+    }
+
+    /// Gives this rank its segment, after its runtime has started without one. Collective. Returns the sizes that all ranks have asked
+    /// for, in order.
+    ///
+    /// # Errors
+    /// There is not that much space for some rank, or this one has its segment.
+    pub fn attach_segment(&self, runtime: &Runtime, size_bytes: u64) -> Result<Vec<u64>, Failure> {
+        if !self.late_segment.is_awaited() {
+            return Err(Failure::new(FailureClass::NotInit, "this rank has attached already; call attach once"));
+        }
+        let taken = self.take_space(size_bytes);
+        let mine = if taken.is_ok() { size_bytes } else { REFUSED };
+        let told = runtime.coll().gather_all(TEAM_ALL, mine).map_err(|line| resource(Some(line)))?;
+        if let Some(first) = told.iter().position(|told| *told == REFUSED) {
+            let is_first = first == self.conduit.rank().index();
+            return Err(resource(taken.err().filter(|_| is_first)));
+        }
+        let page_bytes = self.config.page_bytes;
+        runtime.space().set_segment_sizes(told.iter().map(|told| told.next_multiple_of(page_bytes) as usize));
+        self.late_segment.is_attached.store(true, Ordering::Release);
+        #[cfg(feature = "mpi")]
+        super::mpi_buffers::offer_segment(runtime);
+        Ok(told)
+    }
+
+    /// Takes the space for a segment of so many bytes on the disk.
+    fn take_space(&self, size_bytes: u64) -> Result<(), UserError> {
+        let room_bytes = *self.late_segment.room_bytes.get().expect("it is awaited");
+        let rounded_bytes = size_bytes.checked_next_multiple_of(self.config.page_bytes);
+        let rounded_bytes = rounded_bytes.filter(|bytes| *bytes <= room_bytes);
+        let Some(rounded_bytes) = rounded_bytes else { return Err(self.too_large(size_bytes, room_bytes)?) };
+        let Some(file) = self.late_segment.file.get() else {
+            return Err(UserError::new("the system gives no second descriptor of the backing file; raise `ulimit -n`"));
+        };
+        let (rank, dir) = (self.conduit.rank(), &self.config.storage_dir);
+        let what = format!("still reserves {} in {}", format_size(rounded_bytes), dir.display());
+        let warn = |line: &str| say(&format!("rank {rank}: {ATTACH}: {line}"));
+        reserving(&what, || storage::reserve_more(file.as_fd(), dir, rounded_bytes, warn))
+    }
+
+    /// Whether this rank has started without a segment, and has none yet.
+    pub fn awaits_segment(&self) -> bool {
+        self.late_segment.is_awaited()
+    }
+}
+
+fn resource(line: Option<UserError>) -> Failure {
+    Failure { class: FailureClass::Resource, line }
+}
