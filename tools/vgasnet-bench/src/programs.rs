@@ -1,7 +1,6 @@
 //! C programs that are compiled and run from here: examples, by vgasnet and by MPI.
 
 pub mod examples;
-pub mod hosts;
 pub mod mpi;
 
 use std::path::{Path, PathBuf};

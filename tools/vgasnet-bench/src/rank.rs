@@ -140,18 +140,18 @@ impl Rank {
 
     #[inline]
     fn remote(&self, rank: u32, offset: u64, len_bytes: usize) -> Remote {
-        let base = self.runtime.space().segments[rank as usize].base;
+        let base = self.segment_base(rank);
         Remote { rank, address: base + offset as usize, len_bytes }
     }
 
     /// The address where the segment of `rank` begins.
     pub fn segment_base(&self, rank: u32) -> usize {
-        self.runtime.space().segments[rank as usize].base
+        self.runtime.space().segment_of(vgasnet_protocol::Rank(rank)).base
     }
 
     /// Where this rank's own segment begins, for loads and stores.
     pub fn own_segment(&self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.runtime.space().segments[self.me as usize].base)
+        std::ptr::with_exposed_provenance_mut(self.runtime.space().own_segment().base)
     }
 
     /// Whether `rank` has the page at `offset` of rank 0's segment open; `None` where its memory is not mapped here.

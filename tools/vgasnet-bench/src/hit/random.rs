@@ -135,7 +135,7 @@ fn loads(memory: usize, bytes: u64, seed: u64) -> f64 {
 
 fn gets(rank: &Rank, neighbour: bool, bytes: u64, seed: u64) -> f64 {
     let from = if neighbour { (rank.me + 1) % rank.ranks } else { rank.me };
-    let base = rank.runtime.space().segments[from as usize].base;
+    let base = rank.segment_base(from);
     let mut places = Places::new(seed, bytes);
     let start_ns = thread_time_ns();
     let mut sum = 0u64;

@@ -1,6 +1,5 @@
 //! An example in all its ways: by vgasnet with different memory, and by MPI with and without a library that caches gets.
 
-use super::hosts::Hosts;
 use super::mpi::{Mpi, Network};
 use super::{Folder, compile, own_dir, said, with_vgasnet};
 use crate::options::ProgramOptions;
@@ -8,6 +7,7 @@ use crate::report::Way;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use vgasnet_hosts::{ADDRESSES, Hosts, OVER_THE_CABLE};
 
 /// Pages of a pool besides those of the own data: it may begin and end within pages, and be in two pieces.
 const PAGES_BESIDE: u64 = 2;
@@ -54,7 +54,11 @@ impl<'a> Examples<'a> {
             let program = compile(&mpi.mpicc, &file, &["-DUSE_MPI".to_owned()], &folder, &format!("{name}-mpi"))?;
             Ok((mpi, program))
         });
-        let hosts = if options.two_hosts { Some(Hosts::new()?) } else { None };
+        let hosts = if options.two_hosts {
+            Some(Hosts::new(&format!("bench-{}", std::process::id()), folder.path())?)
+        } else {
+            None
+        };
         let args = args.iter().map(String::as_str).chain(["--no-check", "--json"]).map(str::to_owned).collect();
         let first =
             Said { checksum: String::new(), seconds: 0.0, own_bytes: 0, remote_bytes: 0, gets: 0, bytes: 0, hits: 0 };
@@ -138,9 +142,9 @@ impl<'a> Examples<'a> {
                 let mut command = super::words(&hosts.enter());
                 let mpi = self.mpi.as_ref().map_err(|why| format!("two hosts need an MPI: {why}"))?;
                 command.env("VGASNET_MPIEXEC", mpi.0.launcher_on(hosts));
-                command.env("UCX_TLS", "tcp,self").env("UCX_NET_DEVICES", "v0");
+                command.envs(OVER_THE_CABLE);
                 command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-                command.arg(&self.vgasnetrun).args(["--conduit", "mpi", "--hosts", &Hosts::addresses()]);
+                command.arg(&self.vgasnetrun).args(["--conduit", "mpi", "--hosts", &ADDRESSES.join(",")]);
                 command
             }
         };

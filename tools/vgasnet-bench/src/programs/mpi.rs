@@ -1,11 +1,11 @@
 //! An MPI that is there: its compiler, its launcher, and the library that caches its gets.
 
-use super::hosts::Hosts;
 use super::{own_dir, said, words};
 use crate::options::MpiOptions;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use vgasnet_hosts::{Hosts, names_for};
 
 /// How ranks reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -75,7 +75,7 @@ impl Mpi {
 
     /// The launcher with what it needs to go from host to host.
     pub fn launcher_on(&self, hosts: &Hosts) -> String {
-        hosts.launcher(&self.mpiexec, self.is_hydra)
+        hosts.launcher(&self.mpiexec)
     }
 
     /// Runs a program to its end, on two hosts where there are these; what it says. With a mode and so much memory its gets are cached.
@@ -97,7 +97,7 @@ impl Mpi {
     pub fn command(&self, hosts: Option<&Hosts>, network: Network, ranks: u32, vars: Option<&[String]>) -> Command {
         let launcher = hosts.map_or_else(|| self.mpiexec.clone(), |hosts| self.launcher_on(hosts));
         let mut command = words(&match hosts {
-            Some(hosts) => format!("{} {launcher} {}", hosts.enter(), hosts.names_for(self.is_hydra, ranks)),
+            Some(hosts) => format!("{} {launcher} {}", hosts.enter(), names_for(self.is_hydra, ranks)),
             None => launcher,
         });
         let device = if hosts.is_some() { "v0" } else { "lo" };

@@ -74,6 +74,11 @@ impl Hosts {
         written.map_err(|error| format!("{}: {error}", self.reach.display()))
     }
 
+    /// What runs the rest of a command line on the first host.
+    pub fn enter(&self) -> String {
+        format!("ip netns exec {}", self.names[0])
+    }
+
     /// The launcher of an MPI with what it needs to go over the cable and no other way. It is to run in the first host, with the
     /// environment of [`OVER_THE_CABLE`].
     pub fn launcher(&self, mpiexec: &str) -> String {
@@ -84,6 +89,15 @@ impl Hosts {
         let networks = "--mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include v0 --mca oob_tcp_if_include v0";
         format!("{mpiexec} {networks} --mca plm_rsh_agent {reach}")
     }
+}
+
+/// The options of an MPI's launcher that name both hosts, for so many ranks.
+pub fn names_for(is_hydra: bool, ranks: u32) -> String {
+    if is_hydra {
+        return format!("-hosts {}", ADDRESSES.join(","));
+    }
+    let each = ranks.div_ceil(2);
+    format!("--host {}", ADDRESSES.map(|address| format!("{address}:{each}")).join(","))
 }
 
 /// UCX finds that both hosts are one kernel, and would use shared memory.
