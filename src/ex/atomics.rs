@@ -215,6 +215,12 @@ fn member(team: &Team, jobrank: u32) -> Result<u32, UserError> {
     })
 }
 
+/// The name of the one operation of this bit, without `GEX_OP_`.
+pub fn operation_name(op: u32) -> Option<&'static str> {
+    let known = NAMES.get(op.trailing_zeros() as usize).filter(|name| op.is_power_of_two() && !name.is_empty());
+    known.copied()
+}
+
 /// The names of operations.
 #[cold]
 fn names(ops: u32) -> String {

@@ -16,14 +16,14 @@ const USER_IN_ORDER: u32 = 1 << 31;
 
 /// `GEX_OP_AND`, and so on.
 fn combining(operation: u32) -> Option<Combining> {
-    Some(match operation {
-        0x1 => Combining::And,
-        0x2 => Combining::Or,
-        0x4 => Combining::Xor,
-        0x8 => Combining::Add,
-        0x20 => Combining::Multiply,
-        0x40 => Combining::Min,
-        0x80 => Combining::Max,
+    Some(match ex::operation_name(operation)? {
+        "AND" => Combining::And,
+        "OR" => Combining::Or,
+        "XOR" => Combining::Xor,
+        "ADD" => Combining::Add,
+        "MULT" => Combining::Multiply,
+        "MIN" => Combining::Min,
+        "MAX" => Combining::Max,
         _ => return None,
     })
 }

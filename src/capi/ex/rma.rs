@@ -67,6 +67,48 @@ unsafe fn start_implicit(operation: Operation, remote: Remote) -> Result<Outcome
     Ok(Outcome::DONE)
 }
 
+/// Gets a number whose page is here. Returns whether it did.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object. `to` is null, or valid for `len` bytes.
+#[inline(always)]
+unsafe fn get_number(team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize) -> bool {
+    // SAFETY: as the caller says.
+    unsafe {
+        len == VALUE_BYTES
+            && ex::jobrank_if_any(team, rank).is_some_and(|rank| SHORTCUT.get_to(to.cast(), rank, from.addr()))
+    }
+}
+
+/// Puts a number whose page is here.
+///
+/// # Safety
+/// `team` is null, a pair, or has been the handle of an object. `from` is null, or valid for `len` bytes.
+#[inline(always)]
+unsafe fn put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> Put {
+    // SAFETY: as the caller says.
+    unsafe {
+        match ex::jobrank_if_any(team, rank) {
+            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.put_from(from.cast(), jobrank, to.addr()),
+            _ => Put::Missed,
+        }
+    }
+}
+
+/// As [`put_number`], in calls that do other things besides. Returns whether the put is done.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn has_put_number(team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize) -> bool {
+    // SAFETY: as the caller says.
+    match unsafe { put_number(team, rank, to, from, len) } {
+        Put::Missed => false,
+        Put::Done => true,
+        Put::DoneLast => end_last_put() == Outcome::DONE,
+    }
+}
+
 /// Wakes who waits for the end of a put that was done by the shortcut.
 #[cold]
 extern "C" fn end_last_put() -> Outcome {
@@ -101,12 +143,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_GetBlocking(
         })
     }
     // SAFETY: as the function says.
-    unsafe {
-        match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) if len == VALUE_BYTES && SHORTCUT.get_to(to.cast(), jobrank, from.addr()) => Outcome::DONE,
-            _ => slowly(team, to, rank, from, len),
-        }
-    }
+    unsafe { if get_number(team, to, rank, from, len) { Outcome::DONE } else { slowly(team, to, rank, from, len) } }
 }
 
 /// See the header, in `include/`.
@@ -137,11 +174,7 @@ pub unsafe extern "C" fn vgasnet_ex_RMA_PutBlocking(
     }
     // SAFETY: as the function says.
     unsafe {
-        let put = match ex::jobrank_if_any(team, rank) {
-            Some(jobrank) if len == VALUE_BYTES => SHORTCUT.put_from(from.cast(), jobrank, to.addr()),
-            _ => Put::Missed,
-        };
-        match put {
+        match put_number(team, rank, to, from, len) {
             Put::Missed => slowly(team, rank, to, from, len),
             Put::Done => Outcome::DONE,
             Put::DoneLast => end_last_put(),
@@ -211,8 +244,7 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_GetNB(
         team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
     ) -> EventPointer {
-        let jobrank = ex::jobrank_if_any(team, rank).filter(|_| len == VALUE_BYTES);
-        if jobrank.is_some_and(|jobrank| SHORTCUT.get_to(to.cast(), jobrank, from.addr())) {
+        if get_number(team, to, rank, from, len) {
             return Ok(pointer(None));
         }
         Ok(pointer(start(Operation::Get(to.cast()), remote(team, rank, from, len)?)?))
@@ -221,14 +253,24 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_GetNBI(
         team: *const Team, to: *mut c_void, rank: u32, from: *mut c_void, len: usize, _flags: u32,
     ) -> Outcome {
+        if get_number(team, to, rank, from, len) {
+            return Ok(Outcome::DONE);
+        }
         start_implicit(Operation::Get(to.cast()), remote(team, rank, from, len)?)
     }
 
     unsafe fn vgasnet_ex_RMA_PutNB(
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> EventPointer {
+        let source = Source::of(place)?;
+        if source != Source::Group && has_put_number(team, rank, to, from, len) {
+            if let Source::Event(place) = source {
+                place.write(pointer(None));
+            }
+            return Ok(pointer(None));
+        }
         let (remote, from) = (remote(team, rank, to, len)?, from.cast());
-        match Source::of(place)? {
+        match source {
             Source::Now => Ok(pointer(start(Operation::PutNow(from), remote)?)),
             Source::Defer => Ok(pointer(start(Operation::Put(from), remote)?)),
             Source::Group => Err(UserError::new(
@@ -251,8 +293,12 @@ entry_points! {
     unsafe fn vgasnet_ex_RMA_PutNBI(
         team: *const Team, rank: u32, to: *mut c_void, from: *const c_void, len: usize, place: *mut EventPointer, _flags: u32,
     ) -> Outcome {
+        let source = Source::of(place)?;
+        if !matches!(source, Source::Event(_)) && has_put_number(team, rank, to, from, len) {
+            return Ok(Outcome::DONE);
+        }
         let (remote, from) = (remote(team, rank, to, len)?, from.cast());
-        match Source::of(place)? {
+        match source {
             Source::Now => start_implicit(Operation::PutNow(from), remote),
             Source::Defer => start_implicit(Operation::Put(from), remote),
             Source::Group if len <= COPIED_BYTES_MAX => start_implicit(Operation::PutNow(from), remote),
