@@ -2,7 +2,7 @@
 //! thread mode, and run with segments of several times their memory.
 
 use crate::support::compile::source_dir;
-use crate::support::gasnet::{Compiler, Mode, program};
+use crate::support::gasnet::{Compiler, Mode, in_all_ways, program};
 use crate::support::run::{Ended, Setup, conduit, run, run_with, some_of};
 use std::path::Path;
 
@@ -29,17 +29,8 @@ const CHAPTERS: [&str; 11] = [
     "images",
 ];
 
-/// Runs a program on 1, 2, 4 and 7 ranks as C in two thread modes, and on 2 with the other compilers.
 fn chapter(name: &str) {
-    let runs = [Mode::Seq, Mode::Par].into_iter().flat_map(|mode| [1, 2, 4, 7].map(|ranks| (mode, ranks)));
-    for (mode, ranks) in some_of(runs) {
-        run(&program(name, Compiler::GccC99, mode, &[]), &[], setup(ranks)).expect(0);
-    }
-    let others =
-        [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
-    for (compiler, mode) in some_of(others.into_iter().filter(|(compiler, _)| compiler.is_here())) {
-        run(&program(name, compiler, mode, &[]), &[], setup(2)).expect(0);
-    }
+    in_all_ways(|compiler, mode| program(name, compiler, mode, &[]), &[1, 2, 4, 7], setup);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Clients of GASNet-EX: the programs `tests/c/ex_*.c`, through `gasnetex.h` and `gasnet.h`.
 
-use crate::support::gasnet::{Compiler, Mode, ex_program};
+use crate::support::gasnet::{Compiler, Mode, ex_program, in_all_ways};
 use crate::support::run::{Setup, run, run_with, some_of};
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,8 @@ pub const fn setup(ranks: u32) -> Setup {
     Setup { ranks, page_bytes: 64 << 10, pool_pages: 8, peer_memory: ranks != 4, cooperative: true }
 }
 
-/// Runs a program on 1, 2 and 4 ranks as C in two thread modes, and on 2 with the other compilers.
 pub fn chapter(name: &str) {
-    let runs = [Mode::Seq, Mode::Par].into_iter().flat_map(|mode| [1, 2, 4].map(|ranks| (mode, ranks)));
-    for (mode, ranks) in some_of(runs) {
-        run(&ex_program(name, Compiler::GccC99, mode, &[]), &[], setup(ranks)).expect(0);
-    }
-    let others =
-        [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
-    for (compiler, mode) in some_of(others.into_iter().filter(|(compiler, _)| compiler.is_here())) {
-        run(&ex_program(name, compiler, mode, &[]), &[], setup(2)).expect(0);
-    }
+    in_all_ways(|compiler, mode| ex_program(name, compiler, mode, &[]), &[1, 2, 4], setup);
 }
 
 #[test]

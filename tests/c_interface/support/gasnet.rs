@@ -1,7 +1,7 @@
-//! Compiling clients of GASNet-1 against the headers that stand in for GASNet's.
+//! Clients of GASNet: compiling them against the headers that stand in for GASNet's, and running them.
 
 use super::compile::{library, source_dir};
-use super::run::say_not_run;
+use super::run::{Setup, conduit, run, say_not_run, some_of};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -102,6 +102,23 @@ pub fn program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> 
 pub fn ex_program(name: &str, compiler: Compiler, mode: Mode, options: &[&str]) -> PathBuf {
     let source = source_dir().join("tests/c").join(name).with_extension("c");
     build(compiler.command_for_ex(), &source, &format!("{name}-{compiler:?}-{mode:?}"), mode, options)
+}
+
+/// Runs a program as C in two thread modes on these numbers of ranks. Over shared memory it also runs on two as other compilers and
+/// languages make it: what they make calls the same functions, whatever the network.
+pub fn in_all_ways(build: impl Fn(Compiler, Mode) -> PathBuf, ranks: &[u32], setup: impl Fn(u32) -> Setup) {
+    let modes = [Mode::Seq, Mode::Par].map(|mode| build(Compiler::GccC99, mode));
+    for (program, ranks) in some_of(modes.iter().flat_map(|program| ranks.iter().map(move |ranks| (program, *ranks)))) {
+        run(program, &[], setup(ranks)).expect(0);
+    }
+    if conduit() != "smp" {
+        return;
+    }
+    let others =
+        [(Compiler::GccCxx17, Mode::Parsync), (Compiler::ClangC99, Mode::Par), (Compiler::ClangCxx17, Mode::Seq)];
+    for (compiler, mode) in others.into_iter().filter(|(compiler, _)| compiler.is_here()) {
+        run(&build(compiler, mode), &[], setup(2)).expect(0);
+    }
 }
 
 fn build(mut command: Command, source: &Path, name: &str, mode: Mode, options: &[&str]) -> PathBuf {
