@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use vgasnet::memory::{AddressSpace, Piece, Pinned};
 use vgasnet::request::{Atomic, Completion, CompletionId, Copy, Part};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::byte_message::{AtomicOp, Operands};
 use vgasnet_protocol::coherence::{Access, FrameId};
 
@@ -111,7 +112,7 @@ impl Job {
     pub fn start(&mut self, rank: usize, what: What, range: Range, random: &mut Rng) {
         self.seen.atomic += u64::from(matches!(what, What::Atomic(_)));
         let node = &mut self.nodes[rank];
-        let address = node.space.segments[range.home].base + range.start_bytes;
+        let address = node.space.segment_of(Rank(range.home as u32)).base + range.start_bytes;
         let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
         let pieces: VecDeque<Piece> = pieces.collect();
         check_pieces(range, &pieces);

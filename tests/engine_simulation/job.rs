@@ -445,7 +445,7 @@ fn node(shape: &Shape, hub: &Arc<Hub>, rank: Rank, seed: u64, storage: &dyn Fn(D
         .map(|(at, rank)| Segment { base: (at + 1) << 32, size_bytes: rank.pages as usize * PAGE_BYTES });
     let space = AddressSpace::new(rank, &segments.collect::<Box<[_]>>(), memories);
     let mapper = Mapper::new(rank, space.own, shape.mapper);
-    let (segment, areas_max) = (space.segments[rank.index()], shape.mapper.areas_max);
+    let (segment, areas_max) = (space.own_segment(), shape.mapper.areas_max);
     let view = SegmentView::new(rank, segment, space.own, own.frames, Box::new(mapper.clone()), areas_max);
     let lenders = space.lenders(|rank| shape.cooperative.then(|| mapper.of_neighbour(rank)));
     let view = view.with_loans(Loans::new(Arc::clone(&conduit), lenders, own.frames, u32::MAX));

@@ -7,6 +7,7 @@ use crate::mapper;
 use fastrand::Rng;
 use vgasnet::memory::{MAPPED_BLOCK_BYTES, PageAccess, Piece, SegmentView};
 use vgasnet::request::{Copy, Fault, Part};
+use vgasnet_protocol::Rank;
 use vgasnet_protocol::coherence::{Access, FrameId, PageId};
 
 /// Loans and blocks that an instruction gets before it waits for pages that stay.
@@ -111,7 +112,7 @@ impl Thread {
 
 /// The parts of a range in each block.
 fn pieces(node: &Node, range: Range) -> Vec<Piece> {
-    let address = node.space.segments[range.home].base + range.start_bytes;
+    let address = node.space.segment_of(Rank(range.home as u32)).base + range.start_bytes;
     let pieces = node.space.pieces(range.home as u32, address, range.len_bytes).expect("inside the segment");
     pieces.flat_map(blocks_of).collect()
 }
